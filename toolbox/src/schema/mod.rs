@@ -1,1 +1,64 @@
 //! Rust types to one normal schema, and that schema to each provider's dialect.
+//!
+//! [`for_input`] and [`for_output`] give the schema of a Rust type in one compact normal form (JSON Schema
+//! draft 2020-12). [`lower`](fn@lower) turns a definition into the entry of one provider's tool list and says what that
+//! provider cannot express. Both are pure: no I/O, no state.
+
+#[cfg(test)]
+mod corpus;
+mod lower;
+mod names;
+mod normal;
+mod policing;
+mod restore;
+#[cfg(test)]
+mod sample;
+mod walk;
+
+use schemars::JsonSchema;
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
+
+pub use lower::{Dialect, Loss, Lowered, list, lower};
+pub use names::outbound_name;
+#[allow(unused_imports, reason = "read by the rooms that build and check arguments")]
+pub(crate) use normal::{normalize, without_null};
+#[allow(unused_imports, reason = "read by the rooms that build and check arguments")]
+pub(crate) use policing::Policing;
+pub use restore::restore_optional;
+
+/// Returns the schema of what `T` deserializes from, in normal form.
+///
+/// ```
+/// use schemars::JsonSchema;
+///
+/// #[derive(JsonSchema)]
+/// struct Search {
+///     /// Words to look for
+///     query: String,
+/// }
+///
+/// assert_eq!(
+///     toolbox::schema::for_input::<Search>().to_string(),
+///     concat!(
+///         r#"{"type":"object","properties":{"query":{"type":"string","description":"Words to look for"}},"#,
+///         r#""required":["query"],"additionalProperties":false}"#,
+///     ),
+/// );
+/// ```
+#[must_use]
+pub fn for_input<T: JsonSchema + ?Sized>() -> Value {
+    of::<T>(SchemaSettings::draft2020_12())
+}
+
+/// Returns the schema of what `T` serializes to, in normal form.
+#[must_use]
+pub fn for_output<T: JsonSchema + ?Sized>() -> Value {
+    of::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+fn of<T: JsonSchema + ?Sized>(settings: SchemaSettings) -> Value {
+    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
+    normalize(&mut schema);
+    schema
+}

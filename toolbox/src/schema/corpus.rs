@@ -1,0 +1,303 @@
+//! Derived types that show every form schemars writes, with instances serde does and does not take.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use schemars::JsonSchema;
+use serde::Deserialize;
+use serde_json::Value;
+
+/// One type of the corpus, judged through function pointers.
+pub(super) struct Case {
+    pub(super) name: &'static str,
+    pub(super) schema: fn() -> Value,
+    pub(super) reads: fn(&Value) -> bool,
+}
+
+fn schema<T: JsonSchema>() -> Value {
+    let generator = schemars::generate::SchemaSettings::draft2020_12().into_generator();
+    generator.into_root_schema_for::<T>().to_value()
+}
+
+fn reads<T: for<'de> Deserialize<'de>>(value: &Value) -> bool {
+    T::deserialize(value).is_ok()
+}
+
+macro_rules! corpus {
+    ($($kind:ty),* $(,)?) => {
+        &[$(Case { name: stringify!($kind), schema: schema::<$kind>, reads: reads::<$kind> }),*]
+    };
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Empty {}
+
+#[derive(JsonSchema, Deserialize)]
+struct EmptyOpen {}
+
+#[derive(JsonSchema, Deserialize)]
+struct Unit;
+
+/// Doc of Inner.
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Inner {
+    /// Doc of a.
+    a: i64,
+    #[serde(default)]
+    b: Option<String>,
+}
+
+/// Outer doc.
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Nested {
+    /// Use site.
+    one: Inner,
+    /// A property called title.
+    title: String,
+    maybe: Option<Mode>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Twice {
+    one: Inner,
+    two: Option<Inner>,
+    many: Vec<Inner>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Mode {
+    Fast,
+    Slow,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+enum DocMode {
+    /// Be quick.
+    Fast,
+    /// Be thorough.
+    Slow,
+    Other,
+    Another,
+}
+
+/// A tree.
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Tree {
+    name: String,
+    #[serde(default)]
+    left: Option<Box<Tree>>,
+    #[serde(default)]
+    children: Vec<Tree>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Forest {
+    /// The first.
+    tree: Tree,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Odd {
+    next: Option<Box<Even>>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Even {
+    next: Option<Box<Odd>>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+enum External {
+    Unit,
+    Newtype(Inner),
+    Tuple(i32, String),
+    /// Struct doc.
+    Struct {
+        x: u8,
+        y: i16,
+    },
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(tag = "kind")]
+#[allow(dead_code)]
+enum Internal {
+    Nothing,
+    /// Holds inner.
+    Newtype(Inner),
+    Struct {
+        x: u8,
+    },
+    Map(HashMap<String, i32>),
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(tag = "t", content = "c")]
+#[allow(dead_code)]
+enum Adjacent {
+    Unit,
+    Newtype(Inner),
+    Tuple(i32, String),
+    Struct { x: u8 },
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum Untagged {
+    Number(i64),
+    Inner(Inner),
+    Struct { z: bool },
+    Null,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct FlattenStruct {
+    own: i32,
+    #[serde(flatten)]
+    inner: Inner,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct FlattenOption {
+    own: i32,
+    #[serde(flatten)]
+    inner: Option<Inner>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct FlattenMap {
+    own: i32,
+    #[serde(flatten)]
+    rest: BTreeMap<String, i32>,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct FlattenEnum {
+    own: i32,
+    #[serde(flatten)]
+    external: External,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct FlattenTagged {
+    own: i32,
+    #[serde(flatten)]
+    internal: Internal,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct FlattenTwo {
+    #[serde(flatten)]
+    mode: DocPayload,
+    #[serde(flatten)]
+    internal: Adjacent,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(untagged)]
+#[allow(dead_code)]
+enum DocPayload {
+    /// One.
+    One { p: i32 },
+    /// Two.
+    Two { q: Inner },
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Mixed {
+    tagged: Internal,
+    plain: Inner,
+}
+
+#[derive(JsonSchema, Deserialize)]
+struct Meters(#[allow(dead_code)] f64);
+
+#[derive(JsonSchema, Deserialize)]
+struct Pair(#[allow(dead_code)] u8, #[allow(dead_code)] String);
+
+#[derive(JsonSchema, Deserialize)]
+#[allow(dead_code)]
+struct Everything {
+    byte: u8,
+    short: i16,
+    int: u32,
+    long: i64,
+    size: usize,
+    float: f32,
+    character: char,
+    three: [i32; 3],
+    set: HashSet<String>,
+    map: HashMap<String, i32>,
+    tuple: (u8, String),
+    nested: Option<Vec<Option<i64>>>,
+    meters: Meters,
+    pair: Pair,
+    any: Value,
+    unit: (),
+    object: serde_json::Map<String, Value>,
+    /// With a default.
+    #[serde(default = "ten")]
+    limit: u32,
+    /// Bounded.
+    #[schemars(range(min = 1, max = 100))]
+    bounded: Option<u32>,
+    #[schemars(length(min = 1, max = 4), regex(pattern = "^a"))]
+    text: String,
+    unit_struct: Unit,
+    empty: EmptyOpen,
+    borrowed: std::borrow::Cow<'static, str>,
+    non_zero: std::num::NonZeroU32,
+    time: std::time::Duration,
+}
+
+fn ten() -> u32 {
+    10
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(deny_unknown_fields)]
+#[allow(dead_code)]
+struct Denying {
+    a: i32,
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(tag = "kind", deny_unknown_fields)]
+#[allow(dead_code)]
+enum DenyingInternal {
+    A(Denying),
+    B { b: i32 },
+}
+
+#[derive(JsonSchema, Deserialize)]
+#[serde(tag = "outer")]
+#[allow(dead_code)]
+enum DoublyTagged {
+    First(Internal),
+    Second(Untagged),
+}
+
+pub(super) const CASES: &[Case] = corpus![
+    Empty, EmptyOpen, Unit, Inner, Nested, Twice, Mode, DocMode, Tree, Forest, Odd, External, Internal, Adjacent,
+    Untagged, FlattenStruct, FlattenOption, FlattenMap, FlattenEnum, FlattenTagged, FlattenTwo, Mixed, Meters, Pair,
+    Everything, Denying, DenyingInternal, DoublyTagged, Option<Inner>, Option<Mode>, Option<i32>, Vec<Inner>,
+    HashMap<String, i32>, Option<Option<i32>>,
+];

@@ -1,0 +1,231 @@
+//! One definition, as each provider's tool list wants it; pure, and honest about what got lost.
+
+mod loose;
+mod notes;
+mod root;
+mod strict;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+
+use serde_json::{Value, json};
+
+use super::names::outbound_name;
+use super::walk::Object;
+use crate::ToolDefinition;
+
+/// A provider's way to write down tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// `OpenAI` Chat Completions, and the many services that imitate it.
+    OpenAiChat,
+    /// `OpenAI` Responses.
+    OpenAiResponses,
+    /// Anthropic Messages.
+    Anthropic,
+    /// Gemini `generateContent`.
+    Gemini,
+    /// The Model Context Protocol.
+    Mcp,
+}
+
+impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Self; 5] =
+        [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
+}
+
+/// One tool, ready for the list of one provider.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Lowered {
+    /// The name as sent: the tool's own, or an [alias](super::outbound_name).
+    pub name: String,
+    /// The complete entry of the provider's list.
+    pub tool: Value,
+    /// The provider guarantees arguments that match the schema.
+    pub strict: bool,
+    /// Why an `OpenAI` tool is not strict: the place and the reason. `None` elsewhere and when it is.
+    pub strict_obstacle: Option<String>,
+    /// What the provider is not told in its schema.
+    pub losses: Vec<Loss>,
+    dialect: Dialect,
+}
+
+impl Lowered {
+    /// Returns the dialect this was lowered to.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+}
+
+/// One keyword that a dialect cannot express.
+///
+/// Displays as one line, such as `` `maxLength` at /properties/name: moved to the description ``.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// JSON Pointer to the schema that holds the keyword; empty for the root of the input schema.
+    pub path: String,
+    /// The keyword.
+    pub keyword: String,
+    /// The model still reads it, as a sentence in a description.
+    pub moved_to_description: bool,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.path.is_empty() { "the root" } else { &self.path };
+        let fate = if self.moved_to_description { "moved to the description" } else { "dropped" };
+        write!(f, "`{}` at {place}: {fate}", self.keyword)
+    }
+}
+
+/// Turns a definition into the entry of one provider's tool list.
+///
+/// What arguments are checked against stays the definition's own schema; the entry says as much of it as the provider
+/// can take, and [`Lowered::losses`] says the rest.
+///
+/// - **`OpenAI`**: strict when the schema can be expressed exactly in the strict subset, decided for each tool; then optional
+///   properties become required unions with null, see [`restore_optional`](super::restore_optional). Lengths, formats and defaults that strict mode
+///   refuses move into descriptions. Chat omits `strict` when it is off; Responses always says it, because the service
+///   would otherwise try on its own.
+/// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and which ones is not for
+///   one tool to decide. Examples become `input_examples`.
+/// - **Gemini**: `parametersJsonSchema`, because the older `parameters` knows no `$ref`, `const` or
+///   `additionalProperties`. A tool without arguments leaves it unset.
+/// - **MCP**: the schema as it is.
+///
+/// The root is an object with `properties` everywhere, whatever the schema was; model providers get a root union
+/// as one object that takes each alternative's properties.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::ToolDefinition;
+/// use toolbox::schema::{Dialect, lower};
+///
+/// let schema = json!({"type": "object", "properties": {"path": {"type": "string", "maxLength": 255}},
+///     "required": ["path"], "additionalProperties": false});
+/// let lowered = lower(&ToolDefinition::new("read_file", "Reads a file", schema), Dialect::OpenAiChat);
+/// assert!(lowered.strict);
+/// assert_eq!(lowered.losses[0].to_string(), "`maxLength` at /properties/path: moved to the description");
+/// ```
+#[must_use]
+pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
+    let name = outbound_name(&definition.name, dialect).into_owned();
+    let mut losses = Vec::new();
+    let mut description = definition.description.clone();
+    let rooted = root::object(&definition.input_schema, dialect, &mut losses);
+    if let Some(note) = &rooted.note {
+        description = notes::joined(&description, note);
+    }
+    if !definition.examples.is_empty() && dialect != Dialect::Anthropic {
+        let keyword = "examples".to_owned();
+        losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
+    }
+
+    let mut strict = false;
+    let mut strict_obstacle = None;
+    let mut schema = None;
+    if matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses) {
+        match strict::strict(&rooted) {
+            Ok((lowered, moved)) => {
+                strict = true;
+                schema = Some(lowered);
+                losses.extend(moved);
+            }
+            Err(obstacle) => strict_obstacle = Some(obstacle),
+        }
+    }
+    let schema = schema.unwrap_or_else(|| loose::loose(rooted.schema, dialect));
+    let tool = match dialect {
+        Dialect::OpenAiChat => chat(&name, &description, strict, schema),
+        Dialect::OpenAiResponses => json!({
+            "type": "function",
+            "name": name,
+            "description": description,
+            "strict": strict,
+            "parameters": schema,
+        }),
+        Dialect::Anthropic => anthropic(definition, &name, &description, &schema),
+        Dialect::Gemini => gemini(&name, &description, schema),
+        Dialect::Mcp => mcp(definition, &name, &description, schema),
+    };
+    Lowered { name, tool, strict, strict_obstacle, losses, dialect }
+}
+
+fn chat(name: &str, description: &str, strict: bool, schema: Value) -> Value {
+    let mut function = Object::new();
+    function.insert("name".to_owned(), name.into());
+    function.insert("description".to_owned(), description.into());
+    if strict {
+        function.insert("strict".to_owned(), true.into());
+    }
+    function.insert("parameters".to_owned(), schema);
+    json!({"type": "function", "function": function})
+}
+
+fn anthropic(definition: &ToolDefinition, name: &str, description: &str, schema: &Value) -> Value {
+    let mut tool = json!({"name": name, "description": description, "input_schema": schema});
+    let examples: Vec<&Value> = definition.examples.iter().filter(|e| e.is_object()).collect();
+    if !examples.is_empty() {
+        tool["input_examples"] = json!(examples);
+    }
+    tool
+}
+
+fn gemini(name: &str, description: &str, schema: Value) -> Value {
+    let mut tool = json!({"name": name, "description": description});
+    let no_properties = |map: &Value| map.as_object().is_some_and(Object::is_empty);
+    let takes_more = schema.get("additionalProperties").is_some_and(|more| more != false)
+        || schema.get("patternProperties").is_some();
+    if takes_more || !schema.get("properties").is_none_or(no_properties) {
+        tool["parametersJsonSchema"] = schema;
+    }
+    tool
+}
+
+fn mcp(definition: &ToolDefinition, name: &str, description: &str, schema: Value) -> Value {
+    let mut tool = Object::new();
+    tool.insert("name".to_owned(), name.into());
+    if let Some(title) = &definition.title {
+        tool.insert("title".to_owned(), title.as_str().into());
+    }
+    tool.insert("description".to_owned(), description.into());
+    tool.insert("inputSchema".to_owned(), schema);
+    if let Some(output) = &definition.output_schema {
+        tool.insert("outputSchema".to_owned(), output.clone());
+    }
+    if !definition.annotations.is_empty() {
+        tool.insert("annotations".to_owned(), json!(definition.annotations));
+    }
+    Value::Object(tool)
+}
+
+/// Returns the whole `tools` value of a request.
+///
+/// An array with one entry a tool, in order; for Gemini `[{"functionDeclarations": [...]}]`, and `[]` without tools.
+/// All of `lowered` are expected to be of one dialect; the first decides.
+#[must_use]
+pub fn list(lowered: &[Lowered]) -> Value {
+    let tools: Vec<Value> = lowered.iter().map(|tool| tool.tool.clone()).collect();
+    match lowered.first() {
+        Some(first) if first.dialect == Dialect::Gemini => json!([{"functionDeclarations": tools}]),
+        _ => Value::Array(tools),
+    }
+}
+
+/// The schema with an object at its root, and what has to be said about it in words.
+struct Rooted {
+    schema: Object,
+    note: Option<String>,
+    /// Something was widened to get here, so a guarantee would be about another schema.
+    widened: bool,
+}
+
+fn is_open_ai(dialect: Dialect) -> bool {
+    matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses)
+}

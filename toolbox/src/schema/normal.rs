@@ -1,0 +1,216 @@
+//! What schemars writes, turned into one compact normal form.
+
+mod close;
+mod inline;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+pub(super) use inline::merged;
+
+use super::policing::Policing;
+use super::walk::{self, MAX_HEIGHT, Object};
+
+/// Turns a JSON Schema (draft 2020-12, definitions under `$defs` at the root) into the normal form.
+///
+/// Noise goes (`$schema`, `title`, numeric `format`s, `default: null`), definitions used once move to where they are
+/// used, objects with known properties are closed, enums without texts become one `enum`. Never makes a schema larger by
+/// inlining, follows no chain recursively, and changes nothing the second time.
+///
+/// Returns what serde will not enforce by itself, which cannot be told any more once the formats are gone.
+pub(crate) fn normalize(schema: &mut Value) -> Policing {
+    if walk::is_deeper(schema, MAX_HEIGHT) {
+        return Policing::ALL;
+    }
+    let policing = Policing::of(schema, walk::definitions(schema));
+    walk::each_mut(schema, &mut clean);
+    if is_movable(schema) {
+        // What was inlined may show an enum, and an enum may be small enough to inline.
+        for _ in 0..MAX_ROUNDS {
+            if !inline::inline(schema) {
+                break;
+            }
+            walk::each_mut(schema, &mut clean);
+        }
+        close::close(schema);
+    }
+    walk::each_mut(schema, &mut order);
+    policing
+}
+
+/// Rounds of inlining; derived types are done after one.
+const MAX_ROUNDS: usize = 8;
+
+/// Removes the null alternative at the root of `schema`, and says whether there was one.
+///
+/// For optional arguments: leaving one out already says that it has no value.
+#[allow(dead_code, reason = "read by the rooms that build and check arguments")]
+pub(crate) fn without_null(schema: &mut Value) -> bool {
+    let Value::Object(map) = schema else { return false };
+    let removed = remove_null(map);
+    if removed && map.get("default").is_some_and(Value::is_null) {
+        map.shift_remove("default");
+    }
+    removed
+}
+
+fn remove_null(map: &mut Object) -> bool {
+    let mut removed = false;
+    if let Some(Value::Array(types)) = map.get_mut("type")
+        && types.len() > 1
+        && types.iter().any(|kind| kind == "null")
+    {
+        types.retain(|kind| kind != "null");
+        removed = true;
+        if let [single] = types.as_slice() {
+            let single = single.clone();
+            map.insert("type".to_owned(), single);
+        }
+    }
+    if let Some(Value::Array(values)) = map.get_mut("enum")
+        && values.len() > 1
+        && values.iter().any(Value::is_null)
+    {
+        values.retain(|value| !value.is_null());
+        removed = true;
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        let Some(Value::Array(branches)) = map.get_mut(keyword) else { continue };
+        let before = branches.len();
+        if branches.iter().any(|branch| !walk::is_null(branch)) {
+            branches.retain(|branch| !walk::is_null(branch));
+        }
+        let mut here = branches.len() < before;
+        for branch in branches.iter_mut() {
+            here |= without_null(branch);
+        }
+        removed |= here;
+        if here && branches.len() == 1 {
+            let Some(Value::Object(branch)) = branches.pop() else { continue };
+            map.shift_remove(keyword);
+            let merged = merged(map, &Value::Object(branch.clone()));
+            if let Some(merged) = merged {
+                *map = merged;
+            } else {
+                map.insert(keyword.to_owned(), Value::Array(vec![Value::Object(branch)]));
+            }
+        }
+    }
+    removed
+}
+
+/// Removes what says nothing, and writes plain enums as one list.
+fn clean(map: &mut Object) {
+    let noise = |keyword: &str, value: &Value| match keyword {
+        "$schema" | "title" => value.is_string(),
+        "format" => value.as_str().is_some_and(is_numeric_format),
+        "default" => value.is_null(),
+        _ => false,
+    };
+    if map.iter().any(|(keyword, value)| noise(keyword, value)) {
+        map.retain(|keyword, value| !noise(keyword, value));
+    }
+    if let Some(Value::String(text)) = map.get_mut("description") {
+        let trimmed = text.trim();
+        if trimmed.is_empty() {
+            map.shift_remove("description");
+        } else if trimmed.len() < text.len() {
+            *text = trimmed.to_owned();
+        }
+    }
+    collapse(map);
+}
+
+/// `oneOf` of string constants: one `enum` if none has a text, otherwise the type is said once.
+fn collapse(map: &mut Object) {
+    for keyword in ["oneOf", "anyOf"] {
+        let Some(Value::Array(branches)) = map.get(keyword) else { continue };
+        let Some(choices) = branches.iter().map(walk::choices).collect::<Option<Vec<_>>>() else {
+            continue;
+        };
+        let typed = map.get("type").is_none_or(|kind| kind == "string");
+        let values: Vec<Value> = choices.into_iter().flatten().cloned().collect();
+        let distinct = values.iter().collect::<std::collections::HashSet<_>>().len();
+        if !typed || values.is_empty() || map.contains_key("const") || map.contains_key("enum") {
+            continue;
+        }
+        let texts = branches.iter().any(|branch| branch.get("description").is_some());
+        if !texts && distinct == values.len() {
+            map.shift_remove(keyword);
+            map.insert("enum".to_owned(), Value::Array(values));
+        } else if let Some(Value::Array(branches)) = map.get_mut(keyword) {
+            for branch in branches.iter_mut().filter_map(Value::as_object_mut) {
+                branch.shift_remove("type");
+            }
+        }
+        map.insert("type".to_owned(), "string".into());
+    }
+}
+
+fn is_numeric_format(format: &str) -> bool {
+    matches!(
+        format,
+        "double"
+            | "float"
+            | "int"
+            | "int8"
+            | "int16"
+            | "int32"
+            | "int64"
+            | "int128"
+            | "uint"
+            | "uint8"
+            | "uint16"
+            | "uint32"
+            | "uint64"
+            | "uint128"
+    )
+}
+
+/// Returns whether every reference goes to the root or to a definition there, so that schemas may move.
+fn is_movable(schema: &Value) -> bool {
+    let mut movable = true;
+    walk::each(schema, &mut |map| {
+        let fixed = ["$id", "$anchor", "$dynamicAnchor", "$dynamicRef", "$recursiveRef"];
+        let local = match walk::reference(map) {
+            Some("#") | None => true,
+            Some(reference) => {
+                !reference.starts_with('#') || walk::definition_name(reference).is_some()
+            }
+        };
+        movable &= local && !fixed.iter().any(|keyword| map.contains_key(*keyword));
+    });
+    movable
+}
+
+const ORDER: &[&str] = &[
+    "$ref",
+    "type",
+    "description",
+    "format",
+    "const",
+    "enum",
+    "prefixItems",
+    "items",
+    "properties",
+    "required",
+    "anyOf",
+    "oneOf",
+    "allOf",
+];
+const LAST: &[&str] = &["additionalProperties", "unevaluatedProperties", "$defs"];
+
+fn order(map: &mut Object) {
+    let rank = |keyword: &str| {
+        let middle = ORDER.len();
+        ORDER.iter().position(|known| *known == keyword).unwrap_or_else(|| {
+            LAST.iter().position(|known| *known == keyword).map_or(middle, |at| middle + 1 + at)
+        })
+    };
+    if !map.keys().is_sorted_by_key(|keyword| rank(keyword)) {
+        let mut entries: Vec<(String, Value)> = std::mem::take(map).into_iter().collect();
+        entries.sort_by_key(|(keyword, _)| rank(keyword));
+        *map = entries.into_iter().collect();
+    }
+}
