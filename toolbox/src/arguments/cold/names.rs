@@ -1,0 +1,72 @@
+//! The name that was probably meant.
+
+/// Longer names are not compared: nobody misspells them, and the comparison is quadratic.
+const LONGEST: usize = 64;
+
+/// The candidate nearest to `name`, if one is near enough to be worth a question.
+pub(crate) fn nearest<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+) -> Option<&'a str> {
+    nearest_n(name, candidates, 1).into_iter().next()
+}
+
+/// The `n` candidates nearest to `name`, nearest first; equals keep their order.
+///
+/// Case and separators do not count: `maxResults` is `max_results`. Two names are near when at
+/// most a third of the letters differ (a swap of neighbours counts once), or when one contains
+/// the other: `path` is near `file_path`.
+pub(crate) fn nearest_n<'a>(
+    name: &str,
+    candidates: impl Iterator<Item = &'a str>,
+    n: usize,
+) -> Vec<&'a str> {
+    let Some(name) = fold(name) else { return Vec::new() };
+    let mut ranked: Vec<(usize, &str)> = candidates
+        .filter_map(|candidate| Some((distance_within(&name, &fold(candidate)?)?, candidate)))
+        .collect();
+    ranked.sort_by_key(|&(distance, _)| distance);
+    ranked.truncate(n);
+    ranked.into_iter().map(|(_, candidate)| candidate).collect()
+}
+
+/// The letters and digits of a name, in lower case.
+fn fold(name: &str) -> Option<Vec<char>> {
+    if name.len() > LONGEST * 4 {
+        return None;
+    }
+    let folded: Vec<char> =
+        name.chars().filter(|c| c.is_alphanumeric()).flat_map(char::to_lowercase).collect();
+    (!folded.is_empty() && folded.len() <= LONGEST).then_some(folded)
+}
+
+fn distance_within(a: &[char], b: &[char]) -> Option<usize> {
+    let (short, long) = if a.len() <= b.len() { (a, b) } else { (b, a) };
+    let limit = long.len().max(3) / 3;
+    if long.len() - short.len() <= limit {
+        let distance = distance(a, b);
+        if distance <= limit && distance < short.len() {
+            return Some(distance);
+        }
+    }
+    let contained = short.len() >= 3 && long.windows(short.len()).any(|part| part == short);
+    contained.then(|| LONGEST + long.len() - short.len())
+}
+
+/// Damerau-Levenshtein in its restricted form (optimal string alignment).
+fn distance(a: &[char], b: &[char]) -> usize {
+    let mut before = vec![0; b.len() + 1];
+    let mut last: Vec<usize> = (0..=b.len()).collect();
+    for i in 1..=a.len() {
+        let mut row = vec![i; b.len() + 1];
+        for j in 1..=b.len() {
+            let changed = usize::from(a[i - 1] != b[j - 1]);
+            row[j] = (last[j] + 1).min(row[j - 1] + 1).min(last[j - 1] + changed);
+            if i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1] {
+                row[j] = row[j].min(before[j - 2] + 1);
+            }
+        }
+        before = std::mem::replace(&mut last, row);
+    }
+    last[b.len()]
+}

@@ -1,0 +1,560 @@
+//! A borrowed JSON tree with byte offsets, read by a strict parser (RFC 8259).
+//!
+//! The tree is a tape of offsets into the text, not a heap of boxes: four bytes for a scalar or a
+//! key, twelve for a container. An array of zeros, the worst case for an ordinary tree, costs
+//! twice its text. What a value is stands in the text itself, at the offset.
+
+use std::borrow::Cow;
+use std::cmp::Ordering;
+use std::ops::Range;
+
+/// What the parser wanted where it stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Want {
+    Value,
+    /// The first item of an array, or its end.
+    ItemOrEnd,
+    Key,
+    /// The first key of an object, or its end.
+    KeyOrEnd,
+    Colon,
+    CommaOrBrace,
+    CommaOrBracket,
+    /// Nothing more: the document is complete.
+    End,
+    /// The quote that closes a string.
+    Quote,
+    /// A character that may stand in a string as it is.
+    Plain,
+    /// A character that may follow a backslash.
+    Escape,
+    /// The other half of a surrogate pair.
+    Surrogate,
+    Digit,
+}
+
+/// Where the text stops being JSON.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct SyntaxError {
+    pub(super) at: usize,
+    pub(super) want: Want,
+}
+
+/// Why no tree was made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Refusal {
+    Syntax(SyntaxError),
+    TooDeep,
+    TooLarge,
+}
+
+/// A flaw that leaves the tree readable, so that it is reported beside all others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Flaw {
+    /// The key at this offset stands earlier in the same object.
+    Duplicate(usize),
+    /// The number at this offset is beyond what a 64-bit float can hold.
+    Range(usize),
+}
+
+/// A document that is JSON, but for its [`Flaw`]s.
+#[derive(Debug)]
+pub(super) struct Document<'a> {
+    text: &'a str,
+    tape: Vec<u32>,
+    flaws: Vec<Flaw>,
+}
+
+impl<'a> Document<'a> {
+    pub(super) fn root(&self) -> Node<'_> {
+        Node { text: self.text, tape: &self.tape, at: 0 }
+    }
+
+    pub(super) fn text(&self) -> &'a str {
+        self.text
+    }
+
+    #[cfg(test)]
+    pub(super) fn tape_len(&self) -> usize {
+        self.tape.len()
+    }
+
+    /// The flaws, in the order in which they stand in the text.
+    pub(super) fn flaws(&self) -> &[Flaw] {
+        &self.flaws
+    }
+}
+
+/// The six kinds of JSON value.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Null,
+    Bool,
+    Number,
+    String,
+    Array,
+    Object,
+}
+
+/// One value of a [`Document`]: a cursor, free to copy.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Node<'a> {
+    text: &'a str,
+    tape: &'a [u32],
+    at: usize,
+}
+
+impl<'a> Node<'a> {
+    pub(super) fn kind(self) -> Kind {
+        match self.text.as_bytes()[self.start()] {
+            b'{' => Kind::Object,
+            b'[' => Kind::Array,
+            b'"' => Kind::String,
+            b't' | b'f' => Kind::Bool,
+            b'n' => Kind::Null,
+            _ => Kind::Number,
+        }
+    }
+
+    pub(super) fn span(self) -> Range<usize> {
+        let start = self.start();
+        let end = match self.kind() {
+            Kind::Object | Kind::Array => self.tape[self.at + 2] as usize,
+            Kind::String => string_end(self.text.as_bytes(), start),
+            _ => {
+                let rest = &self.text.as_bytes()[start..];
+                let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
+                start + rest.iter().position(|b| !is_part(b)).unwrap_or(rest.len())
+            }
+        };
+        start..end
+    }
+
+    /// The value as it stands in the text.
+    pub(super) fn source(self) -> &'a str {
+        &self.text[self.span()]
+    }
+
+    pub(super) fn is_true(self) -> bool {
+        self.text.as_bytes()[self.start()] == b't'
+    }
+
+    /// The content of a string, borrowed unless it holds an escape.
+    pub(super) fn string(self) -> Cow<'a, str> {
+        let raw = self.raw_string();
+        if raw.as_bytes().contains(&b'\\') {
+            Cow::Owned(Chars { rest: raw }.collect())
+        } else {
+            Cow::Borrowed(raw)
+        }
+    }
+
+    /// The characters of a string, escapes read.
+    pub(super) fn chars(self) -> Chars<'a> {
+        Chars { rest: self.raw_string() }
+    }
+
+    pub(super) fn items(self) -> Items<'a> {
+        let end =
+            if self.kind() == Kind::Array { self.tape[self.at + 1] as usize } else { self.at };
+        Items { next: Node { at: self.at + 3, ..self }, end }
+    }
+
+    pub(super) fn fields(self) -> Fields<'a> {
+        let end =
+            if self.kind() == Kind::Object { self.tape[self.at + 1] as usize } else { self.at };
+        Fields { next: Node { at: self.at + 3, ..self }, end }
+    }
+
+    /// The value of the first field called `key`.
+    pub(super) fn field(self, key: &str) -> Option<Node<'a>> {
+        self.fields().find(|(name, _)| name.is_text(key)).map(|(_, value)| value)
+    }
+
+    /// Whether this string says `text`.
+    pub(super) fn is_text(self, text: &str) -> bool {
+        self.chars().eq(text.chars())
+    }
+
+    fn raw_string(self) -> &'a str {
+        let span = self.span();
+        &self.text[span.start + 1..span.end - 1]
+    }
+
+    pub(super) fn start(self) -> usize {
+        self.tape[self.at] as usize
+    }
+
+    /// The place on the tape behind this value.
+    fn behind(self) -> usize {
+        match self.kind() {
+            Kind::Array | Kind::Object => self.tape[self.at + 1] as usize,
+            _ => self.at + 1,
+        }
+    }
+}
+
+/// The items of an array; see [`Node::items`].
+#[derive(Clone, Debug)]
+pub(super) struct Items<'a> {
+    next: Node<'a>,
+    end: usize,
+}
+
+impl<'a> Iterator for Items<'a> {
+    type Item = Node<'a>;
+
+    fn next(&mut self) -> Option<Node<'a>> {
+        if self.next.at >= self.end {
+            return None;
+        }
+        let item = self.next;
+        self.next.at = item.behind();
+        Some(item)
+    }
+}
+
+/// The keys and values of an object; see [`Node::fields`].
+#[derive(Clone, Debug)]
+pub(super) struct Fields<'a> {
+    next: Node<'a>,
+    end: usize,
+}
+
+impl<'a> Iterator for Fields<'a> {
+    type Item = (Node<'a>, Node<'a>);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.next.at >= self.end {
+            return None;
+        }
+        let key = self.next;
+        let value = Node { at: key.at + 1, ..key };
+        self.next.at = value.behind();
+        Some((key, value))
+    }
+}
+
+/// Reads the escapes of a string that the parser has accepted.
+#[derive(Clone, Debug)]
+pub(super) struct Chars<'a> {
+    rest: &'a str,
+}
+
+impl Iterator for Chars<'_> {
+    type Item = char;
+
+    fn next(&mut self) -> Option<char> {
+        let mut chars = self.rest.chars();
+        let first = chars.next()?;
+        if first != '\\' {
+            self.rest = chars.as_str();
+            return Some(first);
+        }
+        let escaped = match chars.next()? {
+            'b' => '\u{8}',
+            'f' => '\u{c}',
+            'n' => '\n',
+            'r' => '\r',
+            't' => '\t',
+            'u' => {
+                let bytes = self.rest.as_bytes();
+                let high = hex4(bytes, 2)?;
+                let (code, width) = if (0xD800..0xDC00).contains(&high) {
+                    let low = hex4(bytes, 8)?;
+                    (0x1_0000 + ((high - 0xD800) << 10) + low.wrapping_sub(0xDC00), 12)
+                } else {
+                    (high, 6)
+                };
+                self.rest = &self.rest[width..];
+                return char::from_u32(code);
+            }
+            other => other,
+        };
+        self.rest = chars.as_str();
+        Some(escaped)
+    }
+}
+
+/// Reads `text` as one JSON document of at most `depth` levels, where the root is the first.
+pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, Refusal> {
+    if u32::try_from(text.len()).is_err() {
+        return Err(Refusal::TooLarge);
+    }
+    Parser {
+        text,
+        bytes: text.as_bytes(),
+        at: 0,
+        tape: Vec::new(),
+        open: Vec::new(),
+        flaws: Vec::new(),
+        depth,
+    }
+    .run()
+}
+
+struct Parser<'a> {
+    text: &'a str,
+    bytes: &'a [u8],
+    at: usize,
+    tape: Vec<u32>,
+    /// The containers that are not closed yet, as places on the tape.
+    open: Vec<usize>,
+    flaws: Vec<Flaw>,
+    depth: usize,
+}
+
+impl<'a> Parser<'a> {
+    fn run(mut self) -> Result<Document<'a>, Refusal> {
+        let mut want = Want::Value;
+        loop {
+            self.skip_space();
+            let next = self.bytes.get(self.at).copied();
+            want = match (want, next) {
+                (Want::End, None) => break,
+                (Want::ItemOrEnd | Want::CommaOrBracket, Some(b']'))
+                | (Want::KeyOrEnd | Want::CommaOrBrace, Some(b'}')) => self.close(),
+                (Want::CommaOrBrace, Some(b',')) => self.step(Want::Key),
+                (Want::CommaOrBracket, Some(b',')) | (Want::Colon, Some(b':')) => {
+                    self.step(Want::Value)
+                }
+                (Want::Key | Want::KeyOrEnd, Some(b'"')) => {
+                    self.mark();
+                    self.string()?;
+                    Want::Colon
+                }
+                (Want::Value | Want::ItemOrEnd, Some(byte)) => self.value(byte, want)?,
+                _ => return Err(self.refuse(want)),
+            };
+        }
+        // Inner objects close before outer ones, so flaws are found out of order.
+        self.flaws.sort_by_key(|flaw| match flaw {
+            Flaw::Duplicate(at) | Flaw::Range(at) => *at,
+        });
+        Ok(Document { text: self.text, tape: self.tape, flaws: self.flaws })
+    }
+
+    fn step(&mut self, want: Want) -> Want {
+        self.at += 1;
+        want
+    }
+
+    fn value(&mut self, byte: u8, want: Want) -> Result<Want, Refusal> {
+        match byte {
+            b'{' => return self.open(Want::KeyOrEnd),
+            b'[' => return self.open(Want::ItemOrEnd),
+            b'"' => {
+                self.mark();
+                self.string()?;
+            }
+            b'-' | b'0'..=b'9' => {
+                self.mark();
+                self.number()?;
+            }
+            _ => {
+                let rest = &self.bytes[self.at..];
+                let word = [&b"true"[..], b"false", b"null"]
+                    .into_iter()
+                    .find(|word| rest.starts_with(word))
+                    .ok_or_else(|| self.refuse(want))?;
+                // `nullify` is one wrong word, not `null` and some text behind it.
+                if rest.get(word.len()).is_some_and(u8::is_ascii_alphanumeric) {
+                    return Err(self.refuse(want));
+                }
+                self.mark();
+                self.at += word.len();
+            }
+        }
+        Ok(self.after())
+    }
+
+    fn open(&mut self, want: Want) -> Result<Want, Refusal> {
+        if self.open.len() >= self.depth {
+            return Err(Refusal::TooDeep);
+        }
+        self.open.push(self.tape.len());
+        self.mark();
+        self.tape.extend([0, 0]);
+        Ok(self.step(want))
+    }
+
+    fn close(&mut self) -> Want {
+        self.at += 1;
+        if let Some(top) = self.open.pop() {
+            self.tape[top + 1] = small(self.tape.len());
+            self.tape[top + 2] = small(self.at);
+            self.find_duplicates(top);
+        }
+        self.after()
+    }
+
+    /// What may follow a complete value.
+    fn after(&self) -> Want {
+        match self.open.last().map(|&top| self.bytes[self.tape[top] as usize]) {
+            None => Want::End,
+            Some(b'{') => Want::CommaOrBrace,
+            Some(_) => Want::CommaOrBracket,
+        }
+    }
+
+    /// Sorting finds duplicates without a table of owned keys, and nobody can make it quadratic.
+    fn find_duplicates(&mut self, top: usize) {
+        let node = |at| Node { text: self.text, tape: &self.tape, at };
+        let mut keys: Vec<u32> = node(top).fields().map(|(key, _)| small(key.at)).collect();
+        if keys.len() < 2 {
+            return;
+        }
+        let by_name = |a: u32, b: u32| -> Ordering {
+            let (a, b) = (node(a as usize).raw_string(), node(b as usize).raw_string());
+            if a.as_bytes().contains(&b'\\') || b.as_bytes().contains(&b'\\') {
+                Chars { rest: a }.cmp(Chars { rest: b })
+            } else {
+                a.cmp(b)
+            }
+        };
+        keys.sort_unstable_by(|&a, &b| by_name(a, b).then(a.cmp(&b)));
+        let twice: Vec<Flaw> = keys
+            .windows(2)
+            .filter(|pair| by_name(pair[0], pair[1]).is_eq())
+            .map(|pair| Flaw::Duplicate(self.tape[pair[1] as usize] as usize))
+            .collect();
+        self.flaws.extend(twice);
+    }
+
+    fn string(&mut self) -> Result<(), Refusal> {
+        self.at += 1;
+        loop {
+            match self.bytes.get(self.at) {
+                None => return Err(self.refuse(Want::Quote)),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => self.escape()?,
+                Some(0..=0x1f) => return Err(self.refuse(Want::Plain)),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    fn escape(&mut self) -> Result<(), Refusal> {
+        match self.bytes.get(self.at + 1) {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
+                self.at += 2;
+                Ok(())
+            }
+            Some(b'u') => match hex4(self.bytes, self.at + 2) {
+                Some(0xD800..=0xDBFF) => {
+                    let pair = self.bytes.get(self.at + 6..self.at + 8) == Some(br"\u");
+                    match hex4(self.bytes, self.at + 8) {
+                        Some(0xDC00..=0xDFFF) if pair => {
+                            self.at += 12;
+                            Ok(())
+                        }
+                        _ => Err(self.refuse(Want::Surrogate)),
+                    }
+                }
+                Some(0xDC00..=0xDFFF) => Err(self.refuse(Want::Surrogate)),
+                Some(_) => {
+                    self.at += 6;
+                    Ok(())
+                }
+                None if self.bytes.len() < self.at + 6 => {
+                    self.at = self.bytes.len();
+                    Err(self.refuse(Want::Quote))
+                }
+                None => Err(self.refuse(Want::Escape)),
+            },
+            Some(_) => Err(self.refuse(Want::Escape)),
+            None => {
+                self.at += 1;
+                Err(self.refuse(Want::Quote))
+            }
+        }
+    }
+
+    fn number(&mut self) -> Result<(), Refusal> {
+        let start = self.at;
+        if self.bytes[self.at] == b'-' {
+            self.at += 1;
+        }
+        if self.bytes.get(self.at) == Some(&b'0') {
+            self.at += 1;
+            if self.bytes.get(self.at).is_some_and(u8::is_ascii_digit) {
+                self.at -= 1;
+                return Err(self.refuse(Want::Digit));
+            }
+        } else {
+            self.digits()?;
+        }
+        if self.bytes.get(self.at) == Some(&b'.') {
+            self.at += 1;
+            self.digits()?;
+        }
+        if matches!(self.bytes.get(self.at), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.bytes.get(self.at), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            self.digits()?;
+        }
+        // Only a number of many digits or with an exponent can be out of range.
+        let text = &self.text[start..self.at];
+        if (text.len() > 300 || text.contains(['e', 'E']))
+            && text.parse::<f64>().is_ok_and(f64::is_infinite)
+        {
+            self.flaws.push(Flaw::Range(start));
+        }
+        Ok(())
+    }
+
+    fn digits(&mut self) -> Result<(), Refusal> {
+        let rest = &self.bytes[self.at..];
+        let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        if count == 0 {
+            return Err(self.refuse(Want::Digit));
+        }
+        self.at += count;
+        Ok(())
+    }
+
+    fn skip_space(&mut self) {
+        while matches!(self.bytes.get(self.at), Some(b' ' | b'\t' | b'\n' | b'\r')) {
+            self.at += 1;
+        }
+    }
+
+    fn mark(&mut self) {
+        self.tape.push(small(self.at));
+    }
+
+    fn refuse(&self, want: Want) -> Refusal {
+        Refusal::Syntax(SyntaxError { at: self.at, want })
+    }
+}
+
+/// The offset behind the string that starts at `start`; the end of the text if it is not closed.
+pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
+    // Most strings are short: a plain loop is done before a vectored search has begun.
+    let mut at = start + 1;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => return at + 1,
+            b'\\' => at += 2,
+            _ => at += 1,
+        }
+    }
+    bytes.len()
+}
+
+fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
+    bytes
+        .get(at..at + 4)?
+        .iter()
+        .try_fold(0, |code, &byte| Some(code * 16 + char::from(byte).to_digit(16)?))
+}
+
+/// Offsets fit: [`parse`] refuses longer texts.
+fn small(offset: usize) -> u32 {
+    u32::try_from(offset).unwrap_or(u32::MAX)
+}
