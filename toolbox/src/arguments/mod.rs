@@ -1,1 +1,11 @@
 //! Raw argument text to typed values: fast when it is right, complete when it is wrong.
+
+pub(crate) mod about;
+mod arena;
+pub(crate) mod argument;
+pub(crate) mod call;
+pub(crate) mod cold;
+pub(crate) mod reader;
+pub(crate) mod slot;
+
+pub use cold::{ArgumentsError, Fault, FaultKind, Faults, Repair};

@@ -1,0 +1,299 @@
+//! What may stand in a tool's signature: values from the model, values from the program, and references to both.
+//!
+//! The compiler decides which by trait, not by spelling: the marker (`FromModel`, `FromProgram`, …) is inferred from
+//! the one implementation that applies.
+
+use std::path::Path;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::Deserialize;
+
+use super::reader::{Nothing, ReadError, Reader};
+use crate::context::{FromContext, Requirement, ToolContext};
+use crate::error::ToolError;
+
+/// Marks arguments that the model fills in.
+#[derive(Debug)]
+pub enum FromModel {}
+
+/// Marks arguments that the program supplies.
+#[derive(Debug)]
+pub enum FromProgram {}
+
+/// Marks the context itself.
+#[derive(Debug)]
+pub enum TheContext {}
+
+/// Marks references to text and the like, lent from the call.
+#[derive(Debug)]
+pub enum Lent {}
+
+/// What an argument is when the model gave none.
+#[derive(Debug)]
+pub enum Absent {
+    /// The model must give it.
+    Required,
+    /// The program could not supply it.
+    Unavailable(Box<ToolError>),
+}
+
+/// How a tool gets one argument.
+#[derive(Debug)]
+pub enum Origin {
+    /// From the model, with this schema.
+    Model {
+        /// As schemars made it, not yet normal.
+        schema: Schema,
+        /// Whether the type accepts that nothing is given.
+        optional: bool,
+    },
+    /// From the program, which may need a state for it.
+    Program(Option<Requirement>),
+}
+
+/// A type that can be an argument of a tool, taken by value.
+///
+/// Implemented for everything that is `Deserialize + JsonSchema` (the model fills it in) and everything that is
+/// [`FromContext`] (the program supplies it). There is nothing to implement here by hand.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be an argument of a tool",
+    label = "neither the model nor the program can supply a `{Self}`",
+    note = "if the model fills it in, add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}`",
+    note = "if your program supplies it, take `State<{Self}>`, or implement `toolbox::FromContext` for `{Self}`",
+    note = "the derives must be those of serde 1 and schemars 1, as `toolbox` uses them"
+)]
+pub trait ToolArgument<'call, Source>: Sized {
+    #[doc(hidden)]
+    fn read(reader: &mut Reader<'call>) -> Result<Self, ReadError>;
+    #[doc(hidden)]
+    fn absent(context: &'call ToolContext) -> Result<Self, Absent>;
+    #[doc(hidden)]
+    fn origin(schemas: &mut SchemaGenerator) -> Origin;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> for T {
+    #[inline]
+    fn read(reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+        T::deserialize(reader)
+    }
+
+    fn absent(_context: &'call ToolContext) -> Result<Self, Absent> {
+        T::deserialize(Nothing).map_err(|_| Absent::Required)
+    }
+
+    fn origin(schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Model {
+            schema: schemas.subschema_for::<T>(),
+            optional: T::deserialize(Nothing).is_ok(),
+        }
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call, T: FromContext> ToolArgument<'call, FromProgram> for T {
+    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+        Err(not_from_the_model())
+    }
+
+    fn absent(context: &'call ToolContext) -> Result<Self, Absent> {
+        T::from_context(context).map_err(|error| Absent::Unavailable(Box::new(error)))
+    }
+
+    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Program(T::requirement())
+    }
+}
+
+/// `&ToolContext` under another name, as in `type Context<'a> = &'a ToolContext`.
+#[diagnostic::do_not_recommend]
+impl<'call> ToolArgument<'call, TheContext> for &'call ToolContext {
+    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+        Err(not_from_the_model())
+    }
+
+    fn absent(context: &'call ToolContext) -> Result<Self, Absent> {
+        Ok(context)
+    }
+
+    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Program(None)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call> ToolArgument<'call, TheContext> for ToolContext {
+    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+        Err(not_from_the_model())
+    }
+
+    fn absent(context: &'call ToolContext) -> Result<Self, Absent> {
+        Ok(context.clone())
+    }
+
+    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Program(None)
+    }
+}
+
+/// A type that can be an argument of a tool behind `&`.
+///
+/// Implemented for `str`, `Path`, slices, [`ToolContext`], and everything that can be an argument by value. There is
+/// nothing to implement here by hand.
+#[diagnostic::on_unimplemented(
+    message = "`&{Self}` cannot be an argument of a tool",
+    label = "neither the model nor the program can supply a `{Self}`",
+    note = "if the model fills it in, add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}`",
+    note = "if your program supplies it, take `State<{Self}>`, or implement `toolbox::FromContext` for `{Self}`",
+    note = "the derives must be those of serde 1 and schemars 1, as `toolbox` uses them"
+)]
+pub trait LentArgument<'call, Source> {
+    #[doc(hidden)]
+    type Held: 'call;
+    #[doc(hidden)]
+    fn read(reader: &mut Reader<'call>) -> Result<Self::Held, ReadError>;
+    #[doc(hidden)]
+    fn absent(context: &'call ToolContext) -> Result<Self::Held, Absent>;
+    #[doc(hidden)]
+    fn origin(schemas: &mut SchemaGenerator) -> Origin;
+    #[doc(hidden)]
+    fn lend(held: &Self::Held) -> &Self;
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call> LentArgument<'call, Lent> for str {
+    type Held = &'call str;
+
+    #[inline]
+    fn read(reader: &mut Reader<'call>) -> Result<&'call str, ReadError> {
+        Deserialize::deserialize(reader)
+    }
+
+    fn absent(_context: &'call ToolContext) -> Result<&'call str, Absent> {
+        Err(Absent::Required)
+    }
+
+    fn origin(schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Model { schema: schemas.subschema_for::<str>(), optional: false }
+    }
+
+    #[inline]
+    fn lend<'a>(held: &'a &'call str) -> &'a str {
+        held
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call> LentArgument<'call, Lent> for Path {
+    type Held = &'call str;
+
+    fn read(reader: &mut Reader<'call>) -> Result<&'call str, ReadError> {
+        let start = reader.position();
+        let text: &str = Deserialize::deserialize(reader)?;
+        // No system call takes a path with a NUL in it; said here, the model learns which argument it was.
+        if text.contains('\0') {
+            return Err(ReadError::new("a path cannot contain a NUL character", start));
+        }
+        Ok(text)
+    }
+
+    fn absent(_context: &'call ToolContext) -> Result<&'call str, Absent> {
+        Err(Absent::Required)
+    }
+
+    fn origin(schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Model { schema: schemas.subschema_for::<str>(), optional: false }
+    }
+
+    fn lend<'a>(held: &'a &'call str) -> &'a Path {
+        Path::new(held)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent> for [T] {
+    type Held = Vec<T>;
+
+    fn read(reader: &mut Reader<'call>) -> Result<Vec<T>, ReadError> {
+        Deserialize::deserialize(reader)
+    }
+
+    fn absent(_context: &'call ToolContext) -> Result<Vec<T>, Absent> {
+        Err(Absent::Required)
+    }
+
+    fn origin(schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Model { schema: schemas.subschema_for::<[T]>(), optional: false }
+    }
+
+    fn lend(held: &Vec<T>) -> &[T] {
+        held
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, FromModel> for T {
+    type Held = T;
+
+    fn read(reader: &mut Reader<'call>) -> Result<T, ReadError> {
+        T::deserialize(reader)
+    }
+
+    fn absent(_context: &'call ToolContext) -> Result<T, Absent> {
+        T::deserialize(Nothing).map_err(|_| Absent::Required)
+    }
+
+    fn origin(schemas: &mut SchemaGenerator) -> Origin {
+        <T as ToolArgument<'call, FromModel>>::origin(schemas)
+    }
+
+    fn lend(held: &T) -> &T {
+        held
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call, T: FromContext + 'call> LentArgument<'call, FromProgram> for T {
+    type Held = T;
+
+    fn read(_reader: &mut Reader<'call>) -> Result<T, ReadError> {
+        Err(not_from_the_model())
+    }
+
+    fn absent(context: &'call ToolContext) -> Result<T, Absent> {
+        T::from_context(context).map_err(|error| Absent::Unavailable(Box::new(error)))
+    }
+
+    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Program(T::requirement())
+    }
+
+    fn lend(held: &T) -> &T {
+        held
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<'call> LentArgument<'call, TheContext> for ToolContext {
+    type Held = &'call ToolContext;
+
+    fn read(_reader: &mut Reader<'call>) -> Result<&'call ToolContext, ReadError> {
+        Err(not_from_the_model())
+    }
+
+    fn absent(context: &'call ToolContext) -> Result<&'call ToolContext, Absent> {
+        Ok(context)
+    }
+
+    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+        Origin::Program(None)
+    }
+
+    fn lend<'a>(held: &'a &'call ToolContext) -> &'a ToolContext {
+        held
+    }
+}
+
+fn not_from_the_model() -> ReadError {
+    ReadError::new("not an argument that the model can give", 0)
+}

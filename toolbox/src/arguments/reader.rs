@@ -1,0 +1,515 @@
+//! The fast reader: a serde deserializer over the text of one call.
+//!
+//! It knows nothing of paths and stops at the first fault; [`cold`](super::cold) finds out what was wrong. It differs
+//! from `serde_json` where the schema differs: objects read as a struct are closed, `3.0` is an integer, and numbers are
+//! never rounded into a type that cannot hold them. Strings are always lent, so `&str` works with escapes too.
+
+mod access;
+
+use std::fmt;
+
+use memchr::memchr2;
+use serde::de::{self, Visitor};
+
+pub(super) use self::access::Nothing;
+use self::access::{Array, Object, Seen};
+use super::arena::Arena;
+
+/// Why the fast reader stopped: a message, and the byte offset of the value at fault.
+#[derive(Debug)]
+pub struct ReadError(Box<Fault>);
+
+#[derive(Debug)]
+struct Fault {
+    message: String,
+    offset: Option<usize>,
+}
+
+impl ReadError {
+    #[cold]
+    pub(crate) fn new(message: impl Into<String>, offset: usize) -> Self {
+        Self(Box::new(Fault { message: message.into(), offset: Some(offset) }))
+    }
+
+    pub(crate) fn message(&self) -> &str {
+        &self.0.message
+    }
+
+    pub(crate) fn offset(&self) -> Option<usize> {
+        self.0.offset
+    }
+
+    /// Remembers where the value at fault starts, unless something inside it said so already.
+    #[cold]
+    pub(crate) fn at(mut self, offset: usize) -> Self {
+        self.0.offset.get_or_insert(offset);
+        self
+    }
+}
+
+impl fmt::Display for ReadError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.message)
+    }
+}
+
+impl std::error::Error for ReadError {}
+
+impl de::Error for ReadError {
+    #[cold]
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        Self(Box::new(Fault { message: message.to_string(), offset: None }))
+    }
+}
+
+type Read<T> = Result<T, ReadError>;
+
+/// Reads values out of the text of one call.
+#[derive(Debug)]
+pub struct Reader<'call> {
+    text: &'call str,
+    position: usize,
+    arena: &'call Arena,
+    depth: usize,
+    /// Whether something was read through a form in which unknown fields cannot be noticed: a map, a buffered enum.
+    unpoliced: bool,
+}
+
+impl<'call> Reader<'call> {
+    pub(crate) fn new(text: &'call str, arena: &'call Arena, depth: usize) -> Self {
+        Self { text, position: 0, arena, depth, unpoliced: false }
+    }
+
+    #[inline]
+    pub(crate) fn position(&self) -> usize {
+        self.position
+    }
+
+    pub(crate) fn text_from(&self, start: usize) -> &'call str {
+        &self.text[start..self.position]
+    }
+
+    /// Returns whether unknown fields may have gone unnoticed since this was last asked.
+    #[inline]
+    pub(crate) fn take_unpoliced(&mut self) -> bool {
+        std::mem::take(&mut self.unpoliced)
+    }
+
+    #[inline]
+    fn bytes(&self) -> &'call [u8] {
+        self.text.as_bytes()
+    }
+
+    #[inline]
+    fn peek(&self) -> Option<u8> {
+        self.bytes().get(self.position).copied()
+    }
+
+    /// Skips white space and returns the next byte without taking it.
+    #[inline]
+    pub(crate) fn peek_token(&mut self) -> Option<u8> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.position += 1,
+                other => return other,
+            }
+        }
+    }
+
+    #[inline]
+    pub(crate) fn take(&mut self, byte: u8) -> bool {
+        let found = self.peek_token() == Some(byte);
+        self.position += usize::from(found);
+        found
+    }
+
+    #[cold]
+    fn fail<T>(&self, message: &str) -> Read<T> {
+        Err(ReadError::new(message, self.position))
+    }
+
+    #[inline]
+    pub(crate) fn expect(&mut self, byte: u8) -> Read<()> {
+        if self.take(byte) { Ok(()) } else { self.unexpected(byte) }
+    }
+
+    #[cold]
+    fn unexpected<T>(&self, byte: u8) -> Read<T> {
+        Err(ReadError::new(format!("expected `{}`", char::from(byte)), self.position))
+    }
+
+    fn keyword(&mut self, word: &str) -> Read<()> {
+        if self.bytes()[self.position..].starts_with(word.as_bytes()) {
+            self.position += word.len();
+            Ok(())
+        } else {
+            self.fail("expected a JSON value")
+        }
+    }
+
+    #[inline]
+    pub(crate) fn enter(&mut self) -> Read<()> {
+        match self.depth.checked_sub(1) {
+            Some(left) => {
+                self.depth = left;
+                self.position += 1;
+                Ok(())
+            }
+            None => self.fail("nested too deeply"),
+        }
+    }
+
+    /// Takes the closing `byte` and gives back the level that [`Reader::enter`] took.
+    #[inline]
+    pub(crate) fn leave(&mut self, byte: u8) -> Read<()> {
+        self.depth += 1;
+        self.expect(byte)
+    }
+
+    /// Reads a string: lent when it has no escapes, else unescaped into a buffer of its own.
+    #[inline]
+    pub(crate) fn string(&mut self) -> Read<Text<'call>> {
+        self.expect(b'"')?;
+        let start = self.position;
+        // Keys and most short values end within a few bytes, where a call into `memchr` would cost more than it saves.
+        for (at, &byte) in self.bytes()[start..].iter().take(16).enumerate() {
+            match byte {
+                b'"' => {
+                    self.position = start + at + 1;
+                    return Ok(Text::Lent(&self.text[start..start + at]));
+                }
+                b'\\' | 0..0x20 => break,
+                _ => {}
+            }
+        }
+        self.long_string(start)
+    }
+
+    #[inline(never)]
+    fn long_string(&mut self, start: usize) -> Read<Text<'call>> {
+        let end = self.plain_run()?;
+        if self.bytes()[end] == b'"' {
+            self.position = end + 1;
+            return Ok(Text::Lent(&self.text[start..end]));
+        }
+        let mut buffer =
+            String::with_capacity((8 * (end - start + 32)).min(self.text.len() - start));
+        buffer.push_str(&self.text[start..end]);
+        loop {
+            // Escapes come in bursts (`\n`, then indentation): one is read, then the run behind it is copied whole.
+            buffer.push(self.escape()?);
+            let run = self.position;
+            let end = self.plain_run()?;
+            buffer.push_str(&self.text[run..end]);
+            if self.bytes()[end] == b'"' {
+                self.position = end + 1;
+                return Ok(Text::Owned(buffer));
+            }
+        }
+    }
+
+    /// Moves to the next quote or backslash and returns its place; refuses control characters on the way.
+    #[inline]
+    fn plain_run(&mut self) -> Read<usize> {
+        let rest = &self.bytes()[self.position..];
+        let Some(len) = memchr2(b'"', b'\\', rest) else {
+            self.position = self.text.len();
+            return self.fail("the string does not end");
+        };
+        if rest[..len].iter().fold(0xff, |least, &byte| least.min(byte)) < 0x20 {
+            return self.fail("a control character in a string must be escaped");
+        }
+        self.position += len;
+        Ok(self.position)
+    }
+
+    /// Reads one escape; the reader stands on its backslash.
+    #[inline]
+    fn escape(&mut self) -> Read<char> {
+        let character = match self.bytes().get(self.position + 1) {
+            Some(b'n') => '\n',
+            Some(b'"') => '"',
+            Some(b'\\') => '\\',
+            Some(b't') => '\t',
+            Some(b'r') => '\r',
+            Some(b'/') => '/',
+            Some(b'b') => '\u{8}',
+            Some(b'f') => '\u{c}',
+            Some(b'u') => return self.unicode_escape(),
+            _ => return self.fail("an unknown escape"),
+        };
+        self.position += 2;
+        Ok(character)
+    }
+
+    fn unicode_escape(&mut self) -> Read<char> {
+        let first = self.hex_unit()?;
+        let code = match first {
+            0xD800..0xDC00 => {
+                let second = self.hex_unit()?;
+                if !(0xDC00..0xE000).contains(&second) {
+                    return self.fail("a lone surrogate");
+                }
+                0x10000 + ((first - 0xD800) << 10) + (second - 0xDC00)
+            }
+            code => code,
+        };
+        match char::from_u32(code) {
+            Some(character) => Ok(character),
+            None => self.fail("a lone surrogate"),
+        }
+    }
+
+    /// Reads `\uXXXX` and returns its code unit.
+    fn hex_unit(&mut self) -> Read<u32> {
+        let bytes = self.bytes().get(self.position..self.position + 6);
+        let Some([b'\\', b'u', digits @ ..]) = bytes else {
+            return self.fail("a lone surrogate");
+        };
+        let mut code = 0;
+        for &digit in digits {
+            match char::from(digit).to_digit(16) {
+                Some(digit) => code = code * 16 + digit,
+                None => return self.fail("an unknown escape"),
+            }
+        }
+        self.position += 6;
+        Ok(code)
+    }
+
+    /// Reads the text of a number and says whether it is written as an integer.
+    fn number(&mut self) -> Read<(&'call str, bool)> {
+        let start = self.position;
+        let bytes = self.bytes();
+        let digits = |mut at: usize| {
+            while matches!(bytes.get(at), Some(b'0'..=b'9')) {
+                at += 1;
+            }
+            at
+        };
+        let first = start + usize::from(self.peek() == Some(b'-'));
+        let mut end = digits(first);
+        let whole = end - first;
+        if whole == 0 || (whole > 1 && bytes[first] == b'0') {
+            return self.fail("expected a number");
+        }
+        let mut integer = true;
+        if bytes.get(end) == Some(&b'.') {
+            integer = false;
+            let fraction = digits(end + 1);
+            if fraction == end + 1 {
+                return self.fail("a number needs digits after the point");
+            }
+            end = fraction;
+        }
+        if matches!(bytes.get(end), Some(b'e' | b'E')) {
+            integer = false;
+            let sign = usize::from(matches!(bytes.get(end + 1), Some(b'+' | b'-')));
+            let exponent = digits(end + 1 + sign);
+            if exponent == end + 1 + sign {
+                return self.fail("a number needs digits in its exponent");
+            }
+            end = exponent;
+        }
+        self.position = end;
+        Ok((&self.text[start..end], integer))
+    }
+
+    /// Reads an integer of up to 18 digits in place, and everything else the careful way.
+    #[inline]
+    fn integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
+        let start = self.position;
+        let negative = self.peek_token() == Some(b'-');
+        let first = self.position + usize::from(negative);
+        let mut value: u64 = 0;
+        let mut at = first;
+        while let Some(digit @ b'0'..=b'9') = self.bytes().get(at).copied() {
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+            at += 1;
+        }
+        let len = at - first;
+        let plain = (1..=18).contains(&len)
+            && (len == 1 || self.bytes()[first] != b'0')
+            && !matches!(self.bytes().get(at), Some(b'.' | b'e' | b'E'));
+        if !plain {
+            return self.careful_integer(visitor);
+        }
+        self.position = at;
+        let result = if negative {
+            visitor.visit_i64(value.cast_signed().wrapping_neg())
+        } else {
+            visitor.visit_u64(value)
+        };
+        result.map_err(|error: ReadError| error.at(start))
+    }
+
+    #[cold]
+    fn careful_integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
+        let start = self.position;
+        if !matches!(self.peek(), Some(b'-' | b'0'..=b'9')) {
+            return self.mismatch(&visitor);
+        }
+        let (text, plain) = self.number()?;
+        let value = if plain { text.parse().ok() } else { whole_number(text) };
+        let Some(value) = value else {
+            return Err(ReadError::new(format!("the number {text} is no integer in range"), start));
+        };
+        if let Ok(value) = u64::try_from(value) {
+            visitor.visit_u64(value)
+        } else if let Ok(value) = i64::try_from(value) {
+            visitor.visit_i64(value)
+        } else {
+            visitor.visit_i128(value)
+        }
+        .map_err(|error: ReadError| error.at(start))
+    }
+
+    fn float(&mut self) -> Read<f64> {
+        let start = self.position;
+        let (text, integer) = self.number()?;
+        let value: f64 = text.parse().unwrap_or(f64::INFINITY);
+        if !value.is_finite() {
+            return Err(ReadError::new(format!("the number {text} is out of range"), start));
+        }
+        // A whole number of more digits than a double keeps would come out as a neighbour.
+        if integer && text.len() > 15 && exact(text, value) != Some(true) {
+            return Err(ReadError::new(format!("the number {text} would be rounded"), start));
+        }
+        Ok(value)
+    }
+
+    /// The error for a value of a type the visitor does not take.
+    #[cold]
+    fn mismatch<V: Visitor<'call>, T>(&mut self, visitor: &V) -> Read<T> {
+        let start = self.position;
+        let unexpected = match self.peek() {
+            Some(b'"') => "a string",
+            Some(b'{') => "an object",
+            Some(b'[') => "an array",
+            Some(b't' | b'f') => "a boolean",
+            Some(b'n') => "null",
+            Some(b'-' | b'0'..=b'9') => "a number",
+            _ => return self.fail("expected a JSON value"),
+        };
+        let expected: &dyn de::Expected = visitor;
+        Err(ReadError::new(format!("must be {expected}, got {unexpected}"), start))
+    }
+
+    fn object<V: Visitor<'call>>(&mut self, visitor: V, seen: Seen<'call>) -> Read<V::Value> {
+        if self.peek_token() != Some(b'{') {
+            return self.mismatch(&visitor);
+        }
+        self.enter()?;
+        let mut object = Object { reader: self, first: true, seen };
+        let value = visitor.visit_map(&mut object)?;
+        // A visitor may stop early; what it left unread is at fault.
+        self.leave(b'}')?;
+        Ok(value)
+    }
+
+    fn array<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
+        if self.peek_token() != Some(b'[') {
+            return self.mismatch(&visitor);
+        }
+        self.enter()?;
+        let value = visitor.visit_seq(Array { reader: self, first: true })?;
+        self.leave(b']')?;
+        Ok(value)
+    }
+}
+
+/// Returns the exact value of a number written with a point or an exponent, when it is whole (`3.0`, `1e3`).
+///
+/// JSON Schema calls such a number an integer, so the reader does too.
+fn whole_number(text: &str) -> Option<i128> {
+    let (mantissa, exponent) = match text.find(['e', 'E']) {
+        Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
+        None => (text, 0),
+    };
+    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+    let fraction = fraction.trim_end_matches('0');
+    let digits = format!("{whole}{fraction}");
+    let shift = exponent - i32::try_from(fraction.len()).ok()?;
+    let value: i128 = digits.parse().ok()?;
+    if value == 0 {
+        return Some(0);
+    }
+    let power = 10_i128.checked_pow(shift.unsigned_abs())?;
+    if shift >= 0 { value.checked_mul(power) } else { (value % power == 0).then(|| value / power) }
+}
+
+/// Returns whether `value` is exactly the integer written in `text`, when that can be told.
+#[allow(
+    clippy::cast_possible_truncation,
+    reason = "only whole numbers within the range of i128 are compared"
+)]
+fn exact(text: &str, value: f64) -> Option<bool> {
+    let integer: i128 = text.parse().ok()?;
+    Some(value.abs() < 1e38 && value as i128 == integer)
+}
+
+/// A string of the call's text.
+#[derive(Debug)]
+pub(crate) enum Text<'call> {
+    Lent(&'call str),
+    Owned(String),
+}
+
+impl Text<'_> {
+    #[inline]
+    pub(crate) fn as_str(&self) -> &str {
+        match self {
+            Self::Lent(text) => text,
+            Self::Owned(text) => text,
+        }
+    }
+}
+
+impl<'call> Text<'call> {
+    fn lend(self, arena: &'call Arena) -> &'call str {
+        match self {
+            Self::Lent(text) => text,
+            Self::Owned(text) => arena.keep(text),
+        }
+    }
+}
+
+impl Reader<'_> {
+    /// Passes over one value, checking that it is JSON.
+    pub(crate) fn skip(&mut self) -> Read<()> {
+        match self.peek_token() {
+            Some(b'"') => self.string().map(drop),
+            Some(b'{') => {
+                self.enter()?;
+                let mut first = true;
+                while self.peek_token() != Some(b'}') {
+                    if !first {
+                        self.expect(b',')?;
+                    }
+                    first = false;
+                    self.peek_token();
+                    self.string()?;
+                    self.expect(b':')?;
+                    self.skip()?;
+                }
+                self.leave(b'}')
+            }
+            Some(b'[') => {
+                self.enter()?;
+                let mut first = true;
+                while self.peek_token() != Some(b']') {
+                    if !first {
+                        self.expect(b',')?;
+                    }
+                    first = false;
+                    self.skip()?;
+                }
+                self.leave(b']')
+            }
+            Some(b't') => self.keyword("true"),
+            Some(b'f') => self.keyword("false"),
+            Some(b'n') => self.keyword("null"),
+            _ => self.number().map(drop),
+        }
+    }
+}

@@ -1,0 +1,139 @@
+//! Where the arguments of one call land before the tool's function takes them.
+
+use std::marker::PhantomData;
+
+use schemars::SchemaGenerator;
+
+use super::argument::{Absent, LentArgument, Origin, ToolArgument};
+use super::reader::{ReadError, Reader};
+use crate::context::ToolContext;
+
+/// A slot as the reader sees it, whatever its type.
+pub trait Fill<'call> {
+    #[doc(hidden)]
+    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError>;
+    #[doc(hidden)]
+    fn absent(&mut self, context: &'call ToolContext) -> Result<(), Absent>;
+    #[doc(hidden)]
+    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin;
+}
+
+/// A slot for an argument taken by value.
+#[derive(Debug)]
+pub struct OwnedSlot<T, Source> {
+    value: Option<T>,
+    default: Option<fn() -> T>,
+    source: PhantomData<fn() -> Source>,
+}
+
+/// Returns an empty slot for an argument of type `T`.
+#[must_use]
+pub fn owned<'call, T: ToolArgument<'call, Source>, Source>() -> OwnedSlot<T, Source> {
+    OwnedSlot { value: None, default: None, source: PhantomData }
+}
+
+impl<T, Source> OwnedSlot<T, Source> {
+    /// Returns the slot with what it holds when the model gives nothing.
+    #[must_use]
+    pub fn or(mut self, default: fn() -> T) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    /// Takes the value out.
+    ///
+    /// # Panics
+    ///
+    /// If the slot was not filled, which the expansion of `#[tool]` makes sure of.
+    #[inline]
+    pub fn take(&mut self) -> T {
+        self.value.take().expect("a call reads its arguments before it takes them")
+    }
+}
+
+impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T, Source> {
+    #[inline]
+    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError> {
+        self.value = Some(T::read(reader)?);
+        Ok(())
+    }
+
+    fn absent(&mut self, context: &'call ToolContext) -> Result<(), Absent> {
+        self.value = Some(match self.default {
+            Some(default) => default(),
+            None => T::absent(context)?,
+        });
+        Ok(())
+    }
+
+    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin {
+        T::origin(schemas)
+    }
+}
+
+/// A slot for an argument behind `&`.
+pub struct LentSlot<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> {
+    held: Option<T::Held>,
+    default: Option<fn() -> &'call T>,
+    source: PhantomData<fn() -> Source>,
+}
+
+impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> std::fmt::Debug
+    for LentSlot<'call, T, Source>
+{
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LentSlot").field("filled", &self.held.is_some()).finish_non_exhaustive()
+    }
+}
+
+/// Returns an empty slot for an argument of type `&T`.
+#[must_use]
+pub fn lent<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>()
+-> LentSlot<'call, T, Source> {
+    LentSlot { held: None, default: None, source: PhantomData }
+}
+
+impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> LentSlot<'call, T, Source> {
+    /// Returns the slot with what it lends when the model gives nothing.
+    #[must_use]
+    pub fn or(mut self, default: fn() -> &'call T) -> Self {
+        self.default = Some(default);
+        self
+    }
+
+    /// Lends the value.
+    ///
+    /// # Panics
+    ///
+    /// If the slot was not filled, which the expansion of `#[tool]` makes sure of.
+    #[inline]
+    pub fn take(&mut self) -> &T {
+        match (&self.held, self.default) {
+            (Some(held), _) => T::lend(held),
+            (None, Some(default)) => default(),
+            (None, None) => panic!("a call reads its arguments before it lends them"),
+        }
+    }
+}
+
+impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> Fill<'call>
+    for LentSlot<'call, T, Source>
+{
+    #[inline]
+    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError> {
+        self.held = Some(T::read(reader)?);
+        Ok(())
+    }
+
+    fn absent(&mut self, context: &'call ToolContext) -> Result<(), Absent> {
+        self.held = match self.default {
+            Some(_) => None,
+            None => Some(T::absent(context)?),
+        };
+        Ok(())
+    }
+
+    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin {
+        T::origin(schemas)
+    }
+}
