@@ -1,0 +1,189 @@
+//! A box with limits, state or an approver of its own.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use super::{RegisterError, ToolBox};
+use crate::context::Values;
+use crate::dispatch::{Approver, Settings};
+use crate::tool::{IntoTools, Tool};
+
+/// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolbox::{tool, tools, State, ToolBox};
+///
+/// struct Greeting(String);
+///
+/// /// Greets somebody by name.
+/// #[tool]
+/// fn greet(name: &str, greeting: State<Greeting>) -> String {
+///     format!("{}, {name}!", greeting.0)
+/// }
+///
+/// let toolbox = ToolBox::builder()
+///     .tools(tools![greet])
+///     .state(Greeting("Hello".into()))
+///     .timeout(Duration::from_secs(10))
+///     .max_concurrency(8)
+///     .build()?;
+///
+/// let error = ToolBox::builder().tools(tools![greet]).build().unwrap_err();
+/// assert!(error.to_string().contains("Greeting"));
+/// # Ok::<(), toolbox::BuildToolBoxError>(())
+/// ```
+#[derive(Default)]
+#[must_use = "a builder does nothing until `build`"]
+pub struct ToolBoxBuilder {
+    tools: Vec<Tool>,
+    settings: Settings,
+    state: Values,
+    blacklist: Vec<String>,
+}
+
+impl ToolBoxBuilder {
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoTools) -> Self {
+        self.tools.extend(tools.into_tools());
+        self
+    }
+
+    /// Adds a state for the tools that take [`State<T>`](crate::State), one of each type.
+    pub fn state<T: Send + Sync + 'static>(self, state: T) -> Self {
+        self.shared_state(Arc::new(state))
+    }
+
+    /// Adds a state that the program shares with the box.
+    pub fn shared_state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
+        self.state.insert(state);
+        self
+    }
+
+    /// Forbids tools by name, as [`ToolBox::blacklist`] does.
+    pub fn blacklist(mut self, name: impl Into<String>) -> Self {
+        self.blacklist.push(name.into());
+        self
+    }
+
+    /// Limits the time of a call whose tool says nothing else. Default 60 seconds.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
+    /// Lets calls run without a limit on their time, unless their tool has one.
+    pub fn no_timeout(mut self) -> Self {
+        self.settings.timeout = None;
+        self
+    }
+
+    /// Limits how many calls run at once; the others wait. Default: no limit. Zero counts as one.
+    pub fn max_concurrency(mut self, calls: usize) -> Self {
+        self.settings.concurrency = Some(Arc::new(Semaphore::new(calls.max(1))));
+        self
+    }
+
+    /// Runs the calls of one batch beside each other, or one after another. Default: beside each other.
+    pub fn parallel(mut self, parallel: bool) -> Self {
+        self.settings.parallel = parallel;
+        self
+    }
+
+    /// Limits how many calls one batch may hold; the rest are refused. Default 1 024.
+    pub fn max_batch_calls(mut self, calls: usize) -> Self {
+        self.settings.batch_calls = calls;
+        self
+    }
+
+    /// Limits the text of a call's arguments, in bytes; more is refused unread. Default 1 MiB.
+    pub fn max_argument_bytes(mut self, bytes: usize) -> Self {
+        self.settings.argument_bytes = bytes;
+        self
+    }
+
+    /// Limits how deep arguments may be nested; the argument object itself is the first level. Default and greatest: 64.
+    ///
+    /// Deeper text is read by recursion, so the limit cannot be lifted.
+    pub fn max_argument_depth(mut self, levels: usize) -> Self {
+        self.settings.argument_depth = levels.clamp(1, Settings::MAX_DEPTH);
+        self
+    }
+
+    /// Limits a result, in bytes; the middle of a longer text is left out, and the result says how much.
+    /// Default 256 KiB.
+    pub fn max_result_bytes(mut self, bytes: usize) -> Self {
+        self.settings.result_bytes = bytes;
+        self
+    }
+
+    /// Runs the handlers of tools on another runtime than the one that waits for them.
+    ///
+    /// Timeouts then hold even while every worker of that runtime is blocked by a handler that never awaits. It costs a
+    /// hop between two runtimes for each call; without it, tools run right where they are called.
+    pub fn handler_runtime(mut self, runtime: Handle) -> Self {
+        self.settings.runtime = Some(runtime);
+        self
+    }
+
+    /// Decides on calls of tools that need approval; without it they are refused.
+    ///
+    /// The approver is asked after the arguments were found valid, and answers whether the call may run.
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.settings.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Records arguments and results in trace spans. Default: off, since they may hold secrets.
+    pub fn record_content(mut self, record: bool) -> Self {
+        self.settings.record_content = record;
+        self
+    }
+
+    /// Returns the box.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildToolBoxError`] names every pair of tools of one name with where both were made, every state that is missing,
+    /// and a blacklist rule that names nothing.
+    pub fn build(self) -> Result<ToolBox, BuildToolBoxError> {
+        let state = (!self.state.is_empty()).then(|| Arc::new(self.state));
+        let toolbox = ToolBox::from_shared(self.settings, state);
+        toolbox.try_register(self.tools).map_err(BuildToolBoxError::Tools)?;
+        for rule in &self.blacklist {
+            toolbox.try_blacklist(rule).map_err(BuildToolBoxError::Rule)?;
+        }
+        Ok(toolbox)
+    }
+}
+
+impl fmt::Debug for ToolBoxBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolBoxBuilder").field("tools", &self.tools).finish_non_exhaustive()
+    }
+}
+
+/// Why a box could not be built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildToolBoxError {
+    /// The tools do not fit together, or lack a state.
+    Tools(RegisterError),
+    /// A rule of the blacklist names nothing.
+    Rule(crate::InvalidRuleError),
+}
+
+impl fmt::Display for BuildToolBoxError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tools(error) => error.fmt(f),
+            Self::Rule(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BuildToolBoxError {}

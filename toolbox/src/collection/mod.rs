@@ -1,0 +1,437 @@
+//! The collection of tools: concurrent, ordered, and the one way to call them.
+
+mod builder;
+mod snapshot;
+
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use arc_swap::ArcSwap;
+
+pub use builder::{BuildToolBoxError, ToolBoxBuilder};
+pub use snapshot::DefinitionList;
+pub(crate) use snapshot::{Entry, Snapshot};
+
+use crate::context::Values;
+use crate::definition::ToolDefinition;
+use crate::dispatch::Settings;
+use crate::rules::InvalidRuleError;
+use crate::schema::Dialect;
+use crate::tool::{IntoTools, Origin, Tool};
+
+/// A collection of tools by name (also called a tool registry): declares them to a model and dispatches its calls.
+///
+/// A box is a cheap handle: clones share the tools, and threads share the box. Readers take a snapshot and never wait
+/// for a writer. Tools stay in the order they were registered; one that replaces another takes its place, so the list
+/// that is sent to a model stays the same to the byte.
+///
+/// ```
+/// use toolbox::{tool, tools, ToolBox, ToolCall};
+///
+/// /// Greets somebody by name.
+/// #[tool]
+/// fn greet(name: &str) -> String {
+///     format!("Hello, {name}!")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let toolbox = ToolBox::from(tools![greet]);
+/// let result = toolbox.call(ToolCall::new("1", "greet", r#"{"name":"World"}"#)).await;
+/// assert_eq!(result.text(), "Hello, World!");
+/// assert!(!result.is_error());
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ToolBox {
+    pub(crate) shared: Arc<Shared>,
+}
+
+pub(crate) struct Shared {
+    pub(crate) current: ArcSwap<Snapshot>,
+    writer: Mutex<()>,
+    pub(crate) settings: Settings,
+    pub(crate) state: Option<Arc<Values>>,
+}
+
+impl ToolBox {
+    /// Returns an empty box with the default limits.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::from_shared(Settings::default(), None)
+    }
+
+    /// Starts a box with limits, state or an approver of its own.
+    pub fn builder() -> ToolBoxBuilder {
+        ToolBoxBuilder::default()
+    }
+
+    fn from_shared(settings: Settings, state: Option<Arc<Values>>) -> Self {
+        Self {
+            shared: Arc::new(Shared {
+                current: ArcSwap::from_pointee(Snapshot::default()),
+                writer: Mutex::new(()),
+                settings,
+                state,
+            }),
+        }
+    }
+
+    pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared.current.load_full()
+    }
+
+    /// Makes a change that the next reader sees whole.
+    fn change<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
+        let _writer = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut next = self.shared.current.load().successor();
+        let value = change(&mut next);
+        self.shared.current.store(Arc::new(next));
+        value
+    }
+
+    /// Adds tools; one whose name is taken replaces the other in its place.
+    ///
+    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement, a name that differs
+    /// from another only by case, and a missing state are logged as warnings; [`ToolBox::try_register`] refuses them.
+    pub fn register(&self, tools: impl IntoTools) {
+        let tools = tools.into_tools();
+        for tool in &tools {
+            self.warn_of_missing_state(tool);
+        }
+        self.change(|next| {
+            for tool in tools {
+                next.put(tool);
+            }
+        });
+    }
+
+    /// Adds tools; the same as [`ToolBox::register`] for an iterator.
+    pub fn register_all(&self, tools: impl IntoIterator<Item = Tool>) {
+        self.register(tools.into_iter().collect::<Vec<_>>());
+    }
+
+    fn warn_of_missing_state(&self, tool: &Tool) {
+        if let Some(missing) = self.missing_state(tool).next() {
+            tracing::warn!(
+                tool = tool.name(),
+                state = missing,
+                "the box lacks a state that the tool needs"
+            );
+        }
+    }
+
+    fn missing_state<'a>(&'a self, tool: &'a Tool) -> impl Iterator<Item = &'static str> + 'a {
+        let held = self.shared.state.as_deref();
+        tool.requirements()
+            .filter(move |requirement| !requirement.is_met_by(held))
+            .map(crate::Requirement::type_name)
+    }
+
+    /// Adds tools, or none of them.
+    ///
+    /// # Errors
+    ///
+    /// [`RegisterError`] names every tool whose name is taken, also by another only in case, with where both were made,
+    /// and every state that the box lacks.
+    pub fn try_register(&self, tools: impl IntoTools) -> Result<(), RegisterError> {
+        let tools = tools.into_tools();
+        self.change(|next| {
+            let mut trial = next.successor();
+            let mut faults = Vec::new();
+            for tool in tools {
+                faults.extend(trial.clash(&tool));
+                faults.extend(self.missing_state(&tool).map(|state| RegisterFault::MissingState {
+                    tool: tool.name().to_owned(),
+                    state,
+                }));
+                trial.put_quietly(tool);
+            }
+            if !faults.is_empty() {
+                return Err(RegisterError { faults });
+            }
+            *next = trial;
+            Ok(())
+        })
+    }
+
+    /// Takes a tool out, and returns it if it was there.
+    ///
+    /// Calls that run already end as they would have; the blacklist stays as it is.
+    #[allow(clippy::must_use_candidate, reason = "taking a tool out is enough")]
+    pub fn unregister(&self, name: &str) -> Option<Tool> {
+        self.change(|next| next.take(name))
+    }
+
+    /// Copies all tools of another box into this one; by name, the incoming ones win.
+    ///
+    /// The other box keeps its tools. Copies bring the state of the box they come from along.
+    pub fn merge(&self, other: &ToolBox) {
+        self.register(other.tools());
+    }
+
+    /// Returns a tool by its name.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<Tool> {
+        self.shared.current.load().get(name).map(|entry| entry.tool.clone())
+    }
+
+    /// Returns whether a tool of that name is in the box.
+    #[must_use]
+    pub fn has(&self, name: &str) -> bool {
+        self.shared.current.load().get(name).is_some()
+    }
+
+    /// Returns how many tools the box holds.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.shared.current.load().len()
+    }
+
+    /// Returns whether the box holds no tool.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Returns the names of all tools, in order.
+    #[must_use]
+    pub fn names(&self) -> Vec<String> {
+        self.snapshot().tools().map(|tool| tool.name().to_owned()).collect()
+    }
+
+    /// Returns all tools, in order, each with the state of this box bound to it.
+    #[must_use]
+    pub fn tools(&self) -> Vec<Tool> {
+        let state = self.shared.state.as_deref();
+        let bind = |tool: &Tool| match state {
+            Some(state) if tool.requirements().next().is_some() => tool.clone().bound_to(state),
+            _ => tool.clone(),
+        };
+        self.snapshot().tools().map(bind).collect()
+    }
+
+    /// Returns a line about each tool, for people: `` - `name` - description ``.
+    #[must_use]
+    pub fn summaries(&self) -> Vec<String> {
+        let line = |tool: &Tool| format!("- `{}` - {}", tool.name(), tool.description());
+        self.snapshot().listed().map(line).collect()
+    }
+
+    /// Returns the definitions that go to a model, in order: of the tools that may be called and are not deferred.
+    ///
+    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count.
+    #[must_use]
+    pub fn definitions(&self) -> Arc<[ToolDefinition]> {
+        self.shared.current.load().definitions()
+    }
+
+    /// Returns the list of tools as a provider takes it, lowered and serialized once for each change of the box.
+    ///
+    /// ```
+    /// use toolbox::{schema::Dialect, tool, tools, ToolBox};
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let list = ToolBox::from(tools![add]).definitions_for(Dialect::Anthropic);
+    /// assert!(list.json().starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// ```
+    #[must_use]
+    pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {
+        self.shared.current.load().list(dialect)
+    }
+
+    /// Returns a number that grows with every change of the box.
+    #[must_use]
+    pub fn generation(&self) -> u64 {
+        self.shared.current.load().generation()
+    }
+
+    /// Forbids tools by name (a deny list): they leave the list that is sent, and calls of them are refused.
+    ///
+    /// The name may hold `*` for any run of characters, and matches whatever the case. It need not be registered: a tool
+    /// that comes later is forbidden too.
+    ///
+    /// # Panics
+    ///
+    /// If it names no tool, like `""` or `*`; [`ToolBox::try_blacklist`] takes names from outside the program.
+    #[track_caller]
+    pub fn blacklist(&self, name: &str) {
+        if let Err(error) = self.try_blacklist(name) {
+            panic!("{error}");
+        }
+    }
+
+    /// Forbids tools by name, like [`ToolBox::blacklist`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRuleError`] if it names no tool.
+    pub fn try_blacklist(&self, name: &str) -> Result<(), InvalidRuleError> {
+        InvalidRuleError::check(name)?;
+        self.change(|next| next.change_rules(|rules| rules.blacklist(name)));
+        Ok(())
+    }
+
+    /// Lifts what [`ToolBox::blacklist`] forbade by the same name, and returns whether it was forbidden.
+    #[allow(clippy::must_use_candidate, reason = "lifting it is enough")]
+    pub fn lift_blacklist(&self, name: &str) -> bool {
+        self.change(|next| next.change_rules(|rules| rules.lift(name)))
+    }
+
+    /// Allows only these tools, by names that may hold `*`; what is blacklisted stays so.
+    ///
+    /// An empty list allows none. A later list takes the place of an earlier one.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRuleError`] if one of them names no tool; nothing changes then.
+    pub fn allow_only<'a>(
+        &self,
+        names: impl IntoIterator<Item = &'a str>,
+    ) -> Result<(), InvalidRuleError> {
+        let names: Vec<&str> = names.into_iter().collect();
+        names.iter().try_for_each(|name| InvalidRuleError::check(name))?;
+        self.change(|next| next.change_rules(|rules| rules.allow_only(names.into_iter())));
+        Ok(())
+    }
+
+    /// Returns whether a tool of that name may be called, registered or not.
+    #[must_use]
+    pub fn permits(&self, name: &str) -> bool {
+        self.shared.current.load().permits(name)
+    }
+
+    /// Returns a new box with the tools that `keep` keeps, under the limits and rules of this one.
+    #[must_use]
+    pub fn filtered(&self, keep: impl Fn(&Tool) -> bool) -> Self {
+        self.with_tools(self.tools().into_iter().filter(keep).collect())
+    }
+
+    /// Returns a new box with every tool under the name `<prefix>_<name>`, under the limits of this one.
+    ///
+    /// # Panics
+    ///
+    /// If such a name is not one that tools may have.
+    #[must_use]
+    #[track_caller]
+    pub fn prefixed(&self, prefix: &str) -> Self {
+        let snapshot = self.snapshot();
+        // Rules speak of names, so what they forbid under the old names stays behind.
+        let permitted = self.tools().into_iter().filter(|tool| snapshot.permits(tool.name()));
+        let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
+        other.register_all(permitted.map(|tool| tool.prefixed(prefix)));
+        other
+    }
+
+    fn with_tools(&self, tools: Vec<Tool>) -> Self {
+        let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
+        let rules = self.snapshot().rules().clone();
+        other.change(|next| {
+            next.change_rules(|own| *own = rules);
+            for tool in tools {
+                next.put(tool);
+            }
+        });
+        other
+    }
+}
+
+impl Default for ToolBox {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl<T: IntoTools> From<T> for ToolBox {
+    fn from(tools: T) -> Self {
+        let toolbox = Self::new();
+        toolbox.register(tools);
+        toolbox
+    }
+}
+
+impl FromIterator<Tool> for ToolBox {
+    fn from_iter<I: IntoIterator<Item = Tool>>(tools: I) -> Self {
+        Self::from(tools.into_iter().collect::<Vec<_>>())
+    }
+}
+
+impl fmt::Debug for ToolBox {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolBox").field("tools", &self.names()).finish_non_exhaustive()
+    }
+}
+
+/// Why a box refused tools: everything that is wrong, at once.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RegisterError {
+    faults: Vec<RegisterFault>,
+}
+
+impl RegisterError {
+    /// Returns every fault, in the order of the tools.
+    #[must_use]
+    pub fn faults(&self) -> &[RegisterFault] {
+        &self.faults
+    }
+}
+
+impl fmt::Display for RegisterError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, fault) in self.faults.iter().enumerate() {
+            if at > 0 {
+                f.write_str("; ")?;
+            }
+            fault.fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for RegisterError {}
+
+/// One reason why a box refuses a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum RegisterFault {
+    /// A tool of that name is in the box, or comes twice.
+    NameTaken {
+        /// The name, as the newcomer has it.
+        name: String,
+        /// The name as it is taken: it may differ in case.
+        taken: String,
+        /// Where the tool in the box was made.
+        first: Origin,
+        /// Where the newcomer was made.
+        second: Origin,
+    },
+    /// The box holds no state of a type that the tool needs.
+    MissingState {
+        /// The tool's name.
+        tool: String,
+        /// The name of the type.
+        state: &'static str,
+    },
+}
+
+impl fmt::Display for RegisterFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NameTaken { name, taken, first, second } if name == taken => {
+                write!(f, "two tools are named `{name}`: one made at {first}, one at {second}")
+            }
+            Self::NameTaken { name, taken, first, second } => write!(
+                f,
+                "the tools `{taken}`, made at {first}, and `{name}`, made at {second}, differ only by case"
+            ),
+            Self::MissingState { tool, state } => write!(
+                f,
+                "tool `{tool}` needs the state `{state}`: give it to the box with `ToolBox::builder().state(..)`, or to the tool with `with_state(..)`"
+            ),
+        }
+    }
+}

@@ -1,0 +1,200 @@
+//! One state of a box that never changes: what readers see.
+
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+use indexmap::IndexMap;
+
+use super::RegisterFault;
+use crate::definition::ToolDefinition;
+use crate::rules::Rules;
+use crate::schema::{Dialect, Loss, Lowered, list, lower};
+use crate::tool::Tool;
+
+/// The tools of a box at one moment, with what is worked out from them.
+#[derive(Default)]
+pub(crate) struct Snapshot {
+    entries: IndexMap<Arc<str>, Entry, foldhash::fast::RandomState>,
+    rules: Arc<Rules>,
+    generation: u64,
+    definitions: OnceLock<Arc<[ToolDefinition]>>,
+    lists: [OnceLock<Arc<DefinitionList>>; Dialect::ALL.len()],
+    /// Names that only a provider knows tools by, worked out when a name is not found.
+    aliases: OnceLock<IndexMap<String, usize>>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Entry {
+    pub(crate) tool: Tool,
+    pub(crate) permitted: bool,
+}
+
+impl Snapshot {
+    /// Returns a copy to change, of the next generation, with nothing worked out yet.
+    pub(super) fn successor(&self) -> Self {
+        Self {
+            entries: self.entries.clone(),
+            rules: Arc::clone(&self.rules),
+            generation: self.generation + 1,
+            ..Self::default()
+        }
+    }
+
+    #[inline]
+    pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
+        self.entries.get(name)
+    }
+
+    /// Returns the tool that a provider knows by `alias`, where its own name is not one the provider takes.
+    #[cold]
+    pub(crate) fn by_alias(&self, alias: &str) -> Option<&Entry> {
+        let aliases = self.aliases.get_or_init(|| {
+            let mut aliases = IndexMap::new();
+            for (index, entry) in self.entries.values().enumerate() {
+                for dialect in Dialect::ALL {
+                    let alias = crate::schema::outbound_name(entry.tool.name(), dialect);
+                    if alias != entry.tool.name() {
+                        aliases.insert(alias.into_owned(), index);
+                    }
+                }
+            }
+            aliases
+        });
+        let index = *aliases.get(alias)?;
+        self.entries.get_index(index).map(|(_, entry)| entry)
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    pub(super) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(super) fn rules(&self) -> &Rules {
+        &self.rules
+    }
+
+    pub(crate) fn permits(&self, name: &str) -> bool {
+        self.rules.permit(name)
+    }
+
+    pub(super) fn tools(&self) -> impl Iterator<Item = &Tool> {
+        self.entries.values().map(|entry| &entry.tool)
+    }
+
+    /// Returns the tools that a model is told of.
+    pub(crate) fn listed(&self) -> impl Iterator<Item = &Tool> {
+        self.entries
+            .values()
+            .filter(|entry| entry.permitted && !entry.tool.definition().deferred)
+            .map(|entry| &entry.tool)
+    }
+
+    /// Puts a tool where its name is, or at the end, and warns when another makes room for it.
+    pub(super) fn put(&mut self, tool: Tool) {
+        if let Some(taken) = self.entries.get(tool.name()) {
+            let (first, second) = (taken.tool.origin(), tool.origin());
+            tracing::warn!(tool = tool.name(), %first, %second, "a tool of the same name was replaced");
+        }
+        self.put_quietly(tool);
+    }
+
+    pub(super) fn put_quietly(&mut self, tool: Tool) {
+        let permitted = self.rules.permit(tool.name());
+        self.entries.insert(tool.name().into(), Entry { tool, permitted });
+    }
+
+    /// Returns the tool that `newcomer` would replace, or be mistaken for, as a fault.
+    pub(super) fn clash(&self, newcomer: &Tool) -> Option<RegisterFault> {
+        let name = newcomer.name();
+        let taken = self.entries.get(name).or_else(|| {
+            self.entries.values().find(|entry| entry.tool.name().eq_ignore_ascii_case(name))
+        })?;
+        Some(RegisterFault::NameTaken {
+            name: name.to_owned(),
+            taken: taken.tool.name().to_owned(),
+            first: taken.tool.origin().clone(),
+            second: newcomer.origin().clone(),
+        })
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<Tool> {
+        self.entries.shift_remove(name).map(|entry| entry.tool)
+    }
+
+    pub(super) fn change_rules<T>(&mut self, change: impl FnOnce(&mut Rules) -> T) -> T {
+        let value = change(Arc::make_mut(&mut self.rules));
+        for entry in self.entries.values_mut() {
+            entry.permitted = self.rules.permit(entry.tool.name());
+        }
+        value
+    }
+
+    pub(super) fn definitions(&self) -> Arc<[ToolDefinition]> {
+        let definitions = self
+            .definitions
+            .get_or_init(|| self.listed().map(|tool| tool.definition().clone()).collect());
+        Arc::clone(definitions)
+    }
+
+    pub(super) fn list(&self, dialect: Dialect) -> Arc<DefinitionList> {
+        let index = Dialect::ALL.iter().position(|own| *own == dialect).unwrap_or_default();
+        let list = self.lists[index].get_or_init(|| {
+            Arc::new(DefinitionList::new(self.listed().map(Tool::definition), dialect))
+        });
+        Arc::clone(list)
+    }
+}
+
+/// The tools of a box as one provider takes them: lowered, and serialized once.
+pub struct DefinitionList {
+    dialect: Dialect,
+    json: String,
+    lowered: Vec<Lowered>,
+}
+
+impl DefinitionList {
+    fn new<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>, dialect: Dialect) -> Self {
+        let lowered: Vec<Lowered> =
+            definitions.map(|definition| lower(definition, dialect)).collect();
+        let json = list(&lowered).to_string();
+        Self { dialect, json, lowered }
+    }
+
+    /// Returns the provider's whole `tools` value as JSON text, ready to be spliced into a request.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        &self.json
+    }
+
+    /// Returns the list as a value.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        list(&self.lowered)
+    }
+
+    /// Returns each tool as it was lowered, in order.
+    #[must_use]
+    pub fn tools(&self) -> &[Lowered] {
+        &self.lowered
+    }
+
+    /// Returns what the provider's dialect could not say, each with the name of its tool.
+    pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
+        self.lowered
+            .iter()
+            .flat_map(|tool| tool.losses.iter().map(move |loss| (tool.name.as_str(), loss)))
+    }
+}
+
+impl fmt::Debug for DefinitionList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DefinitionList")
+            .field("dialect", &self.dialect)
+            .field("tools", &self.lowered.len())
+            .field("bytes", &self.json.len())
+            .finish_non_exhaustive()
+    }
+}

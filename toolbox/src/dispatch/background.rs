@@ -1,0 +1,84 @@
+//! Calls that are answered at once and end later.
+
+use tokio::runtime::Handle;
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::supervise::cancelled;
+use super::{Waiting, answer};
+use crate::context::ToolContext;
+use crate::job::{Completion, JobId};
+use crate::result::ToolResult;
+
+impl Waiting {
+    /// Starts the call as a job and returns a result that says so.
+    pub(super) fn start_job(self) -> ToolResult {
+        let id = self.context.call_id.clone();
+        if let Err(refusal) = self.check() {
+            return answer(id, refusal);
+        }
+        let (Some(completions), Ok(runtime)) = (self.context.completions(), Handle::try_current())
+        else {
+            let text = format!(
+                "tool `{}` runs in the background, and no runtime is here",
+                self.tool.name()
+            );
+            return answer(id, ToolResult::error(text));
+        };
+        let job = JobId::new();
+        let text = format!("tool `{}` was started in the background as {job}", self.tool.name());
+        tracing::info!(tool = self.tool.name(), %job, "a background tool was started");
+        let report = Report {
+            job: job.clone(),
+            context: self.context.clone(),
+            completions: completions.clone(),
+            sent: false,
+        };
+        runtime.spawn(self.run_job(report));
+        answer(id, ToolResult::background(text).with_job(job))
+    }
+
+    async fn run_job(self, report: Report) {
+        let budget = self.shared.settings.result_bytes;
+        let places = match self.places_now() {
+            Some(places) => Ok(places),
+            None => self.wait().await,
+        };
+        let mut result = match places {
+            Ok(places) => self.run(places, false).await,
+            Err(refusal) => answer(self.context.call_id, refusal),
+        };
+        result.fit(budget);
+        report.send(result);
+    }
+}
+
+/// Sends the completion of a job exactly once, even when the job's task is thrown away.
+struct Report {
+    job: JobId,
+    context: ToolContext,
+    completions: UnboundedSender<Completion>,
+    sent: bool,
+}
+
+impl Report {
+    fn send(mut self, result: ToolResult) {
+        self.deliver(result);
+    }
+
+    fn deliver(&mut self, result: ToolResult) {
+        self.sent = true;
+        let completion =
+            Completion { job: self.job.clone(), context: self.context.clone(), result };
+        // A receiver that is gone has nobody to tell.
+        let _ = self.completions.send(completion);
+    }
+}
+
+impl Drop for Report {
+    fn drop(&mut self) {
+        if !self.sent {
+            let result = cancelled(self.context.tool_name());
+            self.deliver(answer(self.context.call_id.clone(), result));
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! All calls of one model response.
+
+use std::collections::HashSet;
+
+use tokio::runtime::Handle;
+use tokio::task::JoinSet;
+
+use super::answer;
+use super::held::Held;
+use super::supervise::panicked;
+use crate::call::ToolCall;
+use crate::collection::ToolBox;
+use crate::context::ToolContext;
+use crate::error::FailureKind;
+use crate::result::ToolResult;
+
+impl ToolBox {
+    /// Makes all calls of a model response and returns their results in the order of the calls: one for each.
+    ///
+    /// The calls run beside each other as tasks of the current tokio runtime, within the limits of the box; without a
+    /// runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off, one after another. One that fails, hangs
+    /// or panics does not touch the others. Of two calls with one id the second is refused, and so are the calls beyond
+    /// [`max_batch_calls`](crate::ToolBoxBuilder::max_batch_calls).
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future drops all calls that still wait.
+    pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResult> {
+        self.batch(None, calls.into_iter().collect()).await
+    }
+
+    /// Makes all calls of a model response with what the program gives along.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`ToolBox::call_all`].
+    pub async fn call_all_in(
+        &self,
+        context: &ToolContext,
+        calls: impl IntoIterator<Item = ToolCall>,
+    ) -> Vec<ToolResult> {
+        self.batch(Some(context), calls.into_iter().collect()).await
+    }
+
+    async fn batch(&self, context: Option<&ToolContext>, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+        let settings = &self.shared.settings;
+        let mut ids = HashSet::with_capacity(calls.len());
+        let mut results: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
+        let mut admitted = Vec::with_capacity(calls.len().min(settings.batch_calls));
+        for (index, call) in calls.into_iter().enumerate() {
+            let refusal = if index >= settings.batch_calls {
+                let text =
+                    format!("too many calls at once: only the first {} ran", settings.batch_calls);
+                Some((call.id.clone(), FailureKind::TooManyCalls, text))
+            } else if !call.id.is_empty() && !ids.insert(call.id.clone()) {
+                // Two results of one id would break the transcript, so this one gets an id of its own.
+                let text = format!("two calls have the id {:?}; this one did not run", call.id);
+                Some((format!("{}#{}", call.id, index + 1), FailureKind::DuplicateId, text))
+            } else {
+                None
+            };
+            match refusal {
+                None => {
+                    results.push(None);
+                    admitted.push((index, call));
+                }
+                Some((id, kind, text)) => {
+                    results.push(Some(answer(id, ToolResult::failure(kind, text))));
+                }
+            }
+        }
+        if settings.parallel && admitted.len() > 1 && Handle::try_current().is_ok() {
+            self.beside_each_other(context, admitted, &mut results).await;
+        } else {
+            for (index, call) in admitted {
+                results[index] = Some(self.one(context, call).await);
+            }
+        }
+        results.into_iter().flatten().collect()
+    }
+
+    async fn one(&self, context: Option<&ToolContext>, call: ToolCall) -> ToolResult {
+        match context {
+            Some(context) => self.call_in(context, call).await,
+            None => self.call(call).await,
+        }
+    }
+
+    async fn beside_each_other(
+        &self,
+        context: Option<&ToolContext>,
+        calls: Vec<(usize, ToolCall)>,
+        results: &mut [Option<ToolResult>],
+    ) {
+        let held = Held::current();
+        let mut tasks = JoinSet::new();
+        let mut places = Vec::new();
+        for (index, call) in calls {
+            let (toolbox, context, held) = (self.clone(), context.cloned(), held.clone());
+            let (id, name) = (call.id.clone(), call.name.clone());
+            let task = tasks.spawn(async move {
+                let run = toolbox.one(context.as_ref(), call);
+                let result = if held.is_empty() { run.await } else { held.scope(run).await };
+                (index, result)
+            });
+            places.push((task.id(), index, id, name));
+        }
+        while let Some(ended) = tasks.join_next().await {
+            match ended {
+                Ok((index, result)) => results[index] = Some(result),
+                // Tools cannot panic through the gate; should the gate itself, the call is answered all the same.
+                Err(error) => {
+                    let place = places.iter().find(|(task, ..)| *task == error.id());
+                    if let Some((_, index, id, name)) = place {
+                        let result = match error.try_into_panic() {
+                            Ok(payload) => panicked(name, payload),
+                            Err(_) => super::supervise::cancelled(name),
+                        };
+                        results[*index] = Some(answer(id.clone(), result));
+                    }
+                }
+            }
+        }
+    }
+}

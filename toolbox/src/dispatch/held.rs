@@ -1,0 +1,44 @@
+//! Places that the current task holds, so that a call within a call does not wait for its own parent.
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+tokio::task_local! {
+    static HELD: Held;
+}
+
+/// The limits under which the current task has a place already.
+#[derive(Clone, Default)]
+pub(super) struct Held(Arc<[usize]>);
+
+impl Held {
+    /// Returns what the current task holds.
+    pub(super) fn current() -> Self {
+        HELD.try_with(Self::clone).unwrap_or_default()
+    }
+
+    pub(super) fn holds(&self, limit: &Arc<Semaphore>) -> bool {
+        self.0.contains(&Arc::as_ptr(limit).addr())
+    }
+
+    /// Returns what is held with `limits` added.
+    pub(super) fn and<'a>(&self, limits: impl Iterator<Item = &'a Arc<Semaphore>>) -> Self {
+        let added = limits.map(|limit| Arc::as_ptr(limit).addr());
+        Self(self.0.iter().copied().chain(added).collect())
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Runs a future as a task that holds this.
+    pub(super) async fn scope<F: Future>(self, future: F) -> F::Output {
+        HELD.scope(self, future).await
+    }
+
+    /// Runs a function as a task that holds this.
+    pub(super) fn sync_scope<T>(self, function: impl FnOnce() -> T) -> T {
+        HELD.sync_scope(self, function)
+    }
+}

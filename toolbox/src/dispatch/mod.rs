@@ -1,0 +1,243 @@
+//! The gate: the one way to a tool, whoever calls.
+//!
+//! Each call passes, in this order: find the tool, ask the lists, bound and read the arguments, ask for approval, wait
+//! for a place, run within its time and behind a wall against panics, fit the result, trace. Whatever happens on the way
+//! is a [`ToolResult`] under the call's id.
+
+mod approval;
+mod background;
+mod batch;
+mod held;
+mod place;
+pub(crate) mod run;
+mod supervise;
+mod trace;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+pub use approval::{ApprovalRequest, Approver, Decision};
+
+use crate::arguments::Fault;
+use crate::arguments::cold::{ArgumentsError, nearest_n};
+use crate::call::{Arguments, ToolCall};
+use crate::collection::{Entry, Shared, Snapshot, ToolBox};
+use crate::context::ToolContext;
+use crate::error::FailureKind;
+use crate::result::ToolResult;
+use crate::tool::{Handler, Tool};
+
+/// How a box treats the calls that pass it.
+#[derive(Clone)]
+pub(crate) struct Settings {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) concurrency: Option<Arc<Semaphore>>,
+    pub(crate) exclusive: Arc<Semaphore>,
+    pub(crate) parallel: bool,
+    pub(crate) batch_calls: usize,
+    pub(crate) argument_bytes: usize,
+    pub(crate) argument_depth: usize,
+    pub(crate) result_bytes: usize,
+    pub(crate) runtime: Option<Handle>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) record_content: bool,
+    pub(crate) suggest_tools: bool,
+}
+
+impl Settings {
+    pub(crate) const MAX_DEPTH: usize = 64;
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            timeout: Some(Duration::from_secs(60)),
+            concurrency: None,
+            exclusive: Arc::new(Semaphore::new(1)),
+            parallel: true,
+            batch_calls: 1024,
+            argument_bytes: 1 << 20,
+            argument_depth: Self::MAX_DEPTH,
+            result_bytes: 256 << 10,
+            runtime: None,
+            approver: None,
+            record_content: false,
+            suggest_tools: false,
+        }
+    }
+}
+
+impl ToolBox {
+    /// Makes one call and returns its result, whatever happens: there is no error to handle.
+    ///
+    /// An unknown name gives `tool not found: <name>`, an error of the tool its own message, arguments that do not fit a
+    /// list of what is wrong, a panic and a timeout a sentence that says so; see [`ToolResult::code`].
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
+    pub async fn call(&self, call: ToolCall) -> ToolResult {
+        match self.begin(call, None) {
+            Begun::Done(result) => result,
+            Begun::Waiting(waiting) => waiting.finish().await,
+        }
+    }
+
+    /// Makes one call with what the program gives along: a conversation, a cancellation, a deadline.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`ToolBox::call`].
+    pub async fn call_in(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
+        match self.begin(call, Some(context)) {
+            Begun::Done(result) => result,
+            Begun::Waiting(waiting) => waiting.finish().await,
+        }
+    }
+
+    /// Runs a tool by name, with arguments as JSON text, a `Value` or [`Arguments`]; no id, no context.
+    ///
+    /// # Errors
+    ///
+    /// The text of a failure, as a model would read it.
+    pub async fn execute(
+        &self,
+        name: &str,
+        arguments: impl Into<Arguments>,
+    ) -> Result<String, String> {
+        let result = self.call(ToolCall::new("", name, arguments)).await;
+        if result.is_error() { Err(result.into_text()) } else { Ok(result.into_text()) }
+    }
+
+    /// Takes a call as far as it goes without waiting: for most synchronous tools, to its end.
+    #[inline]
+    fn begin(&self, call: ToolCall, given: Option<&ToolContext>) -> Begun {
+        let snapshot = self.shared.current.load();
+        let Some(entry) = snapshot.get(&call.name) else {
+            return self.begin_by_alias(&snapshot, call, given);
+        };
+        self.begin_with(entry, call, given)
+    }
+
+    #[inline]
+    fn begin_with(&self, entry: &Entry, call: ToolCall, given: Option<&ToolContext>) -> Begun {
+        let settings = &self.shared.settings;
+        if !entry.permitted || call.arguments.as_str().len() > settings.argument_bytes {
+            return Begun::Done(refuse(entry, call, settings));
+        }
+        let tool = entry.tool.inner();
+        let context = ToolContext {
+            call_id: call.id,
+            tool: call.name,
+            given: given.and_then(|context| context.given.clone()),
+            bound: tool.running.state.clone(),
+            state: self.shared.state.clone(),
+        };
+        if let Handler::Sync(handler) = &tool.handler
+            && tool.running.is_plain()
+            && settings.concurrency.is_none()
+            && settings.runtime.is_none()
+            && context.given.is_none()
+            && !trace::is_on()
+        {
+            let mut result = run::sync(
+                &**handler,
+                &tool.signature,
+                context,
+                call.arguments,
+                settings.argument_depth,
+            );
+            result.fit(settings.result_bytes);
+            return Begun::Done(result);
+        }
+        Begun::Waiting(Waiting {
+            tool: entry.tool.clone(),
+            shared: Arc::clone(&self.shared),
+            context,
+            arguments: call.arguments,
+        })
+    }
+
+    #[cold]
+    fn begin_by_alias(
+        &self,
+        snapshot: &Snapshot,
+        mut call: ToolCall,
+        given: Option<&ToolContext>,
+    ) -> Begun {
+        match snapshot.by_alias(&call.name) {
+            Some(entry) => {
+                entry.tool.name().clone_into(&mut call.name);
+                self.begin_with(entry, call, given)
+            }
+            None => Begun::Done(not_found(snapshot, call, &self.shared.settings)),
+        }
+    }
+}
+
+/// How far a call came without waiting.
+#[allow(clippy::large_enum_variant, reason = "a box would cost every async call an allocation")]
+enum Begun {
+    Done(ToolResult),
+    Waiting(Waiting),
+}
+
+/// A call that was let in, and owns what it needs to end.
+struct Waiting {
+    tool: Tool,
+    shared: Arc<Shared>,
+    context: ToolContext,
+    arguments: Arguments,
+}
+
+#[cold]
+fn not_found(snapshot: &Snapshot, call: ToolCall, settings: &Settings) -> ToolResult {
+    let mut text = format!("tool not found: {}", shown(&call.name));
+    if settings.suggest_tools && call.name.is_ascii() {
+        let near = nearest_n(&call.name, snapshot.listed().map(Tool::name), 3);
+        if !near.is_empty() {
+            text = format!("{text}; the nearest names are {}", near.join(", "));
+        }
+    }
+    tracing::warn!(tool = %shown(&call.name), "the tool that was called is not in the box");
+    answer(call.id, ToolResult::failure(FailureKind::NotFound, text))
+}
+
+#[cold]
+fn refuse(entry: &Entry, call: ToolCall, settings: &Settings) -> ToolResult {
+    let name = entry.tool.name();
+    if !entry.permitted {
+        tracing::warn!(tool = name, "a blacklisted tool was called");
+        let text = format!("tool `{name}` is blacklisted: it may not be called");
+        return answer(call.id, ToolResult::failure(FailureKind::Blacklisted, text));
+    }
+    let fault = Fault::too_large(settings.argument_bytes, call.arguments.as_str().len());
+    let error = ArgumentsError::new(name, fault);
+    let result = ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
+        .with_code(error.code());
+    answer(call.id, result)
+}
+
+fn answer(id: String, mut result: ToolResult) -> ToolResult {
+    result.call_id = id;
+    result
+}
+
+/// Shows a name that somebody else wrote: short, and without control characters.
+fn shown(name: &str) -> String {
+    const LONGEST: usize = 128;
+    let mut text: String = name.chars().take(LONGEST).flat_map(printable).collect();
+    if name.chars().nth(LONGEST).is_some() {
+        text.push('…');
+    }
+    text
+}
+
+fn printable(c: char) -> impl Iterator<Item = char> {
+    let escaped = c.is_control().then(|| c.escape_default());
+    let plain = escaped.is_none().then_some(c);
+    escaped.into_iter().flatten().chain(plain)
+}

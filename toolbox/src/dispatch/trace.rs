@@ -1,0 +1,76 @@
+//! Spans and events of calls, by the OpenTelemetry conventions for generative AI (status: development, 2026-11).
+
+use std::time::{Duration, Instant};
+
+use tracing::field::Empty;
+use tracing::level_filters::LevelFilter;
+use tracing::{Instrument, Level};
+
+use super::Waiting;
+use crate::result::ToolResult;
+
+/// Returns whether anybody could be listening; the answer costs one load.
+#[inline]
+pub(super) fn is_on() -> bool {
+    LevelFilter::current() >= Level::INFO
+}
+
+/// The span `execute_tool {name}` of one call.
+pub(super) struct Span {
+    inner: tracing::Span,
+    tool: String,
+    started: Instant,
+    record_content: bool,
+}
+
+impl Span {
+    pub(super) fn open(call: &Waiting) -> Self {
+        let definition = call.tool.definition();
+        let tool = definition.name.clone();
+        let span = tracing::info_span!(
+            "execute_tool",
+            otel.name = format!("execute_tool {tool}"),
+            otel.kind = "internal",
+            gen_ai.operation.name = "execute_tool",
+            gen_ai.tool.name = tool,
+            gen_ai.tool.call.id = call.context.call_id(),
+            gen_ai.tool.description = definition.description,
+            gen_ai.tool.r#type = "function",
+            gen_ai.tool.call.arguments = Empty,
+            gen_ai.tool.call.result = Empty,
+            error.r#type = Empty,
+        );
+        let record_content = call.shared.settings.record_content;
+        if record_content {
+            span.record("gen_ai.tool.call.arguments", call.arguments.as_str());
+        }
+        span.in_scope(|| tracing::info!(tool, "tool started"));
+        Self { inner: span, tool, started: Instant::now(), record_content }
+    }
+
+    pub(super) async fn within<F: Future>(&self, future: F) -> F::Output {
+        future.instrument(self.inner.clone()).await
+    }
+
+    pub(super) fn close(self, result: &ToolResult) {
+        let duration_ms = milliseconds(self.started.elapsed());
+        let tool = self.tool.as_str();
+        let _entered = self.inner.enter();
+        if let Some(code) = result.code() {
+            self.inner.record("error.type", code);
+            let error = result.source().map(tracing::field::display);
+            tracing::warn!(tool, code, duration_ms, error, "tool failed");
+        } else if result.is_pending() {
+            tracing::info!(tool, duration_ms, "tool goes on in the background");
+        } else {
+            if self.record_content {
+                self.inner.record("gen_ai.tool.call.result", &*result.text());
+            }
+            tracing::info!(tool, duration_ms, "tool finished");
+        }
+    }
+}
+
+fn milliseconds(duration: Duration) -> f64 {
+    duration.as_secs_f64() * 1e3
+}

@@ -1,0 +1,78 @@
+//! Code around the calls of a tool.
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::call::Arguments;
+use crate::context::ToolContext;
+use crate::dispatch::run;
+use crate::result::ToolResult;
+use crate::tool::{BoxFuture, Tool};
+
+/// What a layer wraps: the rest of a call, to be run once, changed, or left out.
+pub struct Next {
+    tool: Tool,
+    context: ToolContext,
+    arguments: Arguments,
+    /// How many of the tool's layers are still to come.
+    left: usize,
+    depth: usize,
+}
+
+impl Next {
+    pub(crate) fn new(
+        tool: Tool,
+        context: ToolContext,
+        arguments: Arguments,
+        depth: usize,
+    ) -> Self {
+        let left = tool.inner().running.layers.len();
+        Self { tool, context, arguments, left, depth }
+    }
+
+    /// Returns the context of the call.
+    #[must_use]
+    pub fn context(&self) -> &ToolContext {
+        &self.context
+    }
+
+    /// Returns the text of the arguments, as the model wrote it: not checked yet.
+    #[must_use]
+    pub fn arguments(&self) -> &Arguments {
+        &self.arguments
+    }
+
+    /// Returns the rest of the call with other arguments; they are checked like the model's.
+    #[must_use]
+    pub fn with_arguments(mut self, arguments: impl Into<Arguments>) -> Self {
+        self.arguments = arguments.into();
+        self
+    }
+
+    /// Runs the rest of the call: the layers within, then the tool.
+    pub async fn run(mut self) -> ToolResult {
+        if self.left == 0 {
+            return run::bare(self.tool.inner(), self.context, self.arguments, self.depth).await;
+        }
+        self.left -= 1;
+        let layer = Arc::clone(&self.tool.inner().running.layers[self.left]);
+        layer.call(self).await
+    }
+}
+
+impl fmt::Debug for Next {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Next").field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+/// A layer whose type is forgotten.
+pub(crate) trait Layer: Send + Sync {
+    fn call(&self, next: Next) -> BoxFuture<'static, ToolResult>;
+}
+
+impl<F: Fn(Next) -> BoxFuture<'static, ToolResult> + Send + Sync> Layer for F {
+    fn call(&self, next: Next) -> BoxFuture<'static, ToolResult> {
+        self(next)
+    }
+}
