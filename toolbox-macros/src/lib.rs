@@ -1,0 +1,65 @@
+//! The macros behind [`toolbox`](https://docs.rs/toolbox): use them through that crate, which documents them.
+
+mod args;
+mod check;
+mod diag;
+mod docs;
+mod expand;
+mod item;
+mod model;
+mod tools;
+mod toolset;
+
+#[cfg(test)]
+mod tests;
+
+use proc_macro::TokenStream;
+
+/// See `toolbox::tool`.
+#[proc_macro_attribute]
+pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
+    tool_tokens(options.into(), &item.into()).into()
+}
+
+/// See `toolbox::toolset`.
+#[proc_macro_attribute]
+pub fn toolset(options: TokenStream, item: TokenStream) -> TokenStream {
+    toolset::expand(options.into(), &item.into()).into()
+}
+
+/// See `toolbox::tools`.
+#[proc_macro]
+pub fn tools(input: TokenStream) -> TokenStream {
+    tools::expand(input.into()).into()
+}
+
+/// Expands `#[tool]` on a function: parse, check, expand.
+fn tool_tokens(
+    options: proc_macro2::TokenStream,
+    item: &proc_macro2::TokenStream,
+) -> proc_macro2::TokenStream {
+    use quote::quote;
+    let function: item::Function = match syn::parse2(item.clone()) {
+        Ok(function) => function,
+        Err(error) => {
+            let error = error.into_compile_error();
+            return quote!(#item #error);
+        }
+    };
+    let mut errors = diag::Diagnostics::default();
+    let options = args::parse(options, args::TOOL, "#[tool(...)]", &mut errors);
+    if let Some(second) = function.ours.first() {
+        errors.error(second, "`#[tool]` stands twice on this function").help("take one out");
+    }
+    let model = model::ToolModel::read(&function, &options, &mut errors);
+    check::check(&function, &model, check::Place::Free, &mut errors);
+    let tool = if errors.is_empty() {
+        expand::free(&function, &model)
+    } else {
+        // Whoever calls the function or lists the tool still compiles, so only the mistakes are shown.
+        let stand_in = expand::stand_in(&function, &model);
+        let errors = errors.into_tokens();
+        quote!(#stand_in #errors)
+    };
+    quote!(#function #tool)
+}

@@ -1,0 +1,419 @@
+//! From the model to tokens: the only file that quotes code.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::{Attribute, Type};
+
+use crate::item::{Function, ReceiverKind};
+use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs, slot, type_span};
+
+/// Returns the type that carries a free function's tool, with its constants and `tool()`.
+pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
+    let (vis, ty) = (&function.vis, &model.ty);
+    let cfgs = cfgs(&function.attrs);
+    let krate = &model.krate;
+    let name = name_literal(model);
+    let doc = format!("The tool `{}`; [`{ty}::tool`] returns it.", model.name);
+    let called = &function.ident;
+    let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called), &quote!());
+    let tool_fn = Ident::new("tool", function.ident.span());
+    quote! {
+        #(#cfgs)*
+        #[doc = #doc]
+        #[allow(non_camel_case_types, dead_code, clippy::empty_structs_with_brackets)]
+        #vis struct #ty {}
+
+        #(#cfgs)*
+        #[automatically_derived]
+        impl #ty {
+            /// The name that the model calls the tool by.
+            #[allow(dead_code)]
+            #vis const NAME: &'static str = #name;
+            #[doc(hidden)]
+            #[allow(dead_code)]
+            #vis const ORIGIN: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
+
+            /// Returns the tool.
+            #[must_use]
+            #vis fn #tool_fn() -> #krate::Tool {
+                #tool
+            }
+        }
+    }
+}
+
+/// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
+pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
+    if function.receiver.is_some() {
+        return TokenStream::new();
+    }
+    let (vis, ty, krate) = (&function.vis, &model.ty, &model.krate);
+    let cfgs = cfgs(&function.attrs);
+    quote! {
+        #(#cfgs)*
+        #[allow(non_camel_case_types, dead_code, missing_docs)]
+        #vis struct #ty {}
+
+        #(#cfgs)*
+        #[allow(dead_code, missing_docs)]
+        impl #ty {
+            #vis const NAME: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
+            #vis const ORIGIN: &'static str = "";
+            #vis fn tool() -> #krate::Tool {
+                ::core::unreachable!()
+            }
+        }
+    }
+}
+
+fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
+    let mut literal = proc_macro2::Literal::string(&model.name);
+    literal.set_span(model.name_span);
+    literal
+}
+
+/// Returns the expression that makes one tool: a description of it, and a closure that serves its calls.
+fn tool(
+    function: &Function,
+    model: &ToolModel,
+    name: &TokenStream,
+    called: &TokenStream,
+    capture: &TokenStream,
+) -> TokenStream {
+    let private = private(model);
+    let meta = meta(model, name);
+    let output = output_schema(function, model);
+    let arguments = &model.arguments;
+    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, model));
+    let fills = arguments.iter().enumerate().map(|(at, argument)| {
+        let (cfgs, slot) = (&argument.cfgs, slot(at));
+        quote!(#(#cfgs)* &mut #slot)
+    });
+    let takes = arguments.iter().enumerate().map(|(at, argument)| {
+        let (cfgs, slot) = (&argument.cfgs, slot(at));
+        quote!(#(#cfgs)* #slot.take())
+    });
+    let about = about(model);
+    let this = Ident::new("this", Span::mixed_site());
+    let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
+        ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => quote!(#this.clone()),
+        _ => quote!(&#this),
+    });
+    let (make, wait) = match function.asyncness {
+        Some(_) => (quote!(make_async), quote!(.await)),
+        None => (quote!(make_sync), quote!()),
+    };
+    let span = Span::mixed_site();
+    let call = Ident::new("call", span);
+    let said = Ident::new("about", span);
+    let finish = finish(function, &private, &quote!(#called(#(#receiver,)* #(#takes),*) #wait));
+    let body = quote! {
+        #(#slots)*
+        if let ::core::result::Result::Err(refusal) = #call.read(&mut [#(#fills),*], &|#said| { #about }) {
+            return refusal;
+        }
+        #finish
+    };
+    let run = if function.asyncness.is_some() {
+        // The span makes the compiler point at the function when its future is not `Send`.
+        let check = quote_spanned!(function.ident.span()=> tool_future_must_be_send);
+        let future = quote_spanned!(function.ident.span().resolved_at(span)=> async move { #body });
+        // A future outlives the call of its closure, so it takes a share of the set of its own.
+        let share =
+            function.receiver.iter().map(|_| quote!(let #this = ::std::sync::Arc::clone(&#this);));
+        quote!(#(#share)* #private::#check(#future))
+    } else {
+        body
+    };
+    quote! {
+        #[allow(unused_imports)]
+        use #private::traits::*;
+        #private::#make(#meta, #output, { #capture move |#call| { #run } })
+    }
+}
+
+fn private(model: &ToolModel) -> TokenStream {
+    let krate = &model.krate;
+    quote!(#krate::__private)
+}
+
+/// Returns what `#[tool(...)]` says, as a constant.
+fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
+    let private = private(model);
+    let (description, untidy) = match &model.description {
+        Text::Nothing => (quote!(""), None),
+        Text::Known(text) => (text.to_token_stream(), None),
+        Text::Expression(expression) => (expression.clone(), Some(quote!(untidy: true,))),
+    };
+    let title = model.title.iter();
+    let timeout = model.timeout.iter();
+    let tags = &model.tags;
+    let tags = (!tags.is_empty()).then(|| quote!(tags: &[#(#tags),*],));
+    let hints = &model.hints;
+    let flags = [
+        ("blocking", hints.blocking),
+        ("exclusive", hints.exclusive),
+        ("background", hints.background),
+        ("approval", hints.approval),
+        ("deferred", hints.deferred),
+    ];
+    let flags = flags
+        .into_iter()
+        .filter_map(|(flag, given)| given.map(|_| Ident::new(flag, Span::call_site())));
+    let annotations = [
+        hints.read_only.map(|_| true),
+        hints.destructive.map(|_| true),
+        hints.idempotent.map(|_| true),
+        hints.open_world,
+    ];
+    let annotations = annotations.iter().any(Option::is_some).then(|| {
+        let each = annotations.map(|hint| match hint {
+            Some(hint) => quote!(::core::option::Option::Some(#hint)),
+            None => quote!(::core::option::Option::None),
+        });
+        quote!(annotations: [#(#each),*],)
+    });
+    quote! {
+        #private::Meta {
+            name: #name,
+            description: #description,
+            #untidy
+            file: ::core::file!(),
+            line: ::core::line!(),
+            #(title: ::core::option::Option::Some(#title),)*
+            #(timeout: ::core::option::Option::Some(::core::time::Duration::from_millis(#timeout)),)*
+            #annotations
+            #tags
+            #(#flags: true,)*
+            ..#private::Meta::DEFAULT
+        }
+    }
+}
+
+/// Returns the schema of the function's return type, where it can be named.
+fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
+    let private = private(model);
+    let ty = match &function.output {
+        None => quote!(()),
+        Some(ty) => with_lifetimes(ty.to_token_stream(), "static"),
+    };
+    if mentions_impl(&ty) {
+        return quote!(::core::option::Option::None);
+    }
+    quote!((&&&#private::KindOf::<#private::Returned<#ty>>::new().success()).schema())
+}
+
+fn mentions_impl(tokens: &TokenStream) -> bool {
+    tokens.clone().into_iter().any(|token| match token {
+        proc_macro2::TokenTree::Ident(ident) => ident == "impl",
+        proc_macro2::TokenTree::Group(group) => mentions_impl(&group.stream()),
+        _ => false,
+    })
+}
+
+/// Declares the slot of one argument.
+fn declare(at: usize, argument: &ArgumentModel, model: &ToolModel) -> TokenStream {
+    let private = private(model);
+    let (cfgs, slot) = (&argument.cfgs, slot(at));
+    let default = argument.default.as_ref().map(|default| {
+        let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
+        let name = default_name(at);
+        let value = match default {
+            Default_::OfType(span) => quote_spanned!(*span=> ::core::default::Default::default()),
+            Default_::Expression(value) => value.clone(),
+        };
+        quote!(#(#cfgs)* let #name: fn() -> #ty = || #value;)
+    });
+    let or = argument.default.as_ref().map(|_| {
+        let name = default_name(at);
+        quote!(.or(#name))
+    });
+    let ty = argument.referent.as_ref().unwrap_or(&argument.ty);
+    let span = type_span(ty).resolved_at(Span::mixed_site());
+    let ty = with_lifetimes(ty.to_token_stream(), "_");
+    let make = if argument.referent.is_some() { "lent" } else { "owned" };
+    let make = Ident::new(make, span);
+    let empty = quote_spanned!(span=> #private::#make::<#ty, _>());
+    quote!(#default #(#cfgs)* let mut #slot = #empty #or;)
+}
+
+fn default_name(at: usize) -> Ident {
+    Ident::new(&format!("default{at}"), Span::mixed_site())
+}
+
+/// Returns what is said of the arguments when the tool is made.
+fn about(model: &ToolModel) -> TokenStream {
+    let private = private(model);
+    let about = Ident::new("about", Span::mixed_site());
+    let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
+        let cfgs = &argument.cfgs;
+        let name = &argument.name;
+        let description = match &argument.description {
+            Text::Nothing => quote!(""),
+            Text::Known(text) => text.to_token_stream(),
+            Text::Expression(expression) => quote!(#private::tidy(#expression)),
+        };
+        let more = keywords(at, argument, &private);
+        quote!(#(#cfgs)* #about.argument(#name, #description) #more;)
+    });
+    let examples = model.examples.iter().map(|example| self::example(example, model));
+    quote!(#(#arguments)* #(#examples)*)
+}
+
+fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> TokenStream {
+    let mut more = TokenStream::new();
+    if argument.default.is_some() {
+        let name = default_name(at);
+        more.extend(quote!(.default((&&#private::kind_of(&#name())).json(&#name()))));
+    }
+    if let Some((range, _)) = &argument.range {
+        let upper = if range.inclusive { "maximum" } else { "exclusiveMaximum" };
+        for (keyword, end) in [("minimum", &range.low), (upper, &range.high)] {
+            more.extend(end.iter().map(|end| quote!(.keyword(#keyword, #end))));
+        }
+    }
+    if let Some((range, _)) = &argument.length {
+        let low = option(range.low.clone());
+        let high = option(
+            range.high.clone().map(|high| if range.inclusive { high } else { quote!((#high) - 1) }),
+        );
+        more.extend(quote!(.length(#low, #high)));
+    }
+    if let Some(pattern) = &argument.pattern {
+        more.extend(quote!(.keyword("pattern", #pattern)));
+    }
+    if !argument.examples.is_empty() {
+        let examples = argument.examples.iter().map(|value| typed(argument, value, private));
+        more.extend(quote!(.examples(::std::vec![#(#examples),*])));
+    }
+    if argument.flatten.is_some() {
+        more.extend(quote!(.flatten()));
+    }
+    more
+}
+
+fn option(tokens: Option<TokenStream>) -> TokenStream {
+    match tokens {
+        Some(tokens) => quote!(::core::option::Option::Some(#tokens)),
+        None => quote!(::core::option::Option::None),
+    }
+}
+
+/// Returns a value of an argument's type as JSON.
+fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -> TokenStream {
+    let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
+    let span = crate::args::span_of(value, Span::call_site());
+    let write =
+        quote_spanned!(span.resolved_at(Span::mixed_site())=> #private::ExampleValue::example);
+    quote!({ let value: fn() -> #ty = || #value; #write(&value()) })
+}
+
+fn example(example: &Example, model: &ToolModel) -> TokenStream {
+    let private = private(model);
+    let about = Ident::new("about", Span::mixed_site());
+    let fields = example.fields.iter().filter_map(|(name, value)| {
+        let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
+        let cfgs = &argument.cfgs;
+        let (name, value) = (&argument.name, typed(argument, value, &private));
+        Some(quote!(#(#cfgs)* (#name, #value)))
+    });
+    quote!(#about.example(&[#(#fields),*]);)
+}
+
+/// Returns what turns the function's output into a result.
+fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> TokenStream {
+    // What cannot be an output or an error is pointed out at the return type.
+    let span = function
+        .output
+        .as_ref()
+        .map_or_else(|| function.ident.span(), type_span)
+        .resolved_at(Span::mixed_site());
+    let value = Ident::new("value", span);
+    let error = Ident::new("error", span);
+    let ok = quote_spanned!(span=> (&&&#private::kind_of(&#value)).kind().finish(#value));
+    let err = quote_spanned!(span=> (&&&#private::kind_of(&#error)).error_kind().fail(#error));
+    quote! {
+        match #private::Returned(#output).split() {
+            ::core::result::Result::Ok(#value) => #ok,
+            ::core::result::Result::Err(#error) => #err,
+        }
+    }
+}
+
+/// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where they must be named.
+fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
+    use proc_macro2::{Group, Punct, Spacing, TokenTree};
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Group(group) => {
+                let inner = with_lifetimes(group.stream(), name);
+                let mut changed = Group::new(group.delimiter(), inner);
+                changed.set_span(group.span());
+                out.push(changed.into());
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
+                let span = punct.span();
+                out.push(punct.into());
+                match tokens.next() {
+                    Some(TokenTree::Ident(ident)) if ident != "static" => {
+                        out.push(Ident::new(name, span).into());
+                    }
+                    other => out.extend(other),
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '&' && name == "static" => {
+                let span = punct.span();
+                out.push(punct.into());
+                let named =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(p)) if p.as_char() == '\'');
+                if !named {
+                    let mut quote = Punct::new('\'', Spacing::Joint);
+                    quote.set_span(span);
+                    out.push(quote.into());
+                    out.push(Ident::new(name, span).into());
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    out.into_iter().collect()
+}
+
+/// Returns the implementation of `Toolset` for a type whose methods are tools.
+pub(crate) fn toolset(
+    block: &crate::item::Impl,
+    krate: &TokenStream,
+    tools: &[(&Function, ToolModel)],
+) -> TokenStream {
+    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    let self_ty = &block.self_ty;
+    let set = Ident::new("set", Span::mixed_site());
+    let all = Ident::new("tools", Span::mixed_site());
+    let pushes = tools.iter().map(|(function, model)| {
+        let cfgs: Vec<Attribute> = cfgs(&function.attrs);
+        let name = name_literal(model);
+        let ident = &function.ident;
+        let this = Ident::new("this", Span::mixed_site());
+        let capture = function
+            .receiver
+            .iter()
+            .map(|_| quote!(let #this = ::std::sync::Arc::clone(&#set);))
+            .collect();
+        let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident), &capture);
+        quote!(#(#cfgs)* #all.push({ #tool });)
+    });
+    quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Toolset for #self_ty #where_clause {
+            #[allow(clippy::vec_init_then_push)]
+            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
+                let #set = self;
+                let mut #all = ::std::vec::Vec::new();
+                #(#pushes)*
+                #all
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! A function as it was written: the signature parsed, the body kept as tokens.
+
+use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote};
+use syn::ext::IdentExt;
+use syn::parse::{Parse, ParseStream};
+use syn::{Attribute, Generics, Ident, Token, Type, Visibility};
+
+/// A function or method with our attributes told apart from the rest.
+pub(crate) struct Function {
+    /// All attributes but our own.
+    pub(crate) attrs: Vec<Attribute>,
+    /// Our own: `#[tool]` on a method of a `#[toolset]`.
+    pub(crate) ours: Vec<Attribute>,
+    pub(crate) vis: Visibility,
+    pub(crate) constness: Option<Token![const]>,
+    pub(crate) asyncness: Option<Token![async]>,
+    pub(crate) unsafety: Option<Token![unsafe]>,
+    pub(crate) abi: Option<TokenStream>,
+    fn_token: Token![fn],
+    pub(crate) ident: Ident,
+    pub(crate) generics: Generics,
+    pub(crate) receiver: Option<Receiver>,
+    pub(crate) arguments: Vec<Argument>,
+    pub(crate) variadic: Option<Token![...]>,
+    pub(crate) output: Option<Type>,
+    body: TokenStream,
+}
+
+/// A `self` argument.
+pub(crate) struct Receiver {
+    pub(crate) tokens: TokenStream,
+    pub(crate) kind: ReceiverKind,
+}
+
+/// How a method takes `self`.
+pub(crate) enum ReceiverKind {
+    /// `&self`
+    Shared,
+    /// `self: Arc<Self>` and the like
+    Typed(Box<Type>),
+    /// `&mut self`
+    Mutable,
+    /// `self`
+    Value,
+}
+
+/// One argument.
+pub(crate) struct Argument {
+    /// All attributes but docs and our own.
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) docs: Vec<Attribute>,
+    /// `#[arg(...)]`
+    pub(crate) ours: Vec<Attribute>,
+    pub(crate) pattern: TokenStream,
+    pub(crate) ty: Type,
+}
+
+impl Argument {
+    /// Returns the name, if the pattern is one.
+    pub(crate) fn ident(&self) -> Option<Ident> {
+        let mut tokens = self.pattern.clone().into_iter();
+        let first = match tokens.next()? {
+            TokenTree::Ident(ident) if ident == "mut" => tokens.next()?,
+            token => token,
+        };
+        match (first, tokens.next()) {
+            (TokenTree::Ident(ident), None) if ident != "_" => Some(ident),
+            _ => None,
+        }
+    }
+}
+
+/// Returns whether an attribute is ours, by the last part of its path: `#[toolbox::tool]` is too.
+pub(crate) fn is_named(attribute: &Attribute, name: &str) -> bool {
+    attribute.path().segments.last().is_some_and(|segment| segment.ident == name)
+}
+
+impl Parse for Function {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let (ours, attrs) =
+            input.call(Attribute::parse_outer)?.into_iter().partition(|a| is_named(a, "tool"));
+        let vis = input.parse()?;
+        let constness = input.parse()?;
+        let asyncness = input.parse()?;
+        let unsafety = input.parse()?;
+        let abi = parse_abi(input)?;
+        let fn_token = input.parse().map_err(|error| {
+            syn::Error::new(
+                error.span(),
+                "`#[tool]` goes on a function\nhelp: write it above `fn` or `async fn`",
+            )
+        })?;
+        let ident = input.call(Ident::parse_any)?;
+        let mut generics: Generics = input.parse()?;
+        let inside;
+        syn::parenthesized!(inside in input);
+        let (receiver, arguments, variadic) = parse_arguments(&inside)?;
+        let output = if input.peek(Token![->]) {
+            input.parse::<Token![->]>()?;
+            Some(input.parse()?)
+        } else {
+            None
+        };
+        generics.where_clause = input.parse()?;
+        let body = input.parse()?;
+        Ok(Self {
+            attrs,
+            ours,
+            vis,
+            constness,
+            asyncness,
+            unsafety,
+            abi,
+            fn_token,
+            ident,
+            generics,
+            receiver,
+            arguments,
+            variadic,
+            output,
+            body,
+        })
+    }
+}
+
+fn parse_abi(input: ParseStream<'_>) -> syn::Result<Option<TokenStream>> {
+    if !input.peek(Token![extern]) {
+        return Ok(None);
+    }
+    let token: Token![extern] = input.parse()?;
+    let name: Option<syn::LitStr> = input.parse()?;
+    Ok(Some(quote!(#token #name)))
+}
+
+type Arguments = (Option<Receiver>, Vec<Argument>, Option<Token![...]>);
+
+fn parse_arguments(input: ParseStream<'_>) -> syn::Result<Arguments> {
+    let (mut receiver, mut arguments, mut variadic) = (None, Vec::new(), None);
+    while !input.is_empty() {
+        let attrs = input.call(Attribute::parse_outer)?;
+        if input.peek(Token![...]) {
+            variadic = Some(input.parse()?);
+        } else if arguments.is_empty() && receiver.is_none() && starts_with_self(input) {
+            receiver = Some(parse_receiver(&attrs, input)?);
+        } else {
+            arguments.push(parse_argument(attrs, input)?);
+        }
+        if !input.is_empty() {
+            input.parse::<Token![,]>()?;
+        }
+    }
+    Ok((receiver, arguments, variadic))
+}
+
+fn starts_with_self(input: ParseStream<'_>) -> bool {
+    let ahead = input.fork();
+    if ahead.peek(Token![&]) {
+        let _ = ahead.parse::<Token![&]>();
+        let _ = ahead.parse::<Option<syn::Lifetime>>();
+    }
+    let _ = ahead.parse::<Option<Token![mut]>>();
+    ahead.peek(Token![self])
+}
+
+fn parse_receiver(attrs: &[Attribute], input: ParseStream<'_>) -> syn::Result<Receiver> {
+    let reference: Option<Token![&]> = input.parse()?;
+    let lifetime: Option<syn::Lifetime> = if reference.is_some() { input.parse()? } else { None };
+    let mutability: Option<Token![mut]> = input.parse()?;
+    let this: Token![self] = input.parse()?;
+    let mut tokens = quote!(#(#attrs)* #reference #lifetime #mutability #this);
+    let kind = if input.peek(Token![:]) {
+        let colon: Token![:] = input.parse()?;
+        let ty: Type = input.parse()?;
+        tokens.extend(quote!(#colon #ty));
+        ReceiverKind::Typed(Box::new(ty))
+    } else {
+        match (reference, mutability) {
+            (Some(_), None) => ReceiverKind::Shared,
+            (Some(_), Some(_)) => ReceiverKind::Mutable,
+            (None, _) => ReceiverKind::Value,
+        }
+    };
+    Ok(Receiver { tokens, kind })
+}
+
+fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<Argument> {
+    let (ours, attrs): (Vec<_>, Vec<_>) = attrs.into_iter().partition(|a| is_named(a, "arg"));
+    let (docs, attrs) = attrs.into_iter().partition(|a| a.path().is_ident("doc"));
+    let mut pattern = TokenStream::new();
+    // A pattern holds no single colon outside of brackets; `::` in a path is two joint ones.
+    while !input.peek(Token![:]) || input.peek(Token![::]) {
+        if input.is_empty() {
+            return Err(input.error("expected the type of the argument"));
+        }
+        if input.peek(Token![::]) {
+            input.parse::<Token![::]>()?.to_tokens(&mut pattern);
+        } else {
+            input.parse::<TokenTree>()?.to_tokens(&mut pattern);
+        }
+    }
+    input.parse::<Token![:]>()?;
+    Ok(Argument { attrs, docs, ours, pattern, ty: input.parse()? })
+}
+
+impl ToTokens for Function {
+    /// Writes the function as it was, without our attributes.
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self {
+            attrs,
+            vis,
+            constness,
+            asyncness,
+            unsafety,
+            abi,
+            fn_token,
+            ident,
+            generics,
+            variadic,
+            body,
+            ..
+        } = self;
+        let receiver = self.receiver.iter().map(|receiver| &receiver.tokens);
+        let arguments = self.arguments.iter().map(|argument| {
+            let Argument { attrs, pattern, ty, .. } = argument;
+            quote!(#(#attrs)* #pattern: #ty)
+        });
+        let inputs = receiver.cloned().chain(arguments);
+        let variadic = variadic.iter();
+        let output = self.output.iter();
+        let where_clause = &generics.where_clause;
+        tokens.extend(quote! {
+            #(#attrs)*
+            #vis #constness #asyncness #unsafety #abi #fn_token #ident #generics
+            (#(#inputs,)* #(#variadic)*) #(-> #output)* #where_clause #body
+        });
+    }
+}
+
+/// An `impl` block whose methods may be tools.
+#[allow(clippy::struct_field_names, reason = "`impl` is a keyword")]
+pub(crate) struct Impl {
+    attrs: Vec<Attribute>,
+    unsafety: Option<Token![unsafe]>,
+    impl_token: Token![impl],
+    pub(crate) generics: Generics,
+    /// What stands between the generics and `for`, when a trait is implemented.
+    pub(crate) of_trait: Option<(Type, Token![for])>,
+    pub(crate) self_ty: Type,
+    pub(crate) items: Vec<ImplItem>,
+}
+
+/// One item of an `impl` block.
+pub(crate) enum ImplItem {
+    Tool(Box<Function>),
+    /// Anything else, and what could not be read as a tool, without our attributes.
+    Other(TokenStream),
+    /// A method with `#[tool]` that is no function.
+    Broken(TokenStream, syn::Error),
+}
+
+impl Parse for Impl {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let unsafety = input.parse()?;
+        let impl_token = input.parse().map_err(|error: syn::Error| {
+            syn::Error::new(
+                error.span(),
+                "`#[toolset]` goes on an `impl` block\nhelp: write it above `impl Type { .. }`, and `#[tool]` on its methods",
+            )
+        })?;
+        let mut generics: Generics = input.parse()?;
+        let first: Type = input.parse()?;
+        let (of_trait, self_ty) = if input.peek(Token![for]) {
+            (Some((first, input.parse()?)), input.parse()?)
+        } else {
+            (None, first)
+        };
+        generics.where_clause = input.parse()?;
+        let inside;
+        syn::braced!(inside in input);
+        let mut items = Vec::new();
+        while !inside.is_empty() {
+            items.push(parse_impl_item(&inside)?);
+        }
+        Ok(Self { attrs, unsafety, impl_token, generics, of_trait, self_ty, items })
+    }
+}
+
+fn parse_impl_item(input: ParseStream<'_>) -> syn::Result<ImplItem> {
+    let ahead = input.fork();
+    let attrs = ahead.call(Attribute::parse_outer)?;
+    let marked = attrs.iter().any(|attribute| is_named(attribute, "tool"));
+    let item = take_item(input)?;
+    if !marked {
+        return Ok(ImplItem::Other(item));
+    }
+    match syn::parse2(item.clone()) {
+        Ok(function) => Ok(ImplItem::Tool(Box::new(function))),
+        Err(error) => Ok(ImplItem::Broken(without_tool(item), error)),
+    }
+}
+
+/// Takes tokens up to the end of an item: a `;` or a braced body.
+fn take_item(input: ParseStream<'_>) -> syn::Result<TokenStream> {
+    let mut tokens = TokenStream::new();
+    while !input.is_empty() {
+        let token: TokenTree = input.parse()?;
+        let last = match &token {
+            TokenTree::Punct(punct) => punct.as_char() == ';',
+            TokenTree::Group(group) => group.delimiter() == Delimiter::Brace,
+            _ => false,
+        };
+        tokens.extend([token]);
+        if last {
+            break;
+        }
+    }
+    Ok(tokens)
+}
+
+fn without_tool(item: TokenStream) -> TokenStream {
+    let parse = |input: ParseStream<'_>| {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let attrs = attrs.into_iter().filter(|attribute| !is_named(attribute, "tool"));
+        let rest: TokenStream = input.parse()?;
+        Ok(quote!(#(#attrs)* #rest))
+    };
+    syn::parse::Parser::parse2(parse, item).unwrap_or_default()
+}
+
+impl ToTokens for Impl {
+    fn to_tokens(&self, tokens: &mut TokenStream) {
+        let Self { attrs, unsafety, impl_token, generics, self_ty, .. } = self;
+        let of_trait = self.of_trait.iter().map(|(path, token)| quote!(#path #token));
+        let items = self.items.iter().map(|item| match item {
+            ImplItem::Tool(function) => function.to_token_stream(),
+            ImplItem::Other(tokens) | ImplItem::Broken(tokens, _) => tokens.clone(),
+        });
+        let where_clause = &generics.where_clause;
+        tokens.extend(quote! {
+            #(#attrs)* #unsafety #impl_token #generics #(#of_trait)* #self_ty #where_clause { #(#items)* }
+        });
+    }
+}
+
+impl Impl {
+    pub(crate) fn span(&self) -> Span {
+        self.impl_token.span
+    }
+}

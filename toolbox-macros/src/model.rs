@@ -1,0 +1,404 @@
+//! What was understood of a tool: every part with its span.
+
+use proc_macro2::{Ident, Span, TokenStream};
+use quote::{ToTokens, format_ident, quote};
+use syn::ext::IdentExt;
+use syn::parse::Parser;
+use syn::spanned::Spanned;
+use syn::{Attribute, LitStr, Token, Type};
+
+use crate::args::{self, Opt, Range};
+use crate::diag::{Diagnostics, list, nearest};
+use crate::docs::{Docs, take_arguments};
+use crate::item::{Argument, Function};
+
+/// A tool.
+pub(crate) struct ToolModel {
+    /// The path of the runtime: `::toolbox`, or what `crate = …` says.
+    pub(crate) krate: TokenStream,
+    pub(crate) name: String,
+    pub(crate) name_span: Span,
+    /// The type that carries the tool.
+    pub(crate) ty: Ident,
+    pub(crate) description: Text,
+    pub(crate) title: Option<LitStr>,
+    /// In milliseconds.
+    pub(crate) timeout: Option<u64>,
+    pub(crate) hints: Hints,
+    pub(crate) tags: Vec<LitStr>,
+    pub(crate) examples: Vec<Example>,
+    pub(crate) arguments: Vec<ArgumentModel>,
+}
+
+/// Text for the model, known now or when the crate is compiled.
+#[derive(Default)]
+pub(crate) enum Text {
+    #[default]
+    Nothing,
+    Known(String),
+    /// An expression of doc lines, each with the blank after `///`.
+    Expression(TokenStream),
+}
+
+impl Text {
+    fn of(docs: &Docs) -> Self {
+        match docs.text() {
+            _ if docs.is_empty() => Self::Nothing,
+            Some(text) => Self::Known(text),
+            None => Self::Expression(docs.expression()),
+        }
+    }
+}
+
+/// The options that are flags, where they stand.
+#[derive(Default)]
+pub(crate) struct Hints {
+    pub(crate) blocking: Option<Span>,
+    pub(crate) exclusive: Option<Span>,
+    pub(crate) background: Option<Span>,
+    pub(crate) approval: Option<Span>,
+    pub(crate) deferred: Option<Span>,
+    pub(crate) read_only: Option<Span>,
+    pub(crate) destructive: Option<Span>,
+    pub(crate) idempotent: Option<Span>,
+    pub(crate) open_world: Option<bool>,
+}
+
+/// One `example(...)`.
+pub(crate) struct Example {
+    pub(crate) fields: Vec<(Ident, TokenStream)>,
+}
+
+/// One argument.
+pub(crate) struct ArgumentModel {
+    /// What the model calls it.
+    pub(crate) name: String,
+    pub(crate) name_span: Span,
+    /// What the function calls it.
+    pub(crate) ident: Ident,
+    /// `#[cfg]` and the like, which its slot has to carry too.
+    pub(crate) cfgs: Vec<Attribute>,
+    pub(crate) ty: Type,
+    /// The `T` of `&T`.
+    pub(crate) referent: Option<Type>,
+    pub(crate) description: Text,
+    pub(crate) default: Option<Default_>,
+    pub(crate) range: Option<(Range, Span)>,
+    pub(crate) length: Option<(Range, Span)>,
+    pub(crate) pattern: Option<LitStr>,
+    pub(crate) examples: Vec<TokenStream>,
+    pub(crate) flatten: Option<Span>,
+}
+
+/// What an argument is when the model gives none.
+pub(crate) enum Default_ {
+    /// `default`: that of its type.
+    OfType(Span),
+    Expression(TokenStream),
+}
+
+/// Returns the attributes that decide whether something is compiled at all.
+pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
+    let decides = |a: &&Attribute| a.path().is_ident("cfg") || a.path().is_ident("cfg_attr");
+    attrs.iter().filter(decides).cloned().collect()
+}
+
+/// Reads `crate = path`.
+pub(crate) fn krate(options: &[Opt], errors: &mut Diagnostics) -> TokenStream {
+    let Some(option) = options.iter().find(|option| option.name == "crate") else {
+        return quote!(::toolbox);
+    };
+    if syn::Path::parse_mod_style.parse2(args::ungrouped(option.value.clone())).is_err() {
+        errors
+            .error(&option.value, "the value of `crate` is not a path")
+            .help("write the path of the `toolbox` crate: `crate = my_toolbox`");
+        return quote!(::toolbox);
+    }
+    option.value.clone()
+}
+
+impl ToolModel {
+    /// Reads what a function and its options say; what is wrong with an option goes to `errors`.
+    pub(crate) fn read(function: &Function, options: &[Opt], errors: &mut Diagnostics) -> Self {
+        let mut model = Self {
+            krate: krate(options, errors),
+            name: function.ident.unraw().to_string(),
+            name_span: function.ident.span(),
+            ty: function.ident.clone(),
+            description: Text::of(&Docs::read(&function.attrs)),
+            title: None,
+            timeout: None,
+            hints: Hints::default(),
+            tags: Vec::new(),
+            examples: Vec::new(),
+            arguments: Vec::new(),
+        };
+        for argument in &function.arguments {
+            model.arguments.extend(ArgumentModel::read(argument, &model.name, errors));
+        }
+        if let Text::Known(text) = &model.description {
+            let (text, entries) = take_arguments(text, function.ident.span());
+            model.description = Text::Known(text);
+            model.document(entries, errors);
+        }
+        for option in options {
+            model.apply(option, errors);
+        }
+        model
+    }
+
+    /// Gives the arguments the descriptions of the `# Arguments` list.
+    fn document(&mut self, entries: Vec<crate::docs::Entry>, errors: &mut Diagnostics) {
+        for entry in entries {
+            let names = self.arguments.iter().map(|argument| argument.ident.unraw().to_string());
+            let names: Vec<String> = names.collect();
+            let tool = &self.name;
+            let Some(at) = names.iter().position(|name| *name == entry.name) else {
+                let error = errors.error_at(
+                    entry.span,
+                    format!(
+                        "the `# Arguments` of tool `{tool}` describe `{}`, which is no argument",
+                        entry.name
+                    ),
+                );
+                let names = || names.iter().map(String::as_str);
+                match nearest(&entry.name, names()) {
+                    Some(near) => error.help(format!("did you mean `{near}`?")),
+                    None => error.help("take the line out"),
+                };
+                error.note(format!("the arguments are {}", list(names())));
+                continue;
+            };
+            let argument = &mut self.arguments[at];
+            if !matches!(argument.description, Text::Nothing) {
+                errors
+                    .error(
+                        &argument.ident,
+                        format!("argument `{}` of tool `{tool}` is described twice", entry.name),
+                    )
+                    .help("keep the doc comment above it, or its line under `# Arguments`");
+            }
+            argument.description = Text::Known(entry.text);
+        }
+    }
+
+    fn apply(&mut self, option: &Opt, errors: &mut Diagnostics) {
+        let span = option.ident.span();
+        match option.name {
+            "name" => {
+                if let Some(name) = option.string(errors) {
+                    self.name_span = name.span();
+                    self.name = name.value();
+                }
+            }
+            "description" => {
+                if let Some(text) = option.string(errors) {
+                    if text.value().trim().is_empty() {
+                        errors
+                            .error(
+                                &text,
+                                format!("the description of tool `{}` is empty", self.name),
+                            )
+                            .help("say what the tool does, and when to use it");
+                    }
+                    self.description = Text::Known(text.value().trim().to_owned());
+                }
+            }
+            "title" => self.title = option.string(errors),
+            "type" => match syn::parse2(args::ungrouped(option.value.clone())) {
+                Ok(ty) => self.ty = ty,
+                Err(_) => {
+                    errors
+                        .error(&option.value, "the value of `type` is not an identifier")
+                        .help("name the type that carries the tool: `type = SearchTool`");
+                }
+            },
+            "timeout" => {
+                if let Some(text) = option.string(errors) {
+                    self.timeout = args::milliseconds(&text.value());
+                    if self.timeout.is_none() {
+                        errors
+                            .error(&text, format!("`{}` is no time", text.value()))
+                            .help("write a number with its unit: `500ms`, `30s`, `2m` or `1h`");
+                    }
+                }
+            }
+            "blocking" => self.hints.blocking = Some(span),
+            "exclusive" => self.hints.exclusive = Some(span),
+            "background" => self.hints.background = Some(span),
+            "approval" => self.hints.approval = Some(span),
+            "deferred" => self.hints.deferred = Some(span),
+            "read_only" => self.hints.read_only = Some(span),
+            "destructive" => self.hints.destructive = Some(span),
+            "idempotent" => self.hints.idempotent = Some(span),
+            "open_world" => self.hints.open_world = open_world(option, errors),
+            "tags" => self.tags = tags(option, errors),
+            "example" => self.examples.extend(example(option, errors)),
+            _ => {}
+        }
+    }
+}
+
+fn open_world(option: &Opt, errors: &mut Diagnostics) -> Option<bool> {
+    if !option.has_value {
+        return Some(true);
+    }
+    let value = syn::parse2::<syn::LitBool>(args::ungrouped(option.value.clone()));
+    if value.is_err() {
+        errors
+            .error(&option.value, "the value of `open_world` is neither `true` nor `false`")
+            .help("write `open_world`, or `open_world = false` for a tool that stays inside");
+    }
+    value.ok().map(|value| value.value)
+}
+
+fn tags(option: &Opt, errors: &mut Diagnostics) -> Vec<LitStr> {
+    let elements = option.elements();
+    if elements.is_empty() {
+        errors.error(&option.ident, "`tags` is empty").help("write `tags(\"docs\", \"search\")`");
+    }
+    let mut tags = Vec::new();
+    for element in elements {
+        match syn::parse2(args::ungrouped(element.clone())) {
+            Ok(tag) => tags.push(tag),
+            Err(_) => {
+                errors
+                    .error(&element, "a tag is not a string literal")
+                    .help("write it in quotes: `tags(\"docs\", \"search\")`");
+            }
+        }
+    }
+    tags
+}
+
+fn example(option: &Opt, errors: &mut Diagnostics) -> Option<Example> {
+    let mut fields = Vec::new();
+    for element in option.elements() {
+        let parse = |input: syn::parse::ParseStream<'_>| {
+            let name = input.call(Ident::parse_any)?;
+            input.parse::<Token![=]>()?;
+            Ok((name, input.parse::<TokenStream>()?))
+        };
+        match parse.parse2(element.clone()) {
+            Ok((name, value)) if !value.is_empty() => fields.push((name, value)),
+            _ => {
+                errors
+                    .error(&element, "an example is a list of arguments and values")
+                    .help("write `example(query = \"derive macros\", limit = 3)`");
+                return None;
+            }
+        }
+    }
+    Some(Example { fields })
+}
+
+impl ArgumentModel {
+    fn read(argument: &Argument, tool: &str, errors: &mut Diagnostics) -> Option<Self> {
+        let Some(ident) = argument.ident() else {
+            errors
+                .error(&argument.pattern, format!("an argument of tool `{tool}` has no name"))
+                .help(format!("give it one: `argument: {}`", shown(&argument.ty)))
+                .note("the model fills arguments in by name; a pattern can go into the body");
+            return None;
+        };
+        let mut options = Vec::new();
+        for attribute in &argument.ours {
+            let tokens = match &attribute.meta {
+                syn::Meta::List(list) => list.tokens.clone(),
+                _ => {
+                    errors
+                        .error(attribute, "`#[arg]` has no options")
+                        .help("write `#[arg(default = 10)]`, or take it out");
+                    continue;
+                }
+            };
+            options.extend(args::parse(tokens, args::ARG, "#[arg(...)]", errors));
+        }
+        let mut model = Self {
+            name: ident.unraw().to_string(),
+            name_span: ident.span(),
+            cfgs: cfgs(&argument.attrs),
+            ty: argument.ty.clone(),
+            referent: referent(&argument.ty),
+            description: Text::of(&Docs::read(&argument.docs)),
+            default: None,
+            range: None,
+            length: None,
+            pattern: None,
+            examples: Vec::new(),
+            flatten: None,
+            ident,
+        };
+        for option in &options {
+            model.apply(option, errors);
+        }
+        Some(model)
+    }
+
+    fn apply(&mut self, option: &Opt, errors: &mut Diagnostics) {
+        match option.name {
+            "rename" => {
+                if let Some(name) = option.string(errors) {
+                    self.name_span = name.span();
+                    self.name = name.value();
+                }
+            }
+            "default" if option.has_value => {
+                self.default = Some(Default_::Expression(option.value.clone()));
+            }
+            "default" => self.default = Some(Default_::OfType(option.ident.span())),
+            "range" | "length" => {
+                let Some(range) = args::range(option.value.clone()) else {
+                    let name = option.name;
+                    errors
+                        .error(&option.value, format!("the value of `{name}` is not a range"))
+                        .help(format!(
+                            "write `{name} = 1..=50`, `{name} = 1..` or `{name} = ..=50`"
+                        ));
+                    return;
+                };
+                let span = args::span_of(&option.value, option.ident.span());
+                let place = if option.name == "range" { &mut self.range } else { &mut self.length };
+                *place = Some((range, span));
+            }
+            "pattern" => self.pattern = option.string(errors),
+            "examples" => self.examples = option.elements(),
+            "flatten" => self.flatten = Some(option.ident.span()),
+            _ => {}
+        }
+    }
+}
+
+/// Returns the `T` of a type written as `&T`.
+fn referent(ty: &Type) -> Option<Type> {
+    match ty {
+        Type::Reference(reference) => Some((*reference.elem).clone()),
+        Type::Paren(paren) => referent(&paren.elem),
+        Type::Group(group) => referent(&group.elem),
+        _ => None,
+    }
+}
+
+/// Shows a type as somebody would write it.
+pub(crate) fn shown(ty: &Type) -> String {
+    let text = ty.to_token_stream().to_string();
+    text.replace(" < ", "<")
+        .replace(" <", "<")
+        .replace("< ", "<")
+        .replace(" >", ">")
+        .replace("& ", "&")
+        .replace(" ,", ",")
+        .replace(" :: ", "::")
+        .replace("[ ", "[")
+        .replace(" ]", "]")
+}
+
+/// Returns the name of a local variable that no argument can have.
+pub(crate) fn slot(index: usize) -> Ident {
+    format_ident!("slot{index}", span = Span::mixed_site())
+}
+
+/// Returns the span of a type.
+pub(crate) fn type_span(ty: &Type) -> Span {
+    ty.span()
+}

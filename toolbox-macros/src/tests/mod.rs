@@ -1,0 +1,1 @@
+//! What expansions look like, kept in git.

@@ -1,0 +1,94 @@
+//! `tools![a, b::c]`: the tools of several functions, no two of one name.
+
+use std::collections::HashMap;
+
+use proc_macro2::{Span, TokenStream, TokenTree};
+use quote::{ToTokens, quote, quote_spanned};
+use syn::parse::{Parse, ParseStream};
+use syn::spanned::Spanned;
+use syn::{Attribute, Path};
+
+use crate::args::split;
+use crate::diag::Diagnostics;
+
+/// One element: a path, under a `#[cfg]` or not.
+struct Element {
+    attrs: Vec<Attribute>,
+    path: Path,
+}
+
+impl Parse for Element {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let path = input.call(Path::parse_mod_style)?;
+        if input.is_empty() { Ok(Self { attrs, path }) } else { Err(input.error("")) }
+    }
+}
+
+/// Expands `tools![...]`, which comes as `$crate; ...` from the macro that users call.
+pub(crate) fn expand(input: TokenStream) -> TokenStream {
+    let mut input = input.into_iter();
+    let is_end = |token: &TokenTree| matches!(token, TokenTree::Punct(p) if p.as_char() == ';');
+    let krate: TokenStream = input.by_ref().take_while(|token| !is_end(token)).collect();
+    let mut errors = Diagnostics::default();
+    let mut elements = Vec::new();
+    for part in split(input.collect()) {
+        match syn::parse2::<Element>(part.clone()) {
+            Ok(element) => elements.push(element),
+            Err(_) => {
+                errors
+                    .error(&part, "an element of `tools![]` is not the name of a tool")
+                    .help("write the name of a function with `#[tool]`, or its path: `tools![search, weather::forecast]`")
+                    .note("tools from elsewhere are given to the box itself: `toolbox.register(tool)`");
+            }
+        }
+    }
+    same_paths(&elements, &mut errors);
+    let clash = errors.is_empty().then(|| distinct(&elements, &krate));
+    let pushes = elements
+        .iter()
+        .map(|Element { attrs, path }| quote!(#(#attrs)* tools.push(#path::tool());));
+    let errors = errors.into_tokens();
+    let body = quote! {
+        #errors
+        #clash
+        #[allow(unused_mut)]
+        let mut tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
+        #(#pushes)*
+        tools
+    };
+    quote!({ #[allow(clippy::vec_init_then_push)] { #body } })
+}
+
+/// Reports a path that stands twice, at both places.
+fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
+    let mut first: HashMap<String, Span> = HashMap::new();
+    for Element { attrs, path } in elements {
+        if !attrs.is_empty() {
+            continue;
+        }
+        let shown = path.to_token_stream().to_string().replace(' ', "");
+        if let Some(before) = first.insert(shown.clone(), path.span()) {
+            errors.error(path, format!("tool `{shown}` is listed twice")).help("keep one of them");
+            errors.error_at(before, format!("tool `{shown}` is listed here first"));
+        }
+    }
+}
+
+/// Returns a check that no two of the tools have one name, which the compiler makes at the later one.
+fn distinct(elements: &[Element], krate: &TokenStream) -> TokenStream {
+    let checks = elements.iter().enumerate().skip(1).map(|(at, Element { attrs, path })| {
+        let before = elements[..at]
+            .iter()
+            .map(|Element { attrs, path }| quote!(#(#attrs)* (#path::NAME, #path::ORIGIN)));
+        let span = path.span();
+        quote_spanned! {span=>
+            #(#attrs)*
+            const _: () = #krate::__private::two_tools_of_one_name(
+                (#path::NAME, #path::ORIGIN),
+                &[#(#before),*],
+            );
+        }
+    });
+    quote!(#(#checks)*)
+}

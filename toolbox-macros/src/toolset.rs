@@ -1,0 +1,112 @@
+//! `#[toolset] impl`: one value, several tools.
+
+use proc_macro2::TokenStream;
+use quote::quote;
+use syn::ext::IdentExt;
+
+use crate::args;
+use crate::check::{self, Place};
+use crate::diag::Diagnostics;
+use crate::expand;
+use crate::item::{Function, Impl, ImplItem};
+use crate::model::{self, ToolModel};
+
+/// Expands `#[toolset]` on an `impl` block.
+pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
+    let block: Impl = match syn::parse2(item.clone()) {
+        Ok(block) => block,
+        Err(error) => {
+            let error = error.into_compile_error();
+            return quote!(#item #error);
+        }
+    };
+    let mut errors = Diagnostics::default();
+    let own = args::parse(options, args::TOOLSET, "#[toolset(...)]", &mut errors);
+    let krate = model::krate(&own, &mut errors);
+    if let Some((path, _)) = &block.of_trait {
+        errors
+            .error(path, "`#[toolset]` is on the implementation of a trait")
+            .help("write it above an `impl Type { .. }` of the type itself");
+    }
+    let tools: Vec<(&Function, ToolModel)> =
+        block.items.iter().filter_map(|item| read(item, &krate, &mut errors)).collect();
+    if tools.is_empty() && errors.is_empty() {
+        errors
+            .error_at(block.span(), "this toolset has no tool")
+            .help("write `#[tool]` above each method that the model may call");
+    }
+    same_names(&tools, &mut errors);
+    if errors.is_empty() {
+        let set = expand::toolset(&block, &krate, &tools);
+        quote!(#block #set)
+    } else {
+        // Without the implementation, every use of the set would be an error of its own.
+        let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+        let (self_ty, errors) = (&block.self_ty, errors.into_tokens());
+        let stand_in = block.of_trait.is_none().then(|| {
+            quote! {
+                impl #impl_generics #krate::Toolset for #self_ty #where_clause {
+                    fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
+                        ::std::vec::Vec::new()
+                    }
+                }
+            }
+        });
+        quote!(#block #stand_in #errors)
+    }
+}
+
+fn read<'a>(
+    item: &'a ImplItem,
+    krate: &TokenStream,
+    errors: &mut Diagnostics,
+) -> Option<(&'a Function, ToolModel)> {
+    let function = match item {
+        ImplItem::Tool(function) => function,
+        ImplItem::Other(_) => return None,
+        ImplItem::Broken(_, error) => {
+            errors.error_at(error.span(), error);
+            return None;
+        }
+    };
+    let mut options = Vec::new();
+    for attribute in &function.ours {
+        if let syn::Meta::List(list) = &attribute.meta {
+            options.extend(args::parse(list.tokens.clone(), args::TOOL, "#[tool(...)]", errors));
+        }
+    }
+    if let Some(option) = options.iter().find(|option| matches!(option.name, "type" | "crate")) {
+        let place = if option.name == "type" { "a free function" } else { "`#[toolset(...)]`" };
+        errors.error(
+            &option.ident,
+            format!("option `{}` belongs to {place}, not to a method of a toolset", option.name),
+        );
+    }
+    let mut model = ToolModel::read(function, &options, errors);
+    model.krate.clone_from(krate);
+    check::check(function, &model, Place::Toolset, errors);
+    Some((function, model))
+}
+
+fn same_names(tools: &[(&Function, ToolModel)], errors: &mut Diagnostics) {
+    for (at, (function, model)) in tools.iter().enumerate() {
+        let twin = tools[..at].iter().find(|(other, twin)| {
+            // Methods under `#[cfg]` may stand in for each other.
+            twin.name == model.name
+                && model::cfgs(&other.attrs).is_empty()
+                && model::cfgs(&function.attrs).is_empty()
+        });
+        if let Some((other, _)) = twin {
+            let (first, second) = (other.ident.unraw(), function.ident.unraw());
+            errors
+                .error_at(
+                    model.name_span,
+                    format!(
+                        "two tools of this toolset are named `{}`: `{first}` and `{second}`",
+                        model.name
+                    ),
+                )
+                .help("give one of them another name: `#[tool(name = \"...\")]`");
+        }
+    }
+}
