@@ -1,0 +1,333 @@
+//! Which of the ways a tool's output becomes a result, decided by autoref specialisation where its type is known.
+//!
+//! An expansion writes `(&&&kind_of(&value)).kind().finish(value)`. Method lookup tries the receiver as it stands, then
+//! with a `&` less: so the trait implemented for the most references is preferred where its bounds hold.
+
+#![allow(
+    clippy::unused_self,
+    clippy::needless_pass_by_value,
+    reason = "a kind only carries a type; the value it finishes is spent"
+)]
+
+use std::error::Error;
+use std::fmt::Display;
+use std::marker::PhantomData;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::output::{IntoToolFailure, IntoToolResult, displayed, reported, serialized};
+use crate::result::ToolResult;
+use crate::schema;
+
+/// A function's return value, about to be split into success and error.
+#[derive(Debug)]
+pub struct Returned<T>(pub T);
+
+impl<T, E> Returned<Result<T, E>> {
+    /// Returns the `Result` itself.
+    #[inline]
+    pub fn split(self) -> Result<T, E> {
+        self.0
+    }
+}
+
+/// The rest: a value that is no `Result` is a success.
+pub trait Whole {
+    /// The value's type.
+    type Value;
+    /// Returns the value as a success.
+    fn split(self) -> Result<Self::Value, std::convert::Infallible>;
+}
+
+impl<T> Whole for Returned<T> {
+    type Value = T;
+
+    #[inline]
+    fn split(self) -> Result<T, std::convert::Infallible> {
+        Ok(self.0)
+    }
+}
+
+/// A type without a value.
+#[derive(Debug)]
+pub struct KindOf<T: ?Sized>(PhantomData<fn(&T)>);
+
+impl<T, E> KindOf<Returned<Result<T, E>>> {
+    /// Returns the type of success.
+    #[must_use]
+    pub fn success(&self) -> KindOf<T> {
+        KindOf(PhantomData)
+    }
+}
+
+/// The rest: the type of a value that is no `Result`.
+pub trait WholeKind {
+    /// The type of success.
+    type Success;
+    /// Returns the type of success.
+    fn success(&self) -> KindOf<Self::Success>;
+}
+
+impl<T> WholeKind for KindOf<Returned<T>> {
+    type Success = T;
+
+    fn success(&self) -> KindOf<T> {
+        KindOf(PhantomData)
+    }
+}
+
+impl<T> KindOf<T> {
+    /// Returns the type `T`.
+    #[must_use]
+    #[allow(clippy::new_without_default, reason = "only expansions make one")]
+    pub fn new() -> Self {
+        Self(PhantomData)
+    }
+}
+
+/// Returns the type of a value.
+#[inline]
+#[must_use]
+pub fn kind_of<T>(_value: &T) -> KindOf<T> {
+    KindOf(PhantomData)
+}
+
+/// Values that can be written into a schema, as a default.
+pub trait Json<T> {
+    /// Returns the value as JSON.
+    fn json(&self, value: &T) -> Option<Value>;
+}
+
+impl<T: Serialize> Json<T> for &KindOf<T> {
+    fn json(&self, value: &T) -> Option<Value> {
+        serde_json::to_value(value).ok()
+    }
+}
+
+/// Values that cannot.
+pub trait NoJson<T> {
+    /// Returns nothing.
+    fn json(&self, value: &T) -> Option<Value>;
+}
+
+impl<T> NoJson<T> for KindOf<T> {
+    fn json(&self, _value: &T) -> Option<Value> {
+        None
+    }
+}
+
+/// A type whose values can stand in an example.
+#[diagnostic::on_unimplemented(
+    message = "a `{Self}` cannot be written as an example",
+    label = "the model cannot read a `{Self}`",
+    note = "add `#[derive(serde::Serialize)]` to `{Self}`, or leave the argument out of the example"
+)]
+pub trait ExampleValue {
+    #[doc(hidden)]
+    fn example(&self) -> Option<Value>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> ExampleValue for T {
+    fn example(&self) -> Option<Value> {
+        serde_json::to_value(self).ok()
+    }
+}
+
+/// A result by itself.
+#[derive(Debug)]
+pub struct PlainKind;
+/// JSON that fits a schema.
+#[derive(Debug)]
+pub struct StructuredKind;
+/// JSON.
+#[derive(Debug)]
+pub struct SerializedKind;
+
+/// Types that are results by themselves.
+pub trait Plain<T> {
+    /// Returns how the type becomes a result.
+    fn kind(&self) -> PlainKind;
+    /// Returns the schema of the result.
+    fn schema(&self) -> Option<Value>;
+}
+
+impl<T: IntoToolResult> Plain<T> for &&KindOf<T> {
+    #[inline]
+    fn kind(&self) -> PlainKind {
+        PlainKind
+    }
+
+    fn schema(&self) -> Option<Value> {
+        T::output_schema()
+    }
+}
+
+impl PlainKind {
+    /// Returns the result.
+    #[inline]
+    pub fn finish<T: IntoToolResult>(self, value: T) -> ToolResult {
+        value.into_tool_result()
+    }
+}
+
+/// Types that serialize and have a schema.
+pub trait Structured<T> {
+    /// Returns how the type becomes a result.
+    fn kind(&self) -> StructuredKind;
+    /// Returns the schema of the result.
+    fn schema(&self) -> Option<Value>;
+}
+
+impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
+    #[inline]
+    fn kind(&self) -> StructuredKind {
+        StructuredKind
+    }
+
+    fn schema(&self) -> Option<Value> {
+        Some(schema::for_output::<T>())
+    }
+}
+
+impl StructuredKind {
+    /// Returns the result.
+    #[inline]
+    pub fn finish<T: Serialize>(self, value: T) -> ToolResult {
+        serialized(&value).map_or_else(|failure| failure, ToolResult::structured)
+    }
+}
+
+/// A type that can be the output of a tool: anything that implements `Serialize`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the output of a tool",
+    label = "the model cannot read a `{Self}`",
+    note = "add `#[derive(serde::Serialize)]` to `{Self}`, or implement `toolbox::IntoToolResult` for it",
+    note = "a tool may also return a `Result` of such a type, with any error that implements `Display`"
+)]
+pub trait ToolOutput: Sized {
+    #[doc(hidden)]
+    fn json(&self) -> Result<String, ToolResult>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> ToolOutput for T {
+    fn json(&self) -> Result<String, ToolResult> {
+        serialized(self)
+    }
+}
+
+/// All types: those that serialize pass, the others meet [`ToolOutput`]'s message.
+pub trait Serialized<T> {
+    /// Returns how the type becomes a result.
+    fn kind(&self) -> SerializedKind;
+    /// Returns the schema of the result: none.
+    fn schema(&self) -> Option<Value>;
+}
+
+impl<T> Serialized<T> for KindOf<T> {
+    #[inline]
+    fn kind(&self) -> SerializedKind {
+        SerializedKind
+    }
+
+    fn schema(&self) -> Option<Value> {
+        None
+    }
+}
+
+impl SerializedKind {
+    /// Returns the result.
+    #[inline]
+    pub fn finish<T: ToolOutput>(self, value: T) -> ToolResult {
+        value.json().map_or_else(|failure| failure, ToolResult::new)
+    }
+}
+
+/// An error that is a failure by itself.
+#[derive(Debug)]
+pub struct FailingKind;
+/// An error with sources.
+#[derive(Debug)]
+pub struct SourcedKind;
+/// An error that can only be displayed.
+#[derive(Debug)]
+pub struct DisplayedKind;
+
+/// Errors that say themselves what the model is told.
+pub trait Failing<E> {
+    /// Returns how the error becomes a failure.
+    fn error_kind(&self) -> FailingKind;
+}
+
+impl<E: IntoToolFailure> Failing<E> for &&KindOf<E> {
+    fn error_kind(&self) -> FailingKind {
+        FailingKind
+    }
+}
+
+impl FailingKind {
+    /// Returns the failure.
+    pub fn fail<E: IntoToolFailure>(self, error: E) -> ToolResult {
+        error.into_tool_failure()
+    }
+}
+
+/// Errors with sources.
+pub trait Sourced<E> {
+    /// Returns how the error becomes a failure.
+    fn error_kind(&self) -> SourcedKind;
+}
+
+impl<E: Error + Send + Sync + 'static> Sourced<E> for &KindOf<E> {
+    fn error_kind(&self) -> SourcedKind {
+        SourcedKind
+    }
+}
+
+impl SourcedKind {
+    /// Returns the failure.
+    pub fn fail<E: Error + Send + Sync + 'static>(self, error: E) -> ToolResult {
+        reported(Arc::new(error))
+    }
+}
+
+/// A type that can be the error of a tool: anything that implements `Display`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a tool",
+    label = "the model cannot read a `{Self}`",
+    note = "implement `std::fmt::Display` for `{Self}`, or map it to an error that does"
+)]
+pub trait ToolFailure: Sized {
+    #[doc(hidden)]
+    fn display(&self) -> ToolResult;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Display> ToolFailure for E {
+    fn display(&self) -> ToolResult {
+        displayed(self)
+    }
+}
+
+/// All errors: those that display pass, the others meet [`ToolFailure`]'s message.
+pub trait Displayed<E> {
+    /// Returns how the error becomes a failure.
+    fn error_kind(&self) -> DisplayedKind;
+}
+
+impl<E> Displayed<E> for KindOf<E> {
+    fn error_kind(&self) -> DisplayedKind {
+        DisplayedKind
+    }
+}
+
+impl DisplayedKind {
+    /// Returns the failure.
+    pub fn fail<E: ToolFailure>(self, error: E) -> ToolResult {
+        error.display()
+    }
+}

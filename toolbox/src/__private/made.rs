@@ -1,0 +1,172 @@
+//! From what an expansion says to a [`Tool`].
+
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Waker};
+use std::time::Duration;
+
+use serde_json::Value;
+
+use crate::arguments::about::{Described, Signature};
+use crate::arguments::call::Call;
+use crate::definition::{ToolAnnotations, ToolDefinition};
+use crate::result::ToolResult;
+use crate::tool::{BoxFuture, Handler, Origin, Tool, made};
+
+/// What `#[tool(...)]` says, as constants.
+#[derive(Debug)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of `#[tool]` with a name of its own"
+)]
+#[allow(missing_docs, reason = "the options of `#[tool]`, documented there")]
+pub struct Meta {
+    pub name: &'static str,
+    pub description: &'static str,
+    /// Whether the description still has the blank after `///`, because an expression is part of it.
+    pub untidy: bool,
+    pub title: Option<&'static str>,
+    pub file: &'static str,
+    pub line: u32,
+    pub timeout: Option<Duration>,
+    pub annotations: [Option<bool>; 4],
+    pub tags: &'static [&'static str],
+    pub blocking: bool,
+    pub exclusive: bool,
+    pub background: bool,
+    pub approval: bool,
+    pub deferred: bool,
+}
+
+impl Meta {
+    /// What stands where nothing was said.
+    pub const DEFAULT: Self = Self {
+        name: "",
+        description: "",
+        untidy: false,
+        title: None,
+        file: "",
+        line: 0,
+        timeout: None,
+        annotations: [None; 4],
+        tags: &[],
+        blocking: false,
+        exclusive: false,
+        background: false,
+        approval: false,
+        deferred: false,
+    };
+
+    fn tool(self, handler: Handler, described: Described, output: Option<Value>) -> Tool {
+        let [read_only, destructive, idempotent, open_world] = self.annotations;
+        let description =
+            if self.untidy { tidy(self.description) } else { self.description.to_owned() };
+        let mut definition =
+            ToolDefinition::new(self.name, description, described.signature.schema.clone());
+        definition.title = self.title.map(str::to_owned);
+        definition.annotations = ToolAnnotations { read_only, destructive, idempotent, open_world };
+        definition.tags = self.tags.iter().map(|&tag| tag.to_owned()).collect();
+        definition.deferred = self.deferred;
+        definition.output_schema = output;
+        let origin = Origin::new(self.file, self.line);
+        let tool = made(Tool::from_parts(definition, handler, described.signature, origin));
+        let mut tool =
+            tool.with_examples(described.examples).with_requirements(described.requirements);
+        let running = &mut tool.inner_mut().running;
+        running.timeout = self.timeout;
+        running.blocking = self.blocking;
+        running.exclusive = self.exclusive;
+        running.background = self.background;
+        running.approval = self.approval;
+        tool
+    }
+}
+
+/// Makes a tool of a synchronous function.
+pub fn make_sync(
+    meta: Meta,
+    output: Option<Value>,
+    run: impl for<'call> Fn(&'call Call<'call>) -> ToolResult + Send + Sync + 'static,
+) -> Tool {
+    let described = Mutex::default();
+    run(&Call::asking(&Signature::default(), &described));
+    meta.tool(Handler::Sync(Arc::new(run)), into_inner(described), output)
+}
+
+/// Makes a tool of an async function.
+pub fn make_async(
+    meta: Meta,
+    output: Option<Value>,
+    run: impl for<'call> Fn(&'call Call<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync + 'static,
+) -> Tool {
+    let described = Mutex::default();
+    // Asked for its signature, a tool answers before it awaits anything.
+    let _ = run(&Call::asking(&Signature::default(), &described))
+        .as_mut()
+        .poll(&mut Context::from_waker(Waker::noop()));
+    meta.tool(Handler::Async(Arc::new(run)), into_inner(described), output)
+}
+
+fn into_inner(described: Mutex<Described>) -> Described {
+    described.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Takes the blank after `///` off each line, and blank space off both ends.
+#[must_use]
+pub fn tidy(doc: &str) -> String {
+    let lines: Vec<&str> =
+        doc.lines().map(|line| line.strip_prefix(' ').unwrap_or(line).trim_end()).collect();
+    lines.join("\n").trim().to_owned()
+}
+
+/// Boxes the future of a tool.
+#[inline]
+pub fn tool_future_must_be_send<'call>(
+    future: impl Future<Output = ToolResult> + Send + 'call,
+) -> BoxFuture<'call, ToolResult> {
+    Box::pin(future)
+}
+
+/// Fails to compile when a tool has the name of one listed before it; each comes with where it was made.
+pub const fn two_tools_of_one_name(
+    (name, origin): (&'static str, &'static str),
+    before: &[(&'static str, &'static str)],
+) {
+    let mut at = 0;
+    while at < before.len() {
+        let (other, first) = before[at];
+        if same(name, other) {
+            clash(name, first, origin);
+        }
+        at += 1;
+    }
+}
+
+const fn same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let mut at = 0;
+    while at < a.len() && at < b.len() && a[at] == b[at] {
+        at += 1;
+    }
+    at == a.len() && at == b.len()
+}
+
+/// A constant evaluation can only show text that is put together by hand.
+const fn clash(name: &str, first: &str, second: &str) -> ! {
+    let mut text = [0; 1024];
+    let parts = ["two tools are named `", name, "`: one at ", first, ", one at ", second];
+    let (mut len, mut part) = (0, 0);
+    while part < parts.len() {
+        let bytes = parts[part].as_bytes();
+        let mut at = 0;
+        while at < bytes.len() && len < text.len() {
+            text[len] = bytes[at];
+            len += 1;
+            at += 1;
+        }
+        part += 1;
+    }
+    match std::str::from_utf8(text.split_at(len).0) {
+        Ok(text) => panic!("{}", text),
+        Err(_) => panic!("two tools have one name"),
+    }
+}

@@ -1,0 +1,156 @@
+//! Why a call failed: for the model a sentence, for the program a kind, a stable code and the source.
+
+use std::error::Error;
+use std::fmt;
+use std::sync::Arc;
+
+/// An error as tools keep it: shared, so that results stay cheap to clone.
+pub type SharedError = Arc<dyn Error + Send + Sync>;
+
+/// What went wrong with a call.
+///
+/// [`FailureKind::code`] gives each a stable text for logs and metrics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum FailureKind {
+    /// No tool of that name is in the box.
+    NotFound,
+    /// The tool is blacklisted, or an allow-list does not name it.
+    Blacklisted,
+    /// The tool needs somebody's approval, and nobody gave it.
+    NotApproved,
+    /// The arguments do not fit the schema; the code says which way.
+    InvalidArguments,
+    /// The tool ran and reported an error that the model can act on.
+    Reported,
+    /// The tool could not do its work for a reason outside the call: a database, a missing state.
+    Infrastructure,
+    /// The tool did not finish in time.
+    TimedOut,
+    /// The caller cancelled the call.
+    Cancelled,
+    /// The tool panicked.
+    Panicked,
+    /// The tool's output cannot be written as JSON.
+    InvalidOutput,
+    /// The batch held more calls than its limit.
+    TooManyCalls,
+    /// Another call of the batch has the same id.
+    DuplicateId,
+}
+
+impl FailureKind {
+    /// Returns the stable code of this kind, such as `tool.panicked`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::NotFound => "tool.not_found",
+            Self::Blacklisted => "tool.blacklisted",
+            Self::NotApproved => "tool.not_approved",
+            Self::InvalidArguments => "args.invalid",
+            Self::Reported => "tool.failed",
+            Self::Infrastructure => "tool.infrastructure",
+            Self::TimedOut => "tool.timed_out",
+            Self::Cancelled => "call.cancelled",
+            Self::Panicked => "tool.panicked",
+            Self::InvalidOutput => "tool.invalid_output",
+            Self::TooManyCalls => "turn.too_many_calls",
+            Self::DuplicateId => "call.duplicate_id",
+        }
+    }
+}
+
+/// An error that a tool returns when a plain message is not enough.
+///
+/// Most tools return their own error type, or a `String`: that counts as [reported](FailureKind::Reported), and its
+/// message goes to the model. Use this type to say that the trouble lies outside the call, so that a loop can retry
+/// or give up instead of letting the model try other arguments.
+///
+/// ```
+/// use toolbox::{FailureKind, ToolError};
+///
+/// let error = ToolError::reported("city not found: Atlantis");
+/// assert_eq!(error.to_string(), "city not found: Atlantis");
+///
+/// let error = ToolError::infrastructure(std::io::Error::other("connection refused"));
+/// assert_eq!(error.kind(), FailureKind::Infrastructure);
+/// ```
+#[derive(Debug, Clone)]
+pub struct ToolError {
+    kind: FailureKind,
+    message: String,
+    source: Option<SharedError>,
+}
+
+impl ToolError {
+    /// Returns an error that the model is told and can act on.
+    pub fn reported(message: impl Into<String>) -> Self {
+        Self { kind: FailureKind::Reported, message: message.into(), source: None }
+    }
+
+    /// Returns an error of the world behind the tool; its message and sources become the text.
+    pub fn infrastructure(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
+        let source: SharedError = Arc::from(source.into());
+        Self {
+            kind: FailureKind::Infrastructure,
+            message: chain(source.as_ref()),
+            source: Some(source),
+        }
+    }
+
+    /// Returns the same error with another text for the model; the source stays for logs.
+    #[must_use]
+    pub fn with_message(mut self, message: impl Into<String>) -> Self {
+        self.message = message.into();
+        self
+    }
+
+    /// Returns what kind of failure this is.
+    #[must_use]
+    pub fn kind(&self) -> FailureKind {
+        self.kind
+    }
+
+    pub(crate) fn into_parts(self) -> (FailureKind, String, Option<SharedError>) {
+        (self.kind, self.message, self.source)
+    }
+}
+
+impl fmt::Display for ToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl Error for ToolError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        self.source.as_deref().map(|source| source as &(dyn Error + 'static))
+    }
+}
+
+impl From<String> for ToolError {
+    fn from(message: String) -> Self {
+        Self::reported(message)
+    }
+}
+
+impl From<&str> for ToolError {
+    fn from(message: &str) -> Self {
+        Self::reported(message)
+    }
+}
+
+/// Joins an error with its sources by `: `, leaving out a source whose text the error above it already ends with.
+pub(crate) fn chain(error: &(dyn Error + '_)) -> String {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(error) = source {
+        let cause = error.to_string();
+        if !text.ends_with(&cause) {
+            text.push_str(": ");
+            text.push_str(&cause);
+        }
+        source = error.source();
+    }
+    text
+}

@@ -1,0 +1,221 @@
+//! What tools may return, and how it becomes a result.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::content::Content;
+use crate::error::{FailureKind, ToolError};
+use crate::result::ToolResult;
+
+/// A value that is a tool's result by itself: text, content, a whole [`ToolResult`], or a `Result` of one.
+///
+/// Functions with `#[tool]` may return more: any `Serialize` type. Implement this to decide how a type of your own is
+/// told to the model.
+///
+/// ```
+/// use toolbox::{IntoToolResult, ToolResult};
+///
+/// struct Table(Vec<[u32; 2]>);
+///
+/// impl IntoToolResult for Table {
+///     fn into_tool_result(self) -> ToolResult {
+///         let rows = self.0.iter().map(|[a, b]| format!("{a}\t{b}"));
+///         ToolResult::new(rows.collect::<Vec<_>>().join("\n"))
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no result of a tool",
+    note = "return `String`, `Content`, `ToolResult`, or a `Result` of one, or implement `toolbox::IntoToolResult`"
+)]
+pub trait IntoToolResult {
+    /// Returns what the call came to.
+    fn into_tool_result(self) -> ToolResult;
+
+    /// Returns the JSON Schema of the result, where its text is JSON that fits one.
+    #[must_use]
+    fn output_schema() -> Option<Value>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+impl IntoToolResult for ToolResult {
+    #[inline]
+    fn into_tool_result(self) -> ToolResult {
+        self
+    }
+}
+
+impl IntoToolResult for String {
+    #[inline]
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new(self)
+    }
+}
+
+macro_rules! texts {
+    ($($type:ty),*) => {$(
+        impl IntoToolResult for $type {
+            fn into_tool_result(self) -> ToolResult {
+                ToolResult::new(String::from(self))
+            }
+        }
+    )*};
+}
+
+texts!(&str, Box<str>, Cow<'_, str>, char);
+
+macro_rules! scalars {
+    ($($type:ty: $word:literal),*) => {$(
+        impl IntoToolResult for $type {
+            #[inline]
+            fn into_tool_result(self) -> ToolResult {
+                ToolResult::structured(self.to_string())
+            }
+
+            fn output_schema() -> Option<Value> {
+                Some(serde_json::json!({ "type": $word }))
+            }
+        }
+    )*};
+}
+
+scalars!(
+    bool: "boolean", f32: "number", f64: "number",
+    i8: "integer", i16: "integer", i32: "integer", i64: "integer", i128: "integer", isize: "integer",
+    u8: "integer", u16: "integer", u32: "integer", u64: "integer", u128: "integer", usize: "integer"
+);
+
+impl IntoToolResult for Value {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new(self.to_string())
+    }
+}
+
+impl IntoToolResult for () {
+    /// Some providers refuse an empty result, so "nothing to say" is said.
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new("ok")
+    }
+}
+
+impl IntoToolResult for Content {
+    fn into_tool_result(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl IntoToolResult for Vec<Content> {
+    fn into_tool_result(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl<T: IntoToolResult> IntoToolResult for Option<T> {
+    fn into_tool_result(self) -> ToolResult {
+        self.map_or_else(|| ToolResult::new("null"), T::into_tool_result)
+    }
+}
+
+impl IntoToolResult for ToolError {
+    fn into_tool_result(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl<T: IntoToolResult, E: IntoToolFailure> IntoToolResult for Result<T, E> {
+    fn into_tool_result(self) -> ToolResult {
+        match self {
+            Ok(value) => value.into_tool_result(),
+            Err(error) => error.into_tool_failure(),
+        }
+    }
+
+    fn output_schema() -> Option<Value> {
+        T::output_schema()
+    }
+}
+
+/// An error that a closure may return; `#[tool]` functions may return any `Display`.
+pub trait IntoToolFailure {
+    /// Returns the failure that the model is told.
+    fn into_tool_failure(self) -> ToolResult;
+}
+
+impl IntoToolFailure for ToolError {
+    fn into_tool_failure(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl IntoToolFailure for String {
+    fn into_tool_failure(self) -> ToolResult {
+        ToolResult::error(self)
+    }
+}
+
+impl IntoToolFailure for &str {
+    fn into_tool_failure(self) -> ToolResult {
+        ToolResult::error(self)
+    }
+}
+
+impl IntoToolFailure for Box<dyn Error + Send + Sync> {
+    fn into_tool_failure(self) -> ToolResult {
+        reported(Arc::from(self))
+    }
+}
+
+impl IntoToolFailure for std::convert::Infallible {
+    fn into_tool_failure(self) -> ToolResult {
+        match self {}
+    }
+}
+
+macro_rules! errors {
+    ($($type:ty),*) => {$(
+        impl IntoToolFailure for $type {
+            fn into_tool_failure(self) -> ToolResult {
+                reported(Arc::new(self))
+            }
+        }
+    )*};
+}
+
+errors!(
+    std::io::Error,
+    std::fmt::Error,
+    serde_json::Error,
+    std::num::ParseIntError,
+    std::num::ParseFloatError,
+    std::str::Utf8Error,
+    std::string::FromUtf8Error
+);
+
+/// Reports an error to the model, with the causes behind it, and keeps it for logs.
+pub(crate) fn reported(error: crate::error::SharedError) -> ToolResult {
+    ToolResult::error(crate::error::chain(error.as_ref())).with_source(error)
+}
+
+/// Reports something that can only be displayed; the alternate form shows the causes of `anyhow`-like errors.
+pub(crate) fn displayed(error: &dyn Display) -> ToolResult {
+    ToolResult::error(format!("{error:#}"))
+}
+
+/// Writes a value as the JSON text of a result.
+pub(crate) fn serialized<T: serde::Serialize>(value: &T) -> Result<String, ToolResult> {
+    serde_json::to_string(value).map_err(|error| {
+        ToolResult::failure(
+            FailureKind::InvalidOutput,
+            format!("the tool's output cannot be written as JSON: {error}"),
+        )
+        .with_error(error)
+    })
+}

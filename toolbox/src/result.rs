@@ -1,0 +1,400 @@
+//! What a call came to: for the model, for the user, for the program.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::sync::Arc;
+
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+use crate::arguments::Repair;
+use crate::content::Content;
+use crate::error::{FailureKind, SharedError, ToolError, chain};
+
+/// What came of one call: exactly one for each, whatever happened.
+///
+/// Holds what the model is told ([`ToolResult::text`], [`ToolResult::content`]), what the user may be shown
+/// ([`ToolResult::user_text`]), and how the program should take it. Serializes as
+/// `{"for_llm", "for_user"?, "silent", "is_error", "async"}`; the underlying error is never part of it.
+///
+/// ```
+/// use toolbox::ToolResult;
+///
+/// let result = ToolResult::user("Saved.").with_error(std::io::Error::other("slow disk"));
+/// assert_eq!(
+///     serde_json::to_string(&result)?,
+///     r#"{"for_llm":"Saved.","for_user":"Saved.","silent":false,"is_error":false,"async":false}"#,
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct ToolResult {
+    pub(crate) call_id: String,
+    content: Parts,
+    flags: Flags,
+    extra: Option<Box<Extra>>,
+}
+
+#[derive(Debug, Clone)]
+enum Parts {
+    One(Content),
+    Many(Vec<Content>),
+}
+
+#[derive(Debug, Clone, Copy, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "four independent facts, each with a name of its own on the wire"
+)]
+struct Flags {
+    silent: bool,
+    error: bool,
+    pending: bool,
+    structured: bool,
+}
+
+/// What few results have.
+#[derive(Debug, Clone, Default)]
+struct Extra {
+    for_user: Option<String>,
+    kind: Option<FailureKind>,
+    code: Option<&'static str>,
+    source: Option<SharedError>,
+    repairs: Vec<Repair>,
+    job: Option<crate::job::JobId>,
+    omitted_bytes: usize,
+}
+
+impl ToolResult {
+    /// Returns a result whose text goes to the model and to nobody else.
+    pub fn new(for_llm: impl Into<String>) -> Self {
+        Self::from(Content::Text(for_llm.into()))
+    }
+
+    /// Returns a result for the model that is never shown to the user.
+    pub fn silent(for_llm: impl Into<String>) -> Self {
+        let mut result = Self::new(for_llm);
+        result.flags.silent = true;
+        result
+    }
+
+    /// Returns a result that says work goes on in the background and will be reported later.
+    pub fn background(for_llm: impl Into<String>) -> Self {
+        let mut result = Self::new(for_llm);
+        result.flags.pending = true;
+        result
+    }
+
+    /// Returns a failure that the model is told.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::failure(FailureKind::Reported, message)
+    }
+
+    /// Returns a result with one text for both the model and the user.
+    pub fn user(content: impl Into<String>) -> Self {
+        let content = content.into();
+        Self::new(content.clone()).with_user_text(content)
+    }
+
+    /// Returns a failure of a kind.
+    pub fn failure(kind: FailureKind, message: impl Into<String>) -> Self {
+        let mut result = Self::new(message);
+        result.flags.error = true;
+        result.extra().kind = Some(kind);
+        result
+    }
+
+    /// Returns a result whose text is JSON that fits the tool's output schema.
+    pub(crate) fn structured(json: String) -> Self {
+        let mut result = Self::new(json);
+        result.flags.structured = true;
+        result
+    }
+
+    /// Adds a text for the user beside the one for the model.
+    #[must_use]
+    pub fn with_user_text(mut self, for_user: impl Into<String>) -> Self {
+        self.extra().for_user = Some(for_user.into());
+        self
+    }
+
+    /// Keeps the underlying error for logs; the model never sees it unless the result has no text of its own.
+    #[must_use]
+    pub fn with_error(
+        mut self,
+        error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    ) -> Self {
+        self.extra().source = Some(Arc::from(error.into()));
+        self
+    }
+
+    pub(crate) fn with_source(mut self, source: SharedError) -> Self {
+        self.extra().source = Some(source);
+        self
+    }
+
+    pub(crate) fn with_code(mut self, code: &'static str) -> Self {
+        self.extra().code = Some(code);
+        self
+    }
+
+    pub(crate) fn with_job(mut self, job: crate::job::JobId) -> Self {
+        self.extra().job = Some(job);
+        self
+    }
+
+    pub(crate) fn with_repairs(mut self, repairs: Vec<Repair>) -> Self {
+        self.extra().repairs = repairs;
+        self
+    }
+
+    #[cold]
+    fn extra(&mut self) -> &mut Extra {
+        self.extra.get_or_insert_default()
+    }
+
+    /// Returns the id of the call this answers; empty until a box has answered it.
+    #[must_use]
+    pub fn call_id(&self) -> &str {
+        &self.call_id
+    }
+
+    /// Returns the parts for the model, in order.
+    #[must_use]
+    pub fn content(&self) -> &[Content] {
+        match &self.content {
+            Parts::One(part) => std::slice::from_ref(part),
+            Parts::Many(parts) => parts,
+        }
+    }
+
+    /// Returns the text for the model: its text parts, one a line, or the underlying error when there is no text.
+    #[must_use]
+    pub fn text(&self) -> Cow<'_, str> {
+        let mut texts = self.content().iter().filter_map(Content::as_text);
+        let text = match (texts.next(), texts.next()) {
+            (None, _) => Cow::Borrowed(""),
+            (Some(text), None) => Cow::Borrowed(text),
+            (Some(first), Some(second)) => {
+                let mut text = [first, second].join("\n");
+                texts.for_each(|part| {
+                    text.push('\n');
+                    text.push_str(part);
+                });
+                Cow::Owned(text)
+            }
+        };
+        match (text.is_empty() && self.content().len() <= 1, self.source()) {
+            (true, Some(source)) => Cow::Owned(chain(source.as_ref())),
+            _ => text,
+        }
+    }
+
+    /// Returns the text of a result that is one text, without copying it.
+    #[must_use]
+    pub fn into_text(self) -> String {
+        match self.content {
+            Parts::One(Content::Text(text)) if !text.is_empty() => text,
+            _ => self.text().into_owned(),
+        }
+    }
+
+    /// Returns what the user should be shown: `None` when there is nothing, or the result is silent.
+    #[must_use]
+    pub fn user_text(&self) -> Option<&str> {
+        let text = self.extra.as_ref()?.for_user.as_deref()?;
+        (!self.flags.silent && !text.is_empty()).then_some(text)
+    }
+
+    /// Returns whether nothing may be shown to the user.
+    #[must_use]
+    pub fn is_silent(&self) -> bool {
+        self.flags.silent
+    }
+
+    /// Returns whether the call failed.
+    #[must_use]
+    pub fn is_error(&self) -> bool {
+        self.flags.error
+    }
+
+    /// Returns whether work goes on in the background, to be reported by a [`Completion`](crate::Completion).
+    #[must_use]
+    pub fn is_pending(&self) -> bool {
+        self.flags.pending
+    }
+
+    /// Returns what kind of failure this is, if it is one.
+    #[must_use]
+    pub fn failure_kind(&self) -> Option<FailureKind> {
+        self.flags.error.then(|| {
+            self.extra.as_ref().and_then(|extra| extra.kind).unwrap_or(FailureKind::Reported)
+        })
+    }
+
+    /// Returns the stable code of the failure, such as `args.missing` or `tool.timed_out`.
+    #[must_use]
+    pub fn code(&self) -> Option<&'static str> {
+        let kind = self.failure_kind()?;
+        Some(self.extra.as_ref().and_then(|extra| extra.code).unwrap_or_else(|| kind.code()))
+    }
+
+    /// Returns the text of a failure; `None` for a success.
+    #[must_use]
+    pub fn error_text(&self) -> Option<Cow<'_, str>> {
+        self.flags.error.then(|| self.text())
+    }
+
+    /// Returns the underlying error, for logs.
+    #[must_use]
+    pub fn source(&self) -> Option<&SharedError> {
+        self.extra.as_ref()?.source.as_ref()
+    }
+
+    /// Returns the result as the JSON that the tool's output schema describes, when it has one.
+    #[must_use]
+    pub fn structured_content(&self) -> Option<Value> {
+        match &self.content {
+            Parts::One(Content::Text(text)) if self.flags.structured => {
+                serde_json::from_str(text).ok()
+            }
+            _ => None,
+        }
+    }
+
+    /// Returns the job that runs on in the background, if one does.
+    #[must_use]
+    pub fn job(&self) -> Option<&crate::job::JobId> {
+        self.extra.as_ref()?.job.as_ref()
+    }
+
+    /// Returns what was repaired in the arguments before the tool ran.
+    #[must_use]
+    pub fn repairs(&self) -> &[Repair] {
+        self.extra.as_ref().map_or(&[], |extra| &extra.repairs)
+    }
+
+    /// Returns how many bytes were left out because the result was larger than the box allows.
+    #[must_use]
+    pub fn omitted_bytes(&self) -> usize {
+        self.extra.as_ref().map_or(0, |extra| extra.omitted_bytes)
+    }
+
+    /// Cuts text to `budget` bytes: its head and its tail, with a note in between that says how much is missing.
+    #[inline]
+    pub(crate) fn fit(&mut self, budget: usize) {
+        let len: usize = self.content().iter().map(Content::len).sum();
+        if len > budget {
+            self.cut(budget);
+        }
+    }
+
+    #[cold]
+    fn cut(&mut self, budget: usize) {
+        let mut left = budget;
+        let mut omitted = 0;
+        let parts = match &mut self.content {
+            Parts::One(part) => std::slice::from_mut(part),
+            Parts::Many(parts) => parts,
+        };
+        for part in parts {
+            let len = part.len();
+            if len <= left {
+                left -= len;
+                continue;
+            }
+            // Half an image is no image, so only text is kept in part.
+            let kept = if let Content::Text(text) = &*part { shorten(text, left) } else { None };
+            omitted += len - kept.as_ref().map_or(0, |(_, kept)| *kept);
+            *part = Content::Text(kept.map_or_else(|| note(len), |(text, _)| text));
+            left = 0;
+        }
+        self.flags.structured = false;
+        self.extra().omitted_bytes = omitted;
+    }
+}
+
+/// Returns the head and the tail of `text` around a note, and how many of its bytes were kept.
+fn shorten(text: &str, budget: usize) -> Option<(String, usize)> {
+    if budget == 0 {
+        return None;
+    }
+    let mut head = budget - budget / 4;
+    while !text.is_char_boundary(head) {
+        head -= 1;
+    }
+    let mut tail = text.len() - budget / 4;
+    while !text.is_char_boundary(tail) {
+        tail += 1;
+    }
+    let kept = head + (text.len() - tail);
+    Some((format!("{}\n{}\n{}", &text[..head], note(text.len() - kept), &text[tail..]), kept))
+}
+
+fn note(bytes: usize) -> String {
+    format!("[{bytes} bytes left out: the result is larger than the limit]")
+}
+
+impl From<Content> for ToolResult {
+    #[inline]
+    fn from(content: Content) -> Self {
+        Self {
+            call_id: String::new(),
+            content: Parts::One(content),
+            flags: Flags::default(),
+            extra: None,
+        }
+    }
+}
+
+impl From<Vec<Content>> for ToolResult {
+    fn from(parts: Vec<Content>) -> Self {
+        Self {
+            call_id: String::new(),
+            content: Parts::Many(parts),
+            flags: Flags::default(),
+            extra: None,
+        }
+    }
+}
+
+impl From<ToolError> for ToolResult {
+    fn from(error: ToolError) -> Self {
+        let (kind, message, source) = error.into_parts();
+        let mut result = Self::failure(kind, message);
+        if source.is_some() {
+            result.extra().source = source;
+        }
+        result
+    }
+}
+
+impl fmt::Debug for ToolResult {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut debug = f.debug_struct("ToolResult");
+        debug.field("call_id", &self.call_id).field("content", &self.content());
+        if let Some(code) = self.code() {
+            debug.field("code", &code);
+        }
+        debug.finish_non_exhaustive()
+    }
+}
+
+impl Serialize for ToolResult {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let for_user = self.extra.as_ref().and_then(|extra| extra.for_user.as_deref());
+        let for_user = for_user.filter(|text| !text.is_empty());
+        let mut object =
+            serializer.serialize_struct("ToolResult", 4 + usize::from(for_user.is_some()))?;
+        object.serialize_field("for_llm", &self.text())?;
+        match for_user {
+            Some(for_user) => object.serialize_field("for_user", for_user)?,
+            None => object.skip_field("for_user")?,
+        }
+        object.serialize_field("silent", &self.flags.silent)?;
+        object.serialize_field("is_error", &self.flags.error)?;
+        object.serialize_field("async", &self.flags.pending)?;
+        object.end()
+    }
+}

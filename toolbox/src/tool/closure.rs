@@ -1,0 +1,284 @@
+//! Tools from closures: typed, raw, and over a map.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::{Handler, Origin, Tool, made};
+use crate::arguments::about::{Signature, whole};
+use crate::arguments::call::Call;
+use crate::call::Arguments;
+use crate::context::ToolContext;
+use crate::definition::{InvalidNameError, ToolDefinition};
+use crate::output::IntoToolResult;
+use crate::result::ToolResult;
+
+/// A function that can be a tool's: it takes its input, or the [`ToolContext`] and its input, and is async or not.
+///
+/// The compiler infers which of the four forms it is; there is nothing to implement here by hand.
+#[diagnostic::on_unimplemented(
+    message = "this cannot be the function of a tool",
+    label = "takes or returns what a tool cannot",
+    note = "take one argument, or a `ToolContext` and one argument: `|args: Args| async move ..`",
+    note = "return `String`, `Result<String, E>` or another `toolbox::IntoToolResult`, or a `Send` future of one"
+)]
+pub trait ToolFn<Input, Form>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn into_handler(self, read: ReadInput<Input>) -> Handler;
+}
+
+type ReadInput<Input> = fn(&Call<'_>) -> Result<Input, ToolResult>;
+
+/// Marks functions that return what they made.
+#[derive(Debug)]
+pub enum Plain {}
+
+/// Marks functions that return a future of it.
+#[derive(Debug)]
+pub enum Async {}
+
+/// Marks functions that take the context and return what they made.
+#[derive(Debug)]
+pub enum PlainInContext {}
+
+/// Marks functions that take the context and return a future of what they make.
+#[derive(Debug)]
+pub enum AsyncInContext {}
+
+impl<I, F, R> ToolFn<I, Plain> for F
+where
+    I: 'static,
+    F: Fn(I) -> R + Send + Sync + 'static,
+    R: IntoToolResult,
+{
+    fn into_handler(self, read: ReadInput<I>) -> Handler {
+        Handler::Sync(Arc::new(move |call| match read(call) {
+            Ok(input) => self(input).into_tool_result(),
+            Err(refusal) => refusal,
+        }))
+    }
+}
+
+impl<I, F, R> ToolFn<I, PlainInContext> for F
+where
+    I: 'static,
+    F: Fn(ToolContext, I) -> R + Send + Sync + 'static,
+    R: IntoToolResult,
+{
+    fn into_handler(self, read: ReadInput<I>) -> Handler {
+        Handler::Sync(Arc::new(move |call| match read(call) {
+            Ok(input) => self(call.context.clone(), input).into_tool_result(),
+            Err(refusal) => refusal,
+        }))
+    }
+}
+
+impl<I, F, R> ToolFn<I, Async> for F
+where
+    I: 'static,
+    F: Fn(I) -> R + Send + Sync + 'static,
+    R: Future<Output: IntoToolResult> + Send + 'static,
+{
+    fn into_handler(self, read: ReadInput<I>) -> Handler {
+        Handler::Async(Arc::new(move |call| match read(call) {
+            Ok(input) => {
+                let output = self(input);
+                Box::pin(async move { output.await.into_tool_result() })
+            }
+            Err(refusal) => Box::pin(std::future::ready(refusal)),
+        }))
+    }
+}
+
+impl<I, F, R> ToolFn<I, AsyncInContext> for F
+where
+    I: 'static,
+    F: Fn(ToolContext, I) -> R + Send + Sync + 'static,
+    R: Future<Output: IntoToolResult> + Send + 'static,
+{
+    fn into_handler(self, read: ReadInput<I>) -> Handler {
+        Handler::Async(Arc::new(move |call| match read(call) {
+            Ok(input) => {
+                let output = self(call.context.clone(), input);
+                Box::pin(async move { output.await.into_tool_result() })
+            }
+            Err(refusal) => Box::pin(std::future::ready(refusal)),
+        }))
+    }
+}
+
+/// A function over a parsed map of arguments, itself or behind a `Box` or an `Arc`.
+pub trait MapFn<Form>: Send + Sync + 'static {
+    #[doc(hidden)]
+    fn run(&self, arguments: &HashMap<String, Value>) -> ToolResult;
+}
+
+impl<F, R> MapFn<Plain> for F
+where
+    F: Fn(&HashMap<String, Value>) -> R + Send + Sync + 'static,
+    R: IntoToolResult,
+{
+    fn run(&self, arguments: &HashMap<String, Value>) -> ToolResult {
+        self(arguments).into_tool_result()
+    }
+}
+
+/// Marks functions behind an `Arc`.
+#[derive(Debug)]
+pub enum Shared {}
+
+impl<F, R> MapFn<Shared> for Arc<F>
+where
+    F: Fn(&HashMap<String, Value>) -> R + Send + Sync + ?Sized + 'static,
+    R: IntoToolResult,
+{
+    fn run(&self, arguments: &HashMap<String, Value>) -> ToolResult {
+        self(arguments).into_tool_result()
+    }
+}
+
+impl Tool {
+    /// Returns a tool from a closure over one struct, whose fields are the arguments.
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use toolbox::Tool;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Add {
+    ///     a: i64,
+    ///     b: i64,
+    /// }
+    ///
+    /// let add = Tool::from_fn("add", "Adds two numbers", |args: Add| async move { args.a + args.b });
+    /// assert_eq!(add.definition().input_schema["required"], serde_json::json!(["a", "b"]));
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have; [`Tool::try_from_fn`] takes names from outside the program.
+    #[track_caller]
+    pub fn from_fn<Args, Form, F>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: F,
+    ) -> Self
+    where
+        Args: DeserializeOwned + JsonSchema + 'static,
+        F: ToolFn<Args, Form>,
+    {
+        made(Self::try_from_fn(name, description, function))
+    }
+
+    /// Returns a tool from a closure over one struct, like [`Tool::from_fn`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidNameError`] if the name is not one that tools may have.
+    #[track_caller]
+    pub fn try_from_fn<Args, Form, F>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        function: F,
+    ) -> Result<Self, InvalidNameError>
+    where
+        Args: DeserializeOwned + JsonSchema + 'static,
+        F: ToolFn<Args, Form>,
+    {
+        let origin = Origin::here();
+        let signature = whole::<Args>();
+        let definition = ToolDefinition::new(name, description, signature.schema.clone());
+        let handler = function.into_handler(|call| call.read_whole());
+        Self::from_parts(definition, handler, signature, origin)
+    }
+
+    /// Returns a tool from its raw parts: the function gets the text of the arguments just as the model wrote it.
+    ///
+    /// The text is held against the schema first, so the function sees a JSON object that fits; `""` and `null` reach
+    /// it as `{}`. The schema is sent to the model unchanged.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolbox::{Arguments, Tool, ToolBox, ToolCall};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let echo = Tool::raw("echo", "Repeats its arguments", json!({"type": "object"}), |args: Arguments| {
+    ///     args.as_str().to_owned()
+    /// });
+    /// let toolbox = ToolBox::from(echo);
+    /// let result = toolbox.call(ToolCall::new("1", "echo", r#"{"b":1, "a":1.0e2}"#)).await;
+    /// assert_eq!(result.text(), r#"{"b":1, "a":1.0e2}"#);
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have; [`Tool::try_raw`] takes names from outside the program.
+    #[track_caller]
+    pub fn raw<Form>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+        function: impl ToolFn<Arguments, Form>,
+    ) -> Self {
+        made(Self::try_raw(name, description, input_schema, function))
+    }
+
+    /// Returns a tool from its raw parts, like [`Tool::raw`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidNameError`] if the name is not one that tools may have.
+    #[track_caller]
+    pub fn try_raw<Form>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+        function: impl ToolFn<Arguments, Form>,
+    ) -> Result<Self, InvalidNameError> {
+        let signature = Signature { schema: input_schema.clone(), arguments: Vec::new() };
+        let definition = ToolDefinition::new(name, description, input_schema);
+        let handler = function.into_handler(|call| call.checked().map(Arguments::from));
+        Self::from_parts(definition, handler, signature, Origin::here())
+    }
+
+    /// Returns a raw tool whose function gets the arguments as a parsed map, itself or behind a `Box` or an `Arc`.
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use std::sync::Arc;
+    /// use serde_json::{json, Value};
+    /// use toolbox::Tool;
+    ///
+    /// let schema = json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]});
+    /// let ping = Tool::from_map("ping", "Checks a host", schema, |args: &HashMap<String, Value>| {
+    ///     let host = args["host"].as_str().unwrap_or("");
+    ///     Ok::<_, String>(format!("{host} is reachable"))
+    /// });
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have.
+    #[track_caller]
+    pub fn from_map<Form>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+        function: impl MapFn<Form>,
+    ) -> Self {
+        let signature = Signature { schema: input_schema.clone(), arguments: Vec::new() };
+        let definition = ToolDefinition::new(name, description, input_schema);
+        let handler =
+            Handler::Sync(Arc::new(move |call| match call.checked().map(serde_json::from_str) {
+                Ok(Ok(arguments)) => function.run(&arguments),
+                Ok(Err(error)) => ToolResult::error(error.to_string()),
+                Err(refusal) => refusal,
+            }));
+        made(Self::from_parts(definition, handler, signature, Origin::here()))
+    }
+}

@@ -1,0 +1,76 @@
+//! Tools implemented by hand.
+
+use std::sync::Arc;
+
+use super::{Handler, Origin, Tool, made};
+use crate::arguments::about::Signature;
+use crate::context::ToolContext;
+use crate::definition::{InvalidNameError, ToolDefinition};
+use crate::result::ToolResult;
+
+/// A tool written by hand: what to tell the model, and what to do with the text it sends.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::{Tool, ToolContext, ToolDefinition, ToolHandler, ToolResult};
+///
+/// struct Echo;
+///
+/// impl ToolHandler for Echo {
+///     fn definition(&self) -> ToolDefinition {
+///         ToolDefinition::new("echo", "Repeats its arguments", json!({"type": "object"}))
+///     }
+///
+///     async fn call(&self, _context: &ToolContext, arguments: &str) -> ToolResult {
+///         ToolResult::new(arguments)
+///     }
+/// }
+///
+/// assert_eq!(Tool::from_handler(Echo).name(), "echo");
+/// ```
+pub trait ToolHandler: Send + Sync + 'static {
+    /// Returns what the model is told; asked once, when the tool is made.
+    fn definition(&self) -> ToolDefinition;
+
+    /// Runs one call. `arguments` is a JSON object that fits the definition's schema, as the model wrote it.
+    fn call(
+        &self,
+        context: &ToolContext,
+        arguments: &str,
+    ) -> impl Future<Output = ToolResult> + Send;
+}
+
+impl Tool {
+    /// Returns the tool that a handler describes.
+    ///
+    /// # Panics
+    ///
+    /// If the definition's name is not one that tools may have; [`Tool::try_from_handler`] says so instead.
+    #[track_caller]
+    pub fn from_handler(handler: impl ToolHandler) -> Self {
+        made(Self::try_from_handler(handler))
+    }
+
+    /// Returns the tool that a handler describes.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidNameError`] if the definition's name is not one that tools may have.
+    #[track_caller]
+    pub fn try_from_handler<H: ToolHandler>(handler: H) -> Result<Self, InvalidNameError> {
+        let definition = handler.definition();
+        let handler = Arc::new(handler);
+        let signature =
+            Signature { schema: definition.input_schema.clone(), arguments: Vec::new() };
+        let handler = Handler::Async(Arc::new(move |call| {
+            let handler = Arc::clone(&handler);
+            Box::pin(async move {
+                match call.checked() {
+                    Ok(text) => handler.call(&call.context, text).await,
+                    Err(refusal) => refusal,
+                }
+            })
+        }));
+        Self::from_parts(definition, handler, signature, Origin::here())
+    }
+}

@@ -1,0 +1,59 @@
+//! Values that yield several tools.
+
+use std::sync::Arc;
+
+use super::Tool;
+
+/// A value that yields several tools, which share it.
+///
+/// `#[toolset] impl` writes the implementation; see [`toolset`](macro@crate::toolset).
+pub trait Toolset: Send + Sync + 'static {
+    /// Returns the tools, each of which keeps the value alive.
+    fn tools(self: Arc<Self>) -> Vec<Tool>;
+}
+
+/// Whatever a box can be given: a tool, several, a [`Toolset`], another box.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is neither a tool nor a set of tools",
+    note = "of a function with `#[tool]`, register `name::tool()`; end a `Tool::new(..)` builder with `.call(..)`"
+)]
+pub trait IntoTools {
+    /// Returns the tools, in order.
+    fn into_tools(self) -> Vec<Tool>;
+}
+
+impl IntoTools for Tool {
+    fn into_tools(self) -> Vec<Tool> {
+        vec![self]
+    }
+}
+
+impl IntoTools for Vec<Tool> {
+    fn into_tools(self) -> Vec<Tool> {
+        self
+    }
+}
+
+impl<const N: usize> IntoTools for [Tool; N] {
+    fn into_tools(self) -> Vec<Tool> {
+        self.into()
+    }
+}
+
+impl<T: Toolset> IntoTools for Arc<T> {
+    fn into_tools(self) -> Vec<Tool> {
+        self.tools()
+    }
+}
+
+impl<T: Toolset> IntoTools for T {
+    fn into_tools(self) -> Vec<Tool> {
+        Arc::new(self).tools()
+    }
+}
+
+impl IntoTools for &crate::collection::ToolBox {
+    fn into_tools(self) -> Vec<Tool> {
+        self.tools()
+    }
+}
