@@ -1,5 +1,7 @@
 //! The macros behind [`toolbox`](https://docs.rs/toolbox): use them through that crate, which documents them.
 
+#![allow(missing_docs, reason = "what the macros do is told where `toolbox` re-exports them")]
+
 mod args;
 mod check;
 mod diag;
@@ -15,19 +17,16 @@ mod tests;
 
 use proc_macro::TokenStream;
 
-/// See `toolbox::tool`.
 #[proc_macro_attribute]
 pub fn tool(options: TokenStream, item: TokenStream) -> TokenStream {
     tool_tokens(options.into(), &item.into()).into()
 }
 
-/// See `toolbox::toolset`.
 #[proc_macro_attribute]
 pub fn toolset(options: TokenStream, item: TokenStream) -> TokenStream {
     toolset::expand(options.into(), &item.into()).into()
 }
 
-/// See `toolbox::tools`.
 #[proc_macro]
 pub fn tools(input: TokenStream) -> TokenStream {
     tools::expand(input.into()).into()

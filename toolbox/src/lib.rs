@@ -1,6 +1,66 @@
 //! Ordinary Rust functions as tools that language models call.
+//!
+//! Write `#[tool]` above a function, put it into a [`ToolBox`], hand the definitions to any provider, and dispatch
+//! whatever the model sends back: every call gets exactly one result, whatever happens.
+//!
+//! ```
+//! use toolbox::{schema::Dialect, tool, tools, ToolBox, ToolCall};
+//!
+//! /// Adds two numbers.
+//! #[tool]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let toolbox = ToolBox::from(tools![add]);
+//! let request = toolbox.definitions_for(Dialect::OpenAiChat).json().to_owned(); // goes into the request
+//! let result = toolbox.call(ToolCall::new("call_1", "add", r#"{"a": 2, "b": 3}"#)).await;
+//! assert_eq!(result.text(), "5");
+//!
+//! let result = toolbox.call(ToolCall::new("call_2", "add", r#"{"a": "two"}"#)).await;
+//! assert_eq!(
+//!     result.text(),
+//!     "the arguments for `add` were refused:\n\
+//!      - missing required argument `b` (integer)\n\
+//!      - `a` must be an integer, got the string \"two\"",
+//! );
+//! # }
+//! ```
+//!
+//! # Where to find what
+//!
+//! | to | see |
+//! |---|---|
+//! | annotate a function, or the methods of a type | [`tool`](macro@tool), [`toolset`](macro@toolset), [`tools!`] |
+//! | make a tool without a macro | [`Tool::from_fn`], [`Tool::new`], [`Tool::raw`], [`ToolHandler`] |
+//! | collect, forbid and call tools | [`ToolBox`], [`ToolBoxBuilder`], [`ToolCall`], [`ToolResult`] |
+//! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
+//! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`] |
+//! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
+//! | work in the background | [`Completion`], [`JobId`], [`ToolContext::with_completions`] |
+//!
+//! # Features
+//!
+//! | feature | default | adds |
+//! |---|---|---|
+//! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
+//! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
+//! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
+//!
+//! # What cannot be promised
+//!
+//! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, as long as the tool lets go:
+//! a handler that overflows its stack, calls `abort` or `exit`, or exhausts the memory takes the process with it; one that blocks
+//! for ever without awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
 extern crate self as toolbox;
+
+#[cfg(all(panic = "abort", not(feature = "panic-abort")))]
+compile_error!(
+    "`toolbox` contains the panics of tools, which `panic = \"abort\"` makes impossible\n\
+     help: take it out of the profile, or enable the feature `panic-abort` of `toolbox` to accept that one panicking tool ends the process"
+);
 
 mod arguments;
 mod call;
@@ -44,7 +104,11 @@ pub use tool::{
 };
 
 #[cfg(feature = "macros")]
-pub use toolbox_macros::{tool, toolset};
+#[doc = include_str!("docs/tool.md")]
+pub use toolbox_macros::tool;
+#[cfg(feature = "macros")]
+#[doc = include_str!("docs/toolset.md")]
+pub use toolbox_macros::toolset;
 
 /// Lists the tools of several functions: `tools![search, weather::forecast]`.
 ///
@@ -56,3 +120,8 @@ macro_rules! tools {
         $crate::__private::tools!($crate; $($tool)*)
     };
 }
+
+/// The code blocks of the pages outside of this crate, compiled with its tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+mod readme {}

@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::{RegisterError, ToolBox};
-use crate::context::Values;
+use crate::context::{Requirement, Values};
 use crate::dispatch::{Approver, Settings};
 use crate::tool::{IntoTools, Tool};
 
@@ -61,6 +61,13 @@ impl ToolBoxBuilder {
     /// Adds a state that the program shares with the box.
     pub fn shared_state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
         self.state.insert(state);
+        self
+    }
+
+    /// Says that the program gives a state of type `T` with each call
+    /// ([`ToolContext::with`](crate::ToolContext::with)), so that the box need not hold one.
+    pub fn call_state<T: Send + Sync + 'static>(mut self) -> Self {
+        self.settings.call_state.push(Requirement::of::<T>());
         self
     }
 

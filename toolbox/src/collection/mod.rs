@@ -122,8 +122,9 @@ impl ToolBox {
 
     fn missing_state<'a>(&'a self, tool: &'a Tool) -> impl Iterator<Item = &'static str> + 'a {
         let held = self.shared.state.as_deref();
+        let given = &self.shared.settings.call_state;
         tool.requirements()
-            .filter(move |requirement| !requirement.is_met_by(held))
+            .filter(move |requirement| !requirement.is_met_by(held) && !given.contains(requirement))
             .map(crate::Requirement::type_name)
     }
 
@@ -430,7 +431,7 @@ impl fmt::Display for RegisterFault {
             ),
             Self::MissingState { tool, state } => write!(
                 f,
-                "tool `{tool}` needs the state `{state}`: give it to the box with `ToolBox::builder().state(..)`, or to the tool with `with_state(..)`"
+                "tool `{tool}` needs the state `{state}`: give it to the box with `ToolBox::builder().state(..)` or to the tool with `with_state(..)`, or say `.call_state::<..>()` when each call brings its own"
             ),
         }
     }

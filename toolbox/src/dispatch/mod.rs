@@ -25,7 +25,7 @@ use crate::arguments::Fault;
 use crate::arguments::cold::{ArgumentsError, nearest_n};
 use crate::call::{Arguments, ToolCall};
 use crate::collection::{Entry, Shared, Snapshot, ToolBox};
-use crate::context::ToolContext;
+use crate::context::{Requirement, ToolContext};
 use crate::error::FailureKind;
 use crate::result::ToolResult;
 use crate::tool::{Handler, Tool};
@@ -45,6 +45,8 @@ pub(crate) struct Settings {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) record_content: bool,
     pub(crate) suggest_tools: bool,
+    /// What the program gives with each call.
+    pub(crate) call_state: Vec<Requirement>,
 }
 
 impl Settings {
@@ -66,6 +68,7 @@ impl Default for Settings {
             approver: None,
             record_content: false,
             suggest_tools: false,
+            call_state: Vec::new(),
         }
     }
 }
