@@ -26,9 +26,8 @@ async fn main() {
     let toolbox = ToolBox::from(tools![build_report]);
     let (sender, mut completions) = mpsc::unbounded_channel();
     let context = ToolContext::new().with_completions(sender);
-    let calls = ["sales", "nothing"].map(|topic| {
-        ToolCall::new(topic, "build_report", format!(r#"{{"topic":"{topic}"}}"#))
-    });
+    let calls = ["sales", "nothing"]
+        .map(|topic| ToolCall::new(topic, "build_report", format!(r#"{{"topic":"{topic}"}}"#)));
     for result in toolbox.call_all_in(&context, calls).await {
         println!("now:   {}: {}", result.call_id(), result.text());
     }

@@ -40,8 +40,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         .call_state::<User>()
         .build()?;
     for user in ["ada", "alan"] {
-        let context =
-            ToolContext::new().with(User(user)).with(Conversation::new("telegram", user));
+        let context = ToolContext::new().with(User(user)).with(Conversation::new("telegram", user));
         let result = toolbox.call_in(&context, ToolCall::new("1", "my_orders", "{}")).await;
         println!("{}", result.text());
     }

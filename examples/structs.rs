@@ -65,9 +65,9 @@ async fn main() -> Result<(), serde_json::Error> {
         power.base.powi(power.exponent)
     }));
     toolbox.register(
-        Tool::new("greet", "Greets somebody").param("name", "string", "Whom").call(|args| {
-            format!("Hello, {}!", args["name"].as_str().unwrap_or("stranger"))
-        }),
+        Tool::new("greet", "Greets somebody")
+            .param("name", "string", "Whom")
+            .call(|args| format!("Hello, {}!", args["name"].as_str().unwrap_or("stranger"))),
     );
     println!("{}\n", serde_json::to_string_pretty(&*toolbox.definitions())?);
     let calls = [

@@ -74,6 +74,7 @@ mod error;
 mod job;
 mod layer;
 mod output;
+mod remark;
 mod result;
 mod rules;
 pub mod schema;
@@ -97,6 +98,7 @@ pub use error::{FailureKind, SharedError, ToolError};
 pub use job::{Completion, JobId};
 pub use layer::Next;
 pub use output::{IntoToolFailure, IntoToolResult};
+pub use remark::Remark;
 pub use result::ToolResult;
 pub use rules::InvalidRuleError;
 pub use tool::{
