@@ -52,7 +52,13 @@ impl Next {
     /// Runs the rest of the call: the layers within, then the tool.
     pub async fn run(mut self) -> ToolResult {
         if self.left == 0 {
-            return run::bare(self.tool.inner(), self.context, self.arguments, self.depth).await;
+            return run::bare(
+                self.tool.inner(),
+                &self.context,
+                self.arguments.as_str(),
+                self.depth,
+            )
+            .await;
         }
         self.left -= 1;
         let layer = Arc::clone(&self.tool.inner().running.layers[self.left]);

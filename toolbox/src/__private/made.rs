@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use crate::arguments::about::{Described, Signature};
 use crate::arguments::call::Call;
+use crate::context::ToolContext;
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Handler, Origin, Tool, made};
@@ -88,7 +89,7 @@ pub fn make_sync(
     run: impl for<'call> Fn(&'call Call<'call>) -> ToolResult + Send + Sync + 'static,
 ) -> Tool {
     let described = Mutex::default();
-    run(&Call::asking(&Signature::default(), &described));
+    run(&Call::asking(&ToolContext::new(), &Signature::default(), &described));
     meta.tool(Handler::Sync(Arc::new(run)), into_inner(described), output)
 }
 
@@ -100,7 +101,8 @@ pub fn make_async(
 ) -> Tool {
     let described = Mutex::default();
     // Asked for its signature, a tool answers before it awaits anything.
-    let _ = run(&Call::asking(&Signature::default(), &described))
+    let (context, signature) = (ToolContext::new(), Signature::default());
+    let _ = run(&Call::asking(&context, &signature, &described))
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     meta.tool(Handler::Async(Arc::new(run)), into_inner(described), output)

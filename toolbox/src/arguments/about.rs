@@ -113,6 +113,8 @@ pub(crate) struct Signature {
 pub(crate) struct ArgumentSignature {
     pub(crate) name: Cow<'static, str>,
     pub(crate) origin: Place,
+    /// Whether it is a field of the argument object by its own name.
+    pub(crate) is_field: bool,
     pub(crate) policing: Policing,
     /// `null` stands for nothing given: the schema does not say so, and the call notes it.
     pub(crate) null_is_absent: bool,
@@ -202,6 +204,7 @@ impl ArgumentSignature {
     fn new(name: &'static str, origin: Place) -> Self {
         Self {
             name: Cow::Borrowed(name),
+            is_field: origin == Place::Field,
             origin,
             policing: Policing::default(),
             null_is_absent: false,

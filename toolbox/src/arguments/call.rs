@@ -16,44 +16,42 @@ use crate::result::ToolResult;
 
 /// One call on its way into a tool.
 #[derive(Debug)]
-pub struct Call<'tool> {
-    pub(crate) context: ToolContext,
-    text: String,
-    signature: &'tool Signature,
+pub struct Call<'call> {
+    pub(crate) context: &'call ToolContext,
+    text: &'call str,
+    signature: &'call Signature,
     depth: usize,
     arena: Arena,
     repairs: OnceLock<Vec<Repair>>,
     /// Set when the call is none: the tool is asked what its signature is.
-    described: Option<&'tool Mutex<Described>>,
+    described: Option<&'call Mutex<Described>>,
 }
 
-impl<'tool> Call<'tool> {
+impl<'given> Call<'given> {
+    #[inline]
     pub(crate) fn new(
-        context: ToolContext,
-        text: String,
-        signature: &'tool Signature,
+        context: &'given ToolContext,
+        text: &'given str,
+        signature: &'given Signature,
         depth: usize,
     ) -> Self {
-        Self {
-            context,
-            text,
-            signature,
-            depth,
-            arena: Arena::new(),
-            repairs: OnceLock::new(),
-            described: None,
-        }
+        let (arena, repairs) = (Arena::new(), OnceLock::new());
+        Self { context, text, signature, depth, arena, repairs, described: None }
     }
 
     /// Returns a call that asks a tool's handler to describe itself into `described`.
-    pub(crate) fn asking(signature: &'tool Signature, described: &'tool Mutex<Described>) -> Self {
-        let call = Self::new(ToolContext::new(), String::new(), signature, 0);
-        Self { described: Some(described), ..call }
+    pub(crate) fn asking(
+        context: &'given ToolContext,
+        signature: &'given Signature,
+        described: &'given Mutex<Described>,
+    ) -> Self {
+        Self { described: Some(described), ..Self::new(context, "", signature, 0) }
     }
 
-    /// Returns the context, and what was repaired in the arguments.
-    pub(crate) fn into_parts(self) -> (ToolContext, Vec<Repair>) {
-        (self.context, self.repairs.into_inner().unwrap_or_default())
+    /// Returns what was repaired in the arguments.
+    #[inline]
+    pub(crate) fn into_repairs(self) -> Vec<Repair> {
+        self.repairs.into_inner().unwrap_or_default()
     }
 
     /// Fills the slots from the text of the call and from its context.
@@ -71,7 +69,7 @@ impl<'tool> Call<'tool> {
         if let Some(described) = self.described {
             return Err(describe(slots, about, described));
         }
-        match self.fill(&self.text, slots) {
+        match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
             Err(trouble) => self.again(trouble, |call, text| call.fill(text, slots)),
         }
@@ -84,7 +82,7 @@ impl<'tool> Call<'tool> {
             value = Some(call.whole(text)?);
             Ok(())
         };
-        let outcome = match read(self, &self.text) {
+        let outcome = match read(self, self.text) {
             Ok(()) => Ok(()),
             Err(trouble) => self.again(trouble, read),
         };
@@ -118,8 +116,8 @@ impl<'tool> Call<'tool> {
 
     /// Checks the text against the schema, without reading it into anything; returns the text to hand on.
     pub(crate) fn checked(&self) -> Result<&str, ToolResult> {
-        match cold::examine(&self.text, &self.signature.schema, &self.bounds()) {
-            Verdict::Sound => Ok(&self.text),
+        match cold::examine(self.text, &self.signature.schema, &self.bounds()) {
+            Verdict::Sound => Ok(self.text),
             Verdict::Repaired { text, repairs } => {
                 let _ = self.repairs.set(repairs);
                 Ok(self.arena.keep(text))
@@ -155,20 +153,26 @@ impl<'tool> Call<'tool> {
                 reader.peek_token();
             }
             first = false;
-            let key_start = reader.position();
-            let key = reader.string()?;
+            // Models give arguments in the order of the schema, so the next one is tried first.
+            let index = match arguments.get(next) {
+                Some(argument) if argument.is_field && reader.take_name(&argument.name) => next,
+                _ => {
+                    let key_start = reader.position();
+                    let key = reader.string()?;
+                    let Some(index) = find(arguments, key.as_str()) else {
+                        spread.get_or_insert_with(|| Spread::new(arguments)).take(
+                            key.as_str(),
+                            key_start,
+                            &mut reader,
+                        )?;
+                        continue;
+                    };
+                    index
+                }
+            };
             reader.expect(b':')?;
             let byte = reader.peek_token();
             let start = reader.position();
-            // Models give arguments in the order of the schema, so the next one is tried first.
-            let Some(index) = find(arguments, key.as_str(), next) else {
-                spread.get_or_insert_with(|| Spread::new(arguments)).take(
-                    key.as_str(),
-                    key_start,
-                    &mut reader,
-                )?;
-                continue;
-            };
             if filled & (1 << index) != 0 {
                 return Err(Trouble::Refused);
             }
@@ -211,7 +215,7 @@ impl<'tool> Call<'tool> {
             let mut reader = Reader::new("{}", &self.arena, self.depth);
             return Ok(slot.read(&mut reader)?);
         }
-        slot.absent(&self.context).map_err(|absent| match absent {
+        slot.absent(self.context).map_err(|absent| match absent {
             Absent::Required => Trouble::Refused,
             Absent::Unavailable(error) => Trouble::Unavailable(error),
         })
@@ -262,19 +266,19 @@ impl<'tool> Call<'tool> {
         if let Trouble::Unavailable(error) = trouble {
             return Err((*error).into());
         }
-        let (text, trouble) =
-            match cold::examine(&self.text, &self.signature.schema, &self.bounds()) {
-                Verdict::Faulty(faults) => return Err(self.refuse(faults)),
-                Verdict::Sound => (self.text.as_str(), trouble),
-                Verdict::Repaired { text, repairs } => {
-                    let _ = self.repairs.set(repairs);
-                    let text = self.arena.keep(text);
-                    match read(self, text) {
-                        Ok(()) => return Ok(()),
-                        Err(trouble) => (text, trouble),
-                    }
+        let (text, trouble) = match cold::examine(self.text, &self.signature.schema, &self.bounds())
+        {
+            Verdict::Faulty(faults) => return Err(self.refuse(faults)),
+            Verdict::Sound => (self.text, trouble),
+            Verdict::Repaired { text, repairs } => {
+                let _ = self.repairs.set(repairs);
+                let text = self.arena.keep(text);
+                match read(self, text) {
+                    Ok(()) => return Ok(()),
+                    Err(trouble) => (text, trouble),
                 }
-            };
+            }
+        };
         Err(match trouble {
             Trouble::Unavailable(error) => (*error).into(),
             Trouble::Faults(faults) => self.refuse(faults),
@@ -327,15 +331,9 @@ fn end(reader: &mut Reader<'_>) -> Result<(), Trouble> {
     if reader.peek_token().is_none() { Ok(()) } else { Err(Trouble::Refused) }
 }
 
-/// Returns the index of the field `name`, trying `guess` first.
-#[inline]
-fn find(arguments: &[ArgumentSignature], name: &str, guess: usize) -> Option<usize> {
-    let is =
-        |argument: &ArgumentSignature| argument.origin == Place::Field && argument.name == name;
-    if arguments.get(guess).is_some_and(is) {
-        return Some(guess);
-    }
-    arguments.iter().position(is)
+/// Returns the index of the field `name`.
+fn find(arguments: &[ArgumentSignature], name: &str) -> Option<usize> {
+    arguments.iter().position(|argument| argument.is_field && argument.name == name)
 }
 
 /// The fields of flattened arguments, as they come.
@@ -361,6 +359,8 @@ impl<'call> Spread<'call> {
         let Some(owner) = owner else {
             return Err(ReadError::new("an unknown argument", key_start).into());
         };
+        reader.expect(b':')?;
+        reader.peek_token();
         let start = reader.position();
         reader.skip()?;
         let value = reader.text_from(start);

@@ -171,53 +171,117 @@ impl<'call> Reader<'call> {
     pub(crate) fn string(&mut self) -> Read<Text<'call>> {
         self.expect(b'"')?;
         let start = self.position;
-        // Keys and most short values end within a few bytes, where a call into `memchr` would cost more than it saves.
-        for (at, &byte) in self.bytes()[start..].iter().take(16).enumerate() {
-            match byte {
-                b'"' => {
-                    self.position = start + at + 1;
-                    return Ok(Text::Lent(&self.text[start..start + at]));
-                }
-                b'\\' | 0..0x20 => break,
-                _ => {}
-            }
-        }
-        self.long_string(start)
-    }
-
-    #[inline(never)]
-    fn long_string(&mut self, start: usize) -> Read<Text<'call>> {
         let end = self.plain_run()?;
         if self.bytes()[end] == b'"' {
             self.position = end + 1;
             return Ok(Text::Lent(&self.text[start..end]));
         }
-        let mut buffer =
-            String::with_capacity((8 * (end - start + 32)).min(self.text.len() - start));
-        buffer.push_str(&self.text[start..end]);
+        self.escaped_string(start)
+    }
+
+    /// Takes the string that starts behind this quote, if it is `name` without escapes.
+    #[inline]
+    pub(crate) fn take_name(&mut self, name: &str) -> bool {
+        let Some(rest) = self.bytes().get(self.position..) else { return false };
+        let is = rest.len() > name.len() + 1
+            && rest[0] == b'"'
+            && rest[name.len() + 1] == b'"'
+            && &rest[1..=name.len()] == name.as_bytes();
+        if is {
+            self.position += name.len() + 2;
+        }
+        is
+    }
+
+    /// Reads the rest of a string from its first escape on.
+    #[inline(never)]
+    fn escaped_string(&mut self, start: usize) -> Read<Text<'call>> {
+        let bytes = self.bytes();
+        let run = self.position - start;
+        let mut buffer = Vec::with_capacity((8 * (run + 32)).min(bytes.len() - start));
+        buffer.extend_from_slice(&bytes[start..self.position]);
         loop {
-            // Escapes come in bursts (`\n`, then indentation): one is read, then the run behind it is copied whole.
-            buffer.push(self.escape()?);
-            let run = self.position;
-            let end = self.plain_run()?;
-            buffer.push_str(&self.text[run..end]);
-            if self.bytes()[end] == b'"' {
-                self.position = end + 1;
-                return Ok(Text::Owned(buffer));
+            match self.escape()? {
+                byte @ '\0'..='\x7f' => buffer.push(byte as u8),
+                wide => buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes()),
+            }
+            if self.copy_run(&mut buffer)? == b'"' {
+                self.position += 1;
+                break;
             }
         }
+        // Whole characters were copied, so this never fails; it costs a fraction of what copying did.
+        match String::from_utf8(buffer) {
+            Ok(text) => Ok(Text::Owned(text)),
+            Err(_) => self.fail("a string that is no text"),
+        }
+    }
+
+    /// Copies up to the next quote or backslash, and returns which it is.
+    #[inline]
+    fn copy_run(&mut self, buffer: &mut Vec<u8>) -> Read<u8> {
+        let bytes = self.bytes();
+        // Escapes come in bursts, so most runs end within a word or two: those are copied whole and cut back.
+        for _ in 0..8 {
+            let Some(word) = bytes.get(self.position..).and_then(<[u8]>::first_chunk) else {
+                break;
+            };
+            buffer.extend_from_slice(word);
+            match first_special(word) {
+                None => self.position += WORD,
+                Some(at) => {
+                    buffer.truncate(buffer.len() - (WORD - at));
+                    self.position += at;
+                    return self.special(bytes[self.position]);
+                }
+            }
+        }
+        let start = self.position;
+        let end = self.plain_run()?;
+        buffer.extend_from_slice(&bytes[start..end]);
+        Ok(bytes[end])
+    }
+
+    #[inline]
+    fn special(&self, byte: u8) -> Read<u8> {
+        if byte < 0x20 { self.control() } else { Ok(byte) }
+    }
+
+    #[cold]
+    fn control<T>(&self) -> Read<T> {
+        self.fail("a control character in a string must be escaped")
     }
 
     /// Moves to the next quote or backslash and returns its place; refuses control characters on the way.
     #[inline]
     fn plain_run(&mut self) -> Read<usize> {
+        let bytes = self.bytes();
+        // Keys and most values end within a few words, where a call into `memchr` would cost more than it saves.
+        for _ in 0..4 {
+            let Some(word) = bytes.get(self.position..).and_then(<[u8]>::first_chunk) else {
+                break;
+            };
+            match first_special(word) {
+                None => self.position += WORD,
+                Some(at) => {
+                    self.position += at;
+                    self.special(bytes[self.position])?;
+                    return Ok(self.position);
+                }
+            }
+        }
+        self.long_run()
+    }
+
+    #[inline(never)]
+    fn long_run(&mut self) -> Read<usize> {
         let rest = &self.bytes()[self.position..];
         let Some(len) = memchr2(b'"', b'\\', rest) else {
             self.position = self.text.len();
             return self.fail("the string does not end");
         };
         if rest[..len].iter().fold(0xff, |least, &byte| least.min(byte)) < 0x20 {
-            return self.fail("a control character in a string must be escaped");
+            return self.control();
         }
         self.position += len;
         Ok(self.position)
@@ -318,23 +382,22 @@ impl<'call> Reader<'call> {
     /// Reads an integer of up to 18 digits in place, and everything else the careful way.
     #[inline]
     fn integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
-        let start = self.position;
         let negative = self.peek_token() == Some(b'-');
-        let first = self.position + usize::from(negative);
+        let start = self.position;
+        let digits = &self.bytes()[start + usize::from(negative)..];
         let mut value: u64 = 0;
-        let mut at = first;
-        while let Some(digit @ b'0'..=b'9') = self.bytes().get(at).copied() {
+        let mut len = 0;
+        while let Some(digit @ b'0'..=b'9') = digits.get(len) {
             value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
-            at += 1;
+            len += 1;
         }
-        let len = at - first;
         let plain = (1..=18).contains(&len)
-            && (len == 1 || self.bytes()[first] != b'0')
-            && !matches!(self.bytes().get(at), Some(b'.' | b'e' | b'E'));
+            && (len == 1 || digits[0] != b'0')
+            && !matches!(digits.get(len), Some(b'.' | b'e' | b'E'));
         if !plain {
             return self.careful_integer(visitor);
         }
-        self.position = at;
+        self.position = start + usize::from(negative) + len;
         let result = if negative {
             visitor.visit_i64(value.cast_signed().wrapping_neg())
         } else {
@@ -446,6 +509,23 @@ fn whole_number(text: &str) -> Option<i128> {
 fn exact(text: &str, value: f64) -> Option<bool> {
     let integer: i128 = text.parse().ok()?;
     Some(value.abs() < 1e38 && value as i128 == integer)
+}
+
+const WORD: usize = 8;
+
+/// Returns where the first quote, backslash or control character of a word is.
+///
+/// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but only above the first.
+#[inline]
+fn first_special(word: &[u8; WORD]) -> Option<usize> {
+    const ONES: u64 = u64::MAX / 0xff;
+    let word = u64::from_le_bytes(*word);
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let found = (quote | backslash | control) & (ONES * 0x80);
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
 /// A string of the call's text.

@@ -27,6 +27,8 @@ pub(crate) struct Snapshot {
 pub(crate) struct Entry {
     pub(crate) tool: Tool,
     pub(crate) permitted: bool,
+    /// Whether nothing but its function stands between a call of the tool and its result.
+    pub(crate) at_once: bool,
 }
 
 impl Snapshot {
@@ -103,7 +105,8 @@ impl Snapshot {
 
     pub(super) fn put_quietly(&mut self, tool: Tool) {
         let permitted = self.rules.permit(tool.name());
-        self.entries.insert(tool.name().into(), Entry { tool, permitted });
+        let at_once = tool.inner().running.is_plain();
+        self.entries.insert(tool.name().into(), Entry { tool, permitted, at_once });
     }
 
     /// Returns the tool that `newcomer` would replace, or be mistaken for, as a fault.

@@ -11,18 +11,16 @@ use crate::result::ToolResult;
 
 impl Waiting {
     /// Starts the call as a job and returns a result that says so.
-    pub(super) fn start_job(self) -> ToolResult {
-        let id = self.context.call_id.clone();
+    pub(super) fn start_job(&self) -> ToolResult {
         if let Err(refusal) = self.check() {
-            return answer(id, refusal);
+            return refusal;
         }
         let (Some(completions), Ok(runtime)) = (self.context.completions(), Handle::try_current())
         else {
-            let text = format!(
+            return ToolResult::error(format!(
                 "tool `{}` runs in the background, and no runtime is here",
                 self.tool.name()
-            );
-            return answer(id, ToolResult::error(text));
+            ));
         };
         let job = JobId::new();
         let text = format!("tool `{}` was started in the background as {job}", self.tool.name());
@@ -33,22 +31,21 @@ impl Waiting {
             completions: completions.clone(),
             sent: false,
         };
-        runtime.spawn(self.run_job(report));
-        answer(id, ToolResult::background(text).with_job(job))
+        runtime.spawn(self.detach().run_job(report));
+        ToolResult::background(text).with_job(job)
     }
 
     async fn run_job(self, report: Report) {
-        let budget = self.shared.settings.result_bytes;
         let places = match self.places_now() {
             Some(places) => Ok(places),
             None => self.wait().await,
         };
         let mut result = match places {
             Ok(places) => self.run(places, false).await,
-            Err(refusal) => answer(self.context.call_id, refusal),
+            Err(refusal) => refusal,
         };
-        result.fit(budget);
-        report.send(result);
+        result.fit(self.shared.settings.result_bytes);
+        report.send(answer(self.context.call_id, result));
     }
 }
 

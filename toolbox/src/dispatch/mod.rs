@@ -51,6 +51,12 @@ pub(crate) struct Settings {
 
 impl Settings {
     pub(crate) const MAX_DEPTH: usize = 64;
+
+    /// Whether a call can run right where it is made, as far as the box goes.
+    #[inline]
+    fn is_plain(&self) -> bool {
+        self.concurrency.is_none() && self.runtime.is_none()
+    }
 }
 
 impl Default for Settings {
@@ -82,10 +88,10 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
-    pub async fn call(&self, call: ToolCall) -> ToolResult {
-        match self.begin(call, None) {
+    pub async fn call(&self, mut call: ToolCall) -> ToolResult {
+        match self.begin(&mut call, None) {
             Begun::Done(result) => result,
-            Begun::Waiting(waiting) => waiting.finish().await,
+            Begun::Waiting(mut waiting) => waiting.finish().await,
         }
     }
 
@@ -94,10 +100,10 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// As for [`ToolBox::call`].
-    pub async fn call_in(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
-        match self.begin(call, Some(context)) {
+    pub async fn call_in(&self, context: &ToolContext, mut call: ToolCall) -> ToolResult {
+        match self.begin(&mut call, Some(context)) {
             Begun::Done(result) => result,
-            Begun::Waiting(waiting) => waiting.finish().await,
+            Begun::Waiting(mut waiting) => waiting.finish().await,
         }
     }
 
@@ -117,42 +123,38 @@ impl ToolBox {
 
     /// Takes a call as far as it goes without waiting: for most synchronous tools, to its end.
     #[inline]
-    fn begin(&self, call: ToolCall, given: Option<&ToolContext>) -> Begun {
+    fn begin(&self, call: &mut ToolCall, given: Option<&ToolContext>) -> Begun {
         let snapshot = self.shared.current.load();
-        let Some(entry) = snapshot.get(&call.name) else {
-            return self.begin_by_alias(&snapshot, call, given);
-        };
-        self.begin_with(entry, call, given)
+        match snapshot.get(&call.name) {
+            Some(entry) => self.begin_with(entry, call, given),
+            None => self.begin_by_alias(&snapshot, call, given),
+        }
     }
 
     #[inline]
-    fn begin_with(&self, entry: &Entry, call: ToolCall, given: Option<&ToolContext>) -> Begun {
+    fn begin_with(&self, entry: &Entry, call: &mut ToolCall, given: Option<&ToolContext>) -> Begun {
         let settings = &self.shared.settings;
         if !entry.permitted || call.arguments.as_str().len() > settings.argument_bytes {
             return Begun::Done(refuse(entry, call, settings));
         }
         let tool = entry.tool.inner();
-        let context = ToolContext {
-            call_id: call.id,
-            tool: call.name,
+        let mut context = ToolContext {
+            call_id: std::mem::take(&mut call.id),
+            tool: std::mem::take(&mut call.name),
             given: given.and_then(|context| context.given.clone()),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
         };
         if let Handler::Sync(handler) = &tool.handler
-            && tool.running.is_plain()
-            && settings.concurrency.is_none()
-            && settings.runtime.is_none()
+            && entry.at_once
+            && settings.is_plain()
             && context.given.is_none()
             && !trace::is_on()
         {
-            let mut result = run::sync(
-                &**handler,
-                &tool.signature,
-                context,
-                call.arguments,
-                settings.argument_depth,
-            );
+            let text = call.arguments.as_str();
+            let mut result =
+                run::sync(&**handler, &tool.signature, &context, text, settings.argument_depth);
+            result.call_id = std::mem::take(&mut context.call_id);
             result.fit(settings.result_bytes);
             return Begun::Done(result);
         }
@@ -160,7 +162,7 @@ impl ToolBox {
             tool: entry.tool.clone(),
             shared: Arc::clone(&self.shared),
             context,
-            arguments: call.arguments,
+            arguments: std::mem::take(&mut call.arguments),
         })
     }
 
@@ -168,7 +170,7 @@ impl ToolBox {
     fn begin_by_alias(
         &self,
         snapshot: &Snapshot,
-        mut call: ToolCall,
+        call: &mut ToolCall,
         given: Option<&ToolContext>,
     ) -> Begun {
         match snapshot.by_alias(&call.name) {
@@ -197,7 +199,7 @@ struct Waiting {
 }
 
 #[cold]
-fn not_found(snapshot: &Snapshot, call: ToolCall, settings: &Settings) -> ToolResult {
+fn not_found(snapshot: &Snapshot, call: &mut ToolCall, settings: &Settings) -> ToolResult {
     let mut text = format!("tool not found: {}", shown(&call.name));
     if settings.suggest_tools && call.name.is_ascii() {
         let near = nearest_n(&call.name, snapshot.listed().map(Tool::name), 3);
@@ -206,22 +208,25 @@ fn not_found(snapshot: &Snapshot, call: ToolCall, settings: &Settings) -> ToolRe
         }
     }
     tracing::warn!(tool = %shown(&call.name), "the tool that was called is not in the box");
-    answer(call.id, ToolResult::failure(FailureKind::NotFound, text))
+    answer(std::mem::take(&mut call.id), ToolResult::failure(FailureKind::NotFound, text))
 }
 
 #[cold]
-fn refuse(entry: &Entry, call: ToolCall, settings: &Settings) -> ToolResult {
+fn refuse(entry: &Entry, call: &mut ToolCall, settings: &Settings) -> ToolResult {
     let name = entry.tool.name();
     if !entry.permitted {
         tracing::warn!(tool = name, "a blacklisted tool was called");
         let text = format!("tool `{name}` is blacklisted: it may not be called");
-        return answer(call.id, ToolResult::failure(FailureKind::Blacklisted, text));
+        return answer(
+            std::mem::take(&mut call.id),
+            ToolResult::failure(FailureKind::Blacklisted, text),
+        );
     }
     let fault = Fault::too_large(settings.argument_bytes, call.arguments.as_str().len());
     let error = ArgumentsError::new(name, fault);
     let result = ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
         .with_code(error.code());
-    answer(call.id, result)
+    answer(std::mem::take(&mut call.id), result)
 }
 
 fn answer(id: String, mut result: ToolResult) -> ToolResult {

@@ -9,10 +9,9 @@ use tokio::task::JoinHandle;
 
 use super::place::Places;
 use super::supervise::{Outcome, Supervised, cancelled, panicked};
-use super::{ApprovalRequest, Decision, Waiting, answer, trace};
+use super::{ApprovalRequest, Decision, Waiting, trace};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
-use crate::call::Arguments;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::layer::Next;
@@ -24,37 +23,36 @@ use crate::tool::{BoxFuture, Handler, Inner, SyncHandler};
 pub(super) fn sync(
     handler: &SyncHandler,
     signature: &Signature,
-    context: ToolContext,
-    arguments: Arguments,
+    context: &ToolContext,
+    text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = Call::new(context, arguments.into_string(), signature, depth);
+    let call = Call::new(context, text, signature, depth);
     let result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
         Ok(result) => result,
-        Err(payload) => panicked(call.context.tool_name(), payload),
+        Err(payload) => panicked(context.tool_name(), payload),
     };
     conclude(call, result)
 }
 
-/// Puts the call's id and its repairs on the result.
+/// Puts on the result what was repaired in the call's arguments.
 #[inline]
-fn conclude(call: Call<'_>, mut result: ToolResult) -> ToolResult {
-    let (context, repairs) = call.into_parts();
-    result.call_id = context.call_id;
+fn conclude(call: Call<'_>, result: ToolResult) -> ToolResult {
+    let repairs = call.into_repairs();
     if repairs.is_empty() { result } else { result.with_repairs(repairs) }
 }
 
 /// Runs a tool's own handler, without its layers, unwatched.
 pub(crate) async fn bare(
     tool: &Inner,
-    context: ToolContext,
-    arguments: Arguments,
+    context: &ToolContext,
+    text: &str,
     depth: usize,
 ) -> ToolResult {
     match &tool.handler {
-        Handler::Sync(handler) => sync(&**handler, &tool.signature, context, arguments, depth),
+        Handler::Sync(handler) => sync(&**handler, &tool.signature, context, text, depth),
         Handler::Async(handler) => {
-            let call = Call::new(context, arguments.into_string(), &tool.signature, depth);
+            let call = Call::new(context, text, &tool.signature, depth);
             let result = handler(&call).await;
             conclude(call, result)
         }
@@ -63,24 +61,38 @@ pub(crate) async fn bare(
 
 impl Waiting {
     /// Takes the call to its end.
-    pub(super) async fn finish(self) -> ToolResult {
-        if !trace::is_on() {
-            return self.pass().await;
-        }
-        let span = trace::Span::open(&self);
-        let result = span.within(self.pass()).await;
-        span.close(&result);
+    pub(super) async fn finish(&mut self) -> ToolResult {
+        let mut result = if trace::is_on() {
+            let span = trace::Span::open(self);
+            let result = span.within(self.pass()).await;
+            span.close(&result);
+            result
+        } else if self.at_once() {
+            // What nothing stands before is spared the rest of the way.
+            self.run_here(self.timeout(true)).await
+        } else {
+            self.pass().await
+        };
+        result.fit(self.shared.settings.result_bytes);
+        result.call_id = std::mem::take(&mut self.context.call_id);
         result
     }
 
-    async fn pass(self) -> ToolResult {
+    /// Returns whether nothing has to be asked or waited for before the tool runs.
+    fn at_once(&self) -> bool {
+        self.tool.inner().running.is_plain()
+            && self.shared.settings.is_plain()
+            && self.context.given.is_none()
+    }
+
+    async fn pass(&mut self) -> ToolResult {
         if self.context.is_cancelled() {
-            return answer(self.context.call_id.clone(), cancelled(self.tool.name()));
+            return cancelled(self.tool.name());
         }
         if self.tool.inner().running.approval
             && let Err(refusal) = self.approved().await
         {
-            return answer(self.context.call_id, refusal);
+            return refusal;
         }
         if self.tool.inner().running.background && self.context.completions().is_some() {
             return self.start_job();
@@ -89,24 +101,27 @@ impl Waiting {
             Some(places) => places,
             None => match self.wait().await {
                 Ok(places) => places,
-                Err(refusal) => return answer(self.context.call_id, refusal),
+                Err(refusal) => return refusal,
             },
         };
-        let budget = self.shared.settings.result_bytes;
-        let mut result = self.run(places, true).await;
-        result.fit(budget);
-        result
+        self.run(places, true).await
+    }
+
+    /// Takes the call out, for work that outlives whoever waits for it; its context stays for the answer.
+    pub(super) fn detach(&self) -> Self {
+        Self {
+            tool: self.tool.clone(),
+            shared: Arc::clone(&self.shared),
+            context: self.context.clone(),
+            arguments: self.arguments.clone(),
+        }
     }
 
     /// Checks the arguments without running anything.
     pub(super) fn check(&self) -> Result<(), ToolResult> {
-        let call = Call::new(
-            ToolContext { tool: self.context.tool.clone(), ..ToolContext::default() },
-            self.arguments.as_str().to_owned(),
-            &self.tool.inner().signature,
-            self.shared.settings.argument_depth,
-        );
-        call.checked().map(drop)
+        let depth = self.shared.settings.argument_depth;
+        let signature = &self.tool.inner().signature;
+        Call::new(&self.context, self.arguments.as_str(), signature, depth).checked().map(drop)
     }
 
     /// Asks the approver, once the arguments are known to be valid.
@@ -145,21 +160,25 @@ impl Waiting {
         places.ok_or(result)
     }
 
-    /// Runs the tool in the way it asks for. A job in the background is not held to the box's own timeout.
-    pub(super) async fn run(self, places: Places, box_timeout: bool) -> ToolResult {
-        let running = &self.tool.inner().running;
-        let settings = &self.shared.settings;
-        let own = running.timeout.or(settings.timeout.filter(|_| box_timeout));
-        let timeout = match (own, self.context.remaining()) {
+    /// Returns how long the tool may run. A job in the background is not held to the box's own timeout.
+    fn timeout(&self, of_box: bool) -> Option<Duration> {
+        let own = self.tool.inner().running.timeout;
+        let own = own.or(self.shared.settings.timeout.filter(|_| of_box));
+        match (own, self.context.remaining()) {
             (Some(own), Some(left)) => Some(own.min(left)),
             (own, left) => own.or(left),
-        };
-        if running.blocking
+        }
+    }
+
+    /// Runs the tool in the way it asks for.
+    pub(super) async fn run(&self, places: Places, of_box: bool) -> ToolResult {
+        let timeout = self.timeout(of_box);
+        if self.tool.inner().running.blocking
             && let Ok(runtime) = Handle::try_current()
         {
             return self.run_blocking(&runtime, places, timeout).await;
         }
-        if let Some(runtime) = settings.runtime.clone() {
+        if let Some(runtime) = self.shared.settings.runtime.clone() {
             return self.run_elsewhere(&runtime, places, timeout).await;
         }
         if places.is_empty() {
@@ -171,25 +190,25 @@ impl Waiting {
         result
     }
 
-    async fn run_here(self, timeout: Option<Duration>) -> ToolResult {
+    async fn run_here(&self, timeout: Option<Duration>) -> ToolResult {
         let depth = self.shared.settings.argument_depth;
-        let tool = self.tool.inner();
+        let (tool, text) = (self.tool.inner(), self.arguments.as_str());
         let safe = tool.definition.annotations.is_idempotent();
         if !tool.running.layers.is_empty() {
-            let next = Next::new(self.tool.clone(), self.context.clone(), self.arguments, depth);
+            let next =
+                Next::new(self.tool.clone(), self.context.clone(), self.arguments.clone(), depth);
             let outcome = Supervised::new(Box::pin(next.run()), &self.context, timeout).await;
-            let result = outcome.into_result(self.tool.name(), safe, false);
-            return answer(self.context.call_id, result);
+            return outcome.into_result(self.tool.name(), safe, false);
         }
         let handler = match &tool.handler {
             Handler::Async(handler) => handler,
             Handler::Sync(handler) => {
-                return sync(&**handler, &tool.signature, self.context, self.arguments, depth);
+                return sync(&**handler, &tool.signature, &self.context, text, depth);
             }
         };
-        let call = Call::new(self.context, self.arguments.into_string(), &tool.signature, depth);
+        let call = Call::new(&self.context, text, &tool.signature, depth);
         let outcome = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
-            Ok(future) => Supervised::new(future, &call.context, timeout).await,
+            Ok(future) => Supervised::new(future, &self.context, timeout).await,
             Err(payload) => Outcome::Panicked(payload),
         };
         let result = outcome.into_result(self.tool.name(), safe, false);
@@ -197,47 +216,73 @@ impl Waiting {
     }
 
     async fn run_blocking(
-        self,
+        &self,
         runtime: &Handle,
         places: Places,
         timeout: Option<Duration>,
     ) -> ToolResult {
-        let (tool, context) = (self.tool.clone(), self.context.clone());
+        let call = self.detach();
         let work = runtime.spawn_blocking(move || {
-            let depth = self.shared.settings.argument_depth;
             let held = places.held.clone();
-            let result = held.sync_scope(|| match &self.tool.inner().handler {
-                Handler::Sync(handler) if self.tool.inner().running.layers.is_empty() => sync(
-                    &**handler,
-                    &self.tool.inner().signature,
-                    self.context,
-                    self.arguments,
-                    depth,
-                ),
-                // An async body on the blocking pool is driven by the runtime it came from.
-                _ => Handle::current().block_on(self.run_here(None)),
-            });
+            let result = held.sync_scope(|| call.run_on_this_thread());
             // The place is given back when the thread is, not when the caller stops waiting.
             drop(places);
             result
         });
-        watch(work, &tool, context, timeout, true).await
+        self.watch(work, timeout, true).await
+    }
+
+    /// Runs the tool on a thread that may block.
+    fn run_on_this_thread(&self) -> ToolResult {
+        let tool = self.tool.inner();
+        match &tool.handler {
+            // Outside of any `block_on`, so that the function may use one itself.
+            Handler::Sync(handler) if tool.running.layers.is_empty() => {
+                let (text, depth) = (self.arguments.as_str(), self.shared.settings.argument_depth);
+                sync(&**handler, &tool.signature, &self.context, text, depth)
+            }
+            _ => Handle::current().block_on(self.run_here(None)),
+        }
     }
 
     async fn run_elsewhere(
-        self,
+        &self,
         runtime: &Handle,
         places: Places,
         timeout: Option<Duration>,
     ) -> ToolResult {
-        let (tool, context) = (self.tool.clone(), self.context.clone());
+        let call = self.detach();
         let held = places.held.clone();
         let work = runtime.spawn(async move {
-            let result = held.scope(self.run_here(None)).await;
+            let result = held.scope(call.run_here(None)).await;
             drop(places);
             result
         });
-        watch(work, &tool, context, timeout, false).await
+        self.watch(work, timeout, false).await
+    }
+
+    /// Waits for work that runs elsewhere, within its time.
+    async fn watch(
+        &self,
+        work: JoinHandle<ToolResult>,
+        timeout: Option<Duration>,
+        detached: bool,
+    ) -> ToolResult {
+        let mut work = AbortOnDrop(work);
+        let wait: BoxFuture<'_, ToolResult> = Box::pin(async move {
+            match (&mut work.0).await {
+                Ok(result) => result,
+                Err(error) => match error.try_into_panic() {
+                    Ok(payload) => std::panic::resume_unwind(payload),
+                    Err(_) => {
+                        ToolResult::failure(FailureKind::Cancelled, "the runtime was shut down")
+                    }
+                },
+            }
+        });
+        let safe = self.tool.definition().annotations.is_idempotent();
+        let outcome = Supervised::new(wait, &self.context, timeout).await;
+        outcome.into_result(self.tool.name(), safe, detached)
     }
 }
 
@@ -248,28 +293,4 @@ impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
     }
-}
-
-/// Waits for work that runs elsewhere, within its time.
-async fn watch(
-    work: JoinHandle<ToolResult>,
-    tool: &crate::tool::Tool,
-    context: ToolContext,
-    timeout: Option<Duration>,
-    detached: bool,
-) -> ToolResult {
-    let mut work = AbortOnDrop(work);
-    let wait: BoxFuture<'_, ToolResult> = Box::pin(async move {
-        match (&mut work.0).await {
-            Ok(result) => result,
-            Err(error) => match error.try_into_panic() {
-                Ok(payload) => std::panic::resume_unwind(payload),
-                Err(_) => ToolResult::failure(FailureKind::Cancelled, "the runtime was shut down"),
-            },
-        }
-    });
-    let safe = tool.definition().annotations.is_idempotent();
-    let outcome = Supervised::new(wait, &context, timeout).await;
-    let result = outcome.into_result(tool.name(), safe, detached);
-    answer(context.call_id, result)
 }

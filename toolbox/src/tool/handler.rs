@@ -66,7 +66,7 @@ impl Tool {
             let handler = Arc::clone(&handler);
             Box::pin(async move {
                 match call.checked() {
-                    Ok(text) => handler.call(&call.context, text).await,
+                    Ok(text) => handler.call(call.context, text).await,
                     Err(refusal) => refusal,
                 }
             })
