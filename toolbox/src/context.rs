@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::mpsc::UnboundedSender;
 
 use crate::cancel::CancellationToken;
+use crate::definition::ToolDefinition;
 use crate::error::ToolError;
 use crate::job::Completion;
 
@@ -46,7 +47,7 @@ impl Values {
 ///
 /// The program builds one and passes it to [`ToolBox::call_in`](crate::ToolBox::call_in); the tool takes it as
 /// `&ToolContext`, with the id and name of its own call filled in. Values in it belong to one call, so that calls of
-/// different users never see each other's. Cloning is cheap but for two short strings.
+/// different users never see each other's. Cloning is cheap but for the call's id.
 ///
 /// ```
 /// use toolbox::{tool, Conversation, ToolBox, ToolCall, ToolContext};
@@ -67,7 +68,7 @@ impl Values {
 #[derive(Clone, Default)]
 pub struct ToolContext {
     pub(crate) call_id: String,
-    pub(crate) tool: String,
+    pub(crate) tool: Option<Arc<ToolDefinition>>,
     pub(crate) given: Option<Arc<Given>>,
     /// State bound to the tool, then state of the box.
     pub(crate) bound: Option<Arc<Values>>,
@@ -129,10 +130,10 @@ impl ToolContext {
         &self.call_id
     }
 
-    /// Returns the name the tool was called by.
+    /// Returns the name of the tool; empty outside of a call.
     #[must_use]
     pub fn tool_name(&self) -> &str {
-        &self.tool
+        self.tool.as_ref().map_or("", |definition| &definition.name)
     }
 
     /// Returns a value that the program gave with this call.
@@ -198,7 +199,7 @@ impl fmt::Debug for ToolContext {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolContext")
             .field("call_id", &self.call_id)
-            .field("tool", &self.tool)
+            .field("tool", &self.tool_name())
             .finish_non_exhaustive()
     }
 }

@@ -144,9 +144,8 @@ impl ToolResult {
         self
     }
 
-    pub(crate) fn with_repairs(mut self, repairs: Vec<Repair>) -> Self {
+    pub(crate) fn note_repairs(&mut self, repairs: Vec<Repair>) {
         self.extra().repairs = repairs;
-        self
     }
 
     #[cold]
@@ -193,9 +192,9 @@ impl ToolResult {
 
     /// Returns the text of a result that is one text, without copying it.
     #[must_use]
-    pub fn into_text(self) -> String {
-        match self.content {
-            Parts::One(Content::Text(text)) if !text.is_empty() => text,
+    pub fn into_text(mut self) -> String {
+        match &mut self.content {
+            Parts::One(Content::Text(text)) if !text.is_empty() => std::mem::take(text),
             _ => self.text().into_owned(),
         }
     }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::argument::Origin;
 use super::cold::{self, Bounds};
+use super::reader::Lead;
 use super::slot::Fill;
 use crate::context::Requirement;
 use crate::schema::{self, Policing};
@@ -100,12 +101,21 @@ impl ArgumentAbout {
     }
 }
 
+impl Signature {
+    /// Returns the signature of a tool that gets its arguments as text.
+    pub(crate) fn raw(schema: Value) -> Self {
+        Self { schema, ..Self::default() }
+    }
+}
+
 /// What reading a call's arguments needs to know, besides their types.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Signature {
     pub(crate) arguments: Vec<ArgumentSignature>,
     /// The schema of the whole argument object, as the model is told.
     pub(crate) schema: Value,
+    /// A bit for each argument.
+    pub(crate) all: u64,
 }
 
 /// One argument of a [`Signature`].
@@ -113,8 +123,8 @@ pub(crate) struct Signature {
 pub(crate) struct ArgumentSignature {
     pub(crate) name: Cow<'static, str>,
     pub(crate) origin: Place,
-    /// Whether it is a field of the argument object by its own name.
-    pub(crate) is_field: bool,
+    /// What stands before the value; empty if the argument is no field by itself.
+    pub(crate) lead: Lead,
     pub(crate) policing: Policing,
     /// `null` stands for nothing given: the schema does not say so, and the call notes it.
     pub(crate) null_is_absent: bool,
@@ -197,6 +207,8 @@ pub(crate) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
         }
     }
     described.signature.schema = schema;
+    let bits = described.signature.arguments.len();
+    described.signature.all = u64::MAX.checked_shr(64 - bits.min(64) as u32).unwrap_or(0);
     described
 }
 
@@ -204,7 +216,7 @@ impl ArgumentSignature {
     fn new(name: &'static str, origin: Place) -> Self {
         Self {
             name: Cow::Borrowed(name),
-            is_field: origin == Place::Field,
+            lead: if origin == Place::Field { Lead::of(name) } else { Lead::default() },
             origin,
             policing: Policing::default(),
             null_is_absent: false,
@@ -227,7 +239,7 @@ pub(crate) fn whole<T: JsonSchema>() -> Signature {
     let policing = Policing::of(&raw, raw["$defs"].as_object());
     let schema = schema::for_input::<T>();
     let argument = ArgumentSignature { policing, ..ArgumentSignature::new("", Place::Field) };
-    Signature { arguments: vec![argument], schema }
+    Signature { arguments: vec![argument], schema, all: 1 }
 }
 
 impl ArgumentAbout {

@@ -1,13 +1,21 @@
-//! Text that lives as long as one call: unescaped strings and repaired documents.
+//! What few calls need while they last: text that is neither in the call nor in the tool, and notes on repairs.
 
 use std::sync::OnceLock;
 
-/// An append-only list of strings that hands out references for as long as it lives.
+use super::cold::Repair;
+
+/// An append-only list of strings that hands out references for as long as it lives, and the notes of one call.
 ///
 /// Adding is linear in what it already holds. That is fine for what it is for: the few strings of a call that are
-/// borrowed by the tool *and* carry escapes.
+/// borrowed by the tool *and* carry escapes, and repaired documents.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
+    kept: OnceLock<Box<Kept>>,
+}
+
+#[derive(Debug, Default)]
+struct Kept {
+    repairs: OnceLock<Vec<Repair>>,
     first: OnceLock<Box<Link>>,
 }
 
@@ -19,13 +27,13 @@ struct Link {
 
 impl Arena {
     pub(crate) const fn new() -> Self {
-        Self { first: OnceLock::new() }
+        Self { kept: OnceLock::new() }
     }
 
     /// Keeps `text` and returns a reference to it.
     pub(crate) fn keep(&self, text: String) -> &str {
         let mut text = Some(text.into_boxed_str());
-        let mut slot = &self.first;
+        let mut slot = &self.kept.get_or_init(Box::default).first;
         loop {
             let link = slot.get_or_init(|| {
                 Box::new(Link { text: text.take().unwrap_or_default(), next: OnceLock::new() })
@@ -36,9 +44,20 @@ impl Arena {
             slot = &link.next;
         }
     }
+
+    /// Notes what was repaired, unless that was noted before.
+    pub(crate) fn note(&self, repairs: Vec<Repair>) {
+        let _ = self.kept.get_or_init(Box::default).repairs.set(repairs);
+    }
+
+    /// Returns what was noted.
+    #[inline]
+    pub(crate) fn repairs(&mut self) -> Option<Vec<Repair>> {
+        self.kept.get_mut()?.repairs.take()
+    }
 }
 
-impl Drop for Arena {
+impl Drop for Kept {
     // A chain of boxes would otherwise be dropped by recursion, as deep as the list is long.
     fn drop(&mut self) {
         let mut next = self.first.take();

@@ -1,6 +1,6 @@
 //! One call as its tool sees it: the text of its arguments, its context, and how they are read.
 
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
@@ -22,7 +22,6 @@ pub struct Call<'call> {
     signature: &'call Signature,
     depth: usize,
     arena: Arena,
-    repairs: OnceLock<Vec<Repair>>,
     /// Set when the call is none: the tool is asked what its signature is.
     described: Option<&'call Mutex<Described>>,
 }
@@ -35,8 +34,7 @@ impl<'given> Call<'given> {
         signature: &'given Signature,
         depth: usize,
     ) -> Self {
-        let (arena, repairs) = (Arena::new(), OnceLock::new());
-        Self { context, text, signature, depth, arena, repairs, described: None }
+        Self { context, text, signature, depth, arena: Arena::new(), described: None }
     }
 
     /// Returns a call that asks a tool's handler to describe itself into `described`.
@@ -48,10 +46,12 @@ impl<'given> Call<'given> {
         Self { described: Some(described), ..Self::new(context, "", signature, 0) }
     }
 
-    /// Returns what was repaired in the arguments.
+    /// Puts on the result what was repaired in the arguments.
     #[inline]
-    pub(crate) fn into_repairs(self) -> Vec<Repair> {
-        self.repairs.into_inner().unwrap_or_default()
+    pub(crate) fn conclude(mut self, result: &mut ToolResult) {
+        if let Some(repairs) = self.arena.repairs() {
+            result.note_repairs(repairs);
+        }
     }
 
     /// Fills the slots from the text of the call and from its context.
@@ -119,7 +119,7 @@ impl<'given> Call<'given> {
         match cold::examine(self.text, &self.signature.schema, &self.bounds()) {
             Verdict::Sound => Ok(self.text),
             Verdict::Repaired { text, repairs } => {
-                let _ = self.repairs.set(repairs);
+                self.arena.note(repairs);
                 Ok(self.arena.keep(text))
             }
             Verdict::Faulty(faults) => Err(self.refuse(faults)),
@@ -140,47 +140,31 @@ impl<'given> Call<'given> {
         let arguments = &self.signature.arguments[..];
         let mut filled = 0_u64;
         let mut next = 0;
-        let mut spread: Option<Spread<'_>> = None;
-        let mut nulls = Vec::new();
-        if reader.peek_token() != Some(b'{') {
-            return Err(Trouble::Refused);
-        }
-        reader.enter()?;
-        let mut first = true;
-        while reader.peek_token() != Some(b'}') {
-            if !first {
-                reader.expect(b',')?;
-                reader.peek_token();
-            }
-            first = false;
-            // Models give arguments in the order of the schema, so the next one is tried first.
+        let mut aside: Option<Box<Aside<'_>>> = None;
+        let mut before = b'{';
+        loop {
+            // Models write arguments in the order of the schema and without blanks, so that is tried first.
             let index = match arguments.get(next) {
-                Some(argument) if argument.is_field && reader.take_name(&argument.name) => next,
-                _ => {
-                    let key_start = reader.position();
-                    let key = reader.string()?;
-                    let Some(index) = find(arguments, key.as_str()) else {
-                        spread.get_or_insert_with(|| Spread::new(arguments)).take(
-                            key.as_str(),
-                            key_start,
-                            &mut reader,
-                        )?;
+                Some(argument) if reader.take_lead(before, &argument.lead) => next,
+                _ if before == b',' && reader.take_last_brace() => break,
+                _ => match self.find(&mut reader, before, &mut aside)? {
+                    Found::Argument(index) => index,
+                    Found::Spread => {
+                        before = b',';
                         continue;
-                    };
-                    index
-                }
+                    }
+                    Found::End => break,
+                },
             };
-            reader.expect(b':')?;
-            let byte = reader.peek_token();
-            let start = reader.position();
+            before = b',';
+            let argument = &arguments[index];
             if filled & (1 << index) != 0 {
                 return Err(Trouble::Refused);
             }
-            let argument = &arguments[index];
             next = index + 1;
-            if byte == Some(b'n') && argument.null_is_absent {
-                reader.skip()?;
-                nulls.push(Repair::null_left_out(&argument.name));
+            let start = reader.position();
+            if argument.null_is_absent && reader.take_null() {
+                aside.get_or_insert_default().nulls.push(Repair::null_left_out(&argument.name));
                 continue;
             }
             filled |= 1 << index;
@@ -189,21 +173,54 @@ impl<'given> Call<'given> {
                 self.check(&argument.name, reader.text_from(start))?;
             }
         }
-        reader.leave(b'}')?;
         end(&mut reader)?;
-        if let Some(spread) = spread {
-            filled |= self.gather(spread, slots)?;
+        if let Some(aside) = aside {
+            filled |= self.gather(*aside, slots)?;
         }
-        for (index, slot) in slots.iter_mut().enumerate() {
-            if filled & (1 << index) == 0 {
-                self.absent(&arguments[index], &mut **slot)?;
+        if filled != self.signature.all {
+            for (index, slot) in slots.iter_mut().enumerate() {
+                if filled & (1 << index) == 0 {
+                    self.absent(&arguments[index], &mut **slot)?;
+                }
             }
         }
-        if !nulls.is_empty() {
-            // After a second look, its own notes stand.
-            let _ = self.repairs.set(nulls);
-        }
         Ok(())
+    }
+
+    /// Finds the next field whatever the order, behind `before` and any blanks.
+    #[inline(never)]
+    fn find<'call>(
+        &'call self,
+        reader: &mut Reader<'call>,
+        before: u8,
+        aside: &mut Option<Box<Aside<'call>>>,
+    ) -> Result<Found, Trouble> {
+        if before == b'{' {
+            if reader.peek_token() != Some(b'{') {
+                return Err(Trouble::Refused);
+            }
+            reader.enter()?;
+            if reader.peek_token() == Some(b'}') {
+                reader.leave(b'}')?;
+                return Ok(Found::End);
+            }
+        } else if !reader.next_field()? {
+            reader.leave(b'}')?;
+            return Ok(Found::End);
+        }
+        let start = reader.position();
+        let key = reader.string()?;
+        reader.expect(b':')?;
+        reader.peek_token();
+        let arguments = &self.signature.arguments;
+        let is = |argument: &ArgumentSignature| {
+            !argument.lead.is_empty() && argument.name == key.as_str()
+        };
+        if let Some(index) = arguments.iter().position(is) {
+            return Ok(Found::Argument(index));
+        }
+        aside.get_or_insert_default().take(key.as_str(), start, arguments, reader)?;
+        Ok(Found::Spread)
     }
 
     fn absent<'call>(
@@ -221,14 +238,18 @@ impl<'given> Call<'given> {
         })
     }
 
-    /// Fills the flattened arguments from the fields that belong to them.
+    /// Fills the flattened arguments from the fields that belong to them, and notes what was null.
     fn gather<'call>(
         &'call self,
-        spread: Spread<'call>,
+        aside: Aside<'call>,
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<u64, Trouble> {
+        if !aside.nulls.is_empty() {
+            // After a second look, its own notes stand.
+            self.arena.note(aside.nulls);
+        }
         let mut filled = 0;
-        for (index, fields) in spread.objects {
+        for (index, fields) in aside.objects {
             let argument = &self.signature.arguments[index];
             if argument.policing.must_check(true) {
                 for (name, value) in &fields {
@@ -271,7 +292,7 @@ impl<'given> Call<'given> {
             Verdict::Faulty(faults) => return Err(self.refuse(faults)),
             Verdict::Sound => (self.text, trouble),
             Verdict::Repaired { text, repairs } => {
-                let _ = self.repairs.set(repairs);
+                self.arena.note(repairs);
                 let text = self.arena.keep(text);
                 match read(self, text) {
                     Ok(()) => return Ok(()),
@@ -331,36 +352,38 @@ fn end(reader: &mut Reader<'_>) -> Result<(), Trouble> {
     if reader.peek_token().is_none() { Ok(()) } else { Err(Trouble::Refused) }
 }
 
-/// Returns the index of the field `name`.
-fn find(arguments: &[ArgumentSignature], name: &str) -> Option<usize> {
-    arguments.iter().position(|argument| argument.is_field && argument.name == name)
+/// What comes next in an argument object.
+enum Found {
+    /// The value of an argument.
+    Argument(usize),
+    /// A field of a flattened argument, which was kept.
+    Spread,
+    /// Nothing: the object is closed.
+    End,
 }
 
-/// The fields of flattened arguments, as they come.
-struct Spread<'call> {
+/// What few calls have: fields of flattened arguments, and nulls that stand for nothing.
+#[derive(Default)]
+struct Aside<'call> {
     objects: Vec<(usize, Vec<(String, &'call str)>)>,
-    signature: &'call [ArgumentSignature],
+    nulls: Vec<Repair>,
 }
 
-impl<'call> Spread<'call> {
-    fn new(signature: &'call [ArgumentSignature]) -> Self {
-        Self { objects: Vec::new(), signature }
-    }
-
+impl<'call> Aside<'call> {
+    /// Keeps the value of a field that is no argument by itself.
     fn take(
         &mut self,
         name: &str,
         key_start: usize,
+        arguments: &[ArgumentSignature],
         reader: &mut Reader<'call>,
     ) -> Result<(), Trouble> {
-        let owner = self.signature.iter().position(|argument| {
+        let owner = arguments.iter().position(|argument| {
             matches!(&argument.origin, Place::Fields(names) if names.iter().any(|own| own == name))
         });
         let Some(owner) = owner else {
             return Err(ReadError::new("an unknown argument", key_start).into());
         };
-        reader.expect(b':')?;
-        reader.peek_token();
         let start = reader.position();
         reader.skip()?;
         let value = reader.text_from(start);

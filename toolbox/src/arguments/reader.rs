@@ -171,6 +171,19 @@ impl<'call> Reader<'call> {
     pub(crate) fn string(&mut self) -> Read<Text<'call>> {
         self.expect(b'"')?;
         let start = self.position;
+        // Most keys and many values end within a word.
+        if let Some(word) = self.bytes()[start..].first_chunk()
+            && let Some(at) = first_special(word)
+            && word[at] == b'"'
+        {
+            self.position = start + at + 1;
+            return Ok(Text::Lent(&self.text[start..start + at]));
+        }
+        self.longer_string(start)
+    }
+
+    #[inline(never)]
+    fn longer_string(&mut self, start: usize) -> Read<Text<'call>> {
         let end = self.plain_run()?;
         if self.bytes()[end] == b'"' {
             self.position = end + 1;
@@ -179,18 +192,49 @@ impl<'call> Reader<'call> {
         self.escaped_string(start)
     }
 
-    /// Takes the string that starts behind this quote, if it is `name` without escapes.
+    /// Takes the byte `before` and a key with its colon, if they come next without blanks between; the reader then
+    /// stands on the value.
     #[inline]
-    pub(crate) fn take_name(&mut self, name: &str) -> bool {
-        let Some(rest) = self.bytes().get(self.position..) else { return false };
-        let is = rest.len() > name.len() + 1
-            && rest[0] == b'"'
-            && rest[name.len() + 1] == b'"'
-            && &rest[1..=name.len()] == name.as_bytes();
-        if is {
-            self.position += name.len() + 2;
+    pub(crate) fn take_lead(&mut self, before: u8, lead: &Lead) -> bool {
+        let Some([first, rest @ ..]) = self.bytes().get(self.position..) else { return false };
+        if *first != before || !lead.starts(rest) {
+            return false;
         }
-        is
+        // The outermost object is entered by the way, so its level is taken here.
+        self.depth -= usize::from(before == b'{');
+        self.position += 1 + lead.text.len();
+        if self.peek().is_some_and(|byte| byte <= b' ') {
+            self.peek_token();
+        }
+        true
+    }
+
+    /// Takes a closing brace that is the last byte of the text.
+    #[inline]
+    pub(crate) fn take_last_brace(&mut self) -> bool {
+        let is_last = matches!(self.bytes().get(self.position..), Some([b'}']));
+        self.position += usize::from(is_last);
+        is_last
+    }
+
+    /// Moves to the next key of an object, behind a comma, or says that there is none.
+    #[inline]
+    pub(crate) fn next_field(&mut self) -> Read<bool> {
+        match self.peek_token() {
+            Some(b',') => {
+                self.position += 1;
+                self.peek_token();
+                Ok(true)
+            }
+            Some(b'}') => Ok(false),
+            _ => self.unexpected(b','),
+        }
+    }
+
+    /// Takes a `null`, if it comes next.
+    #[inline]
+    pub(crate) fn take_null(&mut self) -> bool {
+        self.peek() == Some(b'n') && self.keyword("null").is_ok()
     }
 
     /// Reads the rest of a string from its first escape on.
@@ -201,9 +245,15 @@ impl<'call> Reader<'call> {
         let mut buffer = Vec::with_capacity((8 * (run + 32)).min(bytes.len() - start));
         buffer.extend_from_slice(&bytes[start..self.position]);
         loop {
-            match self.escape()? {
-                byte @ '\0'..='\x7f' => buffer.push(byte as u8),
-                wide => buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes()),
+            match bytes.get(self.position + 1).and_then(|&letter| simple_escape(letter)) {
+                Some(byte) => {
+                    buffer.push(byte);
+                    self.position += 2;
+                }
+                None => {
+                    let wide = self.unicode_escape()?;
+                    buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes());
+                }
             }
             if self.copy_run(&mut buffer)? == b'"' {
                 self.position += 1;
@@ -287,25 +337,7 @@ impl<'call> Reader<'call> {
         Ok(self.position)
     }
 
-    /// Reads one escape; the reader stands on its backslash.
-    #[inline]
-    fn escape(&mut self) -> Read<char> {
-        let character = match self.bytes().get(self.position + 1) {
-            Some(b'n') => '\n',
-            Some(b'"') => '"',
-            Some(b'\\') => '\\',
-            Some(b't') => '\t',
-            Some(b'r') => '\r',
-            Some(b'/') => '/',
-            Some(b'b') => '\u{8}',
-            Some(b'f') => '\u{c}',
-            Some(b'u') => return self.unicode_escape(),
-            _ => return self.fail("an unknown escape"),
-        };
-        self.position += 2;
-        Ok(character)
-    }
-
+    /// Reads an escape of four hexadecimal digits, or two of them; the reader stands on the backslash.
     fn unicode_escape(&mut self) -> Read<char> {
         let first = self.hex_unit()?;
         let code = match first {
@@ -328,7 +360,7 @@ impl<'call> Reader<'call> {
     fn hex_unit(&mut self) -> Read<u32> {
         let bytes = self.bytes().get(self.position..self.position + 6);
         let Some([b'\\', b'u', digits @ ..]) = bytes else {
-            return self.fail("a lone surrogate");
+            return self.fail("an unknown escape or a lone surrogate");
         };
         let mut code = 0;
         for &digit in digits {
@@ -384,16 +416,22 @@ impl<'call> Reader<'call> {
     fn integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
         let negative = self.peek_token() == Some(b'-');
         let start = self.position;
-        let digits = &self.bytes()[start + usize::from(negative)..];
+        let digits = self.bytes().get(start + usize::from(negative)..).unwrap_or_default();
         let mut value: u64 = 0;
         let mut len = 0;
-        while let Some(digit @ b'0'..=b'9') = digits.get(len) {
-            value = value.wrapping_mul(10).wrapping_add(u64::from(digit - b'0'));
+        let mut behind = 0;
+        for &byte in digits {
+            let digit = byte.wrapping_sub(b'0');
+            if digit > 9 {
+                behind = byte;
+                break;
+            }
+            value = value.wrapping_mul(10).wrapping_add(u64::from(digit));
             len += 1;
         }
         let plain = (1..=18).contains(&len)
             && (len == 1 || digits[0] != b'0')
-            && !matches!(digits.get(len), Some(b'.' | b'e' | b'E'));
+            && !matches!(behind, b'.' | b'e' | b'E');
         if !plain {
             return self.careful_integer(visitor);
         }
@@ -511,7 +549,61 @@ fn exact(text: &str, value: f64) -> Option<bool> {
     Some(value.abs() < 1e38 && value as i128 == integer)
 }
 
+/// Returns what an escape of one letter stands for.
+#[inline]
+fn simple_escape(letter: u8) -> Option<u8> {
+    const BYTES: [u8; 256] = {
+        let mut bytes = [0; 256];
+        let pairs = *b"n\n\"\"\\\\t\tr\r//b\x08f\x0c";
+        let mut at = 0;
+        while at < pairs.len() {
+            bytes[pairs[at] as usize] = pairs[at + 1];
+            at += 2;
+        }
+        bytes
+    };
+    let byte = BYTES[usize::from(letter)];
+    (byte != 0).then_some(byte)
+}
+
 const WORD: usize = 8;
+
+/// A key in quotes and its colon, as they stand before a value; empty for what is no field by itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lead {
+    text: Box<str>,
+    /// The first word of the text, and which of its bits count: most keys are told by a comparison of two numbers.
+    word: u64,
+    mask: u64,
+}
+
+impl Lead {
+    pub(crate) fn of(name: &str) -> Self {
+        let text = format!("\"{name}\":").into_boxed_str();
+        let len = text.len().min(WORD);
+        let mut word = [0; WORD];
+        word[..len].copy_from_slice(&text.as_bytes()[..len]);
+        let mask = u64::MAX >> (8 * (WORD - len));
+        Self { text, word: u64::from_le_bytes(word), mask }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    #[inline]
+    fn starts(&self, bytes: &[u8]) -> bool {
+        match bytes.first_chunk() {
+            Some(first) => {
+                u64::from_le_bytes(*first) & self.mask == self.word
+                    && self.mask != 0
+                    && (self.text.len() <= WORD || bytes.starts_with(self.text.as_bytes()))
+            }
+            // A key in quotes is never empty, so an empty lead stands for no key at all.
+            None => !self.is_empty() && bytes.starts_with(self.text.as_bytes()),
+        }
+    }
+}
 
 /// Returns where the first quote, backslash or control character of a word is.
 ///

@@ -45,7 +45,7 @@ impl Waiting {
             Err(refusal) => refusal,
         };
         result.fit(self.shared.settings.result_bytes);
-        report.send(answer(self.context.call_id, result));
+        report.send(answer(self.admitted.context.call_id, result));
     }
 }
 

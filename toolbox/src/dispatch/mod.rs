@@ -88,10 +88,11 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
-    pub async fn call(&self, mut call: ToolCall) -> ToolResult {
-        match self.begin(&mut call, None) {
+    pub async fn call(&self, call: ToolCall) -> ToolResult {
+        match self.begin(call.id, &call.name, call.arguments.as_str(), None) {
             Begun::Done(result) => result,
-            Begun::Waiting(mut waiting) => waiting.finish().await,
+            Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
         }
     }
 
@@ -100,133 +101,130 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// As for [`ToolBox::call`].
-    pub async fn call_in(&self, context: &ToolContext, mut call: ToolCall) -> ToolResult {
-        match self.begin(&mut call, Some(context)) {
+    pub async fn call_in(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
+        match self.begin(call.id, &call.name, call.arguments.as_str(), Some(context)) {
             Begun::Done(result) => result,
-            Begun::Waiting(mut waiting) => waiting.finish().await,
+            Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
         }
     }
 
-    /// Runs a tool by name, with arguments as JSON text, a `Value` or [`Arguments`]; no id, no context.
+    /// Runs a tool by name, with arguments as JSON text; no id, no context. Nothing is copied that need not be.
     ///
     /// # Errors
     ///
     /// The text of a failure, as a model would read it.
-    pub async fn execute(
-        &self,
-        name: &str,
-        arguments: impl Into<Arguments>,
-    ) -> Result<String, String> {
-        let result = self.call(ToolCall::new("", name, arguments)).await;
-        if result.is_error() { Err(result.into_text()) } else { Ok(result.into_text()) }
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`ToolBox::call`].
+    pub async fn execute(&self, name: &str, arguments: &str) -> Result<String, String> {
+        let result = match self.begin(String::new(), name, arguments, None) {
+            Begun::Done(result) => result,
+            Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into()).await,
+        };
+        let failed = result.is_error();
+        let text = result.into_text();
+        if failed { Err(text) } else { Ok(text) }
     }
 
     /// Takes a call as far as it goes without waiting: for most synchronous tools, to its end.
-    #[inline]
-    fn begin(&self, call: &mut ToolCall, given: Option<&ToolContext>) -> Begun {
+    #[allow(clippy::inline_always, reason = "else every result is moved once more")]
+    #[inline(always)]
+    fn begin(&self, id: String, name: &str, text: &str, given: Option<&ToolContext>) -> Begun {
         let snapshot = self.shared.current.load();
-        match snapshot.get(&call.name) {
-            Some(entry) => self.begin_with(entry, call, given),
-            None => self.begin_by_alias(&snapshot, call, given),
-        }
-    }
-
-    #[inline]
-    fn begin_with(&self, entry: &Entry, call: &mut ToolCall, given: Option<&ToolContext>) -> Begun {
+        let Some(entry) = snapshot.get(name).or_else(|| snapshot.by_alias(name)) else {
+            return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings));
+        };
         let settings = &self.shared.settings;
-        if !entry.permitted || call.arguments.as_str().len() > settings.argument_bytes {
-            return Begun::Done(refuse(entry, call, settings));
+        if !entry.permitted || text.len() > settings.argument_bytes {
+            return Begun::Done(refuse(entry, id, text, settings));
         }
         let tool = entry.tool.inner();
         let mut context = ToolContext {
-            call_id: std::mem::take(&mut call.id),
-            tool: std::mem::take(&mut call.name),
+            call_id: id,
+            tool: Some(Arc::clone(&tool.definition)),
             given: given.and_then(|context| context.given.clone()),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
         };
-        if let Handler::Sync(handler) = &tool.handler
-            && entry.at_once
-            && settings.is_plain()
-            && context.given.is_none()
-            && !trace::is_on()
-        {
-            let text = call.arguments.as_str();
-            let mut result =
-                run::sync(&**handler, &tool.signature, &context, text, settings.argument_depth);
-            result.call_id = std::mem::take(&mut context.call_id);
-            result.fit(settings.result_bytes);
-            return Begun::Done(result);
+        if !(entry.at_once && settings.is_plain() && context.given.is_none()) || trace::is_on() {
+            return Begun::Waiting(self.admit(entry, context));
         }
-        Begun::Waiting(Waiting {
-            tool: entry.tool.clone(),
-            shared: Arc::clone(&self.shared),
-            context,
-            arguments: std::mem::take(&mut call.arguments),
-        })
+        match &tool.handler {
+            Handler::Async(_) => Begun::Ready(self.admit(entry, context)),
+            Handler::Sync(handler) => {
+                let depth = settings.argument_depth;
+                let mut result = run::sync(&**handler, &tool.signature, &context, text, depth);
+                result.call_id = std::mem::take(&mut context.call_id);
+                result.fit(settings.result_bytes);
+                Begun::Done(result)
+            }
+        }
     }
 
-    #[cold]
-    fn begin_by_alias(
-        &self,
-        snapshot: &Snapshot,
-        call: &mut ToolCall,
-        given: Option<&ToolContext>,
-    ) -> Begun {
-        match snapshot.by_alias(&call.name) {
-            Some(entry) => {
-                entry.tool.name().clone_into(&mut call.name);
-                self.begin_with(entry, call, given)
-            }
-            None => Begun::Done(not_found(snapshot, call, &self.shared.settings)),
-        }
+    #[inline]
+    fn admit(&self, entry: &Entry, context: ToolContext) -> Admitted {
+        Admitted { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
     }
 }
 
 /// How far a call came without waiting.
-#[allow(clippy::large_enum_variant, reason = "a box would cost every async call an allocation")]
 enum Begun {
     Done(ToolResult),
-    Waiting(Waiting),
+    /// Only the tool's own future is left to wait for.
+    Ready(Admitted),
+    Waiting(Admitted),
 }
 
-/// A call that was let in, and owns what it needs to end.
-struct Waiting {
+/// A call that was let in: its tool, its box, and its context.
+struct Admitted {
     tool: Tool,
     shared: Arc<Shared>,
     context: ToolContext,
+}
+
+/// A call that was let in, and owns all it needs to end.
+struct Waiting {
+    admitted: Admitted,
     arguments: Arguments,
 }
 
+impl std::ops::Deref for Waiting {
+    type Target = Admitted;
+
+    fn deref(&self) -> &Admitted {
+        &self.admitted
+    }
+}
+
 #[cold]
-fn not_found(snapshot: &Snapshot, call: &mut ToolCall, settings: &Settings) -> ToolResult {
-    let mut text = format!("tool not found: {}", shown(&call.name));
-    if settings.suggest_tools && call.name.is_ascii() {
-        let near = nearest_n(&call.name, snapshot.listed().map(Tool::name), 3);
+fn not_found(snapshot: &Snapshot, id: String, name: &str, settings: &Settings) -> ToolResult {
+    let shown = shown(name);
+    tracing::warn!(tool = shown, "the tool that was called is not in the box");
+    let mut text = format!("tool not found: {shown}");
+    if settings.suggest_tools && name.is_ascii() {
+        let near = nearest_n(name, snapshot.listed().map(Tool::name), 3);
         if !near.is_empty() {
             text = format!("{text}; the nearest names are {}", near.join(", "));
         }
     }
-    tracing::warn!(tool = %shown(&call.name), "the tool that was called is not in the box");
-    answer(std::mem::take(&mut call.id), ToolResult::failure(FailureKind::NotFound, text))
+    answer(id, ToolResult::failure(FailureKind::NotFound, text))
 }
 
 #[cold]
-fn refuse(entry: &Entry, call: &mut ToolCall, settings: &Settings) -> ToolResult {
+fn refuse(entry: &Entry, id: String, arguments: &str, settings: &Settings) -> ToolResult {
     let name = entry.tool.name();
     if !entry.permitted {
         tracing::warn!(tool = name, "a blacklisted tool was called");
         let text = format!("tool `{name}` is blacklisted: it may not be called");
-        return answer(
-            std::mem::take(&mut call.id),
-            ToolResult::failure(FailureKind::Blacklisted, text),
-        );
+        return answer(id, ToolResult::failure(FailureKind::Blacklisted, text));
     }
-    let fault = Fault::too_large(settings.argument_bytes, call.arguments.as_str().len());
+    let fault = Fault::too_large(settings.argument_bytes, arguments.len());
     let error = ArgumentsError::new(name, fault);
-    let result = ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
-        .with_code(error.code());
-    answer(std::mem::take(&mut call.id), result)
+    let result = ToolResult::failure(FailureKind::InvalidArguments, error.to_string());
+    answer(id, result.with_code(error.code()))
 }
 
 fn answer(id: String, mut result: ToolResult) -> ToolResult {

@@ -9,9 +9,10 @@ use tokio::task::JoinHandle;
 
 use super::place::Places;
 use super::supervise::{Outcome, Supervised, cancelled, panicked};
-use super::{ApprovalRequest, Decision, Waiting, trace};
+use super::{Admitted, ApprovalRequest, Decision, Settings, Waiting, trace};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
+use crate::call::Arguments;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::layer::Next;
@@ -28,18 +29,12 @@ pub(super) fn sync(
     depth: usize,
 ) -> ToolResult {
     let call = Call::new(context, text, signature, depth);
-    let result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
+    let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
         Ok(result) => result,
         Err(payload) => panicked(context.tool_name(), payload),
     };
-    conclude(call, result)
-}
-
-/// Puts on the result what was repaired in the call's arguments.
-#[inline]
-fn conclude(call: Call<'_>, result: ToolResult) -> ToolResult {
-    let repairs = call.into_repairs();
-    if repairs.is_empty() { result } else { result.with_repairs(repairs) }
+    call.conclude(&mut result);
+    result
 }
 
 /// Runs a tool's own handler, without its layers, unwatched.
@@ -53,39 +48,73 @@ pub(crate) async fn bare(
         Handler::Sync(handler) => sync(&**handler, &tool.signature, context, text, depth),
         Handler::Async(handler) => {
             let call = Call::new(context, text, &tool.signature, depth);
-            let result = handler(&call).await;
-            conclude(call, result)
+            let mut result = handler(&call).await;
+            call.conclude(&mut result);
+            result
+        }
+    }
+}
+
+impl Admitted {
+    /// Runs an async tool that nothing stands before.
+    #[inline]
+    pub(super) async fn run_at_once(mut self, text: &str) -> ToolResult {
+        let settings = &self.shared.settings;
+        let timeout = self.tool.inner().running.timeout.or(settings.timeout);
+        let mut result = run_here(self.tool.inner(), &self.context, text, settings, timeout).await;
+        result.fit(settings.result_bytes);
+        result.call_id = std::mem::take(&mut self.context.call_id);
+        result
+    }
+}
+
+/// Runs a tool's own handler where it is called, under watch.
+async fn run_here(
+    tool: &Inner,
+    context: &ToolContext,
+    text: &str,
+    settings: &Settings,
+    timeout: Option<Duration>,
+) -> ToolResult {
+    let depth = settings.argument_depth;
+    match &tool.handler {
+        Handler::Sync(handler) => sync(&**handler, &tool.signature, context, text, depth),
+        Handler::Async(handler) => {
+            let call = Call::new(context, text, &tool.signature, depth);
+            let outcome = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
+                Ok(future) => Supervised::new(future, context, timeout).await,
+                Err(payload) => Outcome::Panicked(payload),
+            };
+            let mut result = outcome.into_result(&tool.definition, false);
+            call.conclude(&mut result);
+            result
         }
     }
 }
 
 impl Waiting {
-    /// Takes the call to its end.
-    pub(super) async fn finish(&mut self) -> ToolResult {
-        let mut result = if trace::is_on() {
-            let span = trace::Span::open(self);
-            let result = span.within(self.pass()).await;
-            span.close(&result);
+    /// Takes a call to its end. In a box of its own: it is large, and most calls never come here.
+    pub(super) fn finish(
+        admitted: Admitted,
+        arguments: Arguments,
+    ) -> BoxFuture<'static, ToolResult> {
+        let mut call = Self { admitted, arguments };
+        Box::pin(async move {
+            let mut result = if trace::is_on() {
+                let span = trace::Span::open(&call);
+                let result = span.within(call.pass()).await;
+                span.close(&result);
+                result
+            } else {
+                call.pass().await
+            };
+            result.fit(call.shared.settings.result_bytes);
+            result.call_id = std::mem::take(&mut call.admitted.context.call_id);
             result
-        } else if self.at_once() {
-            // What nothing stands before is spared the rest of the way.
-            self.run_here(self.timeout(true)).await
-        } else {
-            self.pass().await
-        };
-        result.fit(self.shared.settings.result_bytes);
-        result.call_id = std::mem::take(&mut self.context.call_id);
-        result
+        })
     }
 
-    /// Returns whether nothing has to be asked or waited for before the tool runs.
-    fn at_once(&self) -> bool {
-        self.tool.inner().running.is_plain()
-            && self.shared.settings.is_plain()
-            && self.context.given.is_none()
-    }
-
-    async fn pass(&mut self) -> ToolResult {
+    async fn pass(&self) -> ToolResult {
         if self.context.is_cancelled() {
             return cancelled(self.tool.name());
         }
@@ -109,12 +138,12 @@ impl Waiting {
 
     /// Takes the call out, for work that outlives whoever waits for it; its context stays for the answer.
     pub(super) fn detach(&self) -> Self {
-        Self {
+        let admitted = Admitted {
             tool: self.tool.clone(),
             shared: Arc::clone(&self.shared),
             context: self.context.clone(),
-            arguments: self.arguments.clone(),
-        }
+        };
+        Self { admitted, arguments: self.arguments.clone() }
     }
 
     /// Checks the arguments without running anything.
@@ -143,7 +172,7 @@ impl Waiting {
             }
         });
         let answer = Supervised::new(ask, &self.context, self.context.remaining()).await;
-        let answer = answer.into_result(name, true, false);
+        let answer = answer.into_result(self.tool.definition(), false);
         if answer.is_error() { Err(answer) } else { Ok(()) }
     }
 
@@ -156,7 +185,7 @@ impl Waiting {
             ToolResult::new("")
         });
         let outcome = Supervised::new(wait, &self.context, self.context.remaining()).await;
-        let result = outcome.into_result(self.tool.name(), true, false);
+        let result = outcome.into_result(self.tool.definition(), false);
         places.ok_or(result)
     }
 
@@ -191,28 +220,15 @@ impl Waiting {
     }
 
     async fn run_here(&self, timeout: Option<Duration>) -> ToolResult {
-        let depth = self.shared.settings.argument_depth;
-        let (tool, text) = (self.tool.inner(), self.arguments.as_str());
-        let safe = tool.definition.annotations.is_idempotent();
-        if !tool.running.layers.is_empty() {
-            let next =
-                Next::new(self.tool.clone(), self.context.clone(), self.arguments.clone(), depth);
-            let outcome = Supervised::new(Box::pin(next.run()), &self.context, timeout).await;
-            return outcome.into_result(self.tool.name(), safe, false);
+        let (tool, settings) = (self.tool.inner(), &self.shared.settings);
+        if tool.running.layers.is_empty() {
+            let text = self.arguments.as_str();
+            return run_here(tool, &self.context, text, settings, timeout).await;
         }
-        let handler = match &tool.handler {
-            Handler::Async(handler) => handler,
-            Handler::Sync(handler) => {
-                return sync(&**handler, &tool.signature, &self.context, text, depth);
-            }
-        };
-        let call = Call::new(&self.context, text, &tool.signature, depth);
-        let outcome = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
-            Ok(future) => Supervised::new(future, &self.context, timeout).await,
-            Err(payload) => Outcome::Panicked(payload),
-        };
-        let result = outcome.into_result(self.tool.name(), safe, false);
-        conclude(call, result)
+        let (context, arguments) = (self.context.clone(), self.arguments.clone());
+        let next = Next::new(self.tool.clone(), context, arguments, settings.argument_depth);
+        let outcome = Supervised::new(Box::pin(next.run()), &self.context, timeout).await;
+        outcome.into_result(&tool.definition, false)
     }
 
     async fn run_blocking(
@@ -280,9 +296,8 @@ impl Waiting {
                 },
             }
         });
-        let safe = self.tool.definition().annotations.is_idempotent();
         let outcome = Supervised::new(wait, &self.context, timeout).await;
-        outcome.into_result(self.tool.name(), safe, detached)
+        outcome.into_result(self.tool.definition(), detached)
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use crate::context::ToolContext;
+use crate::definition::ToolDefinition;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
 use crate::tool::BoxFuture;
@@ -107,12 +108,8 @@ pub(super) fn forget_quietly(payload: Box<dyn Any + Send>) {
 
 impl Outcome {
     /// Returns the result of the call, in the words that the model reads.
-    pub(super) fn into_result(
-        self,
-        tool: &str,
-        safe_to_repeat: bool,
-        detached: bool,
-    ) -> ToolResult {
+    pub(super) fn into_result(self, definition: &ToolDefinition, detached: bool) -> ToolResult {
+        let tool = definition.name.as_str();
         match self {
             Self::Done(result) => result,
             Self::Panicked(payload) => panicked(tool, payload),
@@ -120,7 +117,7 @@ impl Outcome {
                 let mut text = format!("tool `{tool}` did not finish within {limit:?}");
                 if detached {
                     text.push_str("; it may still be running");
-                } else if !safe_to_repeat {
+                } else if !definition.annotations.is_idempotent() {
                     text.push_str("; whether it took effect is unknown");
                 }
                 tracing::warn!(tool, timeout = ?limit, "a tool did not finish in time");

@@ -164,7 +164,7 @@ impl ToolBuilder {
         }
         schema["additionalProperties"] = Value::Bool(false);
         let definition = ToolDefinition::new(self.name, self.description, schema.clone());
-        let signature = Signature { schema, arguments: Vec::new() };
+        let signature = Signature::raw(schema);
         Tool::from_parts(definition, handler, signature, self.origin)
     }
 }

@@ -240,7 +240,7 @@ impl Tool {
         input_schema: Value,
         function: impl ToolFn<Arguments, Form>,
     ) -> Result<Self, InvalidNameError> {
-        let signature = Signature { schema: input_schema.clone(), arguments: Vec::new() };
+        let signature = Signature::raw(input_schema.clone());
         let definition = ToolDefinition::new(name, description, input_schema);
         let handler = function.into_handler(|call| call.checked().map(Arguments::from));
         Self::from_parts(definition, handler, signature, Origin::here())
@@ -271,7 +271,7 @@ impl Tool {
         input_schema: Value,
         function: impl MapFn<Form>,
     ) -> Self {
-        let signature = Signature { schema: input_schema.clone(), arguments: Vec::new() };
+        let signature = Signature::raw(input_schema.clone());
         let definition = ToolDefinition::new(name, description, input_schema);
         let handler =
             Handler::Sync(Arc::new(move |call| match call.checked().map(serde_json::from_str) {

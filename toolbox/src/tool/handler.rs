@@ -60,8 +60,7 @@ impl Tool {
     pub fn try_from_handler<H: ToolHandler>(handler: H) -> Result<Self, InvalidNameError> {
         let definition = handler.definition();
         let handler = Arc::new(handler);
-        let signature =
-            Signature { schema: definition.input_schema.clone(), arguments: Vec::new() };
+        let signature = Signature::raw(definition.input_schema.clone());
         let handler = Handler::Async(Arc::new(move |call| {
             let handler = Arc::clone(&handler);
             Box::pin(async move {

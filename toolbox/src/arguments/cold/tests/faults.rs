@@ -2,9 +2,9 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use super::super::names::nearest;
 use super::super::{
-    ArgumentsError, Bounds, Fault, FaultKind, Faults, Verdict, bound, conforms, examine, nearest,
-    nearest_n,
+    ArgumentsError, Bounds, Fault, FaultKind, Faults, Verdict, bound, conforms, examine, nearest_n,
 };
 use super::{check, search_schema, verdict};
 
