@@ -8,7 +8,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::place::Places;
-use super::supervise::{Outcome, Supervised, cancelled, panicked};
+use super::supervise::{Supervised, cancelled, panicked};
 use super::{Admitted, ApprovalRequest, Decision, Settings, Waiting, trace};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
@@ -81,11 +81,10 @@ async fn run_here(
         Handler::Sync(handler) => sync(&**handler, &tool.signature, context, text, depth),
         Handler::Async(handler) => {
             let call = Call::new(context, text, &tool.signature, depth);
-            let outcome = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
+            let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => Supervised::new(future, context, timeout).await,
-                Err(payload) => Outcome::Panicked(payload),
+                Err(payload) => panicked(context.tool_name(), payload),
             };
-            let mut result = outcome.into_result(&tool.definition, false);
             call.conclude(&mut result);
             result
         }
@@ -172,7 +171,6 @@ impl Waiting {
             }
         });
         let answer = Supervised::new(ask, &self.context, self.context.remaining()).await;
-        let answer = answer.into_result(self.tool.definition(), false);
         if answer.is_error() { Err(answer) } else { Ok(()) }
     }
 
@@ -184,8 +182,7 @@ impl Waiting {
             places = Some(self.places().await);
             ToolResult::new("")
         });
-        let outcome = Supervised::new(wait, &self.context, self.context.remaining()).await;
-        let result = outcome.into_result(self.tool.definition(), false);
+        let result = Supervised::new(wait, &self.context, self.context.remaining()).await;
         places.ok_or(result)
     }
 
@@ -227,8 +224,7 @@ impl Waiting {
         }
         let (context, arguments) = (self.context.clone(), self.arguments.clone());
         let next = Next::new(self.tool.clone(), context, arguments, settings.argument_depth);
-        let outcome = Supervised::new(Box::pin(next.run()), &self.context, timeout).await;
-        outcome.into_result(&tool.definition, false)
+        Supervised::new(Box::pin(next.run()), &self.context, timeout).await
     }
 
     async fn run_blocking(
@@ -296,8 +292,8 @@ impl Waiting {
                 },
             }
         });
-        let outcome = Supervised::new(wait, &self.context, timeout).await;
-        outcome.into_result(self.tool.definition(), detached)
+        let watch = Supervised::new(wait, &self.context, timeout);
+        if detached { watch.detached().await } else { watch.await }
     }
 }
 

@@ -10,18 +10,9 @@ use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
 use crate::context::ToolContext;
-use crate::definition::ToolDefinition;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
 use crate::tool::BoxFuture;
-
-/// How a handler ended.
-pub(super) enum Outcome {
-    Done(ToolResult),
-    Panicked(Box<dyn Any + Send>),
-    TimedOut(Duration),
-    Cancelled,
-}
 
 /// Runs a handler's future under watch.
 ///
@@ -30,6 +21,8 @@ pub(super) struct Supervised<'a> {
     handler: Option<BoxFuture<'a, ToolResult>>,
     context: &'a ToolContext,
     timeout: Option<Duration>,
+    /// Whether what runs may go on after it was given up.
+    detached: bool,
     watch: Option<Watch<'a>>,
 }
 
@@ -44,32 +37,38 @@ impl<'a> Supervised<'a> {
         context: &'a ToolContext,
         timeout: Option<Duration>,
     ) -> Self {
-        Self { handler: Some(handler), context, timeout, watch: None }
+        Self { handler: Some(handler), context, timeout, detached: false, watch: None }
+    }
+
+    /// Says that what is waited for runs elsewhere, and may go on after it was given up.
+    pub(super) fn detached(mut self) -> Self {
+        self.detached = true;
+        self
     }
 }
 
 impl Future for Supervised<'_> {
-    type Output = Outcome;
+    type Output = ToolResult;
 
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Outcome> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ToolResult> {
         let this = &mut *self;
         let Some(handler) = &mut this.handler else { return Poll::Pending };
         match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(context))) {
-            Ok(Poll::Ready(result)) => return Poll::Ready(Outcome::Done(result)),
+            Ok(Poll::Ready(result)) => return Poll::Ready(result),
             Ok(Poll::Pending) => {}
-            Err(payload) => return Poll::Ready(Outcome::Panicked(payload)),
+            Err(payload) => return Poll::Ready(panicked(this.context.tool_name(), payload)),
         }
         let (call, timeout) = (this.context, this.timeout);
         let watch = this.watch.get_or_insert_with(|| Watch::new(call, timeout));
-        if let Some(cancelled) = &mut watch.cancelled
-            && cancelled.as_mut().poll(context).is_ready()
+        if let Some(cancellation) = &mut watch.cancelled
+            && cancellation.as_mut().poll(context).is_ready()
         {
-            return Poll::Ready(Outcome::Cancelled);
+            return Poll::Ready(cancelled(call.tool_name()));
         }
         if let Some(timer) = &mut watch.timer
             && timer.as_mut().poll(context).is_ready()
         {
-            return Poll::Ready(Outcome::TimedOut(timeout.unwrap_or_default()));
+            return Poll::Ready(timed_out(call, timeout.unwrap_or_default(), this.detached));
         }
         Poll::Pending
     }
@@ -106,26 +105,18 @@ pub(super) fn forget_quietly(payload: Box<dyn Any + Send>) {
     }
 }
 
-impl Outcome {
-    /// Returns the result of the call, in the words that the model reads.
-    pub(super) fn into_result(self, definition: &ToolDefinition, detached: bool) -> ToolResult {
-        let tool = definition.name.as_str();
-        match self {
-            Self::Done(result) => result,
-            Self::Panicked(payload) => panicked(tool, payload),
-            Self::TimedOut(limit) => {
-                let mut text = format!("tool `{tool}` did not finish within {limit:?}");
-                if detached {
-                    text.push_str("; it may still be running");
-                } else if !definition.annotations.is_idempotent() {
-                    text.push_str("; whether it took effect is unknown");
-                }
-                tracing::warn!(tool, timeout = ?limit, "a tool did not finish in time");
-                ToolResult::failure(FailureKind::TimedOut, text)
-            }
-            Self::Cancelled => cancelled(tool),
-        }
+fn timed_out(context: &ToolContext, limit: Duration, detached: bool) -> ToolResult {
+    let tool = context.tool_name();
+    let idempotent =
+        context.tool.as_ref().is_some_and(|definition| definition.annotations.is_idempotent());
+    let mut text = format!("tool `{tool}` did not finish within {limit:?}");
+    if detached {
+        text.push_str("; it may still be running");
+    } else if !idempotent {
+        text.push_str("; whether it took effect is unknown");
     }
+    tracing::warn!(tool, timeout = ?limit, "a tool did not finish in time");
+    ToolResult::failure(FailureKind::TimedOut, text)
 }
 
 pub(super) fn cancelled(tool: &str) -> ToolResult {
