@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Attribute, Type};
 
 use crate::item::{Function, ReceiverKind};
-use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs, slot, type_span};
+use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
 pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
@@ -17,11 +17,13 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let called = &function.ident;
     let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called), &quote!());
     let tool_fn = Ident::new("tool", function.ident.span());
+    // At the name, for the compiler to show it where something else has that name.
+    let carrier = quote_spanned!(ty.span()=> struct #ty {});
     quote! {
         #(#cfgs)*
         #[doc = #doc]
         #[allow(non_camel_case_types, dead_code, clippy::empty_structs_with_brackets)]
-        #vis struct #ty {}
+        #vis #carrier
 
         #(#cfgs)*
         #[automatically_derived]
@@ -44,7 +46,8 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
 
 /// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
 pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
-    if function.receiver.is_some() {
+    // In an `impl` block there is no place for a type.
+    if function.receiver.is_some() || function.mention_of_self().is_some() {
         return TokenStream::new();
     }
     let (vis, ty, krate) = (&function.vis, &model.ty, &model.krate);
@@ -84,14 +87,28 @@ fn tool(
     let meta = meta(model, name);
     let output = output_schema(function, model);
     let arguments = &model.arguments;
-    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, model));
+    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at));
-        quote!(#(#cfgs)* &mut #slot)
+        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
+        // At the type: of what the compiler has to say of one place, it says each thing once.
+        let (start, end) = ends(&slot_type(argument));
+        let last = Ident::new(&slot.to_string(), end);
+        let fill = quote_spanned!(start=> &mut #last);
+        quote!(#(#cfgs)* #fill)
     });
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at));
-        quote!(#(#cfgs)* #slot.take())
+        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
+        let take = match argument.referent {
+            Some(_) => {
+                let (start, end) = ends(&slot_type(argument));
+                let (take, slot) = (Ident::new("take", end), Ident::new(&slot.to_string(), end));
+                let slot = quote_spanned!(start=> &mut #slot);
+                let arguments = quote_spanned!(end=> (#slot));
+                quote_spanned!(start=> <_ as __Lent<'_, _>>::#take #arguments)
+            }
+            None => quote!(#slot.take()),
+        };
+        quote!(#(#cfgs)* #take)
     });
     let about = about(model);
     let this = Ident::new("this", Span::mixed_site());
@@ -116,20 +133,37 @@ fn tool(
     };
     let run = if function.asyncness.is_some() {
         // The span makes the compiler point at the function when its future is not `Send`.
-        let check = quote_spanned!(function.ident.span()=> tool_future_must_be_send);
-        let future = quote_spanned!(function.ident.span().resolved_at(span)=> async move { #body });
+        let at = function.ident.span();
+        let future = quote_spanned!(at=> __must_be_send(async move { #body }));
         // A future outlives the call of its closure, so it takes a share of the set of its own.
         let share =
             function.receiver.iter().map(|_| quote!(let #this = ::std::sync::Arc::clone(&#this);));
-        quote!(#(#share)* #private::#check(#future))
+        quote!(#(#share)* #future)
     } else {
         body
     };
     quote! {
         #[allow(unused_imports)]
-        use #private::traits::*;
+        use #private::names::*;
         #private::#make(#meta, #output, { #capture move |#call| { #run } })
     }
+}
+
+/// Returns the variable that holds one argument; it stands where the argument's type does.
+fn slot(at: usize, argument: &ArgumentModel) -> Ident {
+    Ident::new(&format!("__slot{at}"), ends(&slot_type(argument)).0)
+}
+
+/// Returns the type that a slot is of.
+fn slot_type(argument: &ArgumentModel) -> TokenStream {
+    argument.referent.as_ref().unwrap_or(&argument.ty).to_token_stream()
+}
+
+/// Returns the spans of the first and the last token: code that begins with one and ends with the other covers both.
+pub(crate) fn ends(tokens: &TokenStream) -> (Span, Span) {
+    let mut tokens = tokens.clone().into_iter();
+    let first = tokens.next().map_or_else(Span::call_site, |token| token.span());
+    (first, tokens.last().map_or(first, |token| token.span()))
 }
 
 fn private(model: &ToolModel) -> TokenStream {
@@ -212,9 +246,8 @@ fn mentions_impl(tokens: &TokenStream) -> bool {
 }
 
 /// Declares the slot of one argument.
-fn declare(at: usize, argument: &ArgumentModel, model: &ToolModel) -> TokenStream {
-    let private = private(model);
-    let (cfgs, slot) = (&argument.cfgs, slot(at));
+fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
+    let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
     let default = argument.default.as_ref().map(|default| {
         let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
         let name = default_name(at);
@@ -224,17 +257,26 @@ fn declare(at: usize, argument: &ArgumentModel, model: &ToolModel) -> TokenStrea
         };
         quote!(#(#cfgs)* let #name: fn() -> #ty = || #value;)
     });
-    let or = argument.default.as_ref().map(|_| {
+    let ty = slot_type(argument);
+    let (start, end) = ends(&ty);
+    let ty = with_lifetimes(ty, "_");
+    let lent = argument.referent.is_some();
+    let pattern = Ident::new(&slot.to_string(), end);
+    let pattern = quote_spanned!(start=> mut #pattern);
+    let role = Ident::new(if lent { "__Lent" } else { "__Owned" }, start);
+    let (make, empty) = (Ident::new("slot", end), quote_spanned!(end=> ()));
+    let mut slot_of = quote_spanned!(start=> <#ty as #role<'_, _>>::#make #empty);
+    if argument.default.is_some() {
         let name = default_name(at);
-        quote!(.or(#name))
-    });
-    let ty = argument.referent.as_ref().unwrap_or(&argument.ty);
-    let span = type_span(ty).resolved_at(Span::mixed_site());
-    let ty = with_lifetimes(ty.to_token_stream(), "_");
-    let make = if argument.referent.is_some() { "lent" } else { "owned" };
-    let make = Ident::new(make, span);
-    let empty = quote_spanned!(span=> #private::#make::<#ty, _>());
-    quote!(#default #(#cfgs)* let mut #slot = #empty #or;)
+        slot_of = if lent {
+            let or = Ident::new("or", end);
+            let arguments = quote_spanned!(end=> (#slot_of, #name));
+            quote_spanned!(start=> <_ as __Lent<'_, _>>::#or #arguments)
+        } else {
+            quote!(#slot_of.or(#name))
+        };
+    }
+    quote!(#default #(#cfgs)* let #pattern = #slot_of;)
 }
 
 fn default_name(at: usize) -> Ident {
@@ -269,7 +311,8 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
     if let Some((range, _)) = &argument.range {
         let upper = if range.inclusive { "maximum" } else { "exclusiveMaximum" };
         for (keyword, end) in [("minimum", &range.low), (upper, &range.high)] {
-            more.extend(end.iter().map(|end| quote!(.keyword(#keyword, #end))));
+            let end = end.as_ref().map(range_end);
+            more.extend(end.map(|end| quote!(.keyword(#keyword, #end))));
         }
     }
     if let Some((range, _)) = &argument.length {
@@ -283,13 +326,24 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
         more.extend(quote!(.keyword("pattern", #pattern)));
     }
     if !argument.examples.is_empty() {
-        let examples = argument.examples.iter().map(|value| typed(argument, value, private));
+        let examples = argument.examples.iter().map(|value| typed(argument, value));
         more.extend(quote!(.examples(::std::vec![#(#examples),*])));
     }
     if argument.flatten.is_some() {
         more.extend(quote!(.flatten()));
     }
     more
+}
+
+/// Returns the end of a range as JSON: a literal as it stands, anything else only if it is a number.
+fn range_end(tokens: &TokenStream) -> TokenStream {
+    if let Some(literal) = crate::args::typed_number(tokens) {
+        return literal;
+    }
+    let (start, end) = ends(tokens);
+    let number = Ident::new("number", end);
+    let argument = quote_spanned!(end=> (#tokens));
+    quote_spanned!(start=> <_ as __End>::#number #argument)
 }
 
 fn option(tokens: Option<TokenStream>) -> TokenStream {
@@ -300,21 +354,23 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
 }
 
 /// Returns a value of an argument's type as JSON.
-fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -> TokenStream {
+fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
-    let span = crate::args::span_of(value, Span::call_site());
-    let write =
-        quote_spanned!(span.resolved_at(Span::mixed_site())=> #private::ExampleValue::example);
-    quote!({ let value: fn() -> #ty = || #value; #write(&value()) })
+    let (start, end) = ends(value);
+    let (name, example) = (Ident::new("__value", start), Ident::new("example", end));
+    let none = quote_spanned!(end=> ());
+    let made = quote_spanned!(start=> &#name #none);
+    let made = quote_spanned!(end=> (#made));
+    let write = quote_spanned!(start=> <_ as __Example>::#example #made);
+    quote!({ let #name: fn() -> #ty = || #value; #write })
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let private = private(model);
     let about = Ident::new("about", Span::mixed_site());
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
-        let (name, value) = (&argument.name, typed(argument, value, &private));
+        let (name, value) = (&argument.name, typed(argument, value));
         Some(quote!(#(#cfgs)* (#name, #value)))
     });
     quote!(#about.example(&[#(#fields),*]);)
@@ -322,22 +378,45 @@ fn example(example: &Example, model: &ToolModel) -> TokenStream {
 
 /// Returns what turns the function's output into a result.
 fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> TokenStream {
-    // What cannot be an output or an error is pointed out at the return type.
-    let span = function
-        .output
-        .as_ref()
-        .map_or_else(|| function.ident.span(), type_span)
-        .resolved_at(Span::mixed_site());
-    let value = Ident::new("value", span);
-    let error = Ident::new("error", span);
-    let ok = quote_spanned!(span=> (&&&#private::kind_of(&#value)).kind().finish(#value));
-    let err = quote_spanned!(span=> (&&&#private::kind_of(&#error)).error_kind().fail(#error));
+    let value = Ident::new("value", Span::mixed_site());
+    let error = Ident::new("error", Span::mixed_site());
+    // What cannot be an output or an error is pointed out where its type stands.
+    let (success, failure) = match &function.output {
+        Some(ty) => sides(ty),
+        None => (function.ident.to_token_stream(), function.ident.to_token_stream()),
+    };
+    let (start, end) = ends(&success);
+    let finish = Ident::new("finish", end);
+    let finish = quote_spanned!(start=> <_ as __Output<_>>::#finish);
+    let (start, end) = ends(&failure);
+    let fail = Ident::new("fail", end);
+    let fail = quote_spanned!(start=> <_ as __Failure<_>>::#fail);
     quote! {
         match #private::Returned(#output).split() {
-            ::core::result::Result::Ok(#value) => #ok,
-            ::core::result::Result::Err(#error) => #err,
+            ::core::result::Result::Ok(#value) => {
+                let finish = #finish;
+                finish((&&&#private::kind_of(&#value)).kind(), #value)
+            }
+            ::core::result::Result::Err(#error) => {
+                let fail = #fail;
+                fail((&&&#private::kind_of(&#error)).error_kind(), #error)
+            }
         }
     }
+}
+
+/// Returns where the types of success and failure stand in a return type, as far as it is spelled as a `Result`.
+fn sides(ty: &Type) -> (TokenStream, TokenStream) {
+    let whole = ty.to_token_stream();
+    let Type::Path(path) = ty else { return (whole.clone(), whole) };
+    let arguments = path.path.segments.last().and_then(|last| match &last.arguments {
+        syn::PathArguments::AngleBracketed(list) if last.ident == "Result" => Some(&list.args),
+        _ => None,
+    });
+    let Some(arguments) = arguments else { return (whole.clone(), whole) };
+    let mut types = arguments.iter().map(ToTokens::to_token_stream);
+    let success = types.next().unwrap_or_else(|| whole.clone());
+    (success, types.next().unwrap_or(whole))
 }
 
 /// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where they must be named.

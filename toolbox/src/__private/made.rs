@@ -127,6 +127,7 @@ pub fn tool_future_must_be_send<'call>(
 }
 
 /// Fails to compile when a tool has the name of one listed before it; each comes with where it was made.
+#[track_caller]
 pub const fn two_tools_of_one_name(
     (name, origin): (&'static str, &'static str),
     before: &[(&'static str, &'static str)],
@@ -151,9 +152,18 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 /// A constant evaluation can only show text that is put together by hand.
+#[track_caller]
 const fn clash(name: &str, first: &str, second: &str) -> ! {
     let mut text = [0; 1024];
-    let parts = ["two tools are named `", name, "`: one at ", first, ", one at ", second];
+    let parts = [
+        "two tools are named `",
+        name,
+        "`: one at ",
+        first,
+        ", one at ",
+        second,
+        "; give one another name: `#[tool(name = \"...\")]`",
+    ];
     let (mut len, mut part) = (0, 0);
     while part < parts.len() {
         let bytes = parts[part].as_bytes();

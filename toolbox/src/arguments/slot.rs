@@ -28,7 +28,7 @@ pub struct OwnedSlot<T, Source> {
 
 /// Returns an empty slot for an argument of type `T`.
 #[must_use]
-pub fn owned<'call, T: ToolArgument<'call, Source>, Source>() -> OwnedSlot<T, Source> {
+pub(crate) fn owned<'call, T: ToolArgument<'call, Source>, Source>() -> OwnedSlot<T, Source> {
     OwnedSlot { value: None, default: None, source: PhantomData }
 }
 
@@ -88,7 +88,7 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> std::fmt::D
 
 /// Returns an empty slot for an argument of type `&T`.
 #[must_use]
-pub fn lent<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>()
+pub(crate) fn lent<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>()
 -> LentSlot<'call, T, Source> {
     LentSlot { held: None, default: None, source: PhantomData }
 }
