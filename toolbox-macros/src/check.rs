@@ -66,7 +66,7 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
                         "a tool is called many times, and the value would be gone after the first",
                     );
             }
-            (Place::Toolset, ReceiverKind::Typed(ty)) if !is_arc_of_self(ty) => {
+            (Place::Toolset, ReceiverKind::Typed(ty)) if !is_shared_self(ty) => {
                 errors
                     .error(ty, format!("tool `{name}` takes `self` as `{}`", shown(ty)))
                     .help("take `&self`, or `self: Arc<Self>`");
@@ -140,9 +140,9 @@ fn shown_bounds(ty: &syn::TypeImplTrait) -> Vec<String> {
     ty.bounds.iter().filter_map(name).collect()
 }
 
-fn is_arc_of_self(ty: &Type) -> bool {
+fn is_shared_self(ty: &Type) -> bool {
     let text = ty.to_token_stream().to_string().replace(' ', "");
-    text.ends_with("Arc<Self>")
+    text == "&Self" || text.ends_with("Arc<Self>")
 }
 
 fn name(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {

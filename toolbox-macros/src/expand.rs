@@ -16,13 +16,21 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let doc = format!("The tool `{}`; [`{ty}::tool`] returns it.", model.name);
     let called = &function.ident;
     let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called), &quote!());
+    let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
+    let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let tool_fn = Ident::new("tool", function.ident.span());
     // At the name, for the compiler to show it where something else has that name.
     let carrier = quote_spanned!(ty.span()=> struct #ty {});
     quote! {
         #(#cfgs)*
         #[doc = #doc]
-        #[allow(non_camel_case_types, dead_code, clippy::empty_structs_with_brackets)]
+        #[allow(
+            non_camel_case_types,
+            dead_code,
+            missing_debug_implementations,
+            missing_copy_implementations,
+            clippy::empty_structs_with_brackets
+        )]
         #vis #carrier
 
         #(#cfgs)*
@@ -37,6 +45,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
 
             /// Returns the tool.
             #[must_use]
+            #deprecated
             #vis fn #tool_fn() -> #krate::Tool {
                 #tool
             }
@@ -111,7 +120,7 @@ fn tool(
         quote!(#(#cfgs)* #take)
     });
     let about = about(model);
-    let this = Ident::new("this", Span::mixed_site());
+    let this = local("this");
     let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
         ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => quote!(#this.clone()),
         _ => quote!(&#this),
@@ -120,14 +129,12 @@ fn tool(
         Some(_) => (quote!(make_async), quote!(.await)),
         None => (quote!(make_sync), quote!()),
     };
-    let span = Span::mixed_site();
-    let call = Ident::new("call", span);
-    let said = Ident::new("about", span);
+    let (call, said, refusal) = (local("call"), local("about"), local("refusal"));
     let finish = finish(function, &private, &quote!(#called(#(#receiver,)* #(#takes),*) #wait));
     let body = quote! {
         #(#slots)*
-        if let ::core::result::Result::Err(refusal) = #call.read(&mut [#(#fills),*], &|#said| { #about }) {
-            return refusal;
+        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &|#said| { #about }) {
+            return #refusal;
         }
         #finish
     };
@@ -147,6 +154,11 @@ fn tool(
         use #private::names::*;
         #private::#make(#meta, #output, { #capture move |#call| { #run } })
     }
+}
+
+/// Returns the name of a variable of the expansion: no constant of the user's is called so, and no argument can be.
+fn local(name: &str) -> Ident {
+    Ident::new(&format!("__{name}"), Span::mixed_site())
 }
 
 /// Returns the variable that holds one argument; it stands where the argument's type does.
@@ -280,13 +292,13 @@ fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
 }
 
 fn default_name(at: usize) -> Ident {
-    Ident::new(&format!("default{at}"), Span::mixed_site())
+    local(&format!("default{at}"))
 }
 
 /// Returns what is said of the arguments when the tool is made.
 fn about(model: &ToolModel) -> TokenStream {
     let private = private(model);
-    let about = Ident::new("about", Span::mixed_site());
+    let about = local("about");
     let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
         let cfgs = &argument.cfgs;
         let name = &argument.name;
@@ -366,7 +378,7 @@ fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let about = Ident::new("about", Span::mixed_site());
+    let about = local("about");
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
@@ -378,8 +390,9 @@ fn example(example: &Example, model: &ToolModel) -> TokenStream {
 
 /// Returns what turns the function's output into a result.
 fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> TokenStream {
-    let value = Ident::new("value", Span::mixed_site());
-    let error = Ident::new("error", Span::mixed_site());
+    let value = local("value");
+    let error = local("error");
+    let convert = local("convert");
     // What cannot be an output or an error is pointed out where its type stands.
     let (success, failure) = match &function.output {
         Some(ty) => sides(ty),
@@ -394,12 +407,12 @@ fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> T
     quote! {
         match #private::Returned(#output).split() {
             ::core::result::Result::Ok(#value) => {
-                let finish = #finish;
-                finish((&&&#private::kind_of(&#value)).kind(), #value)
+                let #convert = #finish;
+                #convert((&&&#private::kind_of(&#value)).kind(), #value)
             }
             ::core::result::Result::Err(#error) => {
-                let fail = #fail;
-                fail((&&&#private::kind_of(&#error)).error_kind(), #error)
+                let #convert = #fail;
+                #convert((&&&#private::kind_of(&#error)).error_kind(), #error)
             }
         }
     }
@@ -468,13 +481,13 @@ pub(crate) fn toolset(
 ) -> TokenStream {
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     let self_ty = &block.self_ty;
-    let set = Ident::new("set", Span::mixed_site());
-    let all = Ident::new("tools", Span::mixed_site());
+    let set = local("set");
+    let all = local("tools");
     let pushes = tools.iter().map(|(function, model)| {
         let cfgs: Vec<Attribute> = cfgs(&function.attrs);
         let name = name_literal(model);
         let ident = &function.ident;
-        let this = Ident::new("this", Span::mixed_site());
+        let this = local("this");
         let capture = function
             .receiver
             .iter()
@@ -486,7 +499,7 @@ pub(crate) fn toolset(
     quote! {
         #[automatically_derived]
         impl #impl_generics #krate::Toolset for #self_ty #where_clause {
-            #[allow(clippy::vec_init_then_push)]
+            #[allow(deprecated, clippy::vec_init_then_push)]
             fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
                 let #set = self;
                 let mut #all = ::std::vec::Vec::new();

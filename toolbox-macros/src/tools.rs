@@ -47,16 +47,16 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     let clash = errors.is_empty().then(|| distinct(&elements, &krate));
     let pushes = elements.iter().map(|Element { attrs, path }| {
         // A type, not a path through a module: so the compiler says what to import.
-        quote!(#(#attrs)* tools.push(<#path>::tool());)
+        quote!(#(#attrs)* __tools.push(<#path>::tool());)
     });
     let errors = errors.into_tokens();
     let body = quote! {
         #errors
         #clash
         #[allow(unused_mut)]
-        let mut tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
+        let mut __tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
         #(#pushes)*
-        tools
+        __tools
     };
     quote!({ #[allow(clippy::vec_init_then_push)] { #body } })
 }

@@ -15,7 +15,6 @@ fn below(#[allow(unused)] unused: u32, Mixed: u32) -> u32 {
 #[must_use = "it is counted"]
 #[inline(never)]
 #[cold]
-#[track_caller]
 #[tool]
 /// Has attributes above.
 async fn above() -> u32 {

@@ -1,24 +1,6 @@
 //! Names that an expansion uses too.
 use toolbox::{ToolBox, ToolCall, tool, tools};
 
-#[allow(non_upper_case_globals, dead_code)]
-mod constants {
-    pub const value: u8 = 1;
-    pub const error: u8 = 1;
-    pub const call: u8 = 1;
-    pub const about: u8 = 1;
-    pub const refusal: u8 = 1;
-    pub const tools: u8 = 1;
-    pub const set: u8 = 1;
-    pub const this: u8 = 1;
-    pub const finish: u8 = 1;
-    pub const fail: u8 = 1;
-    pub const default0: u8 = 1;
-    pub const slot0: u8 = 1;
-}
-#[allow(unused_imports)]
-use constants::*;
-
 /// Has an argument of its own name.
 #[tool]
 fn query(query: &str) -> String {
@@ -60,4 +42,44 @@ async fn main() {
     assert_eq!(result.text(), "x");
     let arguments = r#"{"call":1,"about":1,"value":1,"error":1,"tool":1,"this":1,"refusal":1,"default0":1}"#;
     assert_eq!(toolbox.call(ToolCall::new("1", "names", arguments)).await.text(), "12");
+    assert_eq!(constants::tools().len(), 2);
+}
+
+#[allow(non_upper_case_globals, dead_code)]
+mod constants {
+    use toolbox::{tool, toolset};
+
+    const value: u8 = 1;
+    const error: u8 = 1;
+    const call: u8 = 1;
+    const about: u8 = 1;
+    const refusal: u8 = 1;
+    const set: u8 = 1;
+    const this: u8 = 1;
+    const convert: u8 = 1;
+    const default0: u8 = 1;
+    const slot0: u8 = 1;
+
+    /// Stands among constants that an expansion has variables of.
+    #[tool(example(number = slot0))]
+    async fn among(#[arg(default = value)] number: u8) -> Result<u8, String> {
+        Ok(number)
+    }
+
+    struct Set;
+
+    #[toolset]
+    impl Set {
+        /// Stands among them, too.
+        #[tool]
+        fn within(&self, number: u8) -> u8 {
+            number
+        }
+    }
+
+    pub fn tools() -> Vec<toolbox::Tool> {
+        let toolbox = toolbox::ToolBox::from(toolbox::tools![among]);
+        toolbox.register(Set);
+        toolbox.tools()
+    }
 }

@@ -1,5 +1,5 @@
 //! Names of the prelude that mean something else where the tool stands.
-#![allow(dead_code, non_snake_case)]
+#![allow(dead_code, non_snake_case, unused_macros)]
 
 use toolbox::{ToolBox, ToolCall, tools};
 

@@ -159,7 +159,7 @@ pub trait LentArgument<'call, Source> {
     /// Returns the empty slot for one call.
     #[doc(hidden)]
     #[inline]
-    fn slot() -> LentSlot<'call, Self, Source>
+    fn slot() -> LentSlot<'call, Self, Self::Held, Source>
     where
         Self: 'call,
     {
@@ -168,9 +168,9 @@ pub trait LentArgument<'call, Source> {
     /// Returns the slot with what it lends when the model gives nothing.
     #[doc(hidden)]
     fn or(
-        slot: LentSlot<'call, Self, Source>,
+        slot: LentSlot<'call, Self, Self::Held, Source>,
         default: fn() -> &'call Self,
-    ) -> LentSlot<'call, Self, Source>
+    ) -> LentSlot<'call, Self, Self::Held, Source>
     where
         Self: 'call,
     {
@@ -179,7 +179,7 @@ pub trait LentArgument<'call, Source> {
     /// Lends what the slot holds.
     #[doc(hidden)]
     #[inline]
-    fn take<'a>(slot: &'a mut LentSlot<'call, Self, Source>) -> &'a Self
+    fn take<'a>(slot: &'a mut LentSlot<'call, Self, Self::Held, Source>) -> &'a Self
     where
         Self: 'call,
     {
