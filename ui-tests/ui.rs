@@ -18,7 +18,9 @@ fn the_compiler_reports_each_mistake_once_and_takes_what_is_right() {
         }
         _ => trybuild::TestCases::new().compile_fail("fail/*.rs"),
     }
-    trybuild::TestCases::new().pass("pass/*.rs");
+    if std::env::var_os("NOPASS").is_none() {
+        trybuild::TestCases::new().pass("pass/*.rs");
+    }
 }
 
 /// Returns the version of the compiler that cargo runs, if it tells.

@@ -26,7 +26,7 @@ pub(crate) struct Known {
     pub(crate) name: &'static str,
     form: Form,
     /// How it is written, for messages.
-    usage: &'static str,
+    pub(crate) usage: &'static str,
     repeatable: bool,
 }
 

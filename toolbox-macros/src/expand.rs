@@ -110,10 +110,11 @@ fn tool(
         let take = match argument.referent {
             Some(_) => {
                 let (start, end) = ends(&slot_type(argument));
-                let (take, slot) = (Ident::new("take", end), Ident::new(&slot.to_string(), end));
+                let slot = Ident::new(&slot.to_string(), end);
                 let slot = quote_spanned!(start=> &mut #slot);
                 let arguments = quote_spanned!(end=> (#slot));
-                quote_spanned!(start=> <_ as __Lent<'_, _>>::#take #arguments)
+                let take = method((start, end), &quote!(__Lent<'_, _>), "take");
+                quote!(#take #arguments)
             }
             None => quote!(#slot.take()),
         };
@@ -281,9 +282,9 @@ fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
     if argument.default.is_some() {
         let name = default_name(at);
         slot_of = if lent {
-            let or = Ident::new("or", end);
+            let or = method((start, end), &quote!(__Lent<'_, _>), "or");
             let arguments = quote_spanned!(end=> (#slot_of, #name));
-            quote_spanned!(start=> <_ as __Lent<'_, _>>::#or #arguments)
+            quote!(#or #arguments)
         } else {
             quote!(#slot_of.or(#name))
         };
@@ -352,10 +353,8 @@ fn range_end(tokens: &TokenStream) -> TokenStream {
     if let Some(literal) = crate::args::typed_number(tokens) {
         return literal;
     }
-    let (start, end) = ends(tokens);
-    let number = Ident::new("number", end);
-    let argument = quote_spanned!(end=> (#tokens));
-    quote_spanned!(start=> <_ as __End>::#number #argument)
+    let number = method(ends(tokens), &quote!(__End), "number");
+    quote!(#number(#tokens))
 }
 
 fn option(tokens: Option<TokenStream>) -> TokenStream {
@@ -369,11 +368,11 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
 fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
     let (start, end) = ends(value);
-    let (name, example) = (Ident::new("__value", start), Ident::new("example", end));
+    let name = Ident::new("__value", start);
     let none = quote_spanned!(end=> ());
     let made = quote_spanned!(start=> &#name #none);
-    let made = quote_spanned!(end=> (#made));
-    let write = quote_spanned!(start=> <_ as __Example>::#example #made);
+    let example = method((start, end), &quote!(__Example), "example");
+    let write = quote!(#example(#made));
     quote!({ let #name: fn() -> #ty = || #value; #write })
 }
 
@@ -398,12 +397,8 @@ fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> T
         Some(ty) => sides(ty),
         None => (function.ident.to_token_stream(), function.ident.to_token_stream()),
     };
-    let (start, end) = ends(&success);
-    let finish = Ident::new("finish", end);
-    let finish = quote_spanned!(start=> <_ as __Output<_>>::#finish);
-    let (start, end) = ends(&failure);
-    let fail = Ident::new("fail", end);
-    let fail = quote_spanned!(start=> <_ as __Failure<_>>::#fail);
+    let finish = method(ends(&success), &quote!(__Output<_>), "finish");
+    let fail = method(ends(&failure), &quote!(__Failure<_>), "fail");
     quote! {
         match #private::Returned(#output).split() {
             ::core::result::Result::Ok(#value) => {
@@ -430,6 +425,14 @@ fn sides(ty: &Type) -> (TokenStream, TokenStream) {
     let mut types = arguments.iter().map(ToTokens::to_token_stream);
     let success = types.next().unwrap_or_else(|| whole.clone());
     (success, types.next().unwrap_or(whole))
+}
+
+/// Returns a trait's method for a type to be inferred. What the compiler has to say of the type stands between the ends.
+fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStream {
+    let name = Ident::new(name, end);
+    let close = quote_spanned!(end=> >);
+    // The compiler points at the type before `as`, which the alias of `_` gives two ends.
+    quote_spanned!(start=> <__It<_ #close as #of>::#name)
 }
 
 /// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where they must be named.

@@ -26,4 +26,7 @@ pub mod names {
         tool_future_must_be_send as __must_be_send, two_tools_of_one_name as __distinct,
     };
     pub use crate::arguments::argument::{LentArgument as __Lent, ToolArgument as __Owned};
+
+    /// A type itself.
+    pub type __It<T> = T;
 }
