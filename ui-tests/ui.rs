@@ -12,15 +12,16 @@ fn the_compiler_reports_each_mistake_once_and_takes_what_is_right() {
     // Two runs: without a program to start, the mistakes need no code generated.
     match compiler() {
         Some(version) if !version.starts_with(PINNED) => {
-            println!(
-                "skipped fail/*.rs: the snapshots are of rustc {PINNED}x, and this is {version}"
-            );
+            #[allow(clippy::print_stdout, reason = "what a test leaves out is said")]
+            {
+                println!(
+                    "skipped fail/*.rs: the snapshots are of rustc {PINNED}x, and this is {version}"
+                );
+            }
         }
         _ => trybuild::TestCases::new().compile_fail("fail/*.rs"),
     }
-    if std::env::var_os("NOPASS").is_none() {
-        trybuild::TestCases::new().pass("pass/*.rs");
-    }
+    trybuild::TestCases::new().pass("pass/*.rs");
 }
 
 /// Returns the version of the compiler that cargo runs, if it tells.

@@ -15,7 +15,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let name = name_literal(model);
     let doc = format!("The tool `{}`; [`{ty}::tool`] returns it.", model.name);
     let called = &function.ident;
-    let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called), &quote!());
+    let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called));
     let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let tool_fn = Ident::new("tool", function.ident.span());
@@ -90,7 +90,6 @@ fn tool(
     model: &ToolModel,
     name: &TokenStream,
     called: &TokenStream,
-    capture: &TokenStream,
 ) -> TokenStream {
     let private = private(model);
     let meta = meta(model, name);
@@ -123,12 +122,22 @@ fn tool(
     let about = about(model);
     let this = local("this");
     let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
-        ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => quote!(#this.clone()),
-        _ => quote!(&#this),
+        // A future owns its share of the set; what answers at once is lent it.
+        ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => {
+            if function.asyncness.is_some() {
+                quote!(#this)
+            } else {
+                quote!(::std::sync::Arc::clone(#this))
+            }
+        }
+        _ if function.asyncness.is_some() => quote!(&#this),
+        _ => quote!(#this),
     });
-    let (make, wait) = match function.asyncness {
-        Some(_) => (quote!(make_async), quote!(.await)),
-        None => (quote!(make_sync), quote!()),
+    let (make, wait) = match (&function.asyncness, &function.receiver) {
+        (Some(_), None) => (quote!(make_async), quote!(.await)),
+        (Some(_), Some(_)) => (quote!(make_async_of), quote!(.await)),
+        (None, None) => (quote!(make_sync), quote!()),
+        (None, Some(_)) => (quote!(make_sync_of), quote!()),
     };
     let (call, said, refusal) = (local("call"), local("about"), local("refusal"));
     let finish = finish(function, &private, &quote!(#called(#(#receiver,)* #(#takes),*) #wait));
@@ -142,18 +151,16 @@ fn tool(
     let run = if function.asyncness.is_some() {
         // The span makes the compiler point at the function when its future is not `Send`.
         let at = function.ident.span();
-        let future = quote_spanned!(at=> __must_be_send(async move { #body }));
-        // A future outlives the call of its closure, so it takes a share of the set of its own.
-        let share =
-            function.receiver.iter().map(|_| quote!(let #this = ::std::sync::Arc::clone(&#this);));
-        quote!(#(#share)* #future)
+        quote_spanned!(at=> __must_be_send(async move { #body }))
     } else {
         body
     };
+    let (set, lent) = (local("set"), function.receiver.iter().map(|_| &this));
+    let set = function.receiver.iter().map(|_| quote!(&#set));
     quote! {
         #[allow(unused_imports)]
         use #private::names::*;
-        #private::#make(#meta, #output, { #capture move |#call| { #run } })
+        #private::#make(#meta, #output, #(#set,)* |#(#lent,)* #call| { #run })
     }
 }
 
@@ -490,13 +497,7 @@ pub(crate) fn toolset(
         let cfgs: Vec<Attribute> = cfgs(&function.attrs);
         let name = name_literal(model);
         let ident = &function.ident;
-        let this = local("this");
-        let capture = function
-            .receiver
-            .iter()
-            .map(|_| quote!(let #this = ::std::sync::Arc::clone(&#set);))
-            .collect();
-        let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident), &capture);
+        let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident));
         quote!(#(#cfgs)* #all.push({ #tool });)
     });
     quote! {

@@ -1,5 +1,7 @@
 //! A program that depends on `toolbox` under another name.
 
+#![allow(clippy::unused_async, clippy::unused_self, reason = "tools for show")]
+
 use kit::{ToolBox, ToolCall, tool, tools, toolset};
 
 /// Adds two numbers.

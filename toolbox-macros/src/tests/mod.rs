@@ -8,7 +8,7 @@ use quote::quote;
 /// Compares an expansion with the one in git.
 ///
 /// `TOOLBOX_BLESS=1 cargo test -p toolbox-macros` writes the new one; read the diff.
-fn check(name: &str, expansion: TokenStream) {
+fn check(name: &str, expansion: &TokenStream) {
     let text = match syn::parse2(expansion.clone()) {
         Ok(file) => prettyplease::unparse(&file),
         Err(error) => panic!("{error} in {expansion}"),
@@ -32,7 +32,7 @@ fn a_plain_function() {
             }
         },
     );
-    check("plain", expansion);
+    check("plain", &expansion);
 }
 
 #[test]
@@ -46,7 +46,7 @@ fn an_async_function() {
             }
         },
     );
-    check("async", expansion);
+    check("async", &expansion);
 }
 
 #[test]
@@ -65,7 +65,7 @@ fn defaults_and_constraints() {
             }
         },
     );
-    check("constraints", expansion);
+    check("constraints", &expansion);
 }
 
 #[test]
@@ -91,7 +91,7 @@ fn a_toolset() {
             }
         },
     );
-    check("toolset", expansion);
+    check("toolset", &expansion);
 }
 
 #[test]
@@ -106,13 +106,13 @@ fn a_function_with_a_mistake() {
             }
         },
     );
-    check("mistake", expansion);
+    check("mistake", &expansion);
 }
 
 #[test]
 fn a_list_of_tools() {
     let list = crate::tools::expand(quote!(::toolbox; search, #[cfg(web)] web::fetch));
-    check("list", quote!(fn list() -> Vec<Tool> { #list }));
+    check("list", &quote!(fn list() -> Vec<Tool> { #list }));
 }
 
 #[test]

@@ -10,7 +10,7 @@ use crate::arguments::about::{Described, Signature};
 use crate::arguments::call::Call;
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::result::ToolResult;
-use crate::tool::{BoxFuture, Handler, Origin, Tool, made};
+use crate::tool::{BoxFuture, Handler, Origin, Tool, Toolset, made};
 
 /// What `#[tool(...)]` says, as constants.
 #[derive(Debug)]
@@ -104,6 +104,30 @@ pub fn make_async(
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
     meta.tool(Handler::Async(Arc::new(run)), into_inner(described), output)
+}
+
+/// Makes a tool of a synchronous method of a set.
+///
+/// The set comes by itself, and not captured: so a set that cannot be shared is one error, at its type.
+pub fn make_sync_of<S: Toolset>(
+    meta: Meta,
+    output: Option<Value>,
+    set: &Arc<S>,
+    run: for<'call> fn(&Arc<S>, &'call Call<'call>) -> ToolResult,
+) -> Tool {
+    let set = Arc::clone(set);
+    make_sync(meta, output, move |call| run(&set, call))
+}
+
+/// Makes a tool of an async method of a set.
+pub fn make_async_of<S: Toolset>(
+    meta: Meta,
+    output: Option<Value>,
+    set: &Arc<S>,
+    run: for<'call> fn(Arc<S>, &'call Call<'call>) -> BoxFuture<'call, ToolResult>,
+) -> Tool {
+    let set = Arc::clone(set);
+    make_async(meta, output, move |call| run(Arc::clone(&set), call))
 }
 
 fn into_inner(described: Mutex<Described>) -> Described {

@@ -5,7 +5,8 @@ mod made;
 
 pub use kind::{ExampleValue, KindOf, Returned, ToolFailure, ToolOutput, kind_of};
 pub use made::{
-    Meta, make_async, make_sync, tidy, tool_future_must_be_send, two_tools_of_one_name,
+    Meta, make_async, make_async_of, make_sync, make_sync_of, tidy, tool_future_must_be_send,
+    two_tools_of_one_name,
 };
 
 #[cfg(feature = "macros")]

@@ -66,6 +66,7 @@ pub trait ToolArgument<'call, Source>: Sized {
     /// Returns the empty slot for one call.
     // A provided method, because the compiler explains a missing `Self: Trait` without quoting where it is required.
     #[doc(hidden)]
+    #[must_use]
     #[inline]
     fn slot() -> OwnedSlot<Self, Source> {
         super::slot::owned()
@@ -158,6 +159,7 @@ pub trait LentArgument<'call, Source> {
     type Held: 'call;
     /// Returns the empty slot for one call.
     #[doc(hidden)]
+    #[must_use]
     #[inline]
     fn slot() -> LentSlot<'call, Self, Self::Held, Source>
     where

@@ -46,60 +46,58 @@ impl search {
             >::new()
                 .success())
                 .schema(),
-            {
-                move |__call| {
-                    __must_be_send(async move {
-                        let mut __slot0 = <str as __Lent<'_, _>>::slot();
-                        let mut __slot1 = <ToolContext as __Lent<'_, _>>::slot();
-                        if let ::core::result::Result::Err(__refusal) = __call
-                            .read(
-                                &mut [&mut __slot0, &mut __slot1],
-                                &|__about| {
-                                    __about.argument("query", "");
-                                    __about.argument("context", "");
-                                    __about
-                                        .example(
-                                            &[
-                                                (
-                                                    "query",
-                                                    {
-                                                        let __value: fn() -> &'static str = || "macros";
-                                                        <__It<_> as __Example>::example(&__value())
-                                                    },
-                                                ),
-                                            ],
-                                        );
-                                },
-                            )
-                        {
-                            return __refusal;
-                        }
-                        match ::toolbox::__private::Returned(
-                                search(
-                                        <__It<_> as __Lent<'_, _>>::take(&mut __slot0),
-                                        <__It<_> as __Lent<'_, _>>::take(&mut __slot1),
-                                    )
-                                    .await,
-                            )
-                            .split()
-                        {
-                            ::core::result::Result::Ok(__value) => {
-                                let __convert = <__It<_> as __Output<_>>::finish;
-                                __convert(
-                                    (&&&::toolbox::__private::kind_of(&__value)).kind(),
-                                    __value,
+            |__call| {
+                __must_be_send(async move {
+                    let mut __slot0 = <str as __Lent<'_, _>>::slot();
+                    let mut __slot1 = <ToolContext as __Lent<'_, _>>::slot();
+                    if let ::core::result::Result::Err(__refusal) = __call
+                        .read(
+                            &mut [&mut __slot0, &mut __slot1],
+                            &|__about| {
+                                __about.argument("query", "");
+                                __about.argument("context", "");
+                                __about
+                                    .example(
+                                        &[
+                                            (
+                                                "query",
+                                                {
+                                                    let __value: fn() -> &'static str = || "macros";
+                                                    <__It<_> as __Example>::example(&__value())
+                                                },
+                                            ),
+                                        ],
+                                    );
+                            },
+                        )
+                    {
+                        return __refusal;
+                    }
+                    match ::toolbox::__private::Returned(
+                            search(
+                                    <__It<_> as __Lent<'_, _>>::take(&mut __slot0),
+                                    <__It<_> as __Lent<'_, _>>::take(&mut __slot1),
                                 )
-                            }
-                            ::core::result::Result::Err(__error) => {
-                                let __convert = <__It<_> as __Failure<_>>::fail;
-                                __convert(
-                                    (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
-                                    __error,
-                                )
-                            }
+                                .await,
+                        )
+                        .split()
+                    {
+                        ::core::result::Result::Ok(__value) => {
+                            let __convert = <__It<_> as __Output<_>>::finish;
+                            __convert(
+                                (&&&::toolbox::__private::kind_of(&__value)).kind(),
+                                __value,
+                            )
                         }
-                    })
-                }
+                        ::core::result::Result::Err(__error) => {
+                            let __convert = <__It<_> as __Failure<_>>::fail;
+                            __convert(
+                                (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
+                                __error,
+                            )
+                        }
+                    }
+                })
             },
         )
     }

@@ -37,79 +37,72 @@ impl SearchTool {
             (&&&renamed::__private::KindOf::<renamed::__private::Returned<()>>::new()
                 .success())
                 .schema(),
-            {
-                move |__call| {
-                    let __default0: fn() -> u32 = || 10;
-                    let mut __slot0 = <u32 as __Owned<'_, _>>::slot().or(__default0);
-                    let __default1: fn() -> &'static str = || ::core::default::Default::default();
-                    let mut __slot1 = <__It<
-                        _,
-                    > as __Lent<'_, _>>::or(<str as __Lent<'_, _>>::slot(), __default1);
-                    #[cfg(filters)]
-                    let mut __slot2 = <Filter as __Owned<'_, _>>::slot();
-                    if let ::core::result::Result::Err(__refusal) = __call
-                        .read(
-                            &mut [
-                                &mut __slot0,
-                                &mut __slot1,
-                                #[cfg(filters)]
-                                &mut __slot2,
-                            ],
-                            &|__about| {
-                                __about
-                                    .argument("limit", "How many hits to return")
-                                    .default(
-                                        (&&renamed::__private::kind_of(&__default0()))
-                                            .json(&__default0()),
-                                    )
-                                    .keyword("minimum", 1i64)
-                                    .keyword("maximum", <__It<_> as __End>::number(MOST));
-                                __about
-                                    .argument("lang", "")
-                                    .default(
-                                        (&&renamed::__private::kind_of(&__default1()))
-                                            .json(&__default1()),
-                                    )
-                                    .length(
-                                        ::core::option::Option::Some(1),
-                                        ::core::option::Option::Some((9) - 1),
-                                    )
-                                    .examples(
-                                        ::std::vec![
-                                            { let __value : fn () -> & 'static str = || "en"; < __It < _
-                                            > as __Example > ::example(& __value()) }
-                                        ],
-                                    );
-                                #[cfg(filters)] __about.argument("filter", "").flatten();
-                            },
+            |__call| {
+                let __default0: fn() -> u32 = || 10;
+                let mut __slot0 = <u32 as __Owned<'_, _>>::slot().or(__default0);
+                let __default1: fn() -> &'static str = || ::core::default::Default::default();
+                let mut __slot1 = <__It<
+                    _,
+                > as __Lent<'_, _>>::or(<str as __Lent<'_, _>>::slot(), __default1);
+                #[cfg(filters)]
+                let mut __slot2 = <Filter as __Owned<'_, _>>::slot();
+                if let ::core::result::Result::Err(__refusal) = __call
+                    .read(
+                        &mut [&mut __slot0, &mut __slot1, #[cfg(filters)] &mut __slot2],
+                        &|__about| {
+                            __about
+                                .argument("limit", "How many hits to return")
+                                .default(
+                                    (&&renamed::__private::kind_of(&__default0()))
+                                        .json(&__default0()),
+                                )
+                                .keyword("minimum", 1i64)
+                                .keyword("maximum", <__It<_> as __End>::number(MOST));
+                            __about
+                                .argument("lang", "")
+                                .default(
+                                    (&&renamed::__private::kind_of(&__default1()))
+                                        .json(&__default1()),
+                                )
+                                .length(
+                                    ::core::option::Option::Some(1),
+                                    ::core::option::Option::Some((9) - 1),
+                                )
+                                .examples(
+                                    ::std::vec![
+                                        { let __value : fn () -> & 'static str = || "en"; < __It < _
+                                        > as __Example > ::example(& __value()) }
+                                    ],
+                                );
+                            #[cfg(filters)] __about.argument("filter", "").flatten();
+                        },
+                    )
+                {
+                    return __refusal;
+                }
+                match renamed::__private::Returned(
+                        search(
+                            __slot0.take(),
+                            <__It<_> as __Lent<'_, _>>::take(&mut __slot1),
+                            #[cfg(filters)]
+                            __slot2.take(),
+                        ),
+                    )
+                    .split()
+                {
+                    ::core::result::Result::Ok(__value) => {
+                        let __convert = <__It<_> as __Output<_>>::finish;
+                        __convert(
+                            (&&&renamed::__private::kind_of(&__value)).kind(),
+                            __value,
                         )
-                    {
-                        return __refusal;
                     }
-                    match renamed::__private::Returned(
-                            search(
-                                __slot0.take(),
-                                <__It<_> as __Lent<'_, _>>::take(&mut __slot1),
-                                #[cfg(filters)]
-                                __slot2.take(),
-                            ),
+                    ::core::result::Result::Err(__error) => {
+                        let __convert = <__It<_> as __Failure<_>>::fail;
+                        __convert(
+                            (&&&renamed::__private::kind_of(&__error)).error_kind(),
+                            __error,
                         )
-                        .split()
-                    {
-                        ::core::result::Result::Ok(__value) => {
-                            let __convert = <__It<_> as __Output<_>>::finish;
-                            __convert(
-                                (&&&renamed::__private::kind_of(&__value)).kind(),
-                                __value,
-                            )
-                        }
-                        ::core::result::Result::Err(__error) => {
-                            let __convert = <__It<_> as __Failure<_>>::fail;
-                            __convert(
-                                (&&&renamed::__private::kind_of(&__error)).error_kind(),
-                                __error,
-                            )
-                        }
                     }
                 }
             },

@@ -39,40 +39,36 @@ impl add {
             >::new()
                 .success())
                 .schema(),
-            {
-                move |__call| {
-                    let mut __slot0 = <i64 as __Owned<'_, _>>::slot();
-                    let mut __slot1 = <i64 as __Owned<'_, _>>::slot();
-                    if let ::core::result::Result::Err(__refusal) = __call
-                        .read(
-                            &mut [&mut __slot0, &mut __slot1],
-                            &|__about| {
-                                __about.argument("a", "");
-                                __about.argument("b", "");
-                            },
+            |__call| {
+                let mut __slot0 = <i64 as __Owned<'_, _>>::slot();
+                let mut __slot1 = <i64 as __Owned<'_, _>>::slot();
+                if let ::core::result::Result::Err(__refusal) = __call
+                    .read(
+                        &mut [&mut __slot0, &mut __slot1],
+                        &|__about| {
+                            __about.argument("a", "");
+                            __about.argument("b", "");
+                        },
+                    )
+                {
+                    return __refusal;
+                }
+                match ::toolbox::__private::Returned(add(__slot0.take(), __slot1.take()))
+                    .split()
+                {
+                    ::core::result::Result::Ok(__value) => {
+                        let __convert = <__It<_> as __Output<_>>::finish;
+                        __convert(
+                            (&&&::toolbox::__private::kind_of(&__value)).kind(),
+                            __value,
                         )
-                    {
-                        return __refusal;
                     }
-                    match ::toolbox::__private::Returned(
-                            add(__slot0.take(), __slot1.take()),
+                    ::core::result::Result::Err(__error) => {
+                        let __convert = <__It<_> as __Failure<_>>::fail;
+                        __convert(
+                            (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
+                            __error,
                         )
-                        .split()
-                    {
-                        ::core::result::Result::Ok(__value) => {
-                            let __convert = <__It<_> as __Output<_>>::finish;
-                            __convert(
-                                (&&&::toolbox::__private::kind_of(&__value)).kind(),
-                                __value,
-                            )
-                        }
-                        ::core::result::Result::Err(__error) => {
-                            let __convert = <__It<_> as __Failure<_>>::fail;
-                            __convert(
-                                (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
-                                __error,
-                            )
-                        }
                     }
                 }
             },

@@ -20,7 +20,7 @@ impl<T: Token> ::toolbox::Toolset for Github<T> {
             .push({
                 #[allow(unused_imports)]
                 use ::toolbox::__private::names::*;
-                ::toolbox::__private::make_async(
+                ::toolbox::__private::make_async_of(
                     ::toolbox::__private::Meta {
                         name: "issues",
                         description: "Lists the issues.",
@@ -33,38 +33,35 @@ impl<T: Token> ::toolbox::Toolset for Github<T> {
                     >::new()
                         .success())
                         .schema(),
-                    {
-                        let __this = ::std::sync::Arc::clone(&__set);
-                        move |__call| {
-                            let __this = ::std::sync::Arc::clone(&__this);
-                            __must_be_send(async move {
-                                if let ::core::result::Result::Err(__refusal) = __call
-                                    .read(&mut [], &|__about| {})
-                                {
-                                    return __refusal;
-                                }
-                                match ::toolbox::__private::Returned(
-                                        Self::issues(&__this).await,
+                    &__set,
+                    |__this, __call| {
+                        __must_be_send(async move {
+                            if let ::core::result::Result::Err(__refusal) = __call
+                                .read(&mut [], &|__about| {})
+                            {
+                                return __refusal;
+                            }
+                            match ::toolbox::__private::Returned(
+                                    Self::issues(&__this).await,
+                                )
+                                .split()
+                            {
+                                ::core::result::Result::Ok(__value) => {
+                                    let __convert = <__It<_> as __Output<_>>::finish;
+                                    __convert(
+                                        (&&&::toolbox::__private::kind_of(&__value)).kind(),
+                                        __value,
                                     )
-                                    .split()
-                                {
-                                    ::core::result::Result::Ok(__value) => {
-                                        let __convert = <__It<_> as __Output<_>>::finish;
-                                        __convert(
-                                            (&&&::toolbox::__private::kind_of(&__value)).kind(),
-                                            __value,
-                                        )
-                                    }
-                                    ::core::result::Result::Err(__error) => {
-                                        let __convert = <__It<_> as __Failure<_>>::fail;
-                                        __convert(
-                                            (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
-                                            __error,
-                                        )
-                                    }
                                 }
-                            })
-                        }
+                                ::core::result::Result::Err(__error) => {
+                                    let __convert = <__It<_> as __Failure<_>>::fail;
+                                    __convert(
+                                        (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
+                                        __error,
+                                    )
+                                }
+                            }
+                        })
                     },
                 )
             });
@@ -86,29 +83,26 @@ impl<T: Token> ::toolbox::Toolset for Github<T> {
                     >::new()
                         .success())
                         .schema(),
-                    {
-                        move |__call| {
-                            if let ::core::result::Result::Err(__refusal) = __call
-                                .read(&mut [], &|__about| {})
-                            {
-                                return __refusal;
+                    |__call| {
+                        if let ::core::result::Result::Err(__refusal) = __call
+                            .read(&mut [], &|__about| {})
+                        {
+                            return __refusal;
+                        }
+                        match ::toolbox::__private::Returned(Self::version()).split() {
+                            ::core::result::Result::Ok(__value) => {
+                                let __convert = <__It<_> as __Output<_>>::finish;
+                                __convert(
+                                    (&&&::toolbox::__private::kind_of(&__value)).kind(),
+                                    __value,
+                                )
                             }
-                            match ::toolbox::__private::Returned(Self::version()).split()
-                            {
-                                ::core::result::Result::Ok(__value) => {
-                                    let __convert = <__It<_> as __Output<_>>::finish;
-                                    __convert(
-                                        (&&&::toolbox::__private::kind_of(&__value)).kind(),
-                                        __value,
-                                    )
-                                }
-                                ::core::result::Result::Err(__error) => {
-                                    let __convert = <__It<_> as __Failure<_>>::fail;
-                                    __convert(
-                                        (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
-                                        __error,
-                                    )
-                                }
+                            ::core::result::Result::Err(__error) => {
+                                let __convert = <__It<_> as __Failure<_>>::fail;
+                                __convert(
+                                    (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
+                                    __error,
+                                )
                             }
                         }
                     },
