@@ -3,7 +3,7 @@ use toolbox::toolset;
 struct Github<T>(T);
 
 #[toolset]
-impl<T: ToString> Github<T> {
+impl<T: ToString + Send + 'static> Github<T> {
     /// Shows what is inside.
     #[tool]
     fn show(&self) -> String {
