@@ -1,6 +1,6 @@
 //! The grammar of `#[tool(...)]` and `#[arg(...)]`: one list of options for the parser, the messages and the docs.
 
-use proc_macro2::{Ident, Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::{ParseStream, Parser};
@@ -26,7 +26,7 @@ pub(crate) struct Known {
     pub(crate) name: &'static str,
     form: Form,
     /// How it is written, for messages.
-    usage: &'static str,
+    pub(crate) usage: &'static str,
     repeatable: bool,
 }
 
@@ -89,9 +89,17 @@ impl Opt {
         let literal = syn::parse2::<LitStr>(ungrouped(self.value.clone())).ok();
         if literal.is_none() {
             let name = self.name;
+            let mut trees = ungrouped(self.value.clone()).into_iter();
+            // A lone word or number is most likely the text itself.
+            let text = match (trees.next(), trees.next()) {
+                (Some(tree @ (TokenTree::Ident(_) | TokenTree::Literal(_))), None) => {
+                    tree.to_string()
+                }
+                _ => "...".to_owned(),
+            };
             errors
                 .error(&self.value, format!("the value of `{name}` is not a string literal"))
-                .help(format!("write it in quotes: `{name} = \"...\"`"));
+                .help(format!("write it in quotes: `{name} = \"{text}\"`"));
         }
         literal
     }
@@ -145,6 +153,7 @@ pub(crate) fn parse(
         let Ok(raw) = parse.parse2(part.clone()) else {
             errors
                 .error(&part, format!("`{}` is no option of `{shown}`", compact(&part)))
+                .help(format!("write `{}`", known[0].usage))
                 .note(format!("the options are {}", names(known)));
             continue;
         };
@@ -153,7 +162,7 @@ pub(crate) fn parse(
             if before && !repeatable(known, option.name) {
                 errors
                     .error(&option.ident, format!("option `{}` is given twice", option.name))
-                    .help("keep one of them");
+                    .help("take one out");
                 continue;
             }
             options.push(option);
@@ -289,6 +298,24 @@ pub(crate) fn number(tokens: &TokenStream) -> Option<f64> {
     let end =
         text.find(|c: char| !(c.is_ascii_digit() || matches!(c, '.' | '-' | 'e' | 'E' | '+')));
     text[..end.unwrap_or(text.len())].parse().ok()
+}
+
+/// Returns a literal number with its type, because a bare one would be taken for an `i32`.
+pub(crate) fn typed_number(tokens: &TokenStream) -> Option<TokenStream> {
+    let tokens = ungrouped(tokens.clone());
+    match syn::parse2::<syn::Lit>(tokens.clone()).ok()? {
+        syn::Lit::Int(literal) if literal.suffix().is_empty() => {
+            let mut typed = match (literal.base10_parse::<i64>(), literal.base10_parse::<u64>()) {
+                (Ok(number), _) => Literal::i64_suffixed(number),
+                (_, Ok(number)) => Literal::u64_suffixed(number),
+                _ => return Some(tokens),
+            };
+            typed.set_span(literal.span());
+            Some(typed.to_token_stream())
+        }
+        syn::Lit::Int(_) | syn::Lit::Float(_) => Some(tokens),
+        _ => None,
+    }
 }
 
 /// Returns the span of the whole value, for messages.

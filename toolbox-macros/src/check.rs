@@ -66,7 +66,7 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
                         "a tool is called many times, and the value would be gone after the first",
                     );
             }
-            (Place::Toolset, ReceiverKind::Typed(ty)) if !is_arc_of_self(ty) => {
+            (Place::Toolset, ReceiverKind::Typed(ty)) if !is_shared_self(ty) => {
                 errors
                     .error(ty, format!("tool `{name}` takes `self` as `{}`", shown(ty)))
                     .help("take `&self`, or `self: Arc<Self>`");
@@ -89,17 +89,35 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
             .note("whatever the model sends must be safe to run");
     }
     if let Some(token) = &function.constness {
-        errors.error(token, format!("tool `{name}` is a `const fn`")).help("take `const` out");
+        errors
+            .error(token, format!("tool `{name}` is a `const fn`"))
+            .help("take `const` out, or call it from an ordinary function with `#[tool]`")
+            .note("a model calls while the program runs");
     }
     if let Some(abi) = &function.abi {
         errors
             .error(abi, format!("tool `{name}` is an `extern` function"))
-            .help("call it from an ordinary function with `#[tool]`");
+            .help("call it from an ordinary function with `#[tool]`")
+            .note("a tool is called through Rust's own calling convention");
     }
-    if let Some(dots) = &function.variadic {
+    if place == Place::Free
+        && function.receiver.is_none()
+        && let Some(this) = function.mention_of_self()
+    {
         errors
-            .error(dots, format!("tool `{name}` takes any number of arguments"))
-            .help("take a `Vec` or a slice: `values: &[i64]`");
+            .error(&this, format!("tool `{name}` belongs to a type"))
+            .help("write `#[toolset]` above its `impl` block, and keep `#[tool]` on the function")
+            .note("`#[tool]` alone adds a type beside the function, which an `impl` block cannot hold");
+    }
+    if let Some(Type::ImplTrait(output)) = &function.output
+        && function.asyncness.is_none()
+        && shown_bounds(output).iter().any(|name| name == "Future")
+    {
+        let ident = &function.ident;
+        errors
+            .error(output, format!("tool `{name}` returns a future"))
+            .help(format!("write `async fn {ident}`, and return what the future gives"))
+            .note("only the future of an `async fn` is awaited");
     }
     if model.arguments.len() > MAX_ARGUMENTS {
         errors
@@ -111,9 +129,20 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
     }
 }
 
-fn is_arc_of_self(ty: &Type) -> bool {
+/// Returns the names of the traits behind `impl`, without their paths.
+fn shown_bounds(ty: &syn::TypeImplTrait) -> Vec<String> {
+    let name = |bound: &syn::TypeParamBound| match bound {
+        syn::TypeParamBound::Trait(bound) => {
+            bound.path.segments.last().map(|segment| segment.ident.to_string())
+        }
+        _ => None,
+    };
+    ty.bounds.iter().filter_map(name).collect()
+}
+
+fn is_shared_self(ty: &Type) -> bool {
     let text = ty.to_token_stream().to_string().replace(' ', "");
-    text.ends_with("Arc<Self>")
+    text == "&Self" || text.ends_with("Arc<Self>")
 }
 
 fn name(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
@@ -181,7 +210,8 @@ fn options(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {
     if let (Some(_), Some(span)) = (model.hints.read_only, model.hints.destructive) {
         errors
             .error_at(span, format!("tool `{name}` is `read_only` and `destructive`"))
-            .help("keep the one that is true");
+            .help("keep the one that is true")
+            .note("a client may run a read-only tool without asking, and asks before a destructive one");
     }
 }
 
@@ -280,8 +310,21 @@ fn constraints(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnos
                     "argument `{name}` of tool `{tool}` has a `range`, and `{ty}` is no number"
                 ),
             );
-            if kind == Spelled::Text {
-                error.help("bound the number of characters with `length`");
+            match kind {
+                Spelled::Text => error.help("bound the number of characters with `length`"),
+                _ => error.help("take `range` out"),
+            };
+        }
+        for end in [&range.low, &range.high].into_iter().flatten() {
+            if is_text(end) {
+                errors
+                    .error(
+                        end,
+                        format!(
+                            "the range of argument `{name}` of tool `{tool}` ends in no number"
+                        ),
+                    )
+                    .help("write numbers or constants: `range = 1..=50`");
             }
         }
         bounds(range, *span, name, tool, errors);
@@ -295,20 +338,35 @@ fn constraints(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnos
                         "argument `{name}` of tool `{tool}` has a `length`, and `{ty}` has none"
                     ),
                 )
-                .help("bound a number with `range`");
+                .help(if kind == Spelled::Number {
+                    "bound a number with `range`"
+                } else {
+                    "take `length` out"
+                });
+        }
+        for end in [&range.low, &range.high].into_iter().flatten() {
+            if args::number(end).is_some_and(|end| end < 0.0) {
+                errors
+                    .error(
+                        end,
+                        format!("the `length` of argument `{name}` of tool `{tool}` is negative"),
+                    )
+                    .help("count from 0: `length = 1..=50`");
+            }
         }
         bounds(range, *span, name, tool, errors);
     }
     if let Some(pattern) = &argument.pattern {
         if matches!(kind, Spelled::Number | Spelled::Boolean) {
-            errors.error(
+            let error = errors.error(
                 pattern,
                 format!(
                     "argument `{name}` of tool `{tool}` has a `pattern`, and `{ty}` is no text"
                 ),
             );
+            error.help("take `pattern` out");
         }
-        check_pattern(pattern, errors);
+        check_pattern(pattern, argument, model, errors);
     }
     if let (Some(Default_::OfType(span)), Some(referent)) = (&argument.default, &argument.referent)
         && kind == Spelled::Other
@@ -343,19 +401,50 @@ fn bounds(
     }
 }
 
+/// Returns whether an end of a range is a literal of something else than a number.
+fn is_text(end: &TokenStream) -> bool {
+    use syn::Lit;
+    matches!(
+        syn::parse2(args::ungrouped(end.clone())),
+        Ok(Lit::Str(_) | Lit::ByteStr(_) | Lit::Char(_) | Lit::Bool(_))
+    )
+}
+
 #[cfg(feature = "pattern")]
-fn check_pattern(pattern: &syn::LitStr, errors: &mut Diagnostics) {
+fn check_pattern(
+    pattern: &syn::LitStr,
+    argument: &ArgumentModel,
+    model: &ToolModel,
+    errors: &mut Diagnostics,
+) {
     if let Err(error) = regex_lite::Regex::new(&pattern.value()) {
         errors
-            .error(pattern, format!("invalid pattern: {error}"))
+            .error(
+                pattern,
+                format!(
+                    "the pattern of argument `{}` of tool `{}` is invalid: {error}",
+                    argument.name, model.name
+                ),
+            )
             .note("patterns are regular expressions without look-around and back-references");
     }
 }
 
 #[cfg(not(feature = "pattern"))]
-fn check_pattern(pattern: &syn::LitStr, errors: &mut Diagnostics) {
+fn check_pattern(
+    pattern: &syn::LitStr,
+    argument: &ArgumentModel,
+    model: &ToolModel,
+    errors: &mut Diagnostics,
+) {
     errors
-        .error(pattern, "`pattern` needs the feature `pattern` of `toolbox`")
+        .error(
+            pattern,
+            format!(
+                "the pattern of argument `{}` of tool `{}` needs the feature `pattern` of `toolbox`",
+                argument.name, model.name
+            ),
+        )
         .help("enable it: `cargo add toolbox --features pattern`");
 }
 
@@ -405,7 +494,7 @@ fn examples(model: &ToolModel, errors: &mut Diagnostics) {
                         name,
                         format!("the example of tool `{}` gives `{written}` twice", model.name),
                     )
-                    .help("keep one of them");
+                    .help("take one out");
             }
             given.push(written);
         }

@@ -5,7 +5,7 @@ use std::fmt::{Display, Write as _};
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 
-/// All that is wrong with one use of a macro, in source order as far as the stages go.
+/// All that is wrong with one use of a macro.
 #[derive(Default)]
 pub(crate) struct Diagnostics {
     errors: Vec<Diagnostic>,
@@ -50,7 +50,15 @@ impl Diagnostics {
             Place::Tokens(tokens) => syn::Error::new_spanned(tokens, message),
             Place::Span(span) => syn::Error::new(span, message),
         });
-        errors.map(syn::Error::into_compile_error).collect()
+        let mut errors: Vec<syn::Error> = errors.collect();
+        // The stages find them in an order of their own. Outside of a macro there are no places to sort by.
+        if proc_macro::is_available() {
+            errors.sort_by_cached_key(|error| {
+                let span = error.span().unwrap();
+                (span.line(), span.column())
+            });
+        }
+        errors.into_iter().map(syn::Error::into_compile_error).collect()
     }
 }
 

@@ -20,7 +20,6 @@ enum Part {
 pub(crate) struct Entry {
     pub(crate) name: String,
     pub(crate) text: String,
-    pub(crate) span: Span,
 }
 
 impl Docs {
@@ -40,6 +39,26 @@ impl Docs {
 
     pub(crate) fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()))
+    }
+
+    /// Returns where an entry of the `# Arguments` list stands.
+    pub(crate) fn line(attrs: &[Attribute], wanted: &Entry) -> Option<Span> {
+        let here = |attribute: &&Attribute| match &attribute.meta {
+            Meta::NameValue(meta) if meta.path.is_ident("doc") => {
+                literal(&meta.value).is_some_and(|text| {
+                    text.lines().filter_map(entry).any(|(name, _)| name == wanted.name)
+                })
+            }
+            _ => false,
+        };
+        attrs
+            .iter()
+            .find(here)
+            .and_then(|attribute| match &attribute.meta {
+                Meta::NameValue(meta) => meta.value.to_token_stream().into_iter().next(),
+                _ => None,
+            })
+            .map(|token| token.span())
     }
 
     /// Returns the whole text, if no expression is part of it.
@@ -89,7 +108,7 @@ fn tidy(line: &str) -> String {
 }
 
 /// Takes the `# Arguments` list out of a description.
-pub(crate) fn take_arguments(text: &str, span: Span) -> (String, Vec<Entry>) {
+pub(crate) fn take_arguments(text: &str) -> (String, Vec<Entry>) {
     let (mut rest, mut entries, mut inside) = (Vec::new(), Vec::<Entry>::new(), false);
     for line in text.lines() {
         if line.starts_with('#') {
@@ -101,7 +120,7 @@ pub(crate) fn take_arguments(text: &str, span: Span) -> (String, Vec<Entry>) {
         if !inside {
             rest.push(line);
         } else if let Some((name, text)) = entry(line) {
-            entries.push(Entry { name: name.to_owned(), text: text.to_owned(), span });
+            entries.push(Entry { name: name.to_owned(), text: text.to_owned() });
         } else if let Some(last) = entries.last_mut().filter(|_| !line.trim().is_empty()) {
             last.text.push(' ');
             last.text.push_str(line.trim());

@@ -5,7 +5,7 @@ use quote::{ToTokens, quote, quote_spanned};
 use syn::{Attribute, Type};
 
 use crate::item::{Function, ReceiverKind};
-use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs, slot, type_span};
+use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
 pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
@@ -15,13 +15,23 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let name = name_literal(model);
     let doc = format!("The tool `{}`; [`{ty}::tool`] returns it.", model.name);
     let called = &function.ident;
-    let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called), &quote!());
+    let tool = tool(function, model, &quote!(Self::NAME), &quote!(#called));
+    let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
+    let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let tool_fn = Ident::new("tool", function.ident.span());
+    // At the name, for the compiler to show it where something else has that name.
+    let carrier = quote_spanned!(ty.span()=> struct #ty {});
     quote! {
         #(#cfgs)*
         #[doc = #doc]
-        #[allow(non_camel_case_types, dead_code, clippy::empty_structs_with_brackets)]
-        #vis struct #ty {}
+        #[allow(
+            non_camel_case_types,
+            dead_code,
+            missing_debug_implementations,
+            missing_copy_implementations,
+            clippy::empty_structs_with_brackets
+        )]
+        #vis #carrier
 
         #(#cfgs)*
         #[automatically_derived]
@@ -35,6 +45,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
 
             /// Returns the tool.
             #[must_use]
+            #deprecated
             #vis fn #tool_fn() -> #krate::Tool {
                 #tool
             }
@@ -44,7 +55,8 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
 
 /// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
 pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
-    if function.receiver.is_some() {
+    // In an `impl` block there is no place for a type.
+    if function.receiver.is_some() || function.mention_of_self().is_some() {
         return TokenStream::new();
     }
     let (vis, ty, krate) = (&function.vis, &model.ty, &model.krate);
@@ -78,58 +90,100 @@ fn tool(
     model: &ToolModel,
     name: &TokenStream,
     called: &TokenStream,
-    capture: &TokenStream,
 ) -> TokenStream {
     let private = private(model);
     let meta = meta(model, name);
     let output = output_schema(function, model);
     let arguments = &model.arguments;
-    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, model));
+    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at));
-        quote!(#(#cfgs)* &mut #slot)
+        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
+        // At the type: of what the compiler has to say of one place, it says each thing once.
+        let (start, end) = ends(&slot_type(argument));
+        let last = Ident::new(&slot.to_string(), end);
+        let fill = quote_spanned!(start=> &mut #last);
+        quote!(#(#cfgs)* #fill)
     });
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at));
-        quote!(#(#cfgs)* #slot.take())
+        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
+        let take = match argument.referent {
+            Some(_) => {
+                let (start, end) = ends(&slot_type(argument));
+                let slot = Ident::new(&slot.to_string(), end);
+                let slot = quote_spanned!(start=> &mut #slot);
+                let arguments = quote_spanned!(end=> (#slot));
+                let take = method((start, end), &quote!(__Lent<'_, _>), "take");
+                quote!(#take #arguments)
+            }
+            None => quote!(#slot.take()),
+        };
+        quote!(#(#cfgs)* #take)
     });
     let about = about(model);
-    let this = Ident::new("this", Span::mixed_site());
+    let this = local("this");
     let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
-        ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => quote!(#this.clone()),
-        _ => quote!(&#this),
+        // A future owns its share of the set; what answers at once is lent it.
+        ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => {
+            if function.asyncness.is_some() {
+                quote!(#this)
+            } else {
+                quote!(::std::sync::Arc::clone(#this))
+            }
+        }
+        _ if function.asyncness.is_some() => quote!(&#this),
+        _ => quote!(#this),
     });
-    let (make, wait) = match function.asyncness {
-        Some(_) => (quote!(make_async), quote!(.await)),
-        None => (quote!(make_sync), quote!()),
+    let (make, wait) = match (&function.asyncness, &function.receiver) {
+        (Some(_), None) => (quote!(make_async), quote!(.await)),
+        (Some(_), Some(_)) => (quote!(make_async_of), quote!(.await)),
+        (None, None) => (quote!(make_sync), quote!()),
+        (None, Some(_)) => (quote!(make_sync_of), quote!()),
     };
-    let span = Span::mixed_site();
-    let call = Ident::new("call", span);
-    let said = Ident::new("about", span);
+    let (call, said, refusal) = (local("call"), local("about"), local("refusal"));
     let finish = finish(function, &private, &quote!(#called(#(#receiver,)* #(#takes),*) #wait));
     let body = quote! {
         #(#slots)*
-        if let ::core::result::Result::Err(refusal) = #call.read(&mut [#(#fills),*], &|#said| { #about }) {
-            return refusal;
+        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &|#said| { #about }) {
+            return #refusal;
         }
         #finish
     };
     let run = if function.asyncness.is_some() {
         // The span makes the compiler point at the function when its future is not `Send`.
-        let check = quote_spanned!(function.ident.span()=> tool_future_must_be_send);
-        let future = quote_spanned!(function.ident.span().resolved_at(span)=> async move { #body });
-        // A future outlives the call of its closure, so it takes a share of the set of its own.
-        let share =
-            function.receiver.iter().map(|_| quote!(let #this = ::std::sync::Arc::clone(&#this);));
-        quote!(#(#share)* #private::#check(#future))
+        let at = function.ident.span();
+        quote_spanned!(at=> __must_be_send(async move { #body }))
     } else {
         body
     };
+    let (set, lent) = (local("set"), function.receiver.iter().map(|_| &this));
+    let set = function.receiver.iter().map(|_| quote!(&#set));
     quote! {
         #[allow(unused_imports)]
-        use #private::traits::*;
-        #private::#make(#meta, #output, { #capture move |#call| { #run } })
+        use #private::names::*;
+        #private::#make(#meta, #output, #(#set,)* |#(#lent,)* #call| { #run })
     }
+}
+
+/// Returns the name of a variable of the expansion: no constant of the user's is called so, and no argument can be.
+fn local(name: &str) -> Ident {
+    Ident::new(&format!("__{name}"), Span::mixed_site())
+}
+
+/// Returns the variable that holds one argument; it stands where the argument's type does.
+fn slot(at: usize, argument: &ArgumentModel) -> Ident {
+    Ident::new(&format!("__slot{at}"), ends(&slot_type(argument)).0)
+}
+
+/// Returns the type that a slot is of.
+fn slot_type(argument: &ArgumentModel) -> TokenStream {
+    argument.referent.as_ref().unwrap_or(&argument.ty).to_token_stream()
+}
+
+/// Returns the spans of the first and the last token: code that begins with one and ends with the other covers both.
+pub(crate) fn ends(tokens: &TokenStream) -> (Span, Span) {
+    let mut tokens = tokens.clone().into_iter();
+    let first = tokens.next().map_or_else(Span::call_site, |token| token.span());
+    (first, tokens.last().map_or(first, |token| token.span()))
 }
 
 fn private(model: &ToolModel) -> TokenStream {
@@ -212,9 +266,8 @@ fn mentions_impl(tokens: &TokenStream) -> bool {
 }
 
 /// Declares the slot of one argument.
-fn declare(at: usize, argument: &ArgumentModel, model: &ToolModel) -> TokenStream {
-    let private = private(model);
-    let (cfgs, slot) = (&argument.cfgs, slot(at));
+fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
+    let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
     let default = argument.default.as_ref().map(|default| {
         let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
         let name = default_name(at);
@@ -224,27 +277,36 @@ fn declare(at: usize, argument: &ArgumentModel, model: &ToolModel) -> TokenStrea
         };
         quote!(#(#cfgs)* let #name: fn() -> #ty = || #value;)
     });
-    let or = argument.default.as_ref().map(|_| {
+    let ty = slot_type(argument);
+    let (start, end) = ends(&ty);
+    let ty = with_lifetimes(ty, "_");
+    let lent = argument.referent.is_some();
+    let pattern = Ident::new(&slot.to_string(), end);
+    let pattern = quote_spanned!(start=> mut #pattern);
+    let role = Ident::new(if lent { "__Lent" } else { "__Owned" }, start);
+    let (make, empty) = (Ident::new("slot", end), quote_spanned!(end=> ()));
+    let mut slot_of = quote_spanned!(start=> <#ty as #role<'_, _>>::#make #empty);
+    if argument.default.is_some() {
         let name = default_name(at);
-        quote!(.or(#name))
-    });
-    let ty = argument.referent.as_ref().unwrap_or(&argument.ty);
-    let span = type_span(ty).resolved_at(Span::mixed_site());
-    let ty = with_lifetimes(ty.to_token_stream(), "_");
-    let make = if argument.referent.is_some() { "lent" } else { "owned" };
-    let make = Ident::new(make, span);
-    let empty = quote_spanned!(span=> #private::#make::<#ty, _>());
-    quote!(#default #(#cfgs)* let mut #slot = #empty #or;)
+        slot_of = if lent {
+            let or = method((start, end), &quote!(__Lent<'_, _>), "or");
+            let arguments = quote_spanned!(end=> (#slot_of, #name));
+            quote!(#or #arguments)
+        } else {
+            quote!(#slot_of.or(#name))
+        };
+    }
+    quote!(#default #(#cfgs)* let #pattern = #slot_of;)
 }
 
 fn default_name(at: usize) -> Ident {
-    Ident::new(&format!("default{at}"), Span::mixed_site())
+    local(&format!("default{at}"))
 }
 
 /// Returns what is said of the arguments when the tool is made.
 fn about(model: &ToolModel) -> TokenStream {
     let private = private(model);
-    let about = Ident::new("about", Span::mixed_site());
+    let about = local("about");
     let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
         let cfgs = &argument.cfgs;
         let name = &argument.name;
@@ -269,7 +331,8 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
     if let Some((range, _)) = &argument.range {
         let upper = if range.inclusive { "maximum" } else { "exclusiveMaximum" };
         for (keyword, end) in [("minimum", &range.low), (upper, &range.high)] {
-            more.extend(end.iter().map(|end| quote!(.keyword(#keyword, #end))));
+            let end = end.as_ref().map(range_end);
+            more.extend(end.map(|end| quote!(.keyword(#keyword, #end))));
         }
     }
     if let Some((range, _)) = &argument.length {
@@ -283,13 +346,22 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
         more.extend(quote!(.keyword("pattern", #pattern)));
     }
     if !argument.examples.is_empty() {
-        let examples = argument.examples.iter().map(|value| typed(argument, value, private));
+        let examples = argument.examples.iter().map(|value| typed(argument, value));
         more.extend(quote!(.examples(::std::vec![#(#examples),*])));
     }
     if argument.flatten.is_some() {
         more.extend(quote!(.flatten()));
     }
     more
+}
+
+/// Returns the end of a range as JSON: a literal as it stands, anything else only if it is a number.
+fn range_end(tokens: &TokenStream) -> TokenStream {
+    if let Some(literal) = crate::args::typed_number(tokens) {
+        return literal;
+    }
+    let number = method(ends(tokens), &quote!(__End), "number");
+    quote!(#number(#tokens))
 }
 
 fn option(tokens: Option<TokenStream>) -> TokenStream {
@@ -300,21 +372,23 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
 }
 
 /// Returns a value of an argument's type as JSON.
-fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -> TokenStream {
+fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
-    let span = crate::args::span_of(value, Span::call_site());
-    let write =
-        quote_spanned!(span.resolved_at(Span::mixed_site())=> #private::ExampleValue::example);
-    quote!({ let value: fn() -> #ty = || #value; #write(&value()) })
+    let (start, end) = ends(value);
+    let name = Ident::new("__value", start);
+    let none = quote_spanned!(end=> ());
+    let made = quote_spanned!(start=> &#name #none);
+    let example = method((start, end), &quote!(__Example), "example");
+    let write = quote!(#example(#made));
+    quote!({ let #name: fn() -> #ty = || #value; #write })
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let private = private(model);
-    let about = Ident::new("about", Span::mixed_site());
+    let about = local("about");
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
-        let (name, value) = (&argument.name, typed(argument, value, &private));
+        let (name, value) = (&argument.name, typed(argument, value));
         Some(quote!(#(#cfgs)* (#name, #value)))
     });
     quote!(#about.example(&[#(#fields),*]);)
@@ -322,22 +396,50 @@ fn example(example: &Example, model: &ToolModel) -> TokenStream {
 
 /// Returns what turns the function's output into a result.
 fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> TokenStream {
-    // What cannot be an output or an error is pointed out at the return type.
-    let span = function
-        .output
-        .as_ref()
-        .map_or_else(|| function.ident.span(), type_span)
-        .resolved_at(Span::mixed_site());
-    let value = Ident::new("value", span);
-    let error = Ident::new("error", span);
-    let ok = quote_spanned!(span=> (&&&#private::kind_of(&#value)).kind().finish(#value));
-    let err = quote_spanned!(span=> (&&&#private::kind_of(&#error)).error_kind().fail(#error));
+    let value = local("value");
+    let error = local("error");
+    let convert = local("convert");
+    // What cannot be an output or an error is pointed out where its type stands.
+    let (success, failure) = match &function.output {
+        Some(ty) => sides(ty),
+        None => (function.ident.to_token_stream(), function.ident.to_token_stream()),
+    };
+    let finish = method(ends(&success), &quote!(__Output<_>), "finish");
+    let fail = method(ends(&failure), &quote!(__Failure<_>), "fail");
     quote! {
         match #private::Returned(#output).split() {
-            ::core::result::Result::Ok(#value) => #ok,
-            ::core::result::Result::Err(#error) => #err,
+            ::core::result::Result::Ok(#value) => {
+                let #convert = #finish;
+                #convert((&&&#private::kind_of(&#value)).kind(), #value)
+            }
+            ::core::result::Result::Err(#error) => {
+                let #convert = #fail;
+                #convert((&&&#private::kind_of(&#error)).error_kind(), #error)
+            }
         }
     }
+}
+
+/// Returns where the types of success and failure stand in a return type, as far as it is spelled as a `Result`.
+fn sides(ty: &Type) -> (TokenStream, TokenStream) {
+    let whole = ty.to_token_stream();
+    let Type::Path(path) = ty else { return (whole.clone(), whole) };
+    let arguments = path.path.segments.last().and_then(|last| match &last.arguments {
+        syn::PathArguments::AngleBracketed(list) if last.ident == "Result" => Some(&list.args),
+        _ => None,
+    });
+    let Some(arguments) = arguments else { return (whole.clone(), whole) };
+    let mut types = arguments.iter().map(ToTokens::to_token_stream);
+    let success = types.next().unwrap_or_else(|| whole.clone());
+    (success, types.next().unwrap_or(whole))
+}
+
+/// Returns a trait's method for a type to be inferred. What the compiler has to say of the type stands between the ends.
+fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStream {
+    let name = Ident::new(name, end);
+    let close = quote_spanned!(end=> >);
+    // The compiler points at the type before `as`, which the alias of `_` gives two ends.
+    quote_spanned!(start=> <__It<_ #close as #of>::#name)
 }
 
 /// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where they must be named.
@@ -389,25 +491,19 @@ pub(crate) fn toolset(
 ) -> TokenStream {
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     let self_ty = &block.self_ty;
-    let set = Ident::new("set", Span::mixed_site());
-    let all = Ident::new("tools", Span::mixed_site());
+    let set = local("set");
+    let all = local("tools");
     let pushes = tools.iter().map(|(function, model)| {
         let cfgs: Vec<Attribute> = cfgs(&function.attrs);
         let name = name_literal(model);
         let ident = &function.ident;
-        let this = Ident::new("this", Span::mixed_site());
-        let capture = function
-            .receiver
-            .iter()
-            .map(|_| quote!(let #this = ::std::sync::Arc::clone(&#set);))
-            .collect();
-        let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident), &capture);
+        let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident));
         quote!(#(#cfgs)* #all.push({ #tool });)
     });
     quote! {
         #[automatically_derived]
         impl #impl_generics #krate::Toolset for #self_ty #where_clause {
-            #[allow(clippy::vec_init_then_push)]
+            #[allow(deprecated, clippy::vec_init_then_push)]
             fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
                 let #set = self;
                 let mut #all = ::std::vec::Vec::new();

@@ -22,7 +22,8 @@ pub(crate) struct Function {
     pub(crate) generics: Generics,
     pub(crate) receiver: Option<Receiver>,
     pub(crate) arguments: Vec<Argument>,
-    pub(crate) variadic: Option<Token![...]>,
+    /// Only `extern` functions have it, and those are refused.
+    variadic: Option<Token![...]>,
     pub(crate) output: Option<Type>,
     body: TokenStream,
 }
@@ -74,6 +75,31 @@ impl Argument {
 /// Returns whether an attribute is ours, by the last part of its path: `#[toolbox::tool]` is too.
 pub(crate) fn is_named(attribute: &Attribute, name: &str) -> bool {
     attribute.path().segments.last().is_some_and(|segment| segment.ident == name)
+}
+
+/// Says that an argument has no type.
+const UNTYPED: &str = "expected the type of the argument";
+
+/// Returns whether rustc, which reads an item before its attributes do, has reported the error already.
+pub(crate) fn is_reported(error: &syn::Error) -> bool {
+    error.to_string().ends_with(UNTYPED)
+}
+
+impl Function {
+    /// Returns the first `Self` of the signature.
+    pub(crate) fn mention_of_self(&self) -> Option<Ident> {
+        let types = self.arguments.iter().map(|argument| &argument.ty).chain(&self.output);
+        types.into_iter().find_map(|ty| mention(ty.to_token_stream(), "Self"))
+    }
+}
+
+/// Returns the first place of an identifier.
+fn mention(tokens: TokenStream, wanted: &str) -> Option<Ident> {
+    tokens.into_iter().find_map(|token| match token {
+        TokenTree::Ident(ident) => (ident == wanted).then_some(ident),
+        TokenTree::Group(group) => mention(group.stream(), wanted),
+        _ => None,
+    })
 }
 
 impl Parse for Function {
@@ -191,7 +217,7 @@ fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<
     // A pattern holds no single colon outside of brackets; `::` in a path is two joint ones.
     while !input.peek(Token![:]) || input.peek(Token![::]) {
         if input.is_empty() {
-            return Err(input.error("expected the type of the argument"));
+            return Err(input.error(UNTYPED));
         }
         if input.peek(Token![::]) {
             input.parse::<Token![::]>()?.to_tokens(&mut pattern);
@@ -347,5 +373,21 @@ impl ToTokens for Impl {
 impl Impl {
     pub(crate) fn span(&self) -> Span {
         self.impl_token.span
+    }
+
+    /// Returns the first lifetime that the type has, if it is not `'static`.
+    pub(crate) fn borrows(&self) -> Option<TokenStream> {
+        let mut tokens = self.self_ty.to_token_stream().into_iter();
+        while let Some(token) = tokens.next() {
+            match (token, tokens.clone().next()) {
+                (TokenTree::Punct(tick), Some(TokenTree::Ident(name)))
+                    if tick.as_char() == '\'' && name != "static" =>
+                {
+                    return Some(quote!(#tick #name));
+                }
+                _ => {}
+            }
+        }
+        None
     }
 }

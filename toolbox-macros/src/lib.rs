@@ -40,6 +40,7 @@ fn tool_tokens(
     use quote::quote;
     let function: item::Function = match syn::parse2(item.clone()) {
         Ok(function) => function,
+        Err(error) if item::is_reported(&error) => return item.clone(),
         Err(error) => {
             let error = error.into_compile_error();
             return quote!(#item #error);

@@ -1,10 +1,9 @@
 //! What was understood of a tool: every part with its span.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, format_ident, quote};
+use quote::{ToTokens, quote};
 use syn::ext::IdentExt;
 use syn::parse::Parser;
-use syn::spanned::Spanned;
 use syn::{Attribute, LitStr, Token, Type};
 
 use crate::args::{self, Opt, Range};
@@ -137,9 +136,9 @@ impl ToolModel {
             model.arguments.extend(ArgumentModel::read(argument, &model.name, errors));
         }
         if let Text::Known(text) = &model.description {
-            let (text, entries) = take_arguments(text, function.ident.span());
+            let (text, entries) = take_arguments(text);
             model.description = Text::Known(text);
-            model.document(entries, errors);
+            model.document(entries, function, errors);
         }
         for option in options {
             model.apply(option, errors);
@@ -148,14 +147,20 @@ impl ToolModel {
     }
 
     /// Gives the arguments the descriptions of the `# Arguments` list.
-    fn document(&mut self, entries: Vec<crate::docs::Entry>, errors: &mut Diagnostics) {
+    fn document(
+        &mut self,
+        entries: Vec<crate::docs::Entry>,
+        function: &Function,
+        errors: &mut Diagnostics,
+    ) {
         for entry in entries {
+            let span = || Docs::line(&function.attrs, &entry).unwrap_or(function.ident.span());
             let names = self.arguments.iter().map(|argument| argument.ident.unraw().to_string());
             let names: Vec<String> = names.collect();
             let tool = &self.name;
             let Some(at) = names.iter().position(|name| *name == entry.name) else {
                 let error = errors.error_at(
-                    entry.span,
+                    span(),
                     format!(
                         "the `# Arguments` of tool `{tool}` describe `{}`, which is no argument",
                         entry.name
@@ -172,11 +177,13 @@ impl ToolModel {
             let argument = &mut self.arguments[at];
             if !matches!(argument.description, Text::Nothing) {
                 errors
-                    .error(
-                        &argument.ident,
+                    .error_at(
+                        span(),
                         format!("argument `{}` of tool `{tool}` is described twice", entry.name),
                     )
-                    .help("keep the doc comment above it, or its line under `# Arguments`");
+                    .help(
+                        "keep the doc comment above the argument, or its line under `# Arguments`",
+                    );
             }
             argument.description = Text::Known(entry.text);
         }
@@ -218,8 +225,15 @@ impl ToolModel {
                     self.timeout = args::milliseconds(&text.value());
                     if self.timeout.is_none() {
                         errors
-                            .error(&text, format!("`{}` is no time", text.value()))
-                            .help("write a number with its unit: `500ms`, `30s`, `2m` or `1h`");
+                            .error(
+                                &text,
+                                format!(
+                                    "the timeout of tool `{}` is no time: `{}`",
+                                    self.name,
+                                    text.value()
+                                ),
+                            )
+                            .help("write a number with its unit: `\"30s\"`; the units are `ms`, `s`, `m` and `h`");
                     }
                 }
             }
@@ -301,19 +315,22 @@ impl ArgumentModel {
                 .note("the model fills arguments in by name; a pattern can go into the body");
             return None;
         };
-        let mut options = Vec::new();
+        let mut written = TokenStream::new();
         for attribute in &argument.ours {
-            let tokens = match &attribute.meta {
-                syn::Meta::List(list) => list.tokens.clone(),
+            match &attribute.meta {
+                // Together, so that an option given twice is seen in two attributes too.
+                syn::Meta::List(list) => {
+                    let tokens = &list.tokens;
+                    written.extend(quote!(#tokens,));
+                }
                 _ => {
                     errors
                         .error(attribute, "`#[arg]` has no options")
                         .help("write `#[arg(default = 10)]`, or take it out");
-                    continue;
                 }
-            };
-            options.extend(args::parse(tokens, args::ARG, "#[arg(...)]", errors));
+            }
         }
+        let options = args::parse(written, args::ARG, "#[arg(...)]", errors);
         let mut model = Self {
             name: ident.unraw().to_string(),
             name_span: ident.span(),
@@ -391,14 +408,4 @@ pub(crate) fn shown(ty: &Type) -> String {
         .replace(" :: ", "::")
         .replace("[ ", "[")
         .replace(" ]", "]")
-}
-
-/// Returns the name of a local variable that no argument can have.
-pub(crate) fn slot(index: usize) -> Ident {
-    format_ident!("slot{index}", span = Span::mixed_site())
-}
-
-/// Returns the span of a type.
-pub(crate) fn type_span(ty: &Type) -> Span {
-    ty.span()
 }

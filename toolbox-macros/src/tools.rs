@@ -1,15 +1,15 @@
 //! `tools![a, b::c]`: the tools of several functions, no two of one name.
 
-use std::collections::HashMap;
+use std::collections::HashSet;
 
-use proc_macro2::{Span, TokenStream, TokenTree};
+use proc_macro2::{Ident, TokenStream, TokenTree};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::parse::{Parse, ParseStream};
-use syn::spanned::Spanned;
 use syn::{Attribute, Path};
 
 use crate::args::split;
 use crate::diag::Diagnostics;
+use crate::expand::ends;
 
 /// One element: a path, under a `#[cfg]` or not.
 struct Element {
@@ -45,32 +45,32 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     }
     same_paths(&elements, &mut errors);
     let clash = errors.is_empty().then(|| distinct(&elements, &krate));
-    let pushes = elements
-        .iter()
-        .map(|Element { attrs, path }| quote!(#(#attrs)* tools.push(#path::tool());));
+    let pushes = elements.iter().map(|Element { attrs, path }| {
+        // A type, not a path through a module: so the compiler says what to import.
+        quote!(#(#attrs)* __tools.push(<#path>::tool());)
+    });
     let errors = errors.into_tokens();
     let body = quote! {
         #errors
         #clash
         #[allow(unused_mut)]
-        let mut tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
+        let mut __tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
         #(#pushes)*
-        tools
+        __tools
     };
     quote!({ #[allow(clippy::vec_init_then_push)] { #body } })
 }
 
-/// Reports a path that stands twice, at both places.
+/// Reports a path that stands twice.
 fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
-    let mut first: HashMap<String, Span> = HashMap::new();
+    let mut known = HashSet::new();
     for Element { attrs, path } in elements {
         if !attrs.is_empty() {
             continue;
         }
         let shown = path.to_token_stream().to_string().replace(' ', "");
-        if let Some(before) = first.insert(shown.clone(), path.span()) {
-            errors.error(path, format!("tool `{shown}` is listed twice")).help("keep one of them");
-            errors.error_at(before, format!("tool `{shown}` is listed here first"));
+        if !known.insert(shown.clone()) {
+            errors.error(path, format!("tool `{shown}` is listed twice")).help("take one out");
         }
     }
 }
@@ -78,17 +78,15 @@ fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
 /// Returns a check that no two of the tools have one name, which the compiler makes at the later one.
 fn distinct(elements: &[Element], krate: &TokenStream) -> TokenStream {
     let checks = elements.iter().enumerate().skip(1).map(|(at, Element { attrs, path })| {
-        let before = elements[..at]
-            .iter()
-            .map(|Element { attrs, path }| quote!(#(#attrs)* (#path::NAME, #path::ORIGIN)));
-        let span = path.span();
-        quote_spanned! {span=>
-            #(#attrs)*
-            const _: () = #krate::__private::two_tools_of_one_name(
-                (#path::NAME, #path::ORIGIN),
-                &[#(#before),*],
-            );
-        }
+        let before = elements[..at].iter().map(|Element { attrs, path }| {
+            let (start, _) = ends(&path.to_token_stream());
+            quote_spanned!(start=> #(#attrs)* (<#path>::NAME, <#path>::ORIGIN))
+        });
+        let (start, end) = ends(&path.to_token_stream());
+        let check = Ident::new("__distinct", start);
+        let tools = quote_spanned!(end=> ((<#path>::NAME, <#path>::ORIGIN), &[#(#before),*]));
+        quote!(#(#attrs)* const _: () = #check #tools;)
     });
-    quote!(#(#checks)*)
+    let names = (elements.len() > 1).then(|| quote!(use #krate::__private::names::__distinct;));
+    quote!(#names #(#checks)*)
 }

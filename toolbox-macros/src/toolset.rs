@@ -8,7 +8,7 @@ use crate::args;
 use crate::check::{self, Place};
 use crate::diag::Diagnostics;
 use crate::expand;
-use crate::item::{Function, Impl, ImplItem};
+use crate::item::{self, Function, Impl, ImplItem};
 use crate::model::{self, ToolModel};
 
 /// Expands `#[toolset]` on an `impl` block.
@@ -28,6 +28,14 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
             .error(path, "`#[toolset]` is on the implementation of a trait")
             .help("write it above an `impl Type { .. }` of the type itself");
     }
+    if block.of_trait.is_none()
+        && let Some(lifetime) = block.borrows()
+    {
+        errors
+            .error(&lifetime, "this toolset borrows")
+            .help("own what it holds, or share it behind an `Arc`")
+            .note("a box keeps its tools for as long as it lives, and calls them from any thread");
+    }
     let tools: Vec<(&Function, ToolModel)> =
         block.items.iter().filter_map(|item| read(item, &krate, &mut errors)).collect();
     if tools.is_empty() && errors.is_empty() {
@@ -43,7 +51,7 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
         // Without the implementation, every use of the set would be an error of its own.
         let (impl_generics, _, where_clause) = block.generics.split_for_impl();
         let (self_ty, errors) = (&block.self_ty, errors.into_tokens());
-        let stand_in = block.of_trait.is_none().then(|| {
+        let stand_in = (block.of_trait.is_none() && block.borrows().is_none()).then(|| {
             quote! {
                 impl #impl_generics #krate::Toolset for #self_ty #where_clause {
                     fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
@@ -65,22 +73,40 @@ fn read<'a>(
         ImplItem::Tool(function) => function,
         ImplItem::Other(_) => return None,
         ImplItem::Broken(_, error) => {
-            errors.error_at(error.span(), error);
+            if !item::is_reported(error) {
+                errors.error_at(error.span(), error);
+            }
             return None;
         }
     };
     let mut options = Vec::new();
-    for attribute in &function.ours {
-        if let syn::Meta::List(list) = &attribute.meta {
-            options.extend(args::parse(list.tokens.clone(), args::TOOL, "#[tool(...)]", errors));
+    if let Some(attribute) = function.ours.first() {
+        match &attribute.meta {
+            syn::Meta::List(list) => {
+                options = args::parse(list.tokens.clone(), args::TOOL, "#[tool(...)]", errors);
+            }
+            syn::Meta::NameValue(_) => {
+                errors
+                    .error(attribute, "`#[tool]` takes its options in parentheses")
+                    .help("write `#[tool(name = \"...\")]`");
+            }
+            syn::Meta::Path(_) => {}
         }
     }
+    if let Some(second) = function.ours.get(1) {
+        errors.error(second, "`#[tool]` stands twice on this function").help("take one out");
+    }
     if let Some(option) = options.iter().find(|option| matches!(option.name, "type" | "crate")) {
-        let place = if option.name == "type" { "a free function" } else { "`#[toolset(...)]`" };
-        errors.error(
+        let error = errors.error(
             &option.ident,
-            format!("option `{}` belongs to {place}, not to a method of a toolset", option.name),
+            format!("option `{}` is not one of a method of a toolset", option.name),
         );
+        match option.name {
+            "crate" => error.help("write it above the `impl` block: `#[toolset(crate = ...)]`"),
+            _ => error
+                .help("take it out")
+                .note("it names the type beside a free function; a toolset is a type itself"),
+        };
     }
     let mut model = ToolModel::read(function, &options, errors);
     model.krate.clone_from(krate);

@@ -83,6 +83,7 @@ mod tool;
 #[doc(hidden)]
 pub mod __private;
 
+pub use __private::{ToolFailure, ToolOutput};
 pub use arguments::argument::{LentArgument, ToolArgument};
 pub use arguments::{ArgumentsError, Fault, FaultKind, Faults, Repair};
 pub use call::{Arguments, ToolCall};

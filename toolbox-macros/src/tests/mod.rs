@@ -1,1 +1,129 @@
-//! What expansions look like, kept in git.
+//! The stages as functions, and what expansions look like.
+
+mod stages;
+
+use proc_macro2::TokenStream;
+use quote::quote;
+
+/// Compares an expansion with the one in git.
+///
+/// `TOOLBOX_BLESS=1 cargo test -p toolbox-macros` writes the new one; read the diff.
+fn check(name: &str, expansion: &TokenStream) {
+    let text = match syn::parse2(expansion.clone()) {
+        Ok(file) => prettyplease::unparse(&file),
+        Err(error) => panic!("{error} in {expansion}"),
+    };
+    let path = format!("{}/src/tests/expanded/{name}.rs", env!("CARGO_MANIFEST_DIR"));
+    if std::env::var_os("TOOLBOX_BLESS").is_some() {
+        std::fs::write(&path, &text).expect("the expansion can be written");
+    }
+    let known = std::fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, known, "{path} is out of date: set TOOLBOX_BLESS to write it");
+}
+
+#[test]
+fn a_plain_function() {
+    let expansion = crate::tool_tokens(
+        quote!(),
+        &quote! {
+            /// Adds two numbers.
+            pub fn add(a: i64, b: i64) -> i64 {
+                a + b
+            }
+        },
+    );
+    check("plain", &expansion);
+}
+
+#[test]
+fn an_async_function() {
+    let expansion = crate::tool_tokens(
+        quote!(read_only, timeout = "30s", example(query = "macros")),
+        &quote! {
+            /// Searches the documentation.
+            async fn search(query: &str, context: &ToolContext) -> Result<Vec<Hit>, SearchError> {
+                todo!()
+            }
+        },
+    );
+    check("async", &expansion);
+}
+
+#[test]
+fn defaults_and_constraints() {
+    let expansion = crate::tool_tokens(
+        quote!(name = "search_docs", type = SearchTool, crate = renamed),
+        &quote! {
+            #[cfg(docs)]
+            #[doc = include_str!("search.md")]
+            fn search(
+                /// How many hits to return
+                #[arg(default = 10, range = 1..=MOST)] limit: u32,
+                #[arg(default, length = 1..9, rename = "lang", examples("en"))] language: &str,
+                #[cfg(filters)] #[arg(flatten)] filter: Filter,
+            ) {
+            }
+        },
+    );
+    check("constraints", &expansion);
+}
+
+#[test]
+fn a_toolset() {
+    let expansion = crate::toolset::expand(
+        quote!(),
+        &quote! {
+            impl<T: Token> Github<T> {
+                /// Lists the issues.
+                #[tool]
+                async fn issues(&self) -> String {
+                    String::new()
+                }
+
+                #[cfg(version)]
+                /// Tells the version.
+                #[tool(name = "github_version")]
+                fn version() -> &'static str {
+                    "3"
+                }
+
+                fn helper(&self) {}
+            }
+        },
+    );
+    check("toolset", &expansion);
+}
+
+#[test]
+fn a_function_with_a_mistake() {
+    let expansion = crate::tool_tokens(
+        quote!(naem = "search"),
+        &quote! {
+            /// Searches.
+            #[must_use]
+            fn search(#[arg(default = 1)] limit: u32) -> u32 {
+                limit
+            }
+        },
+    );
+    check("mistake", &expansion);
+}
+
+#[test]
+fn a_list_of_tools() {
+    let list = crate::tools::expand(quote!(::toolbox; search, #[cfg(web)] web::fetch));
+    check("list", &quote!(fn list() -> Vec<Tool> { #list }));
+}
+
+#[test]
+#[cfg(not(feature = "pattern"))]
+fn a_pattern_needs_its_feature() {
+    let expansion = crate::tool_tokens(
+        quote!(),
+        &quote! {
+            /// Searches.
+            fn search(#[arg(pattern = "^[a-z]+$")] query: &str) {}
+        },
+    );
+    assert!(expansion.to_string().contains("needs the feature `pattern` of `toolbox`"));
+}

@@ -137,6 +137,30 @@ impl<T: Serialize> ExampleValue for T {
     }
 }
 
+/// A number that a range may end in.
+#[diagnostic::on_unimplemented(
+    message = "a range cannot end in a `{Self}`",
+    label = "this is no number",
+    note = "write numbers or constants of a number type: `range = 1..=50`"
+)]
+pub trait RangeEnd: Sized {
+    #[doc(hidden)]
+    fn number(self) -> Value;
+}
+
+macro_rules! range_ends {
+    ($($type:ty),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl RangeEnd for $type {
+            fn number(self) -> Value {
+                self.into()
+            }
+        }
+    )*};
+}
+
+range_ends!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
+
 /// A result by itself.
 #[derive(Debug)]
 pub struct PlainKind;
@@ -166,14 +190,6 @@ impl<T: IntoToolResult> Plain<T> for &&KindOf<T> {
     }
 }
 
-impl PlainKind {
-    /// Returns the result.
-    #[inline]
-    pub fn finish<T: IntoToolResult>(self, value: T) -> ToolResult {
-        value.into_tool_result()
-    }
-}
-
 /// Types that serialize and have a schema.
 pub trait Structured<T> {
     /// Returns how the type becomes a result.
@@ -193,30 +209,39 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
     }
 }
 
-impl StructuredKind {
-    /// Returns the result.
+/// A type that can be the output of a tool: anything that implements `Serialize`.
+///
+/// `Kind` is how it becomes a result; the compiler shows the default only, which is the one that can be missing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the output of a tool",
+    label = "the model cannot read a `{Self}`",
+    note = "`{Self}`, and each type in it, needs `#[derive(serde::Serialize)]`; or implement `toolbox::IntoToolResult` for it",
+    note = "a tool may also return a `Result` of such a type, with any error that implements `Display`"
+)]
+pub trait ToolOutput<Kind = SerializedKind>: Sized {
+    #[doc(hidden)]
+    fn finish(kind: Kind, value: Self) -> ToolResult;
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: IntoToolResult> ToolOutput<PlainKind> for T {
     #[inline]
-    pub fn finish<T: Serialize>(self, value: T) -> ToolResult {
+    fn finish(_: PlainKind, value: T) -> ToolResult {
+        value.into_tool_result()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Serialize> ToolOutput<StructuredKind> for T {
+    fn finish(_: StructuredKind, value: T) -> ToolResult {
         serialized(&value).map_or_else(|failure| failure, ToolResult::structured)
     }
 }
 
-/// A type that can be the output of a tool: anything that implements `Serialize`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the output of a tool",
-    label = "the model cannot read a `{Self}`",
-    note = "add `#[derive(serde::Serialize)]` to `{Self}`, or implement `toolbox::IntoToolResult` for it",
-    note = "a tool may also return a `Result` of such a type, with any error that implements `Display`"
-)]
-pub trait ToolOutput: Sized {
-    #[doc(hidden)]
-    fn json(&self) -> Result<String, ToolResult>;
-}
-
 #[diagnostic::do_not_recommend]
-impl<T: Serialize> ToolOutput for T {
-    fn json(&self) -> Result<String, ToolResult> {
-        serialized(self)
+impl<T: Serialize> ToolOutput<SerializedKind> for T {
+    fn finish(_: SerializedKind, value: T) -> ToolResult {
+        serialized(&value).map_or_else(|failure| failure, ToolResult::new)
     }
 }
 
@@ -236,14 +261,6 @@ impl<T> Serialized<T> for KindOf<T> {
 
     fn schema(&self) -> Option<Value> {
         None
-    }
-}
-
-impl SerializedKind {
-    /// Returns the result.
-    #[inline]
-    pub fn finish<T: ToolOutput>(self, value: T) -> ToolResult {
-        value.json().map_or_else(|failure| failure, ToolResult::new)
     }
 }
 
@@ -269,13 +286,6 @@ impl<E: IntoToolFailure> Failing<E> for &&KindOf<E> {
     }
 }
 
-impl FailingKind {
-    /// Returns the failure.
-    pub fn fail<E: IntoToolFailure>(self, error: E) -> ToolResult {
-        error.into_tool_failure()
-    }
-}
-
 /// Errors with sources.
 pub trait Sourced<E> {
     /// Returns how the error becomes a failure.
@@ -288,28 +298,37 @@ impl<E: Error + Send + Sync + 'static> Sourced<E> for &KindOf<E> {
     }
 }
 
-impl SourcedKind {
-    /// Returns the failure.
-    pub fn fail<E: Error + Send + Sync + 'static>(self, error: E) -> ToolResult {
+/// A type that can be the error of a tool: anything that implements `Display`.
+///
+/// `Kind` is how it becomes a failure; the compiler shows the default only, which is the one that can be missing.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the error of a tool",
+    label = "the model cannot read a `{Self}`",
+    note = "implement `std::fmt::Display` for `{Self}`, or map it to an error that does: `.map_err(|error| ..)`"
+)]
+pub trait ToolFailure<Kind = DisplayedKind>: Sized {
+    #[doc(hidden)]
+    fn fail(kind: Kind, error: Self) -> ToolResult;
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: IntoToolFailure> ToolFailure<FailingKind> for E {
+    fn fail(_: FailingKind, error: E) -> ToolResult {
+        error.into_tool_failure()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<E: Error + Send + Sync + 'static> ToolFailure<SourcedKind> for E {
+    fn fail(_: SourcedKind, error: E) -> ToolResult {
         reported(Arc::new(error))
     }
 }
 
-/// A type that can be the error of a tool: anything that implements `Display`.
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be the error of a tool",
-    label = "the model cannot read a `{Self}`",
-    note = "implement `std::fmt::Display` for `{Self}`, or map it to an error that does"
-)]
-pub trait ToolFailure: Sized {
-    #[doc(hidden)]
-    fn display(&self) -> ToolResult;
-}
-
 #[diagnostic::do_not_recommend]
-impl<E: Display> ToolFailure for E {
-    fn display(&self) -> ToolResult {
-        displayed(self)
+impl<E: Display> ToolFailure<DisplayedKind> for E {
+    fn fail(_: DisplayedKind, error: E) -> ToolResult {
+        displayed(&error)
     }
 }
 
@@ -322,12 +341,5 @@ pub trait Displayed<E> {
 impl<E> Displayed<E> for KindOf<E> {
     fn error_kind(&self) -> DisplayedKind {
         DisplayedKind
-    }
-}
-
-impl DisplayedKind {
-    /// Returns the failure.
-    pub fn fail<E: ToolFailure>(self, error: E) -> ToolResult {
-        error.display()
     }
 }

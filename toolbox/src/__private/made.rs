@@ -11,7 +11,7 @@ use crate::arguments::call::Call;
 use crate::context::ToolContext;
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::result::ToolResult;
-use crate::tool::{BoxFuture, Handler, Origin, Tool, made};
+use crate::tool::{BoxFuture, Handler, Origin, Tool, Toolset, made};
 
 /// What `#[tool(...)]` says, as constants.
 #[derive(Debug)]
@@ -108,6 +108,30 @@ pub fn make_async(
     meta.tool(Handler::Async(Arc::new(run)), into_inner(described), output)
 }
 
+/// Makes a tool of a synchronous method of a set.
+///
+/// The set comes by itself, and not captured: so a set that cannot be shared is one error, at its type.
+pub fn make_sync_of<S: Toolset>(
+    meta: Meta,
+    output: Option<Value>,
+    set: &Arc<S>,
+    run: for<'call> fn(&Arc<S>, &'call Call<'call>) -> ToolResult,
+) -> Tool {
+    let set = Arc::clone(set);
+    make_sync(meta, output, move |call| run(&set, call))
+}
+
+/// Makes a tool of an async method of a set.
+pub fn make_async_of<S: Toolset>(
+    meta: Meta,
+    output: Option<Value>,
+    set: &Arc<S>,
+    run: for<'call> fn(Arc<S>, &'call Call<'call>) -> BoxFuture<'call, ToolResult>,
+) -> Tool {
+    let set = Arc::clone(set);
+    make_async(meta, output, move |call| run(Arc::clone(&set), call))
+}
+
 fn into_inner(described: Mutex<Described>) -> Described {
     described.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
@@ -129,6 +153,7 @@ pub fn tool_future_must_be_send<'call>(
 }
 
 /// Fails to compile when a tool has the name of one listed before it; each comes with where it was made.
+#[track_caller]
 pub const fn two_tools_of_one_name(
     (name, origin): (&'static str, &'static str),
     before: &[(&'static str, &'static str)],
@@ -153,9 +178,18 @@ const fn same(a: &str, b: &str) -> bool {
 }
 
 /// A constant evaluation can only show text that is put together by hand.
+#[track_caller]
 const fn clash(name: &str, first: &str, second: &str) -> ! {
     let mut text = [0; 1024];
-    let parts = ["two tools are named `", name, "`: one at ", first, ", one at ", second];
+    let parts = [
+        "two tools are named `",
+        name,
+        "`: one at ",
+        first,
+        ", one at ",
+        second,
+        "; give one another name: `#[tool(name = \"...\")]`",
+    ];
     let (mut len, mut part) = (0, 0);
     while part < parts.len() {
         let bytes = parts[part].as_bytes();

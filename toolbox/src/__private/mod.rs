@@ -5,7 +5,8 @@ mod made;
 
 pub use kind::{ExampleValue, KindOf, Returned, ToolFailure, ToolOutput, kind_of};
 pub use made::{
-    Meta, make_async, make_sync, tidy, tool_future_must_be_send, two_tools_of_one_name,
+    Meta, make_async, make_async_of, make_sync, make_sync_of, tidy, tool_future_must_be_send,
+    two_tools_of_one_name,
 };
 
 #[cfg(feature = "macros")]
@@ -13,12 +14,20 @@ pub use toolbox_macros::tools;
 
 pub use crate::arguments::about::About;
 pub use crate::arguments::call::Call;
-pub use crate::arguments::slot::{lent, owned};
 
-/// The traits whose methods expansions call, without their names.
-pub mod traits {
+/// What expansions bring into scope: traits for their methods, and names that messages are to show where the user's own
+/// code stands, each behind `__` so that it hides nothing.
+pub mod names {
     pub use super::kind::{
-        Displayed as _, Failing as _, Json as _, NoJson as _, Plain as _, Serialized as _,
-        Sourced as _, Structured as _, Whole as _, WholeKind as _,
+        Displayed as _, ExampleValue as __Example, Failing as _, Json as _, NoJson as _,
+        Plain as _, RangeEnd as __End, Serialized as _, Sourced as _, Structured as _,
+        ToolFailure as __Failure, ToolOutput as __Output, Whole as _, WholeKind as _,
     };
+    pub use super::made::{
+        tool_future_must_be_send as __must_be_send, two_tools_of_one_name as __distinct,
+    };
+    pub use crate::arguments::argument::{LentArgument as __Lent, ToolArgument as __Owned};
+
+    /// A type itself.
+    pub type __It<T> = T;
 }

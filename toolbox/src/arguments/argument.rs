@@ -9,6 +9,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
 use super::reader::{Nothing, ReadError, Reader};
+use super::slot::{LentSlot, OwnedSlot};
 use crate::context::{FromContext, Requirement, ToolContext};
 use crate::error::ToolError;
 
@@ -58,11 +59,18 @@ pub enum Origin {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
-    note = "if the model fills it in, add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}`",
-    note = "if your program supplies it, take `State<{Self}>`, or implement `toolbox::FromContext` for `{Self}`",
-    note = "the derives must be those of serde 1 and schemars 1, as `toolbox` uses them"
+    note = "if the model fills it in: `{Self}`, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if your program supplies it: take `State<..>` of a type that is `Send + Sync + 'static`, or implement `toolbox::FromContext` for `{Self}`"
 )]
 pub trait ToolArgument<'call, Source>: Sized {
+    /// Returns the empty slot for one call.
+    // A provided method, because the compiler explains a missing `Self: Trait` without quoting where it is required.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    fn slot() -> OwnedSlot<Self, Source> {
+        super::slot::owned()
+    }
     #[doc(hidden)]
     fn read(reader: &mut Reader<'call>) -> Result<Self, ReadError>;
     #[doc(hidden)]
@@ -143,13 +151,42 @@ impl<'call> ToolArgument<'call, TheContext> for ToolContext {
 #[diagnostic::on_unimplemented(
     message = "`&{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
-    note = "if the model fills it in, add `#[derive(serde::Deserialize, schemars::JsonSchema)]` to `{Self}`",
-    note = "if your program supplies it, take `State<{Self}>`, or implement `toolbox::FromContext` for `{Self}`",
-    note = "the derives must be those of serde 1 and schemars 1, as `toolbox` uses them"
+    note = "if the model fills it in: `{Self}`, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if your program supplies it: take `State<..>` of a type that is `Send + Sync + 'static`, or implement `toolbox::FromContext` for `{Self}`"
 )]
 pub trait LentArgument<'call, Source> {
     #[doc(hidden)]
     type Held: 'call;
+    /// Returns the empty slot for one call.
+    #[doc(hidden)]
+    #[must_use]
+    #[inline]
+    fn slot() -> LentSlot<'call, Self, Self::Held, Source>
+    where
+        Self: 'call,
+    {
+        super::slot::lent()
+    }
+    /// Returns the slot with what it lends when the model gives nothing.
+    #[doc(hidden)]
+    fn or(
+        slot: LentSlot<'call, Self, Self::Held, Source>,
+        default: fn() -> &'call Self,
+    ) -> LentSlot<'call, Self, Self::Held, Source>
+    where
+        Self: 'call,
+    {
+        slot.or(default)
+    }
+    /// Lends what the slot holds.
+    #[doc(hidden)]
+    #[inline]
+    fn take<'a>(slot: &'a mut LentSlot<'call, Self, Self::Held, Source>) -> &'a Self
+    where
+        Self: 'call,
+    {
+        slot.take()
+    }
     #[doc(hidden)]
     fn read(reader: &mut Reader<'call>) -> Result<Self::Held, ReadError>;
     #[doc(hidden)]

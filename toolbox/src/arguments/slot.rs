@@ -28,7 +28,7 @@ pub struct OwnedSlot<T, Source> {
 
 /// Returns an empty slot for an argument of type `T`.
 #[must_use]
-pub fn owned<'call, T: ToolArgument<'call, Source>, Source>() -> OwnedSlot<T, Source> {
+pub(crate) fn owned<'call, T: ToolArgument<'call, Source>, Source>() -> OwnedSlot<T, Source> {
     OwnedSlot { value: None, default: None, source: PhantomData }
 }
 
@@ -72,15 +72,16 @@ impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T,
 }
 
 /// A slot for an argument behind `&`.
-pub struct LentSlot<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> {
-    held: Option<T::Held>,
+///
+/// What it holds is a parameter and not `T::Held`: where a future keeps a slot, the compiler checks that it is `Send`
+/// with each lifetime taken apart, and a bound on `T` would not hold for, say, `&[&str]`.
+pub struct LentSlot<'call, T: ?Sized + 'call, Held, Source> {
+    held: Option<Held>,
     default: Option<fn() -> &'call T>,
     source: PhantomData<fn() -> Source>,
 }
 
-impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> std::fmt::Debug
-    for LentSlot<'call, T, Source>
-{
+impl<'call, T: ?Sized + 'call, Held, Source> std::fmt::Debug for LentSlot<'call, T, Held, Source> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.debug_struct("LentSlot").field("filled", &self.held.is_some()).finish_non_exhaustive()
     }
@@ -88,12 +89,13 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> std::fmt::D
 
 /// Returns an empty slot for an argument of type `&T`.
 #[must_use]
-pub fn lent<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>()
--> LentSlot<'call, T, Source> {
+pub(crate) fn lent<'call, T: ?Sized + 'call, Held, Source>() -> LentSlot<'call, T, Held, Source> {
     LentSlot { held: None, default: None, source: PhantomData }
 }
 
-impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> LentSlot<'call, T, Source> {
+impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>
+    LentSlot<'call, T, T::Held, Source>
+{
     /// Returns the slot with what it lends when the model gives nothing.
     #[must_use]
     pub fn or(mut self, default: fn() -> &'call T) -> Self {
@@ -117,7 +119,7 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> LentSlot<'c
 }
 
 impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> Fill<'call>
-    for LentSlot<'call, T, Source>
+    for LentSlot<'call, T, T::Held, Source>
 {
     #[inline]
     fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError> {

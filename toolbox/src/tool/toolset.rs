@@ -15,7 +15,10 @@ pub trait Toolset: Send + Sync + 'static {
 /// Whatever a box can be given: a tool, several, a [`Toolset`], another box.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a tool nor a set of tools",
-    note = "of a function with `#[tool]`, register `name::tool()`; end a `Tool::new(..)` builder with `.call(..)`"
+    label = "a box cannot take this",
+    note = "a `Tool::new(..)` builder becomes a tool with `.call(..)`",
+    note = "the tool of a function `search` with `#[tool]` is `search::tool()`; several are `tools![search, ..]`",
+    note = "a value has tools when `#[toolset]` stands above an `impl` block of its type"
 )]
 pub trait IntoTools {
     /// Returns the tools, in order.
@@ -46,6 +49,7 @@ impl<T: Toolset> IntoTools for Arc<T> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Toolset> IntoTools for T {
     fn into_tools(self) -> Vec<Tool> {
         Arc::new(self).tools()

@@ -1,0 +1,111 @@
+#[cfg(docs)]
+#[doc = include_str!("search.md")]
+fn search(limit: u32, language: &str, #[cfg(filters)] filter: Filter) {}
+#[cfg(docs)]
+///The tool `search_docs`; [`SearchTool::tool`] returns it.
+#[allow(
+    non_camel_case_types,
+    dead_code,
+    missing_debug_implementations,
+    missing_copy_implementations,
+    clippy::empty_structs_with_brackets
+)]
+struct SearchTool {}
+#[cfg(docs)]
+#[automatically_derived]
+impl SearchTool {
+    /// The name that the model calls the tool by.
+    #[allow(dead_code)]
+    const NAME: &'static str = "search_docs";
+    #[doc(hidden)]
+    #[allow(dead_code)]
+    const ORIGIN: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
+    /// Returns the tool.
+    #[must_use]
+    fn tool() -> renamed::Tool {
+        #[allow(unused_imports)]
+        use renamed::__private::names::*;
+        renamed::__private::make_sync(
+            renamed::__private::Meta {
+                name: Self::NAME,
+                description: ::core::concat!(include_str!("search.md"), "\n"),
+                untidy: true,
+                file: ::core::file!(),
+                line: ::core::line!(),
+                ..renamed::__private::Meta::DEFAULT
+            },
+            (&&&renamed::__private::KindOf::<renamed::__private::Returned<()>>::new()
+                .success())
+                .schema(),
+            |__call| {
+                let __default0: fn() -> u32 = || 10;
+                let mut __slot0 = <u32 as __Owned<'_, _>>::slot().or(__default0);
+                let __default1: fn() -> &'static str = || ::core::default::Default::default();
+                let mut __slot1 = <__It<
+                    _,
+                > as __Lent<'_, _>>::or(<str as __Lent<'_, _>>::slot(), __default1);
+                #[cfg(filters)]
+                let mut __slot2 = <Filter as __Owned<'_, _>>::slot();
+                if let ::core::result::Result::Err(__refusal) = __call
+                    .read(
+                        &mut [&mut __slot0, &mut __slot1, #[cfg(filters)] &mut __slot2],
+                        &|__about| {
+                            __about
+                                .argument("limit", "How many hits to return")
+                                .default(
+                                    (&&renamed::__private::kind_of(&__default0()))
+                                        .json(&__default0()),
+                                )
+                                .keyword("minimum", 1i64)
+                                .keyword("maximum", <__It<_> as __End>::number(MOST));
+                            __about
+                                .argument("lang", "")
+                                .default(
+                                    (&&renamed::__private::kind_of(&__default1()))
+                                        .json(&__default1()),
+                                )
+                                .length(
+                                    ::core::option::Option::Some(1),
+                                    ::core::option::Option::Some((9) - 1),
+                                )
+                                .examples(
+                                    ::std::vec![
+                                        { let __value : fn () -> & 'static str = || "en"; < __It < _
+                                        > as __Example > ::example(& __value()) }
+                                    ],
+                                );
+                            #[cfg(filters)] __about.argument("filter", "").flatten();
+                        },
+                    )
+                {
+                    return __refusal;
+                }
+                match renamed::__private::Returned(
+                        search(
+                            __slot0.take(),
+                            <__It<_> as __Lent<'_, _>>::take(&mut __slot1),
+                            #[cfg(filters)]
+                            __slot2.take(),
+                        ),
+                    )
+                    .split()
+                {
+                    ::core::result::Result::Ok(__value) => {
+                        let __convert = <__It<_> as __Output<_>>::finish;
+                        __convert(
+                            (&&&renamed::__private::kind_of(&__value)).kind(),
+                            __value,
+                        )
+                    }
+                    ::core::result::Result::Err(__error) => {
+                        let __convert = <__It<_> as __Failure<_>>::fail;
+                        __convert(
+                            (&&&renamed::__private::kind_of(&__error)).error_kind(),
+                            __error,
+                        )
+                    }
+                }
+            },
+        )
+    }
+}

@@ -1,0 +1,13 @@
+use toolbox::tool;
+
+#[derive(Default)]
+struct Location;
+
+/// Forecasts.
+#[tool]
+fn weather(#[arg(default)] place: Location) -> bool {
+    let _ = place;
+    true
+}
+
+fn main() {}

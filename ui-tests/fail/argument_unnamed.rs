@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool]
+fn search(_: u32) {}
+
+fn main() {}

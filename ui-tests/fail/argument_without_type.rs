@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool]
+fn search(query) {}
+
+fn main() {}

@@ -1,0 +1,9 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool]
+fn search(query: &str) -> u32 {
+    query.len()
+}
+
+fn main() {}

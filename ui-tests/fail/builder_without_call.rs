@@ -1,0 +1,5 @@
+use toolbox::{Tool, ToolBox};
+
+fn main() {
+    ToolBox::new().register(Tool::new("search", "Searches.").param("query", "string", "Words"));
+}

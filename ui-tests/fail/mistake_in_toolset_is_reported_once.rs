@@ -1,0 +1,16 @@
+use toolbox::{ToolBox, toolset};
+
+struct Github;
+
+#[toolset]
+impl Github {
+    #[tool]
+    fn issues(&self) -> u32 {
+        3
+    }
+}
+
+fn main() {
+    ToolBox::new().register(Github);
+    Github.issues();
+}

@@ -1,0 +1,9 @@
+use toolbox::tool;
+
+mod search {}
+
+/// Searches.
+#[tool]
+fn search() {}
+
+fn main() {}

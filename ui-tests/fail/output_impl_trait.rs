@@ -1,0 +1,9 @@
+use toolbox::tool;
+
+/// Forecasts.
+#[tool]
+fn weather(city: &str) -> impl Iterator<Item = char> {
+    city.chars()
+}
+
+fn main() {}

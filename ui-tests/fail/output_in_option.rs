@@ -1,0 +1,12 @@
+use toolbox::tool;
+
+struct Weather;
+
+/// Forecasts.
+#[tool]
+fn weather(city: &str) -> Option<Weather> {
+    let _ = city;
+    None
+}
+
+fn main() {}

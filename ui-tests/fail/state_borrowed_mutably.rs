@@ -1,0 +1,9 @@
+use toolbox::{State, tool};
+
+/// Counts.
+#[tool]
+fn count(total: &mut State<u32>) -> u32 {
+    **total
+}
+
+fn main() {}

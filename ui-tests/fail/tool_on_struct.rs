@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool]
+struct Search;
+
+fn main() {}

@@ -1,0 +1,9 @@
+use toolbox::{tool, tools};
+
+/// Searches.
+#[tool]
+fn search() {}
+
+fn main() {
+    tools![search()];
+}

@@ -1,0 +1,5 @@
+use toolbox::tools;
+
+fn main() {
+    tools!["search"];
+}

@@ -1,0 +1,7 @@
+use toolbox::tools;
+
+fn search() {}
+
+fn main() {
+    tools![search];
+}

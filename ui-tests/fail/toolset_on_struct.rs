@@ -1,0 +1,6 @@
+use toolbox::toolset;
+
+#[toolset]
+struct Github;
+
+fn main() {}

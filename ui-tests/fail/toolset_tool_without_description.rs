@@ -1,0 +1,13 @@
+use toolbox::toolset;
+
+struct Github;
+
+#[toolset]
+impl Github {
+    #[tool]
+    fn issues(&self) -> u32 {
+        3
+    }
+}
+
+fn main() {}

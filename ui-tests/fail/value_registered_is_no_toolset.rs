@@ -1,0 +1,7 @@
+use toolbox::ToolBox;
+
+struct Github;
+
+fn main() {
+    ToolBox::new().register(Github);
+}
