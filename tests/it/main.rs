@@ -1,1 +1,9 @@
-fn main() {}
+//! What users of `toolbox` can rely on, tested through its public API. ROWS.md says which test holds which promise.
+
+mod agreement;
+mod s0;
+mod arguments;
+mod handlers;
+mod hostile_text;
+mod names;
+mod support;
