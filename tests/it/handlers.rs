@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 use toolbox::{
-    Arguments, Content, Decision, FailureKind, FromContext, Next, Tool, ToolBox, ToolCall,
+    Arguments, Content, Decision, FromContext, Next, Tool, ToolBox, ToolCall,
     ToolContext, ToolError, ToolResult, tool,
 };
 
@@ -204,7 +204,7 @@ fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
     let inner = Arc::clone(&release);
     let toolbox = ToolBox::builder()
         .handler_runtime(handlers.handle().clone())
-        .timeout(Duration::from_millis(100))
+        .timeout(Duration::from_millis(400))
         .tools([
             waits("blocks", move |_| {
                 let release = Arc::clone(&inner);
@@ -226,7 +226,7 @@ fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
             assert_eq!(result.code(), Some("tool.timed_out"));
             assert!(result.text().contains(name), "the stuck tool is named: {}", result.text());
         }
-        assert!(started.elapsed() < Duration::from_millis(1000), "{:?}", started.elapsed());
+        assert!(started.elapsed() < Duration::from_millis(4000), "{:?}", started.elapsed());
     });
     drop(held);
     dispatch.block_on(async {

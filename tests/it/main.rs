@@ -3,6 +3,7 @@
 mod agreement;
 mod s0;
 mod arguments;
+mod concurrency;
 mod handlers;
 mod hostile_text;
 mod names;
