@@ -2,9 +2,12 @@
 
 mod agreement;
 mod s0;
+mod s1;
 mod arguments;
 mod concurrency;
 mod handlers;
 mod hostile_text;
 mod names;
+mod s3;
 mod support;
+mod weaknesses;
