@@ -10,4 +10,5 @@ mod hostile_text;
 mod names;
 mod s3;
 mod support;
+mod tracing_events;
 mod weaknesses;

@@ -1,5 +1,6 @@
 //! Schema and behaviour agree: what the schema admits reaches the tool, and what reaches it unrepaired the schema admits.
 
+mod dialects;
 mod generate;
 mod types;
 
