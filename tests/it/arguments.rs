@@ -55,7 +55,9 @@ pub(crate) fn every_way() -> Vec<Tool> {
             .param_opt("list", "array", "")
             .param_opt("any", "object", "")
             .call(|_| "ran"),
-        Tool::from_map("mapped", "", schema.clone(), move |_: &HashMap<String, Value>| map_ran.clone()),
+        Tool::from_map("mapped", "", schema.clone(), move |_: &HashMap<String, Value>| {
+            map_ran.clone()
+        }),
         Tool::raw("raw", "", schema, |_: toolbox::Arguments| "ran"),
     ]
 }
@@ -66,7 +68,9 @@ fn refused(tool: &Tool, text: &str, code: &str) -> ToolResult {
     let shown: String = text.chars().take(80).collect();
     assert_eq!(result.code(), Some(code), "{} on {shown}: {}", tool.name(), result.text());
     assert_eq!(result.failure_kind(), Some(FailureKind::InvalidArguments));
-    assert!(result.text().starts_with(&format!("the arguments for `{}` were refused:", tool.name())));
+    assert!(
+        result.text().starts_with(&format!("the arguments for `{}` were refused:", tool.name()))
+    );
     assert!(result.text().len() <= 2048);
     result
 }
@@ -206,7 +210,10 @@ fn j10_integers_out_of_range_are_refused_and_never_rounded() {
             Some(seen) => assert!(result.text().contains(seen), "{text}: {}", result.text()),
             None => {
                 let code = result.code().unwrap_or_default();
-                assert!(["args.out_of_range", "args.rejected"].contains(&code), "{text}: {result:?}");
+                assert!(
+                    ["args.out_of_range", "args.rejected"].contains(&code),
+                    "{text}: {result:?}"
+                );
             }
         }
     }
@@ -214,9 +221,14 @@ fn j10_integers_out_of_range_are_refused_and_never_rounded() {
 
 #[test]
 fn j11_a_whole_number_is_an_integer_however_it_is_written() {
-    for (text, expected) in [("3.0", Some("Some(3)")), ("1e3", Some("Some(1000)")), ("30e-1", Some("Some(3)")),
-        ("3.5", None), ("1e-1", None), ("1e30", None)]
-    {
+    for (text, expected) in [
+        ("3.0", Some("Some(3)")),
+        ("1e3", Some("Some(1000)")),
+        ("30e-1", Some("Some(3)")),
+        ("3.5", None),
+        ("1e-1", None),
+        ("1e30", None),
+    ] {
         let result = call(&typed::tool(), format!(r#"{{"n":{text}}}"#));
         assert!(result.repairs().is_empty(), "no repair: the schema calls it an integer");
         match expected {
@@ -259,7 +271,10 @@ fn j14_a_path_holds_no_nul() {
 
 #[test]
 fn j15_j16_too_long_arguments_are_refused_unread() {
-    let texts = [format!("{{\"s\":\"{}\"}}", "a".repeat(50 << 20)), format!("[{}0]", "0,".repeat(25 << 20))];
+    let texts = [
+        format!("{{\"s\":\"{}\"}}", "a".repeat(50 << 20)),
+        format!("[{}0]", "0,".repeat(25 << 20)),
+    ];
     for text in texts {
         let toolbox = ToolBox::from(typed::tool());
         let call = ToolCall::new("1", "typed", text);
@@ -281,14 +296,26 @@ fn j17_every_json_type_is_held_against_every_rust_type() {
     #[tool]
     #[allow(clippy::too_many_arguments, reason = "one of each")]
     fn each(
-        text: Option<&str>, integer: Option<i32>, number: Option<f64>, flag: Option<bool>, list: Option<Vec<i32>>,
+        text: Option<&str>,
+        integer: Option<i32>,
+        number: Option<f64>,
+        flag: Option<bool>,
+        list: Option<Vec<i32>>,
         object: Option<HashMap<String, i32>>,
     ) -> String {
         format!("{text:?}{integer:?}{number:?}{flag:?}{list:?}{object:?}")
     }
     let rust = ["text", "integer", "number", "flag", "list", "object"];
-    let words = ["a string", "an integer", "a number", "`true` or `false`", "an array", "an object"];
-    let json = [(r#""x""#, "the string"), ("7", "7"), ("1.5", "1.5"), ("true", "true"), ("[1]", "an array"), (r#"{"a":1}"#, "an object")];
+    let words =
+        ["a string", "an integer", "a number", "`true` or `false`", "an array", "an object"];
+    let json = [
+        (r#""x""#, "the string"),
+        ("7", "7"),
+        ("1.5", "1.5"),
+        ("true", "true"),
+        ("[1]", "an array"),
+        (r#"{"a":1}"#, "an object"),
+    ];
     for (at, name) in rust.iter().enumerate() {
         for (of, (value, shown)) in json.iter().enumerate() {
             let text = format!(r#"{{"{name}":{value}}}"#);
@@ -318,7 +345,10 @@ fn j18_unknown_names_are_refused_with_the_nearest_known_one() {
     let text = result.text();
     assert!(text.contains("missing required argument `query`"), "{text}");
     assert!(text.contains("`qurey` is not an argument; did you mean `query`?"), "{text}");
-    assert!(text.contains("`zzz` is not an argument; the arguments are `query`, `limit`"), "{text}");
+    assert!(
+        text.contains("`zzz` is not an argument; the arguments are `query`, `limit`"),
+        "{text}"
+    );
 }
 
 #[test]
@@ -340,7 +370,12 @@ fn j19_all_missing_arguments_are_named_at_once() {
 fn j20_null_stands_for_nothing_where_nothing_may_stand() {
     /// Takes three kinds of argument.
     #[tool]
-    fn kinds(a: Option<i32>, #[arg(default = 7)] b: i32, c: Option<Vec<Option<i32>>>, d: i32) -> String {
+    fn kinds(
+        a: Option<i32>,
+        #[arg(default = 7)] b: i32,
+        c: Option<Vec<Option<i32>>>,
+        d: i32,
+    ) -> String {
         format!("{a:?} {b} {c:?} {d}")
     }
     let cases = [
@@ -357,7 +392,10 @@ fn j20_null_stands_for_nothing_where_nothing_may_stand() {
 
 #[test]
 fn j21_j22_a_string_that_holds_the_object_is_unwrapped_once_where_no_string_may_stand() {
-    check_taken(r#""{\"s\":\"a\"}""#, &["the arguments: read the string as the JSON object it holds"]);
+    check_taken(
+        r#""{\"s\":\"a\"}""#,
+        &["the arguments: read the string as the JSON object it holds"],
+    );
     for tool in every_way() {
         let twice = Value::from(Value::from(r#"{"s":"a"}"#).to_string()).to_string();
         assert!(call(&tool, twice.as_str()).is_error(), "{}", tool.name());
@@ -394,7 +432,8 @@ fn j23_a_mark_and_a_fence_are_taken_off_and_all_else_around_the_object_is_refuse
 
 #[test]
 fn j24_two_objects_are_two_calls() {
-    for text in [r#"{"s":"a"}{"s":"b"}"#, r#"{"s":"a"},{"s":"b"}"#, "{\"s\":\"a\"}\n{\"s\":\"b\"}"] {
+    for text in [r#"{"s":"a"}{"s":"b"}"#, r#"{"s":"a"},{"s":"b"}"#, "{\"s\":\"a\"}\n{\"s\":\"b\"}"]
+    {
         check_refused(text, "args.syntax", "these are two objects: make two calls");
     }
 }
@@ -444,7 +483,9 @@ fn j26_j27_what_is_nearly_json_is_refused_with_the_way_to_write_it() {
 
 #[test]
 fn j28_no_arguments_may_be_written_in_four_ways() {
-    for (text, repairs) in [("{}", 0), (" {} ", 0), ("", 1), ("  \n", 1), ("null", 1), (r#""""#, 1), (r#""{}""#, 1)] {
+    for (text, repairs) in
+        [("{}", 0), (" {} ", 0), ("", 1), ("  \n", 1), ("null", 1), (r#""""#, 1), (r#""{}""#, 1)]
+    {
         let mut tools = every_way();
         tools.push(nothing::tool());
         for tool in tools {

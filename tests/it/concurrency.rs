@@ -56,7 +56,8 @@ fn in_order(results: &[ToolResult], count: usize) {
 #[tokio::test(start_paused = true)]
 async fn c01_ten_thousand_parallel_calls_are_all_answered() {
     let gauge = Arc::new(Gauge::default());
-    let toolbox = ToolBox::builder().max_batch_calls(10_000).tools(gauge.tool("t")).build().unwrap();
+    let toolbox =
+        ToolBox::builder().max_batch_calls(10_000).tools(gauge.tool("t")).build().unwrap();
     let started = Instant::now();
     let results = toolbox.call_all(calls("t", 10_000)).await;
     assert!(started.elapsed() < Duration::from_millis(200));
@@ -78,7 +79,10 @@ async fn c02_of_a_batch_over_the_limit_the_first_run_and_the_rest_are_refused() 
             let expected = (at >= limit).then_some("turn.too_many_calls");
             assert_eq!(result.code(), expected, "{at}");
         }
-        assert_eq!(results[9_999].text(), format!("too many calls at once: only the first {limit} ran"));
+        assert_eq!(
+            results[9_999].text(),
+            format!("too many calls at once: only the first {limit} ran")
+        );
     }
 }
 
@@ -90,7 +94,8 @@ async fn c03_of_two_calls_with_one_id_the_second_is_refused_under_an_id_of_its_o
     let answered: Vec<(&str, Option<&str>)> =
         results.iter().map(|result| (result.call_id(), result.code())).collect();
     let twice = Some("call.duplicate_id");
-    let expected = [("a", None), ("b", None), ("a#3", twice), ("", None), ("", None), ("a#6", twice)];
+    let expected =
+        [("a", None), ("b", None), ("a#3", twice), ("", None), ("", None), ("a#6", twice)];
     assert_eq!(answered, expected);
     // The id that the second is given may be the third's own.
     let ids = ["a", "a#2", "a"];
@@ -136,24 +141,34 @@ async fn c04_s3_21_each_call_sees_one_consistent_snapshot() {
                         }
                         2 | 3 => {
                             let names = toolbox.names();
-                            assert_eq!((&*names[0], &*names[1], &*names[2]), ("first", "versioned", "last"));
+                            assert_eq!(
+                                (&*names[0], &*names[1], &*names[2]),
+                                ("first", "versioned", "last")
+                            );
                             let before = toolbox.generation();
                             let list = toolbox.definitions();
                             assert!(list.len() >= 3 && toolbox.generation() >= before);
                         }
                         4 => {
                             let tool = toolbox.get("versioned").unwrap();
-                            let version = &tool.definition().input_schema["properties"]["v"]["const"];
+                            let version =
+                                &tool.definition().input_schema["properties"]["v"]["const"];
                             assert_eq!(tool.description(), format!("v{version}"));
                             let box_of_it = ToolBox::from(tool.clone());
                             let call = ToolCall::new("1", "versioned", json!({"v": version}));
-                            assert_eq!(runtime.block_on(box_of_it.call(call)).text(), version.to_string());
+                            assert_eq!(
+                                runtime.block_on(box_of_it.call(call)).text(),
+                                version.to_string()
+                            );
                         }
                         _ => {
                             let call = ToolCall::new("1", "versioned", json!({"v": rounds}));
                             let result = runtime.block_on(toolbox.call(call));
                             let text = result.text();
-                            assert!(result.code().is_some() || text == rounds.to_string(), "{result:?}");
+                            assert!(
+                                result.code().is_some() || text == rounds.to_string(),
+                                "{result:?}"
+                            );
                         }
                     }
                 }
@@ -235,8 +250,12 @@ async fn c12_of_a_turn_one_panics_one_hangs_one_succeeds() {
                 .call_all(calls)
                 .await
         };
-        let codes: Vec<_> = results.iter().map(|result| (result.call_id(), result.code())).collect();
-        assert_eq!(codes, [("panics", Some("tool.panicked")), ("hangs", Some("tool.timed_out")), ("echo", None)]);
+        let codes: Vec<_> =
+            results.iter().map(|result| (result.call_id(), result.code())).collect();
+        assert_eq!(
+            codes,
+            [("panics", Some("tool.panicked")), ("hangs", Some("tool.timed_out")), ("echo", None)]
+        );
         assert!(started.elapsed() < Duration::from_millis(5050), "at the deadline");
     }
 }
@@ -251,7 +270,11 @@ async fn h16_a_call_within_a_call_does_not_wait_for_its_own_parent() {
                 let Some(toolbox) = toolbox else { return String::new() };
                 let inner = toolbox.call_all(calls("inner", 3)).await;
                 let one = toolbox.call(ToolCall::new("", "inner", "{}")).await;
-                format!("{} {}", inner.iter().filter(|result| !result.is_error()).count(), one.text())
+                format!(
+                    "{} {}",
+                    inner.iter().filter(|result| !result.is_error()).count(),
+                    one.text()
+                )
             }
         });
         let inner = waits("inner", |_| async { "in".to_owned() });
@@ -282,7 +305,9 @@ async fn h17_context_and_values_are_released_before_the_place_is() {
         }
     }
     quietly();
-    for (way, code) in [("ends", None), ("panics", Some("tool.panicked")), ("hangs", Some("tool.timed_out"))] {
+    for (way, code) in
+        [("ends", None), ("panics", Some("tool.panicked")), ("hangs", Some("tool.timed_out"))]
+    {
         let order = Arc::new(Mutex::new(Vec::new()));
         let inner = Arc::clone(&order);
         let first = waits("first", move |_| {
@@ -327,7 +352,9 @@ async fn h17_context_and_values_are_released_before_the_place_is() {
 
 #[tokio::test(start_paused = true)]
 async fn w0_06_w4_10_concurrency_is_bounded() {
-    for (limit, box_limit, tool_limit) in [(4, Some(4), None), (3, None, Some(3)), (2, Some(5), Some(2)), (1, Some(0), None)] {
+    for (limit, box_limit, tool_limit) in
+        [(4, Some(4), None), (3, None, Some(3)), (2, Some(5), Some(2)), (1, Some(0), None)]
+    {
         let gauge = Arc::new(Gauge::default());
         let mut tool = gauge.tool("t");
         let mut builder = ToolBox::builder();
@@ -388,7 +415,10 @@ async fn s1_25_blocking_tools_run_on_threads_of_their_own() {
 async fn w3_01_a_hundred_interleaved_calls_see_their_own_conversation() {
     let toolbox = ToolBox::from(waits("where", |context: ToolContext| async move {
         let early = context.get::<Conversation>().map(|place| place.chat_id.clone());
-        tokio::time::sleep(Duration::from_millis(early.as_ref().map_or(0, |id| 10 - id.len() as u64))).await;
+        tokio::time::sleep(Duration::from_millis(
+            early.as_ref().map_or(0, |id| 10 - id.len() as u64),
+        ))
+        .await;
         let late = context.get::<Conversation>().map(|place| place.chat_id.clone());
         assert_eq!(early, late);
         format!("{late:?} {}", context.call_id())
@@ -397,8 +427,10 @@ async fn w3_01_a_hundred_interleaved_calls_see_their_own_conversation() {
         .map(|at| {
             let toolbox = toolbox.clone();
             tokio::spawn(async move {
-                let context = ToolContext::new().with(Conversation::new("telegram", "x".repeat(at % 7)));
-                let result = toolbox.call_in(&context, ToolCall::new(at.to_string(), "where", "{}")).await;
+                let context =
+                    ToolContext::new().with(Conversation::new("telegram", "x".repeat(at % 7)));
+                let result =
+                    toolbox.call_in(&context, ToolCall::new(at.to_string(), "where", "{}")).await;
                 assert_eq!(result.text(), format!("{:?} {at}", Some("x".repeat(at % 7))));
             })
         })

@@ -19,7 +19,8 @@ fn j29_odd_names_are_plain_data() {
         names.sort();
         names.join("|")
     }
-    let odd = ["__proto__", "$ref", "type", "fn", "", "a.b", "constructor", "é", "\u{0}", "r#fn", "a b"];
+    let odd =
+        ["__proto__", "$ref", "type", "fn", "", "a.b", "constructor", "é", "\u{0}", "r#fn", "a b"];
     for name in odd {
         let text = json!({"bag": {name: 1}}).to_string();
         assert_eq!(call(&bag::tool(), text).text(), name);
@@ -102,8 +103,38 @@ const SEEDS: &[&str] = &[
 ];
 
 const PIECES: &[&str] = &[
-    "{", "}", "[", "]", ",", ":", "\"", "\\", "'", "a", "\"n\"", "\"s\":", "0", "-", ".", "e9", "1e400", "null", "true",
-    "\n", "\u{0}", "\u{feff}", "```", "\\u", "\\ud83d", "é", "😀", "//", "<|", " ", "\"\":", "99999999999999999999",
+    "{",
+    "}",
+    "[",
+    "]",
+    ",",
+    ":",
+    "\"",
+    "\\",
+    "'",
+    "a",
+    "\"n\"",
+    "\"s\":",
+    "0",
+    "-",
+    ".",
+    "e9",
+    "1e400",
+    "null",
+    "true",
+    "\n",
+    "\u{0}",
+    "\u{feff}",
+    "```",
+    "\\u",
+    "\\ud83d",
+    "é",
+    "😀",
+    "//",
+    "<|",
+    " ",
+    "\"\":",
+    "99999999999999999999",
 ];
 
 #[test]

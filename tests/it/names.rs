@@ -18,7 +18,8 @@ fn ask(toolbox: &ToolBox, name: &str) -> toolbox::ToolResult {
 #[test]
 fn n01_names_that_no_provider_takes_make_no_tool() {
     let long = "a".repeat(MAX_NAME_LEN + 1);
-    for name in ["", " ", "a b", "a\n", "\u{1}", "a/b", "a:b", "1a", "-a", ".a", "a\0", "é", &long] {
+    for name in ["", " ", "a b", "a\n", "\u{1}", "a/b", "a:b", "1a", "-a", ".a", "a\0", "é", &long]
+    {
         assert!(check_name(name).is_err(), "{name:?}");
         let made = [
             Tool::try_raw(name, "", json!({}), |_: Arguments| "").err(),
@@ -38,8 +39,10 @@ fn n01_names_that_no_provider_takes_make_no_tool() {
 
 #[test]
 fn n01_the_nearest_names_come_with_the_option() {
-    let tools = || ["get_weather", "get_time", "search", "send_mail", "hidden"].map(|name| says(name, ""));
-    let told = ToolBox::builder().suggest_tools(true).tools(tools()).blacklist("hidden").build().unwrap();
+    let tools =
+        || ["get_weather", "get_time", "search", "send_mail", "hidden"].map(|name| says(name, ""));
+    let told =
+        ToolBox::builder().suggest_tools(true).tools(tools()).blacklist("hidden").build().unwrap();
     let cases = [
         ("get_wether", "tool not found: get_wether; the nearest names are get_weather"),
         ("getTime", "tool not found: getTime; the nearest names are get_time"),
@@ -75,7 +78,9 @@ fn n02_long_names_get_short_aliases_that_never_collide() {
         let most = if dialect == Dialect::Mcp { 128 } else { 64 };
         let dots = dialect == Dialect::Mcp;
         for alias in &aliases {
-            assert!(alias.len() <= most && check_name(alias).is_ok() && (dots || !alias.contains('.')));
+            assert!(
+                alias.len() <= most && check_name(alias).is_ok() && (dots || !alias.contains('.'))
+            );
         }
     }
     for name in names.iter().take(100) {
@@ -90,8 +95,11 @@ fn n02_long_names_get_short_aliases_that_never_collide() {
 
 #[test]
 fn n03_look_alikes_are_neither_registered_nor_corrected() {
-    let toolbox = ToolBox::builder().suggest_tools(true).tools(says("shell", "ran")).build().unwrap();
-    for name in ["ѕhell", "ｓｈｅｌｌ", "she\u{200b}ll", "shell\u{feff}", "SHELL", "shell ", "shell\0"] {
+    let toolbox =
+        ToolBox::builder().suggest_tools(true).tools(says("shell", "ran")).build().unwrap();
+    for name in
+        ["ѕhell", "ｓｈｅｌｌ", "she\u{200b}ll", "shell\u{feff}", "SHELL", "shell ", "shell\0"]
+    {
         assert!(name == "SHELL" || check_name(name).is_err());
         let result = ask(&toolbox, name);
         assert_eq!(result.failure_kind(), Some(FailureKind::NotFound), "{name:?}");
@@ -105,14 +113,19 @@ fn n03_look_alikes_are_neither_registered_nor_corrected() {
 fn n04_names_that_differ_by_case_only_are_refused_when_asked_to() {
     let toolbox = ToolBox::from(says("shell", "lower"));
     let error = toolbox.try_register(says("Shell", "upper")).unwrap_err();
-    assert!(matches!(&error.faults()[..], [RegisterFault::NameTaken { name, taken, .. }] if name == "Shell" && taken == "shell"));
+    assert!(
+        matches!(error.faults(), [RegisterFault::NameTaken { name, taken, .. }] if name == "Shell" && taken == "shell")
+    );
     let text = error.to_string();
     assert!(text.contains("`shell`, made at ") && text.contains("differ only by case"), "{text}");
     assert!(text.contains("support.rs"), "with both origins: {text}");
     assert_eq!(toolbox.len(), 1);
     // `register` cannot fail, and keeps both.
     toolbox.register(says("Shell", "upper"));
-    assert_eq!((&*ask(&toolbox, "shell").text(), &*ask(&toolbox, "Shell").text()), ("lower", "upper"));
+    assert_eq!(
+        (&*ask(&toolbox, "shell").text(), &*ask(&toolbox, "Shell").text()),
+        ("lower", "upper")
+    );
     toolbox.blacklist("SHELL");
     for name in ["shell", "Shell"] {
         assert_eq!(ask(&toolbox, name).failure_kind(), Some(FailureKind::Blacklisted));
@@ -122,12 +135,16 @@ fn n04_names_that_differ_by_case_only_are_refused_when_asked_to() {
 #[test]
 fn n08_a_newcomer_does_not_shadow_a_tool_in_silence() {
     let toolbox = ToolBox::from([says("read_file", "own"), says("search", "own")]);
-    let theirs = [says("write_file", "theirs"), says("read_file", "theirs"), says("search", "theirs")];
+    let theirs =
+        [says("write_file", "theirs"), says("read_file", "theirs"), says("search", "theirs")];
     let error = toolbox.try_register(theirs.clone()).unwrap_err();
     assert_eq!(error.faults().len(), 2, "every clash at once: {error}");
     assert_eq!(toolbox.names(), ["read_file", "search"], "and none of them is in");
     toolbox.try_register(ToolBox::from(theirs).prefixed("theirs").tools()).unwrap();
-    assert_eq!((&*ask(&toolbox, "read_file").text(), &*ask(&toolbox, "theirs_read_file").text()), ("own", "theirs"));
+    assert_eq!(
+        (&*ask(&toolbox, "read_file").text(), &*ask(&toolbox, "theirs_read_file").text()),
+        ("own", "theirs")
+    );
 }
 
 #[test]
@@ -157,7 +174,12 @@ fn n10_names_that_a_provider_maps_together_stay_apart() {
             toolbox.definitions_for(dialect).tools().iter().map(|tool| tool.name.clone()).collect();
         assert_eq!(sent.iter().collect::<HashSet<_>>().len(), names.len(), "{sent:?}");
         for (at, name) in sent.iter().enumerate() {
-            assert_eq!(ask(&toolbox, name).text(), at.to_string(), "{name} leads back to {}", names[at]);
+            assert_eq!(
+                ask(&toolbox, name).text(),
+                at.to_string(),
+                "{name} leads back to {}",
+                names[at]
+            );
         }
     }
     // A tool may be called what another's alias is.

@@ -26,7 +26,14 @@ fn s0_01_the_core_depends_on_no_agent_provider_http_or_mcp_crate() {
         .map(|line| line.split(['.', ' ']).next().unwrap())
         .collect();
     let known = [
-        "arc-swap", "foldhash", "indexmap", "memchr", "schemars", "serde", "serde_json", "tokio",
+        "arc-swap",
+        "foldhash",
+        "indexmap",
+        "memchr",
+        "schemars",
+        "serde",
+        "serde_json",
+        "tokio",
         "tracing",
     ];
     for name in required {
@@ -75,28 +82,37 @@ async fn s0_05_handlers_take_the_context_and_the_raw_input() {
 
 #[test]
 fn s0_06_raw_handlers_see_the_text_as_it_was_written() {
-    for text in ["{\"b\":1, \"a\":1.0e2}", "{ \"a\" : -0.0 }", r#"{"z":"\u0041","a":[ 1 ,2]}"#, " {} "] {
+    for text in
+        ["{\"b\":1, \"a\":1.0e2}", "{ \"a\" : -0.0 }", r#"{"z":"\u0041","a":[ 1 ,2]}"#, " {} "]
+    {
         assert_eq!(call(&echo(), text).text(), text);
     }
 }
 
 #[tokio::test(start_paused = true)]
 async fn s0_07_cancellation_deadline_and_values_reach_the_handler() {
-    let tool = Tool::raw("t", "", json!({"type": "object"}), |context: ToolContext, _: Arguments| async move {
-        assert_eq!(context.get::<u8>(), Some(&7));
-        assert!(context.remaining().is_some());
-        context.cancelled().await;
-        "stopped"
-    });
+    let tool = Tool::raw(
+        "t",
+        "",
+        json!({"type": "object"}),
+        |context: ToolContext, _: Arguments| async move {
+            assert_eq!(context.get::<u8>(), Some(&7));
+            assert!(context.remaining().is_some());
+            context.cancelled().await;
+            "stopped"
+        },
+    );
     let toolbox = ToolBox::from(tool);
     let token = CancellationToken::new();
     let deadline = std::time::Instant::now() + Duration::from_secs(3600);
-    let context = ToolContext::new().with(7_u8).with_cancellation(token.clone()).with_deadline(deadline);
+    let context =
+        ToolContext::new().with(7_u8).with_cancellation(token.clone()).with_deadline(deadline);
     let started = tokio::time::Instant::now();
-    let (result, ()) = tokio::join!(toolbox.call_in(&context, ToolCall::new("1", "t", "{}")), async {
-        tokio::time::sleep(Duration::from_secs(1)).await;
-        token.cancel();
-    });
+    let (result, ()) =
+        tokio::join!(toolbox.call_in(&context, ToolCall::new("1", "t", "{}")), async {
+            tokio::time::sleep(Duration::from_secs(1)).await;
+            token.cancel();
+        });
     assert!(started.elapsed() < Duration::from_millis(1050));
     assert_eq!(result.text(), "stopped");
 }
@@ -224,7 +240,9 @@ async fn s0_26_each_call_of_a_batch_has_exactly_one_result() {
     let toolbox = ToolBox::from([
         echo(),
         Tool::raw("panics", "", object(), |_: Arguments| -> String { panic!("on purpose") }),
-        Tool::raw("hangs", "", object(), |_: Arguments| async { std::future::pending::<String>().await }),
+        Tool::raw("hangs", "", object(), |_: Arguments| async {
+            std::future::pending::<String>().await
+        }),
         Tool::raw("fails", "", object(), |_: Arguments| Err::<String, _>("no")),
         greet::tool(),
     ]);
@@ -292,7 +310,8 @@ fn s0_37_several_boxes_merge_with_the_last_one_first() {
         builder = builder.tools(&own.filtered(|tool| at == 0 || tool.name() != "whose"));
     }
     assert_eq!(all.names(), ["whose_one", "whose", "whose_two", "whose_three"]);
-    let ask = |toolbox: &ToolBox, name| now(toolbox.call(ToolCall::new("1", name, "{}"))).into_text();
+    let ask =
+        |toolbox: &ToolBox, name| now(toolbox.call(ToolCall::new("1", name, "{}"))).into_text();
     assert_eq!(ask(&all, "whose"), "three", "the last box wins, in the place of the first");
     assert_eq!(ask(&all, "whose_one"), "one", "each tool keeps the state of the box it came from");
     let strict = builder.build().unwrap();

@@ -34,7 +34,10 @@ fn s1_01_only_a_registered_name_reaches_code() {
     let toolbox = ToolBox::from(tool.clone());
     toolbox.unregister("run");
     for name in ["run", "Run", "run ", "*", "", "it::run", "core.run"] {
-        assert_eq!(now(toolbox.call(ToolCall::new("1", name, "{}"))).failure_kind(), Some(FailureKind::NotFound));
+        assert_eq!(
+            now(toolbox.call(ToolCall::new("1", name, "{}"))).failure_kind(),
+            Some(FailureKind::NotFound)
+        );
     }
     assert_eq!(runs.load(SeqCst), 0);
 }
@@ -73,7 +76,8 @@ fn s1_06_w1_06_parameter_types_are_the_six_words() {
         assert_eq!(tool.definition().input_schema["properties"]["p"]["type"], word);
     }
     for word in ["str", "String", "int", "null", "", "strng", "any"] {
-        let made = std::panic::catch_unwind(|| Tool::new("t", "").param("p", word, "").call(|_| ""));
+        let made =
+            std::panic::catch_unwind(|| Tool::new("t", "").param("p", word, "").call(|_| ""));
         let message = made.unwrap_err();
         let message = message.downcast_ref::<String>().unwrap();
         assert!(message.contains(&format!("`{word}` is no parameter type")), "{message}");
@@ -83,13 +87,15 @@ fn s1_06_w1_06_parameter_types_are_the_six_words() {
 #[test]
 fn s1_10_a_missing_key_reads_as_null_and_panics_nowhere() {
     let tool = Tool::new("t", "").param_opt("query", "string", "").call(|args| {
-        let (known, unknown) = (args["query"].as_str().unwrap_or(""), args["zzz"]["deep"].as_str().unwrap_or(""));
+        let (known, unknown) =
+            (args["query"].as_str().unwrap_or(""), args["zzz"]["deep"].as_str().unwrap_or(""));
         Ok::<_, String>(format!("[{known}{unknown}]"))
     });
     for text in ["{}", "", r#"{"query":null}"#] {
         assert_eq!(call(&tool, text).text(), "[]");
     }
-    let later = Tool::new("t", "").call_async(|args| async move { args["missing"].is_null().to_string() });
+    let later =
+        Tool::new("t", "").call_async(|args| async move { args["missing"].is_null().to_string() });
     assert_eq!(call(&later, "{}").text(), "true");
 }
 
@@ -115,7 +121,9 @@ fn s1_12_13_14_48_a_raw_schema_is_sent_as_it_was_written() {
         "location": {"type": "string", "description": "City"},
         "units": {"type": "string", "enum": ["celsius", "fahrenheit"]}}, "required": ["location"]});
     let weather = Tool::from_map(
-        String::from("weather"), String::from("Tells the weather."), schema.clone(),
+        String::from("weather"),
+        String::from("Tells the weather."),
+        schema.clone(),
         |args: &HashMap<String, Value>| Ok::<_, String>(format!("{:?}", args.get("units"))),
     );
     assert_eq!(weather.definition().input_schema, schema);
@@ -126,7 +134,10 @@ fn s1_12_13_14_48_a_raw_schema_is_sent_as_it_was_written() {
     let units = &chat[0]["function"]["parameters"]["properties"]["units"];
     assert!(units.to_string().contains(r#"["celsius","fahrenheit"]"#), "{units}");
     assert!(!call(&weather, r#"{"location":"Rome","units":"celsius"}"#).is_error());
-    assert_eq!(call(&weather, r#"{"location":"Rome","units":"kelvin"}"#).code(), Some("args.not_one_of"));
+    assert_eq!(
+        call(&weather, r#"{"location":"Rome","units":"kelvin"}"#).code(),
+        Some("args.not_one_of")
+    );
 }
 
 #[test]
@@ -160,7 +171,9 @@ fn s1_15_16_w1_09_map_functions_may_stand_behind_a_box_or_an_arc() {
     type Map = HashMap<String, Value>;
     type Function = dyn Fn(&Map) -> Result<String, String> + Send + Sync;
     let schema = || json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]});
-    let ping = |args: &Map| Ok::<_, String>(format!("{} is reachable", args["host"].as_str().unwrap_or("")));
+    let ping = |args: &Map| {
+        Ok::<_, String>(format!("{} is reachable", args["host"].as_str().unwrap_or("")))
+    };
     let (boxed, shared): (Box<Function>, Arc<Function>) = (Box::new(ping), Arc::new(ping));
     let tools = [
         Tool::from_map("ping", "Check a host", schema(), boxed),
@@ -214,8 +227,12 @@ fn s1_20_21_22_errors_are_data_under_the_id_of_their_call() {
     let url = "file:///etc/passwd";
     let result = now(toolbox.call(ToolCall::new("call_7", "fetch", json!({"url": url}))));
     assert_eq!(result.call_id(), "call_7");
-    assert_eq!(result.error_text().unwrap(), format!("Cannot fetch local file URLs for security reasons: {url}"));
-    let result = now(toolbox.call(ToolCall::new("call_8", "fetch", json!({"url": "https://a.example"}))));
+    assert_eq!(
+        result.error_text().unwrap(),
+        format!("Cannot fetch local file URLs for security reasons: {url}")
+    );
+    let result =
+        now(toolbox.call(ToolCall::new("call_8", "fetch", json!({"url": "https://a.example"}))));
     assert_eq!((result.error_text(), &*result.text()), (None, "Page content here"));
 }
 
@@ -229,11 +246,16 @@ async fn s1_26_27_s4_20_results_come_in_call_order_whatever_fails() {
     ]);
     let names = ["search", "panics", "fails", "search"];
     let calls = names.iter().enumerate().map(|(at, name)| {
-        ToolCall::new(at.to_string(), *name, if *name == "search" { r#"{"query":"a"}"# } else { "{}" })
+        ToolCall::new(
+            at.to_string(),
+            *name,
+            if *name == "search" { r#"{"query":"a"}"# } else { "{}" },
+        )
     });
     let results = toolbox.call_all(calls).await;
     let codes: Vec<_> = results.iter().map(|result| (result.call_id(), result.code())).collect();
-    let expected = [("0", None), ("1", Some("tool.panicked")), ("2", Some("tool.failed")), ("3", None)];
+    let expected =
+        [("0", None), ("1", Some("tool.panicked")), ("2", Some("tool.failed")), ("3", None)];
     assert_eq!(codes, expected);
 }
 
@@ -242,10 +264,12 @@ async fn s1_35_37_w1_03_w1_04_a_blacklisted_tool_never_runs_on_any_path() {
     let runs = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&runs);
     let delete = Tool::new("delete_files", "").call(move |_| own.fetch_add(1, SeqCst).to_string());
-    let toolbox = ToolBox::builder().tools([delete, echo()]).blacklist("delete_files").build().unwrap();
+    let toolbox =
+        ToolBox::builder().tools([delete, echo()]).blacklist("delete_files").build().unwrap();
     let call = |id: &str| ToolCall::new(id, "delete_files", "{}");
     let mut results = vec![toolbox.call(call("1")).await];
-    results.extend(toolbox.call_all([call("2"), call("3"), ToolCall::new("4", "echo", "{}")]).await);
+    results
+        .extend(toolbox.call_all([call("2"), call("3"), ToolCall::new("4", "echo", "{}")]).await);
     assert!(!results.pop().unwrap().is_error());
     assert!(toolbox.execute("delete_files", "{}").await.is_err());
     for result in results {
@@ -266,9 +290,12 @@ async fn s1_35_37_w1_03_w1_04_a_blacklisted_tool_never_runs_on_any_path() {
 async fn s1_38_39_40_41_the_registry_works_without_an_agent() {
     let registry = ToolBox::new();
     registry.register(Tool::from_map(
-        "ping", "Check if a host is reachable",
+        "ping",
+        "Check if a host is reachable",
         json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]}),
-        |args: &HashMap<String, Value>| Ok::<_, String>(format!("{} is reachable", args["host"].as_str().unwrap_or(""))),
+        |args: &HashMap<String, Value>| {
+            Ok::<_, String>(format!("{} is reachable", args["host"].as_str().unwrap_or("")))
+        },
     ));
     assert_eq!((registry.len(), registry.has("ping"), registry.has("pong")), (1, true, false));
     let args = json!({"host": "8.8.8.8"});
@@ -283,7 +310,13 @@ fn s1_23_42_43_definitions_are_what_goes_to_the_model() {
     let toolbox = ToolBox::from([search(), echo(), says("c", "")]);
     let definitions = toolbox.definitions();
     assert_eq!(definitions.len(), 3);
-    let keys: Vec<String> = serde_json::to_value(&definitions[0]).unwrap().as_object().unwrap().keys().cloned().collect();
+    let keys: Vec<String> = serde_json::to_value(&definitions[0])
+        .unwrap()
+        .as_object()
+        .unwrap()
+        .keys()
+        .cloned()
+        .collect();
     assert_eq!(keys, ["name", "description", "input_schema"]);
     let sent = toolbox.definitions_for(Dialect::Anthropic).to_value();
     for (definition, sent) in definitions.iter().zip(sent.as_array().unwrap()).take(1) {
@@ -295,13 +328,19 @@ fn s1_23_42_43_definitions_are_what_goes_to_the_model() {
 #[test]
 fn s1_44_45_the_lists_of_openai_and_anthropic() {
     let toolbox = ToolBox::from(Tool::raw(
-        "search", "Search.", json!({"type": "object", "properties": {"q": {"type": "string"}}}), |_: Arguments| "",
+        "search",
+        "Search.",
+        json!({"type": "object", "properties": {"q": {"type": "string"}}}),
+        |_: Arguments| "",
     ));
     let schema = json!({"type": "object", "properties": {"q": {"type": "string"}}});
     let function = json!({"name": "search", "description": "Search.", "parameters": schema});
     let cases = [
         (Dialect::OpenAiChat, json!([{"type": "function", "function": function}])),
-        (Dialect::Anthropic, json!([{"name": "search", "description": "Search.", "input_schema": schema}])),
+        (
+            Dialect::Anthropic,
+            json!([{"name": "search", "description": "Search.", "input_schema": schema}]),
+        ),
     ];
     for (dialect, expected) in cases {
         let list = toolbox.definitions_for(dialect);
@@ -328,7 +367,11 @@ fn s1_46_47_descriptions_come_from_the_docs() {
         format!("{query}{limit:?}")
     }
     let tool = notes::tool();
-    assert!(tool.description().starts_with("Searches the notes.\n\nUse it for"), "{}", tool.description());
+    assert!(
+        tool.description().starts_with("Searches the notes.\n\nUse it for"),
+        "{}",
+        tool.description()
+    );
     let properties = &tool.definition().input_schema["properties"];
     assert_eq!(properties["query"]["description"], "words to look for");
     assert_eq!(properties["limit"]["description"], "How many notes");

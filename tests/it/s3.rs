@@ -54,7 +54,10 @@ async fn s3_02_03_04_a_tool_may_be_written_by_hand() {
     assert!(toolbox.call(ToolCall::new("1", "read_file", "{}")).await.is_error());
     toolbox.register(Tool::from_handler(ReadFile));
     assert_eq!(toolbox.len(), 1, "the name is the key");
-    assert_eq!(toolbox.get("read_file").unwrap().definition().input_schema, payload()[0]["function"]["parameters"]);
+    assert_eq!(
+        toolbox.get("read_file").unwrap().definition().input_schema,
+        payload()[0]["function"]["parameters"]
+    );
 }
 
 fn place() -> Tool {
@@ -101,7 +104,11 @@ async fn s3_06_07_17_a_background_tool_answers_at_once_and_reports_later() {
     assert!(!end.result.is_pending());
     // Without anybody to tell, the caller waits.
     let result = toolbox.call(ToolCall::new("d", "slow", "{}")).await;
-    assert_eq!(result.code(), Some("tool.timed_out"), "a call that is waited for has the box's limit");
+    assert_eq!(
+        result.code(),
+        Some("tool.timed_out"),
+        "a call that is waited for has the box's limit"
+    );
 }
 
 #[tokio::test(start_paused = true)]
@@ -155,14 +162,46 @@ fn s3_08_29_30_34_35_the_payload_for_one_tool() {
 fn s3_09_to_20_results_have_five_forms() {
     let io = || std::io::Error::other("disk");
     let cases = [
-        (ToolResult::new("a"), json!({"for_llm": "a", "silent": false, "is_error": false, "async": false}), None),
-        (ToolResult::silent("a"), json!({"for_llm": "a", "silent": true, "is_error": false, "async": false}), None),
-        (ToolResult::background("a"), json!({"for_llm": "a", "silent": false, "is_error": false, "async": true}), None),
-        (ToolResult::error("a"), json!({"for_llm": "a", "silent": false, "is_error": true, "async": false}), None),
-        (ToolResult::user("a"), json!({"for_llm": "a", "for_user": "a", "silent": false, "is_error": false, "async": false}), Some("a")),
-        (ToolResult::silent("a").with_user_text("b"), json!({"for_llm": "a", "for_user": "b", "silent": true, "is_error": false, "async": false}), None),
-        (ToolResult::new("a").with_user_text(""), json!({"for_llm": "a", "silent": false, "is_error": false, "async": false}), None),
-        (ToolResult::new(""), json!({"for_llm": "", "silent": false, "is_error": false, "async": false}), None),
+        (
+            ToolResult::new("a"),
+            json!({"for_llm": "a", "silent": false, "is_error": false, "async": false}),
+            None,
+        ),
+        (
+            ToolResult::silent("a"),
+            json!({"for_llm": "a", "silent": true, "is_error": false, "async": false}),
+            None,
+        ),
+        (
+            ToolResult::background("a"),
+            json!({"for_llm": "a", "silent": false, "is_error": false, "async": true}),
+            None,
+        ),
+        (
+            ToolResult::error("a"),
+            json!({"for_llm": "a", "silent": false, "is_error": true, "async": false}),
+            None,
+        ),
+        (
+            ToolResult::user("a"),
+            json!({"for_llm": "a", "for_user": "a", "silent": false, "is_error": false, "async": false}),
+            Some("a"),
+        ),
+        (
+            ToolResult::silent("a").with_user_text("b"),
+            json!({"for_llm": "a", "for_user": "b", "silent": true, "is_error": false, "async": false}),
+            None,
+        ),
+        (
+            ToolResult::new("a").with_user_text(""),
+            json!({"for_llm": "a", "silent": false, "is_error": false, "async": false}),
+            None,
+        ),
+        (
+            ToolResult::new(""),
+            json!({"for_llm": "", "silent": false, "is_error": false, "async": false}),
+            None,
+        ),
     ];
     for (result, expected, user) in cases {
         assert_eq!(result.user_text(), user);
@@ -195,7 +234,11 @@ fn s3_43_44_the_message_of_a_result_has_its_text_or_its_error() {
     for (result, content) in cases {
         assert_eq!(said(result), json!({"role": "tool", "content": content, "tool_call_id": "c"}));
     }
-    let image = ToolResult::from(vec![Content::image([1], "image/png"), Content::text("a"), Content::text("b")]);
+    let image = ToolResult::from(vec![
+        Content::image([1], "image/png"),
+        Content::text("a"),
+        Content::text("b"),
+    ]);
     assert_eq!(image.text(), "a\nb");
 }
 
@@ -208,7 +251,10 @@ fn s3_22_23_24_27_31_32_33_the_registry_lists_what_it_holds() {
     registry.register(says("later", ""));
     assert!(registry.generation() > before, "visible for the next request");
     assert_eq!(registry.definitions().len(), 2);
-    assert_eq!((registry.len(), registry.names()), (2, vec!["read_file".to_owned(), "later".to_owned()]));
+    assert_eq!(
+        (registry.len(), registry.names()),
+        (2, vec!["read_file".to_owned(), "later".to_owned()])
+    );
     assert_eq!(registry.summaries()[0], "- `read_file` - Read file contents");
     assert!(registry.get("read_file").is_some() && registry.get("nope").is_none());
     let result = now(registry.call(ToolCall::new("1", "nope", "{}")));
@@ -217,8 +263,11 @@ fn s3_22_23_24_27_31_32_33_the_registry_lists_what_it_holds() {
 
 #[test]
 fn s3_37_38_39_arguments_are_read_from_text_and_always_checked() {
-    let schema = json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
-    let tool = Tool::from_map("read", "", schema, |args: &HashMap<String, Value>| args["path"].to_string());
+    let schema =
+        json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
+    let tool = Tool::from_map("read", "", schema, |args: &HashMap<String, Value>| {
+        args["path"].to_string()
+    });
     let cases = [
         (r#"{"path": "/tmp/foo"}"#, Ok("\"/tmp/foo\"")),
         (r#"{"path": 5}"#, Err("args.wrong_type")),
@@ -268,7 +317,8 @@ fn w3_04_nothing_a_tool_returns_is_no_result() {
 fn w3_07_extra_properties_follow_the_schema() {
     let raw = |schema| Tool::raw("t", "", schema, |_: toolbox::Arguments| "took it");
     let open = raw(json!({"type": "object", "properties": {"a": {}}}));
-    let closed = raw(json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}));
+    let closed =
+        raw(json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}));
     let typed = raw(json!({"type": "object", "additionalProperties": {"type": "integer"}}));
     assert!(!call(&open, r#"{"a":1,"b":2}"#).is_error());
     assert_eq!(call(&closed, r#"{"a":1,"b":2}"#).code(), Some("args.unknown_name"));

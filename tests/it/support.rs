@@ -47,12 +47,23 @@ pub(crate) fn echo() -> Tool {
 
 /// Keeps panics that a test makes on purpose out of its output, and leaves the others there.
 pub(crate) fn quietly() {
+    const PURPOSE: &[&str] =
+        &["handlers.rs", "concurrency.rs", "s1.rs", "weaknesses.rs", "builder.rs"];
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {
         let before = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |info| {
-            let file = info.location().map_or("", |location| location.file());
-            if !file.ends_with("handlers.rs") && !file.ends_with("s1.rs") && !file.ends_with("weaknesses.rs") && !file.ends_with("concurrency.rs") {
+            // A failed assertion of a test is always shown.
+            let payload = info.payload();
+            let text = payload.downcast_ref::<String>().map_or("", String::as_str);
+            let ours = ["assertion", "called `", "explicit panic"]
+                .iter()
+                .any(|start| text.starts_with(start));
+            if ours
+                || !PURPOSE
+                    .iter()
+                    .any(|file| info.location().is_some_and(|at| at.file().ends_with(file)))
+            {
                 before(info);
             }
         }));

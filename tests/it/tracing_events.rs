@@ -6,7 +6,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
-use toolbox::{Arguments, CancellationToken, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext, ToolError};
+use toolbox::{
+    Arguments, CancellationToken, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext, ToolError,
+};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -40,7 +42,8 @@ impl Visit for Reader<'_> {
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Capture {
     fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
-        let mut fields = Fields::from([("span".to_owned(), attributes.metadata().name().to_owned())]);
+        let mut fields =
+            Fields::from([("span".to_owned(), attributes.metadata().name().to_owned())]);
         attributes.record(&mut Reader(&mut fields));
         self.0.lock().unwrap().spans.push((id.into_u64(), fields, Fields::new()));
     }
@@ -133,10 +136,18 @@ async fn s3_14_28_four_kinds_of_event_tell_how_a_call_went_and_how_long() {
     ];
     for (name, end, code) in ends {
         let seen = watch(ToolBox::builder(), name, "{}").await;
-        let own: Vec<&Fields> =
-            seen.events.iter().filter(|(span, _)| *span == Some(seen.spans[0].0)).map(|(_, event)| event).collect();
+        let own: Vec<&Fields> = seen
+            .events
+            .iter()
+            .filter(|(span, _)| *span == Some(seen.spans[0].0))
+            .map(|(_, event)| event)
+            .collect();
         let messages: Vec<&str> = own.iter().map(|event| event["message"].as_str()).collect();
-        assert_eq!((messages[0], messages[messages.len() - 1]), ("tool started", end), "{messages:?}");
+        assert_eq!(
+            (messages[0], messages[messages.len() - 1]),
+            ("tool started", end),
+            "{messages:?}"
+        );
         let last = own[own.len() - 1];
         assert!(own.iter().all(|event| event["tool"] == name));
         let took: f64 = last["duration_ms"].parse().unwrap();
@@ -153,7 +164,8 @@ async fn s3_28_arguments_and_results_are_recorded_when_asked_for() {
     for (name, result) in [("fine", Some(format!("got {text}"))), ("fails", None)] {
         let seen = watch(ToolBox::builder().record_content(true), name, text).await;
         let recorded = &seen.spans[0].2;
-        let arguments: Value = serde_json::from_str(&recorded["gen_ai.tool.call.arguments"]).unwrap();
+        let arguments: Value =
+            serde_json::from_str(&recorded["gen_ai.tool.call.arguments"]).unwrap();
         assert_eq!(arguments, json!({"a": [1, "x"]}));
         assert_eq!(recorded.get("gen_ai.tool.call.result").cloned(), result, "of a success only");
     }
@@ -167,7 +179,10 @@ async fn s1_36_the_refusal_of_a_blacklisted_tool_is_logged() {
     ];
     for (builder, name, message) in cases {
         let seen = watch(builder, name, "{}").await;
-        let logged = seen.events.iter().any(|(_, event)| event["message"] == message && event["tool"] == name);
+        let logged = seen
+            .events
+            .iter()
+            .any(|(_, event)| event["message"] == message && event["tool"] == name);
         assert!(logged, "{:?}", seen.events);
     }
 }

@@ -7,8 +7,8 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolbox::{
-    CancellationToken, FailureKind, Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult, tool,
-    toolset,
+    CancellationToken, FailureKind, Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult,
+    tool, toolset,
 };
 
 use crate::handlers::waits;
@@ -68,17 +68,33 @@ fn s4_04_the_schema_of_the_example() {
 
 #[test]
 fn s4_05_06_07_w4_02_reported_and_infrastructure_errors_are_told_apart() {
-    let find = Tool::new("find", "").param("city", "string", "").call(|args| match args["city"].as_str() {
-        Some("Rome") => Ok("sunny"),
-        Some("down") => Err(ToolError::infrastructure(std::io::Error::other("connection refused"))),
-        Some("secret") => Err(ToolError::infrastructure("password wrong").with_message("the service is away")),
-        city => Err(ToolError::reported(format!("city not found: {}", city.unwrap_or("")))),
+    let find = Tool::new("find", "").param("city", "string", "").call(|args| {
+        match args["city"].as_str() {
+            Some("Rome") => Ok("sunny"),
+            Some("down") => {
+                Err(ToolError::infrastructure(std::io::Error::other("connection refused")))
+            }
+            Some("secret") => {
+                Err(ToolError::infrastructure("password wrong").with_message("the service is away"))
+            }
+            city => Err(ToolError::reported(format!("city not found: {}", city.unwrap_or("")))),
+        }
     });
     let cases = [
         ("Rome", "sunny", None, None),
         ("Atlantis", "city not found: Atlantis", Some(FailureKind::Reported), None),
-        ("down", "connection refused", Some(FailureKind::Infrastructure), Some("connection refused")),
-        ("secret", "the service is away", Some(FailureKind::Infrastructure), Some("password wrong")),
+        (
+            "down",
+            "connection refused",
+            Some(FailureKind::Infrastructure),
+            Some("connection refused"),
+        ),
+        (
+            "secret",
+            "the service is away",
+            Some(FailureKind::Infrastructure),
+            Some("password wrong"),
+        ),
     ];
     for (city, text, kind, source) in cases {
         let result = call(&find, json!({"city": city}));
@@ -95,8 +111,10 @@ async fn s4_11_from_the_models_call_to_the_message_it_reads() {
         {"id": "b", "type": "function", "function": {"name": "count", "arguments": ""}}]);
     let calls: Vec<ToolCall> = serde_json::from_value(response).unwrap();
     let results = toolbox.call_all(calls).await;
-    let messages: Vec<Value> =
-        results.iter().map(|result| json!({"tool_call_id": result.call_id(), "content": result.text()})).collect();
+    let messages: Vec<Value> = results
+        .iter()
+        .map(|result| json!({"tool_call_id": result.call_id(), "content": result.text()}))
+        .collect();
     assert_eq!(messages[0], json!({"tool_call_id": "a", "content": "x is note 1"}));
     assert_eq!(messages[1]["tool_call_id"], "b");
 }
@@ -111,7 +129,8 @@ async fn w0_01_w1_01_w1_02_w3_04_a_panic_in_a_batch_costs_no_result() {
         echo(),
     ]);
     let names = ["panics", "echo", "panics_later", "panics_on_thread", "echo"];
-    let calls = names.iter().enumerate().map(|(at, name)| ToolCall::new(at.to_string(), *name, "{}"));
+    let calls =
+        names.iter().enumerate().map(|(at, name)| ToolCall::new(at.to_string(), *name, "{}"));
     let results = toolbox.call_all(calls).await;
     assert_eq!(results.len(), 5);
     for (at, (result, name)) in results.iter().zip(names).enumerate() {
@@ -182,16 +201,20 @@ async fn w0_05_a_cancelled_turn_returns_at_once_though_a_tool_is_stuck() {
     let context = ToolContext::new().with_cancellation(token.clone());
     let started = Instant::now();
     let names = ["hangs", "slow", "echo"];
-    let (results, ()) = tokio::join!(toolbox.call_all_in(&context, names.map(|name| ToolCall::new(name, name, "{}"))), async {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-        token.cancel();
-    });
+    let (results, ()) = tokio::join!(
+        toolbox.call_all_in(&context, names.map(|name| ToolCall::new(name, name, "{}"))),
+        async {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+            token.cancel();
+        }
+    );
     assert!(started.elapsed() < Duration::from_millis(50));
     let codes: Vec<_> = results.iter().map(ToolResult::code).collect();
     assert_eq!(codes, [Some("call.cancelled"), Some("call.cancelled"), None]);
     let late = toolbox.call_in(&context, ToolCall::new("1", "echo", "{}")).await;
     assert_eq!(late.code(), Some("call.cancelled"), "what begins after it does not run");
-    let deadline = ToolContext::new().with_deadline(std::time::Instant::now() + Duration::from_secs(2));
+    let deadline =
+        ToolContext::new().with_deadline(std::time::Instant::now() + Duration::from_secs(2));
     let result = toolbox.call_in(&deadline, ToolCall::new("1", "hangs", "{}")).await;
     assert_eq!(result.code(), Some("tool.timed_out"));
     assert!(started.elapsed() < Duration::from_millis(2_100));
@@ -199,10 +222,15 @@ async fn w0_05_a_cancelled_turn_returns_at_once_though_a_tool_is_stuck() {
 
 #[test]
 fn w0_08_w1_06_arguments_are_checked_against_the_declared_schema() {
-    let tool = Tool::new("t", "").param("n", "integer", "").param_opt("s", "string", "").call(|_| "ran");
-    for (text, code) in [(r#"{"n":1}"#, None), ("{}", Some("args.missing")), (r#"{"n":"x"}"#, Some("args.wrong_type")),
-        (r#"{"n":1,"s":1}"#, Some("args.wrong_type")), (r#"{"n":1,"z":1}"#, Some("args.unknown_name"))]
-    {
+    let tool =
+        Tool::new("t", "").param("n", "integer", "").param_opt("s", "string", "").call(|_| "ran");
+    for (text, code) in [
+        (r#"{"n":1}"#, None),
+        ("{}", Some("args.missing")),
+        (r#"{"n":"x"}"#, Some("args.wrong_type")),
+        (r#"{"n":1,"s":1}"#, Some("args.wrong_type")),
+        (r#"{"n":1,"z":1}"#, Some("args.unknown_name")),
+    ] {
         assert_eq!(call(&tool, text).code(), code, "{text}");
     }
 }
@@ -233,10 +261,29 @@ fn w1_07_w4_03_malformed_arguments_never_run_a_tool() {
         .param("query", "string", "")
         .call(move |_| own.fetch_add(1, SeqCst).to_string());
     let toolbox = ToolBox::from([tool, echo()]);
-    let texts = ["{", "{\"query\":", "{\"query\":\"", "nonsense", "[]", "\"\"x", "", "null", "{}", "{\"query\":null}", "{\"qury\":\"a\"}"];
+    let texts = [
+        "{",
+        "{\"query\":",
+        "{\"query\":\"",
+        "nonsense",
+        "[]",
+        "\"\"x",
+        "",
+        "null",
+        "{}",
+        "{\"query\":null}",
+        "{\"qury\":\"a\"}",
+    ];
     for text in texts {
-        assert!(now(toolbox.call(ToolCall::new("1", "schedule_delete", text))).is_error(), "{text}");
-        assert_eq!(now(toolbox.call(ToolCall::new("2", "echo", "{}"))).text(), "{}", "and the next call works");
+        assert!(
+            now(toolbox.call(ToolCall::new("1", "schedule_delete", text))).is_error(),
+            "{text}"
+        );
+        assert_eq!(
+            now(toolbox.call(ToolCall::new("2", "echo", "{}"))).text(),
+            "{}",
+            "and the next call works"
+        );
     }
     assert_eq!(runs.load(SeqCst), 0);
 }
@@ -297,12 +344,19 @@ fn denied(result: &ToolResult) -> bool {
 #[test]
 fn d02_d11_a_rule_holds_for_case_alias_prefix_and_return() {
     let long = format!("delete_{}", "x".repeat(90));
-    let toolbox = ToolBox::from([says("shell", "ran"), says("Shell", "ran"), says(&long, "ran"), says("fs.read", "ran")]);
+    let toolbox = ToolBox::from([
+        says("shell", "ran"),
+        says("Shell", "ran"),
+        says(&long, "ran"),
+        says("fs.read", "ran"),
+    ]);
     for rule in ["sHELL", &*long, "FS.READ"] {
         toolbox.blacklist(rule);
     }
     let ask = |toolbox: &ToolBox, name: &str| now(toolbox.call(ToolCall::new("1", name, "{}")));
-    let alias = |name: &str| toolbox::schema::outbound_name(name, toolbox::schema::Dialect::Gemini).into_owned();
+    let alias = |name: &str| {
+        toolbox::schema::outbound_name(name, toolbox::schema::Dialect::Gemini).into_owned()
+    };
     for name in ["shell", "Shell", &*long, "fs.read", &*alias(&long), &*alias("fs.read")] {
         assert!(denied(&ask(&toolbox, name)), "{name}");
     }
@@ -348,7 +402,10 @@ fn d09_d10_rules_hold_for_tools_that_come_later_and_must_name_something() {
         assert!(ToolBox::builder().blacklist(rule).build().is_err());
         assert!(std::panic::catch_unwind(|| ToolBox::new().blacklist(rule)).is_err());
     }
-    assert!(!ask("net_read").is_error() && denied(&ask("fs_read")), "a refused rule changes nothing");
+    assert!(
+        !ask("net_read").is_error() && denied(&ask("fs_read")),
+        "a refused rule changes nothing"
+    );
     toolbox.allow_only([]).unwrap();
     assert!(denied(&ask("net_read")), "an empty list allows none");
 }
@@ -357,7 +414,10 @@ fn d09_d10_rules_hold_for_tools_that_come_later_and_must_name_something() {
 fn d12_what_is_denied_is_never_told() {
     let toolbox = ToolBox::builder()
         .suggest_tools(true)
-        .tools([says("list_tools", ""), says("launch_missiles", "").with_description("secret purpose")])
+        .tools([
+            says("list_tools", ""),
+            says("launch_missiles", "").with_description("secret purpose"),
+        ])
         .blacklist("launch_*")
         .build()
         .unwrap();
@@ -371,5 +431,8 @@ fn d12_what_is_denied_is_never_told() {
     }
     assert!(!told.contains("missiles") && !told.contains("secret purpose"), "{told}");
     let result = now(toolbox.call(ToolCall::new("1", "launch_missiles", r#"{"bad":1}"#)));
-    assert!(denied(&result) && !result.text().contains("bad"), "and its schema is not told by a refusal");
+    assert!(
+        denied(&result) && !result.text().contains("bad"),
+        "and its schema is not told by a refusal"
+    );
 }

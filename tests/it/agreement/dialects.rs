@@ -7,7 +7,13 @@ use super::types;
 
 /// Returns the schema inside an entry of a provider's list; Gemini takes none for a tool without arguments.
 fn sent(tool: &Value) -> Option<&Value> {
-    let places = ["/function/parameters", "/parameters", "/input_schema", "/parametersJsonSchema", "/inputSchema"];
+    let places = [
+        "/function/parameters",
+        "/parameters",
+        "/input_schema",
+        "/parametersJsonSchema",
+        "/inputSchema",
+    ];
     places.iter().find_map(|place| tool.pointer(place))
 }
 
@@ -18,10 +24,14 @@ fn each(schema: &Value, visit: &mut dyn FnMut(&Value)) {
     for (keyword, value) in map {
         match (keyword.as_str(), value) {
             ("properties" | "$defs" | "patternProperties", Value::Object(named)) => {
-                named.values().for_each(|schema| each(schema, visit));
+                for schema in named.values() {
+                    each(schema, visit);
+                }
             }
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
-                list.iter().for_each(|schema| each(schema, visit));
+                for schema in list {
+                    each(schema, visit);
+                }
             }
             ("items" | "additionalProperties" | "not", schema) => each(schema, visit),
             _ => {}
@@ -31,9 +41,27 @@ fn each(schema: &Value, visit: &mut dyn FnMut(&Value)) {
 
 /// What strict schemas of `OpenAI` may not hold.
 const NOT_STRICT: &[&str] = &[
-    "allOf", "not", "dependentRequired", "dependentSchemas", "if", "then", "else", "oneOf", "minLength", "maxLength",
-    "patternProperties", "unevaluatedProperties", "propertyNames", "minProperties", "maxProperties", "unevaluatedItems",
-    "contains", "minContains", "maxContains", "uniqueItems", "default",
+    "allOf",
+    "not",
+    "dependentRequired",
+    "dependentSchemas",
+    "if",
+    "then",
+    "else",
+    "oneOf",
+    "minLength",
+    "maxLength",
+    "patternProperties",
+    "unevaluatedProperties",
+    "propertyNames",
+    "minProperties",
+    "maxProperties",
+    "unevaluatedItems",
+    "contains",
+    "minContains",
+    "maxContains",
+    "uniqueItems",
+    "default",
 ];
 
 fn check_strict(name: &str, root: &Value) {
@@ -54,18 +82,30 @@ fn check_strict(name: &str, root: &Value) {
             None => false,
         };
         if of("object") {
-            assert_eq!(map.get("additionalProperties"), Some(&Value::Bool(false)), "{name}: {schema}");
+            assert_eq!(
+                map.get("additionalProperties"),
+                Some(&Value::Bool(false)),
+                "{name}: {schema}"
+            );
             let properties: Vec<&str> = match map.get("properties") {
                 Some(Value::Object(all)) => all.keys().map(String::as_str).collect(),
                 _ => Vec::new(),
             };
-            let required: Vec<&str> =
-                map.get("required").and_then(Value::as_array).into_iter().flatten().filter_map(Value::as_str).collect();
+            let required: Vec<&str> = map
+                .get("required")
+                .and_then(Value::as_array)
+                .into_iter()
+                .flatten()
+                .filter_map(Value::as_str)
+                .collect();
             assert_eq!(properties, required, "{name}: {schema}");
         }
         if of("array") {
             let items = map.get("items").and_then(Value::as_object);
-            assert!(items.is_some_and(|items| !items.is_empty()), "{name}: untyped items in {schema}");
+            assert!(
+                items.is_some_and(|items| !items.is_empty()),
+                "{name}: untyped items in {schema}"
+            );
         }
     });
 }
@@ -73,8 +113,15 @@ fn check_strict(name: &str, root: &Value) {
 #[test]
 fn s10_every_lowered_schema_is_a_schema_and_strict_ones_keep_the_rules() {
     let groups = [
-        types::numbers(), types::texts(), types::options(), types::containers(), types::structs(), types::choices(),
-        types::flattened(), types::whole_objects(), types::attributes(),
+        types::numbers(),
+        types::texts(),
+        types::options(),
+        types::containers(),
+        types::structs(),
+        types::choices(),
+        types::flattened(),
+        types::whole_objects(),
+        types::attributes(),
     ];
     let (mut strict, mut all) = (0, 0);
     for tool in groups.into_iter().flatten() {
@@ -86,7 +133,8 @@ fn s10_every_lowered_schema_is_a_schema_and_strict_ones_keep_the_rules() {
                 assert!(dialect == Dialect::Gemini && bare, "{}", tool.name());
                 continue;
             };
-            let valid = jsonschema::draft202012::meta::validate(schema).map_err(|error| error.to_string());
+            let valid =
+                jsonschema::draft202012::meta::validate(schema).map_err(|error| error.to_string());
             assert_eq!(valid, Ok(()), "{} for {dialect:?}: {schema}", tool.name());
             assert!(jsonschema::draft202012::new(schema).is_ok(), "{schema}");
             assert_eq!(schema["type"], "object", "{} for {dialect:?}: {schema}", tool.name());

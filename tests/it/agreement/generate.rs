@@ -55,11 +55,7 @@ impl<'a> Choices<'a> {
             }
         }
         let says = ["type", "properties", "$ref", "anyOf", "oneOf", "allOf"];
-        if says.iter().any(|keyword| map.contains_key(*keyword)) {
-            whole
-        } else {
-            self.anything(2)
-        }
+        if says.iter().any(|keyword| map.contains_key(*keyword)) { whole } else { self.anything(2) }
     }
 
     fn parts<'v>(
@@ -133,7 +129,9 @@ impl<'a> Choices<'a> {
         let least = length("minLength").unwrap_or(0);
         let most = length("maxLength").unwrap_or(least + 4).max(least);
         let count = least + self.below(most - least + 1);
-        (0..count).map(|_| *self.pick(&['a', 'b', ' ', '1', 'é', '😀', '"', '\n', '\u{0}'])).collect()
+        (0..count)
+            .map(|_| *self.pick(&['a', 'b', ' ', '1', 'é', '😀', '"', '\n', '\u{0}']))
+            .collect()
     }
 
     /// Texts for the patterns that the types under test bring along.
@@ -156,8 +154,8 @@ impl<'a> Choices<'a> {
             && *items != false
         {
             let least = map.get("minItems").and_then(Value::as_u64).unwrap_or(0);
-            let room = if depth > 8 { 1 } else { 3 };
-            let count = usize::try_from(least).unwrap_or_default() + self.below(room);
+            let spare = if depth > 8 { 1 } else { 3 };
+            let count = usize::try_from(least).unwrap_or_default() + self.below(spare);
             let count = count.max(list.len()) - list.len();
             let more: Vec<_> = (0..count).map(|_| self.instance(items, root, depth + 1)).collect();
             list.extend(more);
@@ -292,8 +290,27 @@ impl<'a> Choices<'a> {
 
 /// Names and words that the types under test use, and a few that none does.
 const NAMES: &[&str] = &[
-    "zzz", "a", "b", "c", "kind", "value", "type", "content", "Unit", "One", "Pair", "Fields", "x",
-    "y", "name", "left", "inner_name", "innerName", "0", "1", "-1",
+    "zzz",
+    "a",
+    "b",
+    "c",
+    "kind",
+    "value",
+    "type",
+    "content",
+    "Unit",
+    "One",
+    "Pair",
+    "Fields",
+    "x",
+    "y",
+    "name",
+    "left",
+    "inner_name",
+    "innerName",
+    "0",
+    "1",
+    "-1",
 ];
 
 #[allow(clippy::cast_possible_truncation, reason = "the numbers are small")]

@@ -73,7 +73,11 @@ fn check(tools: Vec<Tool>) {
                 choices.mutate(&mut arguments);
             }
             let mut counts = counts.borrow_mut();
-            if validator.is_valid(&arguments) { counts.0 += 1 } else { counts.1 += 1 }
+            if validator.is_valid(&arguments) {
+                counts.0 += 1;
+            } else {
+                counts.1 += 1;
+            }
             match difference(&tool, &validator, &arguments) {
                 None => Ok(()),
                 Some(difference) => Err(TestCaseError::fail(difference)),
@@ -83,7 +87,9 @@ fn check(tools: Vec<Tool>) {
             let _ = writeln!(report, "{}: {}\n    under {schema}", tool.name(), reason.message());
         }
         let (valid, invalid) = *counts.borrow();
-        if report.is_empty() && valid < cases / 8 || invalid < cases / 10 && tool.name() != "nothing" {
+        if report.is_empty() && valid < cases / 8
+            || invalid < cases / 10 && tool.name() != "nothing"
+        {
             let _ = writeln!(report, "{}: {valid} valid, {invalid} invalid values", tool.name());
         }
     }

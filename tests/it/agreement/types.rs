@@ -99,6 +99,7 @@ macro_rules! tools {
         pub(super) fn $group() -> Vec<Tool> {
             $(
                 #[tool(description = "Takes a value.")]
+                #[allow(clippy::boxed_local, clippy::option_option, reason = "every type is tried")]
                 fn $name(value: $type) -> &'static str {
                     let _ = value;
                     super::REACHED
@@ -141,7 +142,7 @@ tools! { options;
 tools! { containers;
     list: Vec<i32>, slice: &[i32], lists: Vec<Vec<bool>>, array: [i32; 3], no_array: [i32; 0], pair: (i32, String),
     triple: (i32, Option<bool>, Vec<u8>), one: (i32,), map: HashMap<String, i32>, tree_map: BTreeMap<String, Vec<bool>>,
-    by_number: HashMap<u8, i32>, by_signed: BTreeMap<i8, bool>, 
+    by_number: HashMap<u8, i32>, by_signed: BTreeMap<i8, bool>,
     by_choice: BTreeMap<Choice2, i32>, set: HashSet<i32>, tree_set: BTreeSet<String>, boxed: Box<i32>,
     set_of_choice: HashSet<Choice>, list_of_any: Vec<serde_json::Value>, deque: std::collections::VecDeque<u8>,
     map_of_any: serde_json::Map<String, serde_json::Value>, pairs: Vec<(String, i32)>, map_of_flat: HashMap<String, Flat>,
@@ -181,6 +182,7 @@ whole! { whole_objects;
 
 /// Takes what `#[arg]` restricts.
 #[tool]
+#[allow(clippy::many_single_char_names, reason = "names that mutations know")]
 fn restricted(
     #[arg(range = 1..=5)] a: i32,
     #[arg(range = -1.5..)] b: f64,
@@ -207,7 +209,10 @@ fn spread(value: i32, #[arg(flatten)] fields: Flat, name: Option<&str>) -> &'sta
 
 /// Takes restricted fields among its arguments.
 #[tool]
-fn spread_bounded(#[arg(flatten)] fields: Bounded, #[arg(flatten)] more: Coordinates) -> &'static str {
+fn spread_bounded(
+    #[arg(flatten)] fields: Bounded,
+    #[arg(flatten)] more: Coordinates,
+) -> &'static str {
     let _ = (fields, more);
     super::REACHED
 }
