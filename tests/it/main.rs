@@ -1,1 +1,24 @@
-fn main() {}
+//! What users of `toolbox` can rely on, tested through its public API. ROWS.md says which test holds which promise.
+
+#![allow(
+    clippy::items_after_statements,
+    clippy::needless_pass_by_value,
+    clippy::too_many_arguments,
+    clippy::unnecessary_wraps,
+    clippy::unused_async,
+    reason = "the tools under test take, return and stand where those of users do"
+)]
+
+mod agreement;
+mod arguments;
+mod concurrency;
+mod handlers;
+mod hostile_text;
+mod names;
+mod rows;
+mod s0;
+mod s1;
+mod s3;
+mod support;
+mod tracing_events;
+mod weaknesses;

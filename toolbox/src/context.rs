@@ -190,6 +190,15 @@ impl ToolContext {
         self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()))
     }
 
+    /// Returns the context of a call that ended: it keeps no channel of completions open.
+    pub(crate) fn without_completions(&self) -> Self {
+        let mut own = self.clone();
+        if own.completions().is_some() {
+            own.given().completions = None;
+        }
+        own
+    }
+
     pub(crate) fn completions(&self) -> Option<&UnboundedSender<Completion>> {
         self.given.as_ref()?.completions.as_ref()
     }

@@ -300,6 +300,13 @@ impl<'given> Call<'given> {
                 }
             }
         };
+        // An enum with a tag buffers its numbers, and takes no `3.0` for an integer afterwards.
+        if let Trouble::Read(_) = trouble
+            && let Some(plain) = cold::with_plain_integers(text)
+            && read(self, self.arena.keep(plain)).is_ok()
+        {
+            return Ok(());
+        }
         Err(match trouble {
             Trouble::Unavailable(error) => (*error).into(),
             Trouble::Faults(faults) => self.refuse(faults),

@@ -145,6 +145,14 @@ impl ToolBoxBuilder {
         self
     }
 
+    /// Adds the nearest names of the list to the result of a call whose tool is not found. Default: off.
+    ///
+    /// Off, that text is `tool not found: <name>` and nothing else. A name is never corrected: the model calls again.
+    pub fn suggest_tools(mut self, suggest: bool) -> Self {
+        self.settings.suggest_tools = suggest;
+        self
+    }
+
     /// Records arguments and results in trace spans. Default: off, since they may hold secrets.
     pub fn record_content(mut self, record: bool) -> Self {
         self.settings.record_content = record;

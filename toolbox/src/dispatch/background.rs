@@ -64,8 +64,9 @@ impl Report {
 
     fn deliver(&mut self, result: ToolResult) {
         self.sent = true;
-        let completion =
-            Completion { job: self.job.clone(), context: self.context.clone(), result };
+        // A completion that is kept must not keep its own channel open.
+        let context = self.context.without_completions();
+        let completion = Completion { job: self.job.clone(), context, result };
         // A receiver that is gone has nobody to tell.
         let _ = self.completions.send(completion);
     }

@@ -47,27 +47,24 @@ impl ToolBox {
         let mut ids = HashSet::with_capacity(calls.len());
         let mut results: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
         let mut admitted = Vec::with_capacity(calls.len().min(settings.batch_calls));
+        let mut twins = Vec::new();
         for (index, call) in calls.into_iter().enumerate() {
-            let refusal = if index >= settings.batch_calls {
+            results.push(None);
+            if !call.id.is_empty() && !ids.insert(call.id.clone()) {
+                twins.push((index, call.id));
+            } else if index >= settings.batch_calls {
                 let text =
                     format!("too many calls at once: only the first {} ran", settings.batch_calls);
-                Some((call.id.clone(), FailureKind::TooManyCalls, text))
-            } else if !call.id.is_empty() && !ids.insert(call.id.clone()) {
-                // Two results of one id would break the transcript, so this one gets an id of its own.
-                let text = format!("two calls have the id {:?}; this one did not run", call.id);
-                Some((format!("{}#{}", call.id, index + 1), FailureKind::DuplicateId, text))
+                let result = ToolResult::failure(FailureKind::TooManyCalls, text);
+                results[index] = Some(answer(call.id, result));
             } else {
-                None
-            };
-            match refusal {
-                None => {
-                    results.push(None);
-                    admitted.push((index, call));
-                }
-                Some((id, kind, text)) => {
-                    results.push(Some(answer(id, ToolResult::failure(kind, text))));
-                }
+                admitted.push((index, call));
             }
+        }
+        for (index, id) in twins {
+            let text = format!("two calls have the id {id:?}; this one did not run");
+            let result = ToolResult::failure(FailureKind::DuplicateId, text);
+            results[index] = Some(answer(id_of_its_own(&id, index, &mut ids), result));
         }
         if settings.parallel && admitted.len() > 1 && Handle::try_current().is_ok() {
             self.beside_each_other(context, admitted, &mut results).await;
@@ -122,4 +119,14 @@ impl ToolBox {
             }
         }
     }
+}
+
+/// Returns an id that no call of the batch has: two results of one id would break the transcript.
+#[cold]
+fn id_of_its_own(id: &str, index: usize, taken: &mut HashSet<String>) -> String {
+    let mut own = format!("{id}#{}", index + 1);
+    while !taken.insert(own.clone()) {
+        own.push('\'');
+    }
+    own
 }

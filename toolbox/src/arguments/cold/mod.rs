@@ -27,6 +27,7 @@ use self::node::{Document, Flaw, Refusal};
 
 pub use self::fault::{ArgumentsError, Fault, FaultKind, Faults};
 pub(crate) use self::names::nearest_n;
+pub(crate) use self::number::with_plain_integers;
 pub(crate) use self::place::path_at;
 pub use self::repair::Repair;
 

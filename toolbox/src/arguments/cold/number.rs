@@ -94,6 +94,39 @@ impl PartialOrd for Decimal {
     }
 }
 
+/// Returns JSON text with its whole numbers written as integers, `3.0` as `3` and `1e3` as `1000`, if that changes it.
+///
+/// Only for text that parses. Numbers of more digits than 128 bits hold stay as they are.
+pub(crate) fn with_plain_integers(text: &str) -> Option<String> {
+    const LONGEST: i64 = 39;
+    let bytes = text.as_bytes();
+    let mut out = String::new();
+    let (mut copied, mut at) = (0, 0);
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => at = super::node::string_end(bytes, at),
+            b'-' | b'0'..=b'9' => {
+                let is_part = |b: &u8| matches!(b, b'0'..=b'9' | b'-' | b'+' | b'.' | b'e' | b'E');
+                let len = bytes[at..].iter().take_while(|b| is_part(b)).count();
+                let number = &text[at..at + len];
+                let value = Decimal::new(number);
+                let digits = length(value.digits.len()) + value.exponent;
+                if number.contains(['.', 'e', 'E']) && value.is_integer() && digits <= LONGEST {
+                    out.push_str(&text[copied..at]);
+                    out.push_str(if value.negative { "-" } else { "" });
+                    out.extend(value.digits.iter().map(|&digit| char::from(digit)));
+                    out.extend((0..value.exponent).map(|_| '0'));
+                    out.push_str(if value.digits.is_empty() { "0" } else { "" });
+                    copied = at + len;
+                }
+                at += len;
+            }
+            _ => at += 1,
+        }
+    }
+    (copied > 0).then(|| out + &text[copied..])
+}
+
 fn length(count: usize) -> i64 {
     i64::try_from(count).unwrap_or(i64::MAX / 4)
 }

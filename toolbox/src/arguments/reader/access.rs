@@ -202,9 +202,12 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
     fn deserialize_struct<V: Visitor<'call>>(
         self,
         _name: &'static str,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Read<V::Value> {
+        if fields.is_empty() {
+            return self.any_object(visitor);
+        }
         // The derived visitor refuses a field given twice, so nobody else needs to watch.
         self.object(visitor, Seen::Unwatched)
     }
@@ -240,6 +243,21 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
     /// Derived code asks for this in one case only: the value of a field that the struct does not have.
     fn deserialize_ignored_any<V: Visitor<'call>>(self, _visitor: V) -> Read<V::Value> {
         self.fail("holds a field that is not known")
+    }
+}
+
+impl<'call> Reader<'call> {
+    /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it takes any object, unless the schema says
+    /// more, which is checked apart.
+    #[cold]
+    fn any_object<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
+        if self.peek_token() != Some(b'{') {
+            return self.mismatch(&visitor);
+        }
+        self.unpoliced = true;
+        self.skip()?;
+        let fields = std::iter::empty::<(&str, &str)>();
+        visitor.visit_map(MapDeserializer::<_, ReadError>::new(fields))
     }
 }
 
@@ -417,9 +435,12 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
 
     fn struct_variant<V: Visitor<'call>>(
         self,
-        _fields: &'static [&'static str],
+        fields: &'static [&'static str],
         visitor: V,
     ) -> Read<V::Value> {
+        if fields.is_empty() {
+            return self.0.any_object(visitor);
+        }
         self.0.object(visitor, Seen::Unwatched)
     }
 }

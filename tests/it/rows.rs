@@ -1,0 +1,104 @@
+//! ROWS.md tells the truth: its tests exist, no test is left out, no row of the core is missing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// The rows that the core covers, each list with the ends of its ranges.
+const REQUIRED: &[(&str, &[(u32, u32)])] = &[
+    ("S0-", &[(1, 30), (37, 37)]),
+    ("S1-", &[(1, 7), (10, 28), (35, 35), (37, 49)]),
+    ("S3-", &[(1, 35), (37, 39), (43, 44)]),
+    ("S4-", &[(1, 11), (19, 19)]),
+    ("W0-", &[(1, 9)]),
+    ("W1-", &[(1, 3), (6, 9), (11, 11)]),
+    ("W3-", &[(1, 1), (3, 4), (6, 7)]),
+    ("W4-", &[(2, 3), (6, 6), (9, 10)]),
+    ("J", &[(1, 32)]),
+    ("N", &[(1, 4), (8, 10), (12, 12)]),
+    ("H", &[(1, 18)]),
+    ("C", &[(1, 6), (12, 12)]),
+    ("D", &[(2, 2), (8, 12)]),
+    ("S", &[(10, 10)]),
+];
+
+/// Returns the row and the test of each line of the table.
+fn table() -> Vec<(&'static str, &'static str)> {
+    let cells = |line: &'static str| {
+        let mut cells = line.strip_prefix("| ")?.split(" | ");
+        Some((cells.next()?, cells.next()?.trim_matches('`')))
+    };
+    include_str!("../ROWS.md").lines().filter_map(cells).filter(|(row, _)| *row != "row").collect()
+}
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("it")
+}
+
+/// Returns the source of a module such as `agreement::dialects`.
+fn source(module: &str) -> String {
+    let file = folder().join(module.replace("::", "/"));
+    std::fs::read_to_string(file.with_extension("rs"))
+        .or_else(|_| std::fs::read_to_string(file.join("mod.rs")))
+        .unwrap_or_else(|error| panic!("{module}: {error}"))
+}
+
+fn defines(source: &str, test: &str) -> bool {
+    [format!("fn {test}("), format!("    {test}: ")]
+        .iter()
+        .any(|text| source.contains(text.as_str()))
+}
+
+#[test]
+fn each_row_names_a_test_that_exists() {
+    let table = table();
+    assert!(table.len() > 150);
+    for (row, test) in table {
+        if (row, test) == ("H18", "(none)") {
+            continue;
+        }
+        let (module, name) = test.rsplit_once("::").expect("a path");
+        assert!(defines(&source(module), name), "{row}: {test}");
+        // The last number of a name's group may be the end of a range: `s3_09_to_20_…`.
+        let number = row.rsplit_once('-').map_or(row, |(_, number)| number).to_lowercase();
+        assert!(name.contains(&number) || name.contains("_to_"), "{test} does not carry {row}");
+    }
+}
+
+#[test]
+fn each_row_of_the_core_is_tested() {
+    let rows: BTreeSet<&str> = table().into_iter().map(|(row, _)| row).collect();
+    for (prefix, ranges) in REQUIRED {
+        for number in ranges.iter().flat_map(|(first, last)| *first..=*last) {
+            let row = format!("{prefix}{number:02}");
+            assert!(rows.contains(row.as_str()), "{row} is missing");
+        }
+    }
+}
+
+#[test]
+fn each_test_of_a_row_is_listed() {
+    let listed: BTreeSet<&str> = table().into_iter().map(|(_, test)| test).collect();
+    let mut folders = vec![folder()];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let text = std::fs::read_to_string(&path).unwrap();
+            let names = text.lines().filter_map(|line| {
+                let rest = line.trim_start().trim_start_matches("async ").strip_prefix("fn ")?;
+                let name = rest.split('(').next()?;
+                let mut bytes = name.bytes();
+                let first = bytes.next()?;
+                let row = b"swjnhcd".contains(&first) && bytes.next()?.is_ascii_digit();
+                row.then_some(name)
+            });
+            for name in names {
+                let end = format!("::{name}");
+                assert!(listed.iter().any(|test| test.ends_with(&end)), "{name} is not in ROWS.md");
+            }
+        }
+    }
+}
