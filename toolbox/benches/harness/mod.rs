@@ -1,7 +1,7 @@
 //! Counts what a piece of work costs, in instructions and allocations, without root and without noise.
 //!
 //! A benchmark that lists its cases here runs itself again under callgrind, once for each case. The inputs of a case are
-//! made before counting begins. Each case is counted beside an empty loop over the same inputs, which is subtracted.
+//! made before counting begins. Each case is counted beside the same round with nothing in it, which is subtracted.
 
 mod callgrind;
 mod report;
@@ -28,8 +28,8 @@ pub struct Case {
     name: String,
     rounds: usize,
     prepare: Box<dyn Fn(usize) -> Work>,
-    /// The same loop over the same inputs, with nothing in it.
-    floor: Box<dyn Fn(usize) -> Work>,
+    /// One round under callgrind, and one with nothing in it.
+    once: [Box<dyn Fn()>; 2],
     check: Option<Box<dyn Fn()>>,
     limit: Option<String>,
     goal: Option<f64>,
@@ -78,7 +78,7 @@ impl Suite {
         make: impl Fn() -> I + Clone + 'static,
         run: impl Fn(I) -> O + Clone + 'static,
     ) -> &mut Case {
-        let make_idle = make.clone();
+        let (make_again, make_idle, run_again) = (make.clone(), make.clone(), run.clone());
         let prepare = move |rounds| -> Work {
             let mut inputs: Vec<I> = (0..rounds).map(|_| make()).collect();
             let run = run.clone();
@@ -89,19 +89,27 @@ impl Suite {
                 }
             })
         };
-        let floor = move |rounds| -> Work {
-            let mut inputs: Vec<I> = (0..rounds).map(|_| make_idle()).collect();
-            Box::new(move || {
-                for input in inputs.drain(..) {
+        let once = move || {
+            let mut input = Some(make_again());
+            measured_region(&mut || {
+                if let Some(input) = input.take() {
+                    black_box(run_again(black_box(input)));
+                }
+            });
+        };
+        let idle = move || {
+            let mut input = Some(make_idle());
+            floor_region(&mut || {
+                if let Some(input) = input.take() {
                     std::mem::forget(black_box(input));
                 }
-            })
+            });
         };
         self.cases.push(Case {
             name: name.into(),
             rounds,
             prepare: Box::new(prepare),
-            floor: Box::new(floor),
+            once: [Box::new(once), Box::new(idle)],
             check: None,
             limit: None,
             goal: None,
@@ -156,14 +164,15 @@ impl Suite {
         table.finish()
     }
 
-    /// Does the work of one case where callgrind sees it: the empty loop first, then the case.
+    /// Does the work of one case where callgrind sees it.
     fn counted(&self, name: &str) -> ExitCode {
         let Some(case) = self.cases.iter().find(|case| case.name == name) else {
             return ExitCode::FAILURE;
         };
         (case.prepare)(case.rounds.min(8))();
-        floor_region(&mut *(case.floor)(case.rounds));
-        measured_region(&mut *(case.prepare)(case.rounds));
+        for round in &case.once {
+            (0..case.rounds).for_each(|_| round());
+        }
         ExitCode::SUCCESS
     }
 }

@@ -38,7 +38,7 @@ impl Table {
             Kind::Time => (None, None),
         };
         let verdict = match (held, goal) {
-            (Some(held), Some(goal)) if held <= goal + 0.005 => "reached",
+            (Some(held), Some(goal)) if held <= goal + 0.001 => "reached",
             (Some(_), Some(_)) => {
                 self.missed += 1;
                 "missed"

@@ -140,6 +140,13 @@ const CALLS: [Call; 6] = [
     Call { name: "read", limit: "read", arguments: || work::READ, bare: limit::read, expected: || &work::FILE, rounds: 16, goal: 1.01, allocations: 2.0 },
 ];
 
+/// Returns the calls alone, for those who measure something else beside them.
+pub fn of_calls() -> Suite {
+    let mut suite = Suite::default();
+    calls(&mut suite);
+    suite
+}
+
 fn calls(suite: &mut Suite) {
     for Call { name, limit, arguments, bare, expected, rounds, goal, allocations } in CALLS {
         let limit = format!("{limit}/limit");
@@ -147,6 +154,11 @@ fn calls(suite: &mut Suite) {
             suite.case(&limit, rounds, arguments, bare).checked(move || {
                 assert_eq!(bare(arguments()), expected(), "the limit of {name}");
             });
+        }
+        if name == "add" {
+            // What the limit would cost if it were handed what a box is handed.
+            let owned = move || (String::from("call_1"), String::from(name), String::from(arguments()));
+            suite.case("add/limit, freeing its input", rounds, owned, move |call| bare(&call.2));
         }
         suite
             .case(format!("{name}/toolbox"), rounds, move || call(name, arguments()), |call| {
