@@ -2,7 +2,7 @@
 //!
 //! `cargo run --example structs`
 
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(clippy::print_stdout, dead_code, reason = "an example shows what it does, by `Debug`")]
 
 use schemars::JsonSchema;
 use serde::Deserialize;

@@ -1,10 +1,13 @@
 //! What a model asks for: one call, with its arguments as JSON text.
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::fmt;
+use std::hash::BuildHasher;
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 /// One call that a model wants made: an id, a tool's name, and the arguments as JSON text.
@@ -97,6 +100,58 @@ impl Arguments {
     }
 }
 
+/// What can be the arguments of a call made by the program itself: JSON text, or something to write as such.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the arguments of a call",
+    note = "give JSON text (`&str`, `Arguments`), a `serde_json::Value`, or a map of them"
+)]
+pub trait AsArguments {
+    /// Returns the JSON text.
+    fn as_arguments(&self) -> Cow<'_, str>;
+}
+
+impl AsArguments for str {
+    #[inline]
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl AsArguments for String {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl AsArguments for Arguments {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.0)
+    }
+}
+
+impl AsArguments for Value {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Owned(self.to_string())
+    }
+}
+
+impl<S: BuildHasher> AsArguments for HashMap<String, Value, S> {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        let entries: Vec<String> = self
+            .iter()
+            .map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())))
+            .collect();
+        Cow::Owned(format!("{{{}}}", entries.join(",")))
+    }
+}
+
+impl<T: AsArguments + ?Sized> AsArguments for &T {
+    #[inline]
+    fn as_arguments(&self) -> Cow<'_, str> {
+        (**self).as_arguments()
+    }
+}
+
 impl fmt::Debug for Arguments {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Debug::fmt(&self.0, f)
@@ -121,14 +176,14 @@ impl From<&str> for Arguments {
     }
 }
 
-impl From<&serde_json::Value> for Arguments {
-    fn from(value: &serde_json::Value) -> Self {
+impl From<&Value> for Arguments {
+    fn from(value: &Value) -> Self {
         Self(value.to_string())
     }
 }
 
-impl From<serde_json::Value> for Arguments {
-    fn from(value: serde_json::Value) -> Self {
+impl From<Value> for Arguments {
+    fn from(value: Value) -> Self {
         Self(value.to_string())
     }
 }

@@ -86,7 +86,7 @@ pub mod __private;
 pub use __private::{ToolFailure, ToolOutput};
 pub use arguments::argument::{LentArgument, ToolArgument};
 pub use arguments::{ArgumentsError, Fault, FaultKind, Faults, Repair};
-pub use call::{Arguments, ToolCall};
+pub use call::{Arguments, AsArguments, ToolCall};
 pub use cancel::CancellationToken;
 pub use collection::{
     BuildToolBoxError, DefinitionList, RegisterError, RegisterFault, ToolBox, ToolBoxBuilder,

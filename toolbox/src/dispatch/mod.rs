@@ -23,7 +23,7 @@ pub use approval::{ApprovalRequest, Approver, Decision};
 
 use crate::arguments::Fault;
 use crate::arguments::cold::{ArgumentsError, nearest_n};
-use crate::call::{Arguments, ToolCall};
+use crate::call::{Arguments, AsArguments, ToolCall};
 use crate::collection::{Entry, Shared, Snapshot, ToolBox};
 use crate::context::{Requirement, ToolContext};
 use crate::error::FailureKind;
@@ -109,7 +109,7 @@ impl ToolBox {
         }
     }
 
-    /// Runs a tool by name, with arguments as JSON text; no id, no context. Nothing is copied that need not be.
+    /// Runs a tool by name, with arguments as JSON text or as JSON; no id, no context. Text is not copied.
     ///
     /// # Errors
     ///
@@ -118,7 +118,8 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// As for [`ToolBox::call`].
-    pub async fn execute(&self, name: &str, arguments: &str) -> Result<String, String> {
+    pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
+        let arguments = &*arguments.as_arguments();
         let result = match self.begin(String::new(), name, arguments, None) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(arguments).await,

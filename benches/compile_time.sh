@@ -1,0 +1,171 @@
+#!/usr/bin/env bash
+# What a tool costs the compiler, and what the framework costs a clean build.
+#
+#   benches/compile_time.sh tools [count]   user time of `cargo check` for each further tool, beside the hand-written form
+#   benches/compile_time.sh build           crates and user time of a clean build, beside serde and schemars alone
+#   benches/compile_time.sh                 both
+#
+# Only user time of the compiler is compared, so other work on the machine disturbs little.
+set -euo pipefail
+
+root=$(cd "$(dirname "$0")/.." && pwd)
+work=$(mktemp -d "${TMPDIR:-/tmp}/compile_time.XXXXXX")
+trap 'rm -rf "$work"' EXIT
+export CARGO_TARGET_DIR=$work/target CARGO_INCREMENTAL=0 CARGO_TERM_COLOR=never
+TIMEFORMAT=%U
+
+# manifest <name> <dependencies>: a package of its own, with the versions that the workspace has locked.
+manifest() {
+    mkdir -p "$work/$1/src"
+    printf '[package]\nname = "%s"\nversion = "0.0.0"\nedition = "2024"\n[workspace]\n[dependencies]\n%s\n' "$1" "$2" \
+        >"$work/$1/Cargo.toml"
+    cp "$root/Cargo.lock" "$work/$1/Cargo.lock"
+}
+
+third_party=$(sed -n -E '/^(schemars|serde|serde_json) = /p' "$root/Cargo.toml")
+own="toolbox = { path = \"$root/toolbox\" }"
+
+# macro_tools, list_tools and hand_tools <count>: the source of a crate with so many tools of three arguments.
+macro_tools() {
+    echo 'use toolbox::{ToolBox, tool, tools};'
+    for at in $(seq "$1"); do
+        cat <<RUST
+/// Searches source number $at.
+#[tool]
+pub fn search_$at(
+    /// Words to look for
+    query: String,
+    /// How many hits to return
+    limit: Option<u32>,
+    /// Whether case matters
+    exact: bool,
+) -> String {
+    format!("{query} {limit:?} {exact}")
+}
+RUST
+    done
+    echo 'pub fn toolbox() -> ToolBox { ToolBox::from(tools!['
+    for at in $(seq "$1"); do echo "search_$at,"; done
+    echo ']) }'
+}
+
+# The same without `tools![]`, which checks that no two tools have one name.
+list_tools() {
+    macro_tools "$1" | sed 's/, tools};/};/; s/tools!\[/vec![/; s/^\(search_[0-9]*\),$/\1::tool(),/'
+}
+
+hand_tools() {
+    cat <<'RUST'
+use std::{collections::HashMap, future::Future, pin::Pin};
+use schemars::JsonSchema;
+use serde::Deserialize;
+pub type Answer = Pin<Box<dyn Future<Output = Result<String, String>> + Send>>;
+pub struct Tool {
+    pub name: &'static str,
+    pub description: &'static str,
+    pub schema: serde_json::Value,
+    pub handler: Box<dyn Fn(&str) -> Answer + Send + Sync>,
+}
+RUST
+    for at in $(seq "$1"); do
+        cat <<RUST
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Search$at {
+    /// Words to look for
+    query: String,
+    /// How many hits to return
+    limit: Option<u32>,
+    /// Whether case matters
+    exact: bool,
+}
+pub fn search_$at(query: String, limit: Option<u32>, exact: bool) -> String {
+    format!("{query} {limit:?} {exact}")
+}
+RUST
+    done
+    echo 'pub fn toolbox() -> HashMap<&'"'"'static str, Tool> { let mut tools = HashMap::new();'
+    for at in $(seq "$1"); do
+        cat <<RUST
+tools.insert("search_$at", Tool {
+    name: "search_$at",
+    description: "Searches source number $at.",
+    schema: schemars::schema_for!(Search$at).to_value(),
+    handler: Box::new(|text| {
+        let arguments = serde_json::from_str::<Search$at>(text);
+        Box::pin(async move {
+            let Search$at { query, limit, exact } = arguments.map_err(|error| error.to_string())?;
+            Ok(search_$at(query, limit, exact))
+        })
+    }),
+});
+RUST
+    done
+    echo 'tools }'
+}
+
+# check_seconds <package>: the least user time of three checks of the last crate alone.
+check_seconds() {
+    local manifest=$work/$1/Cargo.toml
+    cargo check --quiet --manifest-path "$manifest" 2>/dev/null
+    for _ in 1 2 3; do
+        touch "$work/$1/src/lib.rs"
+        { time cargo check --quiet --manifest-path "$manifest" 2>/dev/null; } 2>&1
+    done | sort -n | head -1
+}
+
+tools() {
+    local count=${1:-300}
+    for form in macro list hand; do
+        local dependencies=$third_party
+        [ "$form" = hand ] || dependencies=$own
+        for number in 1 "$count"; do
+            manifest "${form}_$number" "$dependencies"
+            "${form}_tools" "$number" >"$work/${form}_$number/src/lib.rs"
+            declare "${form}_$number=$(check_seconds "${form}_$number")"
+        done
+    done
+    local few_list=list_1 many_list=list_$count few_macro=macro_1 many_macro=macro_$count few_hand=hand_1 many_hand=hand_$count
+    awk -v n="$count" -v m1="${!few_macro}" -v mn="${!many_macro}" -v l1="${!few_list}" -v ln="${!many_list}" -v h1="${!few_hand}" -v hn="${!many_hand}" 'BEGIN {
+        list = 1000 * (ln - l1) / (n - 1); macro = 1000 * (mn - m1) / (n - 1); hand = 1000 * (hn - h1) / (n - 1)
+        printf "cargo check, user time for each further tool of three arguments, %d tools less 1\n", n
+        printf "  #[tool], in tools![]                  %6.2f ms   (%s s less %s s)\n", macro, mn, m1
+        printf "  #[tool], in vec![]                    %6.2f ms   (%s s less %s s)\n", list, ln, l1
+        printf "  derive(Deserialize, JsonSchema), hand %6.2f ms   (%s s less %s s)\n", hand, hn, h1
+        printf "  ratio %.2f, without tools![] %.2f, goal 0.40\n", macro / hand, list / hand
+    }'
+}
+
+# clean_build <package>: user time of everything, from nothing.
+clean_build() {
+    cargo fetch --quiet --manifest-path "$work/$1/Cargo.toml"
+    rm -rf "$CARGO_TARGET_DIR"
+    { time cargo build --quiet --manifest-path "$work/$1/Cargo.toml" 2>/dev/null; } 2>&1
+}
+
+# crates <package>: how many crates it is built from, itself not counted.
+crates() {
+    cargo tree --quiet --manifest-path "$work/$1/Cargo.toml" -e "$2" --prefix none --no-dedupe |
+        sed 's/ (\*)$//; s/ (proc-macro)$//' | sort -u | grep -vc "^$1 "
+}
+
+build() {
+    manifest with_toolbox "$own"
+    manifest with_serde "$third_party"
+    echo >"$work/with_toolbox/src/lib.rs"
+    echo >"$work/with_serde/src/lib.rs"
+    local ours theirs
+    ours=$(clean_build with_toolbox)
+    theirs=$(clean_build with_serde)
+    echo "clean build, default features"
+    echo "  toolbox                      $(crates with_toolbox normal) crates ($(crates with_toolbox normal,build) with build scripts' own), $ours s of user time"
+    echo "  serde, serde_json, schemars  $(crates with_serde normal) crates ($(crates with_serde normal,build) with build scripts' own), $theirs s of user time"
+    awk -v ours="$ours" -v theirs="$theirs" 'BEGIN { printf "  ratio %.2f, goal 1.50; goal 30 crates\n", ours / theirs }'
+}
+
+case ${1:-all} in
+    tools) tools "${2:-300}" ;;
+    build) build ;;
+    all) tools 300 && build ;;
+    *) sed -n '2,8s/^# \{0,1\}//p' "$0" && exit 2 ;;
+esac

@@ -1,0 +1,17 @@
+//! What a call costs in other frameworks, beside the limit and `toolbox`, in instructions.
+//!
+//! ```sh
+//! cargo bench --manifest-path benches/peers/Cargo.toml --bench cost
+//! ```
+
+#[path = "../../../toolbox/benches/harness/mod.rs"]
+mod harness;
+mod peers;
+#[path = "../../../toolbox/benches/suite/mod.rs"]
+mod suite;
+#[path = "../../../toolbox/benches/workload/mod.rs"]
+mod workload;
+
+fn main() -> std::process::ExitCode {
+    peers::all().run()
+}
