@@ -4,7 +4,14 @@
 //! cargo bench -p toolbox --bench allocations
 //! ```
 
-#![allow(clippy::pedantic, clippy::print_stdout, dead_code, missing_docs, unreachable_pub, missing_debug_implementations)]
+#![allow(
+    clippy::pedantic,
+    clippy::print_stdout,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    missing_debug_implementations
+)]
 
 use std::alloc::System;
 

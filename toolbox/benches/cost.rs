@@ -6,7 +6,14 @@
 //! cargo bench -p toolbox --bench cost -- --times            # times, as far as the machine lets one; needs no valgrind
 //! ```
 
-#![allow(clippy::pedantic, clippy::print_stdout, dead_code, missing_docs, unreachable_pub, missing_debug_implementations)]
+#![allow(
+    clippy::pedantic,
+    clippy::print_stdout,
+    dead_code,
+    missing_docs,
+    unreachable_pub,
+    missing_debug_implementations
+)]
 
 mod harness;
 mod suite;

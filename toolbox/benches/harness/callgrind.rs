@@ -86,8 +86,9 @@ impl<'a> Profile<'a> {
             self.functions.iter().map(|(name, (own, calls))| (own + calls, *name)).collect();
         whole.retain(|(_, name)| !name.contains("rt::") && !name.contains("main"));
         let callers = self.callers.iter();
-        let mut callers: Vec<_> =
-            callers.map(|((called, caller), count)| (*count, format!("{called}  <-  {caller}"))).collect();
+        let mut callers: Vec<_> = callers
+            .map(|((called, caller), count)| (*count, format!("{called}  <-  {caller}")))
+            .collect();
         callers.retain(|(_, text)| !text.contains("<-  _") && !text.contains("<-  free"));
         own.sort_unstable_by(|a, b| b.cmp(a));
         whole.sort_unstable_by(|a, b| b.cmp(a));
@@ -98,7 +99,10 @@ impl<'a> Profile<'a> {
                 println!("{:>12.1}  {function}", count as f64 / rounds);
             }
         };
-        print("- by what stands in the function itself, and what was inlined there", &mut own.into_iter());
+        print(
+            "- by what stands in the function itself, and what was inlined there",
+            &mut own.into_iter(),
+        );
         print("- with what it calls", &mut whole.into_iter());
         print(
             "- who copies, compares, allocates and frees",

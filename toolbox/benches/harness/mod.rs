@@ -43,7 +43,6 @@ impl Case {
         self
     }
 
-
     /// Compares the case to another one, listed before it.
     pub fn against(&mut self, limit: &str) -> &mut Self {
         self.limit = Some(limit.to_owned());

@@ -92,7 +92,12 @@ pub mod tools {
 pub fn toolbox(len: usize) -> ToolBox {
     use tools::{add, add_async, order, read, write, write_str};
     let mut all = vec![
-        add::tool(), add_async::tool(), order::tool(), write::tool(), write_str::tool(), read::tool(),
+        add::tool(),
+        add_async::tool(),
+        order::tool(),
+        write::tool(),
+        write_str::tool(),
+        read::tool(),
     ];
     all.extend((all.len()..len).map(|at| add::tool().renamed(format!("other_{at:05}"))));
     // The same order in every run, with the measured tools apart from each other.
@@ -132,12 +137,66 @@ struct Call {
 }
 
 const CALLS: [Call; 6] = [
-    Call { name: "add", limit: "add", arguments: || work::ADD, bare: limit::add, expected: || work::SUM, rounds: 256, goal: 0.90, allocations: 1.0 },
-    Call { name: "add_async", limit: "add", arguments: || work::ADD, bare: limit::add, expected: || work::SUM, rounds: 256, goal: 1.15, allocations: 2.0 },
-    Call { name: "order", limit: "order", arguments: || work::ORDER, bare: limit::order, expected: || work::ORDER_RESULT, rounds: 64, goal: 1.02, allocations: 23.0 },
-    Call { name: "write", limit: "write", arguments: || &work::WRITE, bare: limit::write, expected: || work::WRITTEN, rounds: 16, goal: 0.60, allocations: 3.0 },
-    Call { name: "write_str", limit: "write_str", arguments: || &work::WRITE_PLAIN, bare: limit::write_str, expected: || work::WRITTEN, rounds: 16, goal: 0.60, allocations: 1.0 },
-    Call { name: "read", limit: "read", arguments: || work::READ, bare: limit::read, expected: || &work::FILE, rounds: 16, goal: 1.01, allocations: 2.0 },
+    Call {
+        name: "add",
+        limit: "add",
+        arguments: || work::ADD,
+        bare: limit::add,
+        expected: || work::SUM,
+        rounds: 256,
+        goal: 0.90,
+        allocations: 1.0,
+    },
+    Call {
+        name: "add_async",
+        limit: "add",
+        arguments: || work::ADD,
+        bare: limit::add,
+        expected: || work::SUM,
+        rounds: 256,
+        goal: 1.15,
+        allocations: 2.0,
+    },
+    Call {
+        name: "order",
+        limit: "order",
+        arguments: || work::ORDER,
+        bare: limit::order,
+        expected: || work::ORDER_RESULT,
+        rounds: 64,
+        goal: 1.02,
+        allocations: 23.0,
+    },
+    Call {
+        name: "write",
+        limit: "write",
+        arguments: || &work::WRITE,
+        bare: limit::write,
+        expected: || work::WRITTEN,
+        rounds: 16,
+        goal: 0.60,
+        allocations: 3.0,
+    },
+    Call {
+        name: "write_str",
+        limit: "write_str",
+        arguments: || &work::WRITE_PLAIN,
+        bare: limit::write_str,
+        expected: || work::WRITTEN,
+        rounds: 16,
+        goal: 0.60,
+        allocations: 1.0,
+    },
+    Call {
+        name: "read",
+        limit: "read",
+        arguments: || work::READ,
+        bare: limit::read,
+        expected: || &work::FILE,
+        rounds: 16,
+        goal: 1.01,
+        allocations: 2.0,
+    },
 ];
 
 /// Returns the calls alone, for those who measure something else beside them.
@@ -157,15 +216,23 @@ fn calls(suite: &mut Suite) {
         }
         if name == "add" {
             // What the limit would cost if it were handed what a box is handed.
-            let owned = move || (String::from("call_1"), String::from(name), String::from(arguments()));
+            let owned =
+                move || (String::from("call_1"), String::from(name), String::from(arguments()));
             suite.case("add/limit, freeing its input", rounds, owned, move |call| bare(&call.2));
         }
         suite
-            .case(format!("{name}/toolbox"), rounds, move || call(name, arguments()), |call| {
-                answer(&TOOLBOX, call)
-            })
+            .case(
+                format!("{name}/toolbox"),
+                rounds,
+                move || call(name, arguments()),
+                |call| answer(&TOOLBOX, call),
+            )
             .checked(move || {
-                assert_eq!(answer(&TOOLBOX, call(name, arguments())), expected(), "the tool {name}");
+                assert_eq!(
+                    answer(&TOOLBOX, call(name, arguments())),
+                    expected(),
+                    "the tool {name}"
+                );
             })
             .against(&limit)
             .within(goal)
@@ -201,17 +268,23 @@ fn lists(suite: &mut Suite) {
         let (first, second) = (Rc::clone(&own), Rc::clone(&own));
         let text = LazyCell::new(move || own.definitions_for(Dialect::Anthropic).json().to_owned());
         let text = Rc::new(text);
-        suite.case(format!("list of {len}/a copy of its text"), 16, || (), move |()| {
-            String::clone(&text)
-        });
+        suite.case(
+            format!("list of {len}/a copy of its text"),
+            16,
+            || (),
+            move |()| String::clone(&text),
+        );
         suite
             .case(format!("list of {len}/definitions"), 256, || (), move |()| first.definitions())
             .against("list/a reference count")
             .allocating(0.0);
         suite
-            .case(format!("list of {len}/for Anthropic"), 256, || (), move |()| {
-                second.definitions_for(Dialect::Anthropic)
-            })
+            .case(
+                format!("list of {len}/for Anthropic"),
+                256,
+                || (),
+                move |()| second.definitions_for(Dialect::Anthropic),
+            )
             .against("list/a reference count")
             .allocating(0.0);
     }

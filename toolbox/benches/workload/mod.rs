@@ -206,7 +206,8 @@ pub static FILE: LazyLock<String> = LazyLock::new(|| {
 
 /// 100 KB of text that needs no escape in JSON.
 pub static PLAIN: LazyLock<String> = LazyLock::new(|| {
-    const WORDS: &str = "The quick brown fox jumps over the lazy dog, 1234567890 times; nobody counts but us. ";
+    const WORDS: &str =
+        "The quick brown fox jumps over the lazy dog, 1234567890 times; nobody counts but us. ";
     WORDS.chars().cycle().take(100_000).collect()
 });
 
