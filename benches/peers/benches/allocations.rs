@@ -1,5 +1,7 @@
 //! How many allocations a call makes in other frameworks.
 
+#![allow(dead_code, reason = "the suite of `toolbox` is shared, and not all of it is used here")]
+
 use std::alloc::System;
 
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};

@@ -4,6 +4,8 @@
 //! cargo bench --manifest-path benches/peers/Cargo.toml --bench cost
 //! ```
 
+#![allow(dead_code, reason = "the suite of `toolbox` is shared, and not all of it is used here")]
+
 #[path = "../../../toolbox/benches/harness/mod.rs"]
 mod harness;
 mod peers;

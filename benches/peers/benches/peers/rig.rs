@@ -4,6 +4,7 @@ use std::convert::Infallible;
 use std::sync::LazyLock;
 
 use rig_agent::tool::ToolSet;
+use rig_core::message::ToolResultContent;
 use rig_core::tool::{DynamicTool, Tool, ToolContext, ToolOutput};
 use serde_json::Value;
 
@@ -29,7 +30,11 @@ macro_rules! tool {
                 schemars::schema_for!($args).to_value()
             }
 
-            async fn call(&self, _: &mut ToolContext, $arguments: $args) -> Result<String, Infallible> {
+            async fn call(
+                &self,
+                _: &mut ToolContext,
+                $arguments: $args,
+            ) -> Result<String, Infallible> {
                 Ok($body)
             }
         }
@@ -38,7 +43,10 @@ macro_rules! tool {
 
 tool!(AddTool, "add", "Adds two numbers.", Add, |Add { a, b }| work::add(a, b).to_string());
 tool!(OrderTool, "order", "Orders things.", Order, |order| super::order(order).to_string());
-tool!(WriteTool, "write", "Writes a file.", Write, |Write { path, text }| work::write(&path, &text).to_string());
+tool!(WriteTool, "write", "Writes a file.", Write, |Write { path, text }| work::write(
+    &path, &text
+)
+.to_string());
 tool!(ReadTool, "read", "Reads a file.", Read, |Read { path }| work::read(&path));
 
 static TOOLS: LazyLock<ToolSet> = LazyLock::new(|| {
@@ -49,9 +57,12 @@ static TOOLS: LazyLock<ToolSet> = LazyLock::new(|| {
     tools.add_tool(ReadTool);
     for name in super::others(4) {
         let name = name.try_into().expect("a name that is not empty");
-        tools.add_dynamic_tool(DynamicTool::new(name, "Adds two numbers.", AddTool.parameters(), |_| {
-            Box::pin(async { Ok(ToolOutput::text("")) })
-        }));
+        tools.add_dynamic_tool(DynamicTool::new(
+            name,
+            "Adds two numbers.",
+            AddTool.parameters(),
+            |_| Box::pin(async { Ok(ToolOutput::text("")) }),
+        ));
     }
     tools
 });
@@ -64,7 +75,12 @@ pub fn prepared(call: Call) -> Prepared {
 
 pub fn call((name, arguments): Prepared) -> String {
     let mut context = ToolContext::new();
-    ready(TOOLS.execute(name, arguments, &mut context)).output().render()
+    let output =
+        ready(TOOLS.execute(name, arguments, &mut context)).into_result().expect("a result");
+    match output.into_content().into_iter().next() {
+        Some(ToolResultContent::Text(text)) => text.text,
+        _ => panic!("no text"),
+    }
 }
 
 pub fn list() -> String {

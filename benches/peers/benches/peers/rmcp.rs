@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 use rmcp::handler::server::router::tool::{ToolRoute, ToolRouter};
 use rmcp::handler::server::tool::{ToolCallContext, schema_for_type};
 use rmcp::handler::server::wrapper::Parameters;
-use rmcp::model::{CallToolRequestParams, CallToolResponse, NumberOrString, Tool};
+use rmcp::model::{CallToolRequestParams, CallToolResponse, ContentBlock, NumberOrString, Tool};
 use rmcp::service::{RequestContext, RunningService};
 use rmcp::{RoleServer, ServerHandler};
 use schemars::JsonSchema;
@@ -21,9 +21,8 @@ pub struct Server;
 
 impl ServerHandler for Server {}
 
-static RUNTIME: LazyLock<Runtime> = LazyLock::new(|| {
-    tokio::runtime::Builder::new_current_thread().build().expect("a runtime")
-});
+static RUNTIME: LazyLock<Runtime> =
+    LazyLock::new(|| tokio::runtime::Builder::new_current_thread().build().expect("a runtime"));
 
 /// A server whose peer the contexts of requests name; it is never spoken to.
 static RUNNING: LazyLock<RunningService<RoleServer, Server>> = LazyLock::new(|| {
@@ -71,8 +70,10 @@ pub fn call((context, name, arguments): Prepared) -> String {
     let request = CallToolRequestParams::new(name).with_arguments(arguments);
     let answer = ready(ROUTER.call(ToolCallContext::new(&Server, request, context)));
     let Ok(CallToolResponse::Complete(result)) = answer else { panic!("the call fails") };
-    let text = result.content.into_iter().next();
-    text.and_then(|part| part.as_text().map(|text| text.text.clone())).unwrap_or_default()
+    let Some(ContentBlock::Text(text)) = result.content.into_iter().next() else {
+        panic!("no text")
+    };
+    text.text
 }
 
 pub fn list() -> String {

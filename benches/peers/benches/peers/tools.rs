@@ -36,8 +36,8 @@ fn add<I, O>(
     let schema = schemars::schema_for!(I).to_value();
     let run = move |arguments: Value| -> tools_rs_future::BoxFuture {
         Box::pin(async move {
-            let arguments: I = serde_json::from_value(arguments)
-                .map_err(tools_rs::DeserializationError::from)?;
+            let arguments: I =
+                serde_json::from_value(arguments).map_err(tools_rs::DeserializationError::from)?;
             serde_json::to_value(function(arguments))
                 .map_err(|error| tools_rs::ToolError::Runtime(error.to_string()))
         })
