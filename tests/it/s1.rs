@@ -379,3 +379,25 @@ fn s1_46_47_descriptions_come_from_the_docs() {
     assert_eq!(properties["query"]["description"], "words to look for");
     assert_eq!(properties["limit"]["description"], "How many notes");
 }
+
+#[test]
+fn s1_46_47_what_says_too_little_is_remarked() {
+    /// Notes.
+    #[tool]
+    fn notes(query: &str) -> String {
+        query.to_owned()
+    }
+    /// Searches what was written down.
+    #[tool]
+    fn search(
+        /// Words to look for
+        query: &str,
+    ) -> String {
+        query.to_owned()
+    }
+    let remarks = ToolBox::from(toolbox::tools![notes, search]).remarks();
+    let said: Vec<String> = remarks.iter().map(ToString::to_string).collect();
+    assert_eq!(said.len(), 2, "{said:?}");
+    assert!(said[0].starts_with("tool `notes` is described as \"Notes.\""), "{}", said[0]);
+    assert!(said[1].starts_with("argument `query` of tool `notes`"), "{}", said[1]);
+}

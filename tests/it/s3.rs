@@ -262,7 +262,7 @@ fn s3_22_23_24_27_31_32_33_the_registry_lists_what_it_holds() {
 }
 
 #[test]
-fn s3_37_38_39_arguments_are_read_from_text_and_always_checked() {
+fn s3_37_38_39_arguments_are_read_from_text_and_checked() {
     let schema =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let tool = Tool::from_map("read", "", schema, |args: &HashMap<String, Value>| {
@@ -281,6 +281,19 @@ fn s3_37_38_39_arguments_are_read_from_text_and_always_checked() {
             Ok(text) => assert_eq!(result.text(), text),
             Err(code) => assert_eq!(result.code(), Some(code)),
         }
+    }
+}
+
+#[test]
+fn s3_39_checks_can_be_left_to_the_tool() {
+    let schema = json!({"type": "object", "required": ["path"]});
+    let tool = Tool::raw("raw", "", schema, |args: toolbox::Arguments| args.into_string());
+    assert_eq!(call(&tool, "{}").code(), Some("args.missing"));
+    let tool = tool.with_unchecked_arguments();
+    for text in ["{}", "", "{\"path\"", "no JSON at all"] {
+        let result = call(&tool, text);
+        assert!(!result.is_error() && result.repairs().is_empty());
+        assert_eq!(result.text(), text);
     }
 }
 

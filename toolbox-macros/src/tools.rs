@@ -76,17 +76,25 @@ fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
 }
 
 /// Returns a check that no two of the tools have one name, which the compiler makes at the later one.
+///
+/// All checks share one list, so that what is generated grows with the number of tools and not with its square.
 fn distinct(elements: &[Element], krate: &TokenStream) -> TokenStream {
-    let checks = elements.iter().enumerate().skip(1).map(|(at, Element { attrs, path })| {
-        let before = elements[..at].iter().map(|Element { attrs, path }| {
-            let (start, _) = ends(&path.to_token_stream());
-            quote_spanned!(start=> #(#attrs)* (<#path>::NAME, <#path>::ORIGIN))
-        });
+    if elements.len() < 2 {
+        return TokenStream::new();
+    }
+    let known = elements.iter().map(|Element { attrs, path }| {
+        let (start, _) = ends(&path.to_token_stream());
+        quote_spanned!(start=> #(#attrs)* (<#path>::NAME, <#path>::ORIGIN))
+    });
+    let checks = elements.iter().skip(1).map(|Element { attrs, path }| {
         let (start, end) = ends(&path.to_token_stream());
         let check = Ident::new("__distinct", start);
-        let tools = quote_spanned!(end=> ((<#path>::NAME, <#path>::ORIGIN), &[#(#before),*]));
-        quote!(#(#attrs)* const _: () = #check #tools;)
+        let own = quote_spanned!(end=> (<#path>::NAME, <#path>::ORIGIN, __TOOLS));
+        quote!(#(#attrs)* const _: () = #check #own;)
     });
-    let names = (elements.len() > 1).then(|| quote!(use #krate::__private::names::__distinct;));
-    quote!(#names #(#checks)*)
+    quote! {
+        use #krate::__private::names::__distinct;
+        const __TOOLS: &[(&str, &str)] = &[#(#known),*];
+        #(#checks)*
+    }
 }

@@ -103,7 +103,8 @@ pub use remark::Remark;
 pub use result::ToolResult;
 pub use rules::InvalidRuleError;
 pub use tool::{
-    BoxFuture, IntoTools, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn, ToolHandler, Toolset,
+    BoxFuture, IntoTools, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn, ToolHandler,
+    ToolInput, Toolset,
 };
 
 #[cfg(feature = "macros")]

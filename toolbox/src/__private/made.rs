@@ -154,27 +154,32 @@ pub fn tool_future_must_be_send<'call>(
 
 /// Fails to compile when a tool has the name of one listed before it; each comes with where it was made.
 #[track_caller]
-pub const fn two_tools_of_one_name(
-    (name, origin): (&'static str, &'static str),
-    before: &[(&'static str, &'static str)],
-) {
+pub const fn two_tools_of_one_name(name: &str, origin: &str, tools: &[(&str, &str)]) {
     let mut at = 0;
-    while at < before.len() {
-        let (other, first) = before[at];
+    while at < tools.len() {
+        let (other, first) = tools[at];
         if same(name, other) {
+            // The first of the name is the tool itself, or the one it clashes with.
+            if same(origin, first) {
+                return;
+            }
             clash(name, first, origin);
         }
         at += 1;
     }
 }
 
+/// Compares from the end: names and places of one program tend to start alike.
 const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
-    let mut at = 0;
-    while at < a.len() && at < b.len() && a[at] == b[at] {
-        at += 1;
+    let mut left = a.len();
+    if left != b.len() {
+        return false;
     }
-    at == a.len() && at == b.len()
+    while left > 0 && a[left - 1] == b[left - 1] {
+        left -= 1;
+    }
+    left == 0
 }
 
 /// A constant evaluation can only show text that is put together by hand.

@@ -116,6 +116,8 @@ pub(crate) struct Signature {
     pub(crate) schema: Value,
     /// A bit for each argument.
     pub(crate) all: u64,
+    /// Whether text is handed on as it came.
+    pub(crate) unchecked: bool,
 }
 
 /// One argument of a [`Signature`].
@@ -207,8 +209,7 @@ pub(crate) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
         }
     }
     described.signature.schema = schema;
-    let bits = described.signature.arguments.len();
-    described.signature.all = u64::MAX.checked_shr(64 - bits.min(64) as u32).unwrap_or(0);
+    described.signature.all = described.signature.arguments.iter().fold(0, |all, _| all << 1 | 1);
     described
 }
 
@@ -239,7 +240,7 @@ pub(crate) fn whole<T: JsonSchema>() -> Signature {
     let policing = Policing::of(&raw, raw["$defs"].as_object());
     let schema = schema::for_input::<T>();
     let argument = ArgumentSignature { policing, ..ArgumentSignature::new("", Place::Field) };
-    Signature { arguments: vec![argument], schema, all: 1 }
+    Signature { arguments: vec![argument], schema, all: 1, unchecked: false }
 }
 
 impl ArgumentAbout {

@@ -116,6 +116,9 @@ impl<'given> Call<'given> {
 
     /// Checks the text against the schema, without reading it into anything; returns the text to hand on.
     pub(crate) fn checked(&self) -> Result<&str, ToolResult> {
+        if self.signature.unchecked {
+            return Ok(self.text);
+        }
         match cold::examine(self.text, &self.signature.schema, &self.bounds()) {
             Verdict::Sound => Ok(self.text),
             Verdict::Repaired { text, repairs } => {

@@ -173,7 +173,7 @@ impl<'call> Reader<'call> {
         let start = self.position;
         // Most keys and many values end within a word.
         if let Some(word) = self.bytes()[start..].first_chunk()
-            && let Some(at) = first_special(word)
+            && let Some(at) = first_special(*word)
             && word[at] == b'"'
         {
             self.position = start + at + 1;
@@ -241,8 +241,7 @@ impl<'call> Reader<'call> {
     #[inline(never)]
     fn escaped_string(&mut self, start: usize) -> Read<Text<'call>> {
         let bytes = self.bytes();
-        let run = self.position - start;
-        let mut buffer = Vec::with_capacity((8 * (run + 32)).min(bytes.len() - start));
+        let mut buffer = Vec::with_capacity(distance_to_end(&bytes[start..]));
         buffer.extend_from_slice(&bytes[start..self.position]);
         loop {
             match bytes.get(self.position + 1).and_then(|&letter| simple_escape(letter)) {
@@ -277,7 +276,7 @@ impl<'call> Reader<'call> {
                 break;
             };
             buffer.extend_from_slice(word);
-            match first_special(word) {
+            match first_special(*word) {
                 None => self.position += WORD,
                 Some(at) => {
                     buffer.truncate(buffer.len() - (WORD - at));
@@ -311,7 +310,7 @@ impl<'call> Reader<'call> {
             let Some(word) = bytes.get(self.position..).and_then(<[u8]>::first_chunk) else {
                 break;
             };
-            match first_special(word) {
+            match first_special(*word) {
                 None => self.position += WORD,
                 Some(at) => {
                     self.position += at;
@@ -549,6 +548,15 @@ fn exact(text: &str, value: f64) -> Option<bool> {
     Some(value.abs() < 1e38 && value as i128 == integer)
 }
 
+/// Returns how many bytes of a string's text come before the quote that ends it: enough for what they stand for.
+fn distance_to_end(text: &[u8]) -> usize {
+    let ends = |&at: &usize| {
+        let backslashes = text[..at].iter().rev().take_while(|&&byte| byte == b'\\').count();
+        backslashes % 2 == 0
+    };
+    memchr::memchr_iter(b'"', text).find(ends).unwrap_or(0)
+}
+
 /// Returns what an escape of one letter stands for.
 #[inline]
 fn simple_escape(letter: u8) -> Option<u8> {
@@ -609,9 +617,9 @@ impl Lead {
 ///
 /// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but only above the first.
 #[inline]
-fn first_special(word: &[u8; WORD]) -> Option<usize> {
+fn first_special(word: [u8; WORD]) -> Option<usize> {
     const ONES: u64 = u64::MAX / 0xff;
-    let word = u64::from_le_bytes(*word);
+    let word = u64::from_le_bytes(word);
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
     let quote = zero(word ^ (ONES * u64::from(b'"')));
     let backslash = zero(word ^ (ONES * u64::from(b'\\')));

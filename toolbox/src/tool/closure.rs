@@ -30,6 +30,17 @@ pub trait ToolFn<Input, Form>: Send + Sync + 'static {
     fn into_handler(self, read: ReadInput<Input>) -> Handler;
 }
 
+/// A struct whose fields are the arguments of a tool: anything that is `DeserializeOwned + JsonSchema`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot hold the arguments of a tool",
+    label = "the model cannot fill in a `{Self}`",
+    note = "`{Self}`, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1"
+)]
+pub trait ToolInput: DeserializeOwned + JsonSchema + 'static {}
+
+#[diagnostic::do_not_recommend]
+impl<T: DeserializeOwned + JsonSchema + 'static> ToolInput for T {}
+
 type ReadInput<Input> = fn(&Call<'_>) -> Result<Input, ToolResult>;
 
 /// Marks functions that return what they made.
@@ -168,7 +179,7 @@ impl Tool {
         function: F,
     ) -> Self
     where
-        Args: DeserializeOwned + JsonSchema + 'static,
+        Args: ToolInput,
         F: ToolFn<Args, Form>,
     {
         made(Self::try_from_fn(name, description, function))
@@ -186,7 +197,7 @@ impl Tool {
         function: F,
     ) -> Result<Self, InvalidNameError>
     where
-        Args: DeserializeOwned + JsonSchema + 'static,
+        Args: ToolInput,
         F: ToolFn<Args, Form>,
     {
         let origin = Origin::here();

@@ -15,7 +15,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 pub use builder::{ParamType, ToolBuilder};
-pub use closure::{MapFn, ToolFn};
+pub use closure::{MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use toolset::{IntoTools, Toolset};
 
@@ -373,6 +373,16 @@ impl Tool {
     #[must_use]
     pub fn background(mut self) -> Self {
         self.inner_mut().running.background = true;
+        self
+    }
+
+    /// Returns the tool without a check of its arguments against its schema: its function gets whatever text came, valid
+    /// or not, within the box's limit of bytes.
+    ///
+    /// For tools that read the text themselves ([`Tool::raw`], [`ToolHandler`]); typed arguments are always checked.
+    #[must_use]
+    pub fn with_unchecked_arguments(mut self) -> Self {
+        Arc::make_mut(&mut self.inner_mut().signature).unchecked = true;
         self
     }
 
