@@ -4,7 +4,11 @@
 //!
 //! `cargo run --example blacklist`
 
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(
+    clippy::print_stdout,
+    clippy::needless_pass_by_value,
+    reason = "an example shows what it does"
+)]
 
 use toolbox::{Decision, ToolBox, ToolCall, tool, tools};
 

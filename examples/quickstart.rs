@@ -3,7 +3,11 @@
 //!
 //! `cargo run --example quickstart`
 
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(
+    clippy::print_stdout,
+    clippy::needless_pass_by_value,
+    reason = "an example shows what it does"
+)]
 
 use std::fmt;
 

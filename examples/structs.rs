@@ -2,7 +2,12 @@
 //!
 //! `cargo run --example structs`
 
-#![allow(clippy::print_stdout, dead_code, reason = "an example shows what it does, by `Debug`")]
+#![allow(
+    clippy::print_stdout,
+    clippy::needless_pass_by_value,
+    dead_code,
+    reason = "an example shows what it does, by `Debug`"
+)]
 
 use schemars::JsonSchema;
 use serde::Deserialize;
