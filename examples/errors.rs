@@ -47,7 +47,7 @@ fn weather(city: &str) -> Result<String, String> {
 
 /// Asks a service that is down: nothing the model could change.
 #[tool]
-async fn forecast() -> Result<String, ToolError> {
+fn forecast() -> Result<String, ToolError> {
     let refused = std::io::Error::new(std::io::ErrorKind::ConnectionRefused, "10.1.2.3 refused");
     Err(ToolError::infrastructure(refused).with_message("the weather service is down"))
 }

@@ -80,7 +80,7 @@ fn largest_cities(
 
 /// Measures the great-circle distance between two cities.
 #[tool(read_only)]
-async fn distance_between(
+fn distance_between(
     /// Where to start
     from: &str,
     /// Where to end

@@ -58,7 +58,7 @@ impl Pantry {
 
     /// Lists what is in the pantry.
     #[tool(read_only)]
-    async fn list(&self) -> BTreeMap<String, u32> {
+    fn list(&self) -> BTreeMap<String, u32> {
         self.stock.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 }

@@ -399,7 +399,7 @@ async fn s1_24_25_28_s4_19_calls_run_beside_each_other_unless_switched_off() {
 async fn s1_25_blocking_tools_run_on_threads_of_their_own() {
     /// Blocks its thread until seven others do.
     #[tool(blocking)]
-    fn blocks(barrier: State<std::sync::Barrier>) -> &'static str {
+    fn blocks(barrier: toolbox::State<std::sync::Barrier>) -> &'static str {
         barrier.wait();
         "done"
     }

@@ -241,24 +241,32 @@ impl<'call> Reader<'call> {
     #[inline(never)]
     fn escaped_string(&mut self, start: usize) -> Read<Text<'call>> {
         let bytes = self.bytes();
-        let mut buffer = Vec::with_capacity(distance_to_end(&bytes[start..]));
+        let run = self.position - start;
+        let mut rest = &bytes[self.position..];
+        let mut buffer = Vec::with_capacity((8 * (run + 32)).min(bytes.len() - start));
         buffer.extend_from_slice(&bytes[start..self.position]);
-        loop {
-            match bytes.get(self.position + 1).and_then(|&letter| simple_escape(letter)) {
-                Some(byte) => {
-                    buffer.push(byte);
-                    self.position += 2;
-                }
-                None => {
-                    let wide = self.unicode_escape()?;
-                    buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes());
-                }
+        while let [b'\\', letter, behind @ ..] = rest {
+            if let Some(byte) = simple_escape(*letter) {
+                buffer.push(byte);
+                rest = behind;
+            } else {
+                self.position = bytes.len() - rest.len();
+                let wide = self.unicode_escape()?;
+                buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes());
+                rest = &bytes[self.position..];
             }
-            if self.copy_run(&mut buffer)? == b'"' {
-                self.position += 1;
-                break;
+            // A long text grows by much at a time: what was copied is not copied often again.
+            if buffer.capacity() - buffer.len() < WORD {
+                buffer.reserve_exact((3 * buffer.len()).clamp(64, rest.len() + 64));
             }
+            rest = copy_run(rest, &mut buffer);
         }
+        self.position = bytes.len() - rest.len();
+        let raw = &bytes[start..self.position];
+        if raw.iter().fold(0xff, |least, &byte| least.min(byte)) < 0x20 {
+            return self.control();
+        }
+        self.expect_end(rest)?;
         // Whole characters were copied, so this never fails; it costs a fraction of what copying did.
         match String::from_utf8(buffer) {
             Ok(text) => Ok(Text::Owned(text)),
@@ -266,29 +274,13 @@ impl<'call> Reader<'call> {
         }
     }
 
-    /// Copies up to the next quote or backslash, and returns which it is.
-    #[inline]
-    fn copy_run(&mut self, buffer: &mut Vec<u8>) -> Read<u8> {
-        let bytes = self.bytes();
-        // Escapes come in bursts, so most runs end within a word or two: those are copied whole and cut back.
-        for _ in 0..8 {
-            let Some(word) = bytes.get(self.position..).and_then(<[u8]>::first_chunk) else {
-                break;
-            };
-            buffer.extend_from_slice(word);
-            match first_special(*word) {
-                None => self.position += WORD,
-                Some(at) => {
-                    buffer.truncate(buffer.len() - (WORD - at));
-                    self.position += at;
-                    return self.special(bytes[self.position]);
-                }
-            }
+    /// Takes the quote that ends a string.
+    fn expect_end(&mut self, rest: &[u8]) -> Read<()> {
+        if rest.first() != Some(&b'"') {
+            return self.fail("the string does not end");
         }
-        let start = self.position;
-        let end = self.plain_run()?;
-        buffer.extend_from_slice(&bytes[start..end]);
-        Ok(bytes[end])
+        self.position += 1;
+        Ok(())
     }
 
     #[inline]
@@ -548,13 +540,24 @@ fn exact(text: &str, value: f64) -> Option<bool> {
     Some(value.abs() < 1e38 && value as i128 == integer)
 }
 
-/// Returns how many bytes of a string's text come before the quote that ends it: enough for what they stand for.
-fn distance_to_end(text: &[u8]) -> usize {
-    let ends = |&at: &usize| {
-        let backslashes = text[..at].iter().rev().take_while(|&&byte| byte == b'\\').count();
-        backslashes % 2 == 0
-    };
-    memchr::memchr_iter(b'"', text).find(ends).unwrap_or(0)
+/// Copies text up to the next quote or backslash, and returns what is left from there on.
+#[inline]
+fn copy_run<'a>(mut rest: &'a [u8], buffer: &mut Vec<u8>) -> &'a [u8] {
+    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut back.
+    for _ in 0..8 {
+        let Some((word, behind)) = rest.split_first_chunk() else { break };
+        buffer.extend_from_slice(word);
+        match first_quote_or_backslash(*word) {
+            None => rest = behind,
+            Some(at) => {
+                buffer.truncate(buffer.len() - (WORD - at));
+                return &rest[at..];
+            }
+        }
+    }
+    let len = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    buffer.extend_from_slice(&rest[..len]);
+    &rest[len..]
 }
 
 /// Returns what an escape of one letter stands for.
@@ -575,6 +578,8 @@ fn simple_escape(letter: u8) -> Option<u8> {
 }
 
 const WORD: usize = 8;
+/// A one in every byte of a word.
+const ONES: u64 = u64::MAX / 0xff;
 
 /// A key in quotes and its colon, as they stand before a value; empty for what is no field by itself.
 #[derive(Debug, Clone, Default)]
@@ -613,12 +618,22 @@ impl Lead {
     }
 }
 
+/// Returns where the first quote or backslash of a word is; see [`first_special`].
+#[inline]
+fn first_quote_or_backslash(word: [u8; WORD]) -> Option<usize> {
+    let word = u64::from_le_bytes(word);
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    let found = (quote | backslash) & (ONES * 0x80);
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+}
+
 /// Returns where the first quote, backslash or control character of a word is.
 ///
 /// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but only above the first.
 #[inline]
 fn first_special(word: [u8; WORD]) -> Option<usize> {
-    const ONES: u64 = u64::MAX / 0xff;
     let word = u64::from_le_bytes(word);
     let zero = |word: u64| word.wrapping_sub(ONES) & !word;
     let quote = zero(word ^ (ONES * u64::from(b'"')));
