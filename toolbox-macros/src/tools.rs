@@ -93,6 +93,7 @@ fn distinct(elements: &[Element], krate: &TokenStream) -> TokenStream {
         quote!(#(#attrs)* const _: () = #check #own;)
     });
     quote! {
+        #[allow(unused_imports)]
         use #krate::__private::names::__distinct;
         const __TOOLS: &[(&str, &str)] = &[#(#known),*];
         #(#checks)*
