@@ -70,17 +70,10 @@ impl ToolBox {
             self.beside_each_other(context, admitted, &mut results).await;
         } else {
             for (index, call) in admitted {
-                results[index] = Some(self.one(context, call).await);
+                results[index] = Some(self.dispatch(context, call).await);
             }
         }
         results.into_iter().flatten().collect()
-    }
-
-    async fn one(&self, context: Option<&ToolContext>, call: ToolCall) -> ToolResult {
-        match context {
-            Some(context) => self.call_in(context, call).await,
-            None => self.call(call).await,
-        }
     }
 
     async fn beside_each_other(
@@ -93,13 +86,15 @@ impl ToolBox {
         let mut tasks = JoinSet::new();
         let mut places = Vec::new();
         for (index, call) in calls {
-            let (toolbox, context, held) = (self.clone(), context.cloned(), held.clone());
+            let (toolbox, context) = (self.clone(), context.cloned());
             let (id, name) = (call.id.clone(), call.name.clone());
-            let task = tasks.spawn(async move {
-                let run = toolbox.one(context.as_ref(), call);
-                let result = if held.is_empty() { run.await } else { held.scope(run).await };
-                (index, result)
-            });
+            let run = async move { (index, toolbox.dispatch(context.as_ref(), call).await) };
+            // Few calls are made under a limit, and the others need not carry what these do.
+            let task = if held.is_empty() {
+                tasks.spawn(run)
+            } else {
+                tasks.spawn(held.clone().scope(run))
+            };
             places.push((task.id(), index, id, name));
         }
         while let Some(ended) = tasks.join_next().await {

@@ -88,12 +88,8 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
-    pub async fn call(&self, call: ToolCall) -> ToolResult {
-        match self.begin(call.id, &call.name, call.arguments.as_str(), None) {
-            Begun::Done(result) => result,
-            Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
-        }
+    pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResult> + Send {
+        self.dispatch(None, call)
     }
 
     /// Makes one call with what the program gives along: a conversation, a cancellation, a deadline.
@@ -101,8 +97,17 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// As for [`ToolBox::call`].
-    pub async fn call_in(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
-        match self.begin(call.id, &call.name, call.arguments.as_str(), Some(context)) {
+    pub fn call_in(
+        &self,
+        context: &ToolContext,
+        call: ToolCall,
+    ) -> impl Future<Output = ToolResult> + Send {
+        self.dispatch(Some(context), call)
+    }
+
+    #[inline]
+    async fn dispatch(&self, given: Option<&ToolContext>, call: ToolCall) -> ToolResult {
+        match self.begin(call.id, &call.name, call.arguments.as_str(), given) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
             Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
