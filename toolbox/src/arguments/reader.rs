@@ -5,6 +5,8 @@
 //! never rounded into a type that cannot hold them. Strings are always lent, so `&str` works with escapes too.
 
 mod access;
+mod number;
+mod words;
 
 use std::fmt;
 
@@ -13,6 +15,9 @@ use serde::de::{self, Visitor};
 
 pub(super) use self::access::Nothing;
 use self::access::{Array, Object, Seen};
+use self::number::{exact, whole_number};
+pub(super) use self::words::Lead;
+use self::words::{WORD, copy_run, first_special, simple_escape};
 use super::arena::Arena;
 
 /// Why the fast reader stopped: a message, and the byte offset of the value at fault.
@@ -229,6 +234,21 @@ impl<'call> Reader<'call> {
             Some(b'}') => Ok(false),
             _ => self.unexpected(b','),
         }
+    }
+
+    /// Moves to the next item of an array or object that `close` ends, or says that there is none.
+    #[inline]
+    fn next_item(&mut self, first: &mut bool, close: u8) -> Read<bool> {
+        match self.peek_token() {
+            Some(byte) if byte == close => return Ok(false),
+            Some(b',') if !*first => {
+                self.position += 1;
+                self.peek_token();
+            }
+            _ if *first => *first = false,
+            _ => return self.unexpected(b','),
+        }
+        Ok(true)
     }
 
     /// Takes a `null`, if it comes next.
@@ -508,139 +528,6 @@ impl<'call> Reader<'call> {
         self.leave(b']')?;
         Ok(value)
     }
-}
-
-/// Returns the exact value of a number written with a point or an exponent, when it is whole (`3.0`, `1e3`).
-///
-/// JSON Schema calls such a number an integer, so the reader does too.
-fn whole_number(text: &str) -> Option<i128> {
-    let (mantissa, exponent) = match text.find(['e', 'E']) {
-        Some(at) => (&text[..at], text[at + 1..].parse::<i32>().ok()?),
-        None => (text, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let fraction = fraction.trim_end_matches('0');
-    let digits = format!("{whole}{fraction}");
-    let shift = exponent - i32::try_from(fraction.len()).ok()?;
-    let value: i128 = digits.parse().ok()?;
-    if value == 0 {
-        return Some(0);
-    }
-    let power = 10_i128.checked_pow(shift.unsigned_abs())?;
-    if shift >= 0 { value.checked_mul(power) } else { (value % power == 0).then(|| value / power) }
-}
-
-/// Returns whether `value` is exactly the integer written in `text`, when that can be told.
-#[allow(
-    clippy::cast_possible_truncation,
-    reason = "only whole numbers within the range of i128 are compared"
-)]
-fn exact(text: &str, value: f64) -> Option<bool> {
-    let integer: i128 = text.parse().ok()?;
-    Some(value.abs() < 1e38 && value as i128 == integer)
-}
-
-/// Copies text up to the next quote or backslash, and returns what is left from there on.
-#[inline]
-fn copy_run<'a>(mut rest: &'a [u8], buffer: &mut Vec<u8>) -> &'a [u8] {
-    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut back.
-    for _ in 0..8 {
-        let Some((word, behind)) = rest.split_first_chunk() else { break };
-        buffer.extend_from_slice(word);
-        match first_quote_or_backslash(*word) {
-            None => rest = behind,
-            Some(at) => {
-                buffer.truncate(buffer.len() - (WORD - at));
-                return &rest[at..];
-            }
-        }
-    }
-    let len = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
-    buffer.extend_from_slice(&rest[..len]);
-    &rest[len..]
-}
-
-/// Returns what an escape of one letter stands for.
-#[inline]
-fn simple_escape(letter: u8) -> Option<u8> {
-    const BYTES: [u8; 256] = {
-        let mut bytes = [0; 256];
-        let pairs = *b"n\n\"\"\\\\t\tr\r//b\x08f\x0c";
-        let mut at = 0;
-        while at < pairs.len() {
-            bytes[pairs[at] as usize] = pairs[at + 1];
-            at += 2;
-        }
-        bytes
-    };
-    let byte = BYTES[usize::from(letter)];
-    (byte != 0).then_some(byte)
-}
-
-const WORD: usize = 8;
-/// A one in every byte of a word.
-const ONES: u64 = u64::MAX / 0xff;
-
-/// A key in quotes and its colon, as they stand before a value; empty for what is no field by itself.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Lead {
-    text: Box<str>,
-    /// The first word of the text, and which of its bits count: most keys are told by a comparison of two numbers.
-    word: u64,
-    mask: u64,
-}
-
-impl Lead {
-    pub(crate) fn of(name: &str) -> Self {
-        let text = format!("\"{name}\":").into_boxed_str();
-        let len = text.len().min(WORD);
-        let mut word = [0; WORD];
-        word[..len].copy_from_slice(&text.as_bytes()[..len]);
-        let mask = u64::MAX >> (8 * (WORD - len));
-        Self { text, word: u64::from_le_bytes(word), mask }
-    }
-
-    pub(crate) fn is_empty(&self) -> bool {
-        self.text.is_empty()
-    }
-
-    #[inline]
-    fn starts(&self, bytes: &[u8]) -> bool {
-        match bytes.first_chunk() {
-            Some(first) => {
-                u64::from_le_bytes(*first) & self.mask == self.word
-                    && self.mask != 0
-                    && (self.text.len() <= WORD || bytes.starts_with(self.text.as_bytes()))
-            }
-            // A key in quotes is never empty, so an empty lead stands for no key at all.
-            None => !self.is_empty() && bytes.starts_with(self.text.as_bytes()),
-        }
-    }
-}
-
-/// Returns where the first quote or backslash of a word is; see [`first_special`].
-#[inline]
-fn first_quote_or_backslash(word: [u8; WORD]) -> Option<usize> {
-    let word = u64::from_le_bytes(word);
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let quote = zero(word ^ (ONES * u64::from(b'"')));
-    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-    let found = (quote | backslash) & (ONES * 0x80);
-    (found != 0).then(|| found.trailing_zeros() as usize / 8)
-}
-
-/// Returns where the first quote, backslash or control character of a word is.
-///
-/// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but only above the first.
-#[inline]
-fn first_special(word: [u8; WORD]) -> Option<usize> {
-    let word = u64::from_le_bytes(word);
-    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
-    let quote = zero(word ^ (ONES * u64::from(b'"')));
-    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
-    let control = word.wrapping_sub(ONES * 0x20) & !word;
-    let found = (quote | backslash | control) & (ONES * 0x80);
-    (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
 /// A string of the call's text.

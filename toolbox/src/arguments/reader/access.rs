@@ -307,14 +307,8 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
 
     #[inline]
     fn next_key_seed<K: DeserializeSeed<'call>>(&mut self, seed: K) -> Read<Option<K::Value>> {
-        match self.reader.peek_token() {
-            Some(b'}') => return Ok(None),
-            Some(b',') if !self.first => {
-                self.reader.position += 1;
-                self.reader.peek_token();
-            }
-            _ if self.first => self.first = false,
-            _ => return self.reader.unexpected(b','),
+        if !self.reader.next_item(&mut self.first, b'}')? {
+            return Ok(None);
         }
         let start = self.reader.position;
         if let Seen::Unwatched = self.seen {
@@ -348,14 +342,8 @@ impl<'call> de::SeqAccess<'call> for Array<'_, 'call> {
 
     #[inline]
     fn next_element_seed<S: DeserializeSeed<'call>>(&mut self, seed: S) -> Read<Option<S::Value>> {
-        match self.reader.peek_token() {
-            Some(b']') => return Ok(None),
-            Some(b',') if !self.first => {
-                self.reader.position += 1;
-                self.reader.peek_token();
-            }
-            _ if self.first => self.first = false,
-            _ => return self.reader.unexpected(b','),
+        if !self.reader.next_item(&mut self.first, b']')? {
+            return Ok(None);
         }
         let start = self.reader.position;
         seed.deserialize(&mut *self.reader).map(Some).map_err(|error| error.at(start))

@@ -1,0 +1,106 @@
+//! Text searched, copied and compared eight bytes at a time.
+
+use memchr::memchr2;
+
+/// Copies text up to the next quote or backslash, and returns what is left from there on.
+#[inline]
+pub(super) fn copy_run<'a>(mut rest: &'a [u8], buffer: &mut Vec<u8>) -> &'a [u8] {
+    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut back.
+    for _ in 0..8 {
+        let Some((word, behind)) = rest.split_first_chunk() else { break };
+        buffer.extend_from_slice(word);
+        match first_quote_or_backslash(*word) {
+            None => rest = behind,
+            Some(at) => {
+                buffer.truncate(buffer.len() - (WORD - at));
+                return &rest[at..];
+            }
+        }
+    }
+    let len = memchr2(b'"', b'\\', rest).unwrap_or(rest.len());
+    buffer.extend_from_slice(&rest[..len]);
+    &rest[len..]
+}
+
+/// Returns what an escape of one letter stands for.
+#[inline]
+pub(super) fn simple_escape(letter: u8) -> Option<u8> {
+    const BYTES: [u8; 256] = {
+        let mut bytes = [0; 256];
+        let pairs = *b"n\n\"\"\\\\t\tr\r//b\x08f\x0c";
+        let mut at = 0;
+        while at < pairs.len() {
+            bytes[pairs[at] as usize] = pairs[at + 1];
+            at += 2;
+        }
+        bytes
+    };
+    let byte = BYTES[usize::from(letter)];
+    (byte != 0).then_some(byte)
+}
+
+pub(super) const WORD: usize = 8;
+/// A one in every byte of a word.
+const ONES: u64 = u64::MAX / 0xff;
+
+/// A key in quotes and its colon, as they stand before a value; empty for what is no field by itself.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Lead {
+    pub(super) text: Box<str>,
+    /// The first word of the text, and which of its bits count: most keys are told by a comparison of two numbers.
+    word: u64,
+    mask: u64,
+}
+
+impl Lead {
+    pub(crate) fn of(name: &str) -> Self {
+        let text = format!("\"{name}\":").into_boxed_str();
+        let len = text.len().min(WORD);
+        let mut word = [0; WORD];
+        word[..len].copy_from_slice(&text.as_bytes()[..len]);
+        let mask = u64::MAX >> (8 * (WORD - len));
+        Self { text, word: u64::from_le_bytes(word), mask }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+
+    #[inline]
+    pub(super) fn starts(&self, bytes: &[u8]) -> bool {
+        match bytes.first_chunk() {
+            Some(first) => {
+                u64::from_le_bytes(*first) & self.mask == self.word
+                    && self.mask != 0
+                    && (self.text.len() <= WORD || bytes.starts_with(self.text.as_bytes()))
+            }
+            // A key in quotes is never empty, so an empty lead stands for no key at all.
+            None => !self.is_empty() && bytes.starts_with(self.text.as_bytes()),
+        }
+    }
+}
+
+/// Returns where the first quote or backslash of a word is; see [`first_special`].
+#[inline]
+pub(super) fn first_quote_or_backslash(word: [u8; WORD]) -> Option<usize> {
+    let word = u64::from_le_bytes(word);
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    let found = (quote | backslash) & (ONES * 0x80);
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+}
+
+/// Returns where the first quote, backslash or control character of a word is.
+///
+/// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but only above the first.
+#[inline]
+pub(super) fn first_special(word: [u8; WORD]) -> Option<usize> {
+    let word = u64::from_le_bytes(word);
+    let zero = |word: u64| word.wrapping_sub(ONES) & !word;
+    let quote = zero(word ^ (ONES * u64::from(b'"')));
+    let backslash = zero(word ^ (ONES * u64::from(b'\\')));
+    let control = word.wrapping_sub(ONES * 0x20) & !word;
+    let found = (quote | backslash | control) & (ONES * 0x80);
+    (found != 0).then(|| found.trailing_zeros() as usize / 8)
+}
