@@ -146,6 +146,7 @@ impl Tool {
     /// ```
     /// use toolbox::{Tool, ToolBox, ToolCall};
     ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let search = Tool::new("search", "Searches the web")
     ///     .param("query", "string", "The search query")
     ///     .param_opt("limit", "integer", "How many hits (default 5)")
@@ -154,10 +155,6 @@ impl Tool {
     ///         let limit = args["limit"].as_u64().unwrap_or(5);
     ///         Ok::<_, String>(format!("{limit} hits for {query}"))
     ///     });
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// # let search = Tool::new("search", "Searches the web").param("query", "string", "The search query")
-    /// #    .param_opt("limit", "integer", "").call(|args| Ok::<_, String>(format!("{} hits for {}",
-    /// #    args["limit"].as_u64().unwrap_or(5), args["query"].as_str().unwrap_or(""))));
     /// let toolbox = ToolBox::from(search);
     /// let result = toolbox.call(ToolCall::new("1", "search", r#"{"query":"macros"}"#)).await;
     /// assert_eq!(result.text(), "5 hits for macros");
