@@ -490,3 +490,32 @@ fn j28_no_arguments_may_be_written_in_four_ways() {
     }
     refused(&nothing::tool(), r#"{"a":1}"#, "args.unknown_name");
 }
+
+#[test]
+fn a_rule_of_a_flattened_field_names_that_field() {
+    /// A page, counted from one.
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    #[serde(try_from = "u32")]
+    #[schemars(with = "u32")]
+    struct Number(u32);
+    impl TryFrom<u32> for Number {
+        type Error = &'static str;
+        fn try_from(number: u32) -> Result<Self, Self::Error> {
+            if number == 0 { Err("must be counted from one") } else { Ok(Self(number)) }
+        }
+    }
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    struct Page {
+        page: Number,
+    }
+    /// Reads a page of a book.
+    #[tool]
+    fn leaf(book: &str, #[arg(flatten)] page: Page) -> String {
+        format!("{book} {}", page.page.0)
+    }
+    let tool = leaf::tool();
+    assert_eq!(call(&tool, r#"{"book":"Moby-Dick","page":3}"#).text(), "Moby-Dick 3");
+    let result = call(&tool, r#"{"book":"Moby-Dick","page":0}"#);
+    assert_eq!(result.code(), Some("args.rejected"));
+    assert!(result.text().contains("`page` must be counted from one"), "{}", result.text());
+}

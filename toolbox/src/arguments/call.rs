@@ -263,9 +263,10 @@ impl<'given> Call<'given> {
                 .iter()
                 .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str())));
             let text = format!("{{{}}}", object.collect::<Vec<_>>().join(","));
-            let mut reader = Reader::new(self.arena.keep(text), &self.arena, self.depth);
-            // The offset is one in the gathered text: the cold pass finds the place by itself, or by the message.
-            slots[index].read(&mut reader).map_err(Trouble::Read)?;
+            let text = self.arena.keep(text);
+            let mut reader = Reader::new(text, &self.arena, self.depth);
+            // The offset is one in the gathered text, so its path is looked up there and then.
+            slots[index].read(&mut reader).map_err(|error| Trouble::read(&error, text))?;
             filled |= 1 << index;
         }
         Ok(filled)
@@ -304,7 +305,7 @@ impl<'given> Call<'given> {
             }
         };
         // An enum with a tag buffers its numbers, and takes no `3.0` for an integer afterwards.
-        if let Trouble::Read(_) = trouble
+        if let Trouble::Read(_) | Trouble::Rejected(_) = trouble
             && let Some(plain) = cold::with_plain_integers(text)
             && read(self, self.arena.keep(plain)).is_ok()
         {
@@ -314,11 +315,8 @@ impl<'given> Call<'given> {
             Trouble::Unavailable(error) => (*error).into(),
             Trouble::Faults(faults) => self.refuse(faults),
             // The schema is content and the type is not: a rule of the type's own.
-            Trouble::Read(error) => {
-                let path =
-                    error.offset().map_or_else(String::new, |offset| cold::path_at(text, offset));
-                self.refuse(Fault::new(FaultKind::Rejected, path, error.message()))
-            }
+            Trouble::Read(error) => self.refuse(rejected(&error, text)),
+            Trouble::Rejected(fault) => self.refuse(*fault),
             Trouble::Refused => {
                 self.refuse(Fault::new(FaultKind::Rejected, "", "an object that the tool can read"))
             }
@@ -337,13 +335,26 @@ impl<'given> Call<'given> {
 #[derive(Debug)]
 enum Trouble {
     Read(ReadError),
+    /// The same, in another text than the call's: its place is known already.
+    Rejected(Box<Fault>),
     Faults(Faults),
     /// Something that the second look words better: a missing or unknown argument, no object at all.
     Refused,
     Unavailable(Box<crate::error::ToolError>),
 }
 
+/// Returns what a type said of its value in `text`, with the path to it.
+fn rejected(error: &ReadError, text: &str) -> Fault {
+    let path = error.offset().map_or_else(String::new, |offset| cold::path_at(text, offset));
+    Fault::new(FaultKind::Rejected, path, error.message())
+}
+
 impl Trouble {
+    #[cold]
+    fn read(error: &ReadError, text: &str) -> Self {
+        Self::Rejected(Box::new(rejected(error, text)))
+    }
+
     fn from_faults(faults: Faults) -> Result<(), Self> {
         if faults.is_empty() { Ok(()) } else { Err(Self::Faults(faults)) }
     }
