@@ -235,10 +235,9 @@ impl ArgumentSignature {
 
 /// Returns the signature of a function that takes its whole argument object as one value.
 pub(crate) fn whole<T: JsonSchema>() -> Signature {
-    let mut schemas = generator();
-    let raw = schemas.root_schema_for::<T>().to_value();
-    let policing = Policing::of(&raw, raw["$defs"].as_object());
-    let schema = schema::for_input::<T>();
+    let mut schema = generator().into_root_schema_for::<T>().to_value();
+    let policing = Policing::of(&schema, schema["$defs"].as_object());
+    schema::normalize(&mut schema);
     let argument = ArgumentSignature { policing, ..ArgumentSignature::new("", Place::Field) };
     Signature { arguments: vec![argument], schema, all: 1, unchecked: false }
 }

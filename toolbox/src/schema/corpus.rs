@@ -40,7 +40,6 @@ struct Unit;
 
 /// Doc of Inner.
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Inner {
     /// Doc of a.
     a: i64,
@@ -50,7 +49,6 @@ struct Inner {
 
 /// Outer doc.
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Nested {
     /// Use site.
     one: Inner,
@@ -60,7 +58,6 @@ struct Nested {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Twice {
     one: Inner,
     two: Option<Inner>,
@@ -75,7 +72,6 @@ enum Mode {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 enum DocMode {
     /// Be quick.
     Fast,
@@ -87,7 +83,6 @@ enum DocMode {
 
 /// A tree.
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Tree {
     name: String,
     #[serde(default)]
@@ -97,26 +92,22 @@ struct Tree {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Forest {
     /// The first.
     tree: Tree,
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Odd {
     next: Option<Box<Even>>,
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Even {
     next: Option<Box<Odd>>,
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 enum External {
     Unit,
     Newtype(Inner),
@@ -130,7 +121,6 @@ enum External {
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(tag = "kind")]
-#[allow(dead_code)]
 enum Internal {
     Nothing,
     /// Holds inner.
@@ -143,7 +133,6 @@ enum Internal {
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(tag = "t", content = "c")]
-#[allow(dead_code)]
 enum Adjacent {
     Unit,
     Newtype(Inner),
@@ -153,7 +142,6 @@ enum Adjacent {
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(untagged)]
-#[allow(dead_code)]
 enum Untagged {
     Number(i64),
     Inner(Inner),
@@ -162,7 +150,6 @@ enum Untagged {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct FlattenStruct {
     own: i32,
     #[serde(flatten)]
@@ -170,7 +157,6 @@ struct FlattenStruct {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct FlattenOption {
     own: i32,
     #[serde(flatten)]
@@ -178,7 +164,6 @@ struct FlattenOption {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct FlattenMap {
     own: i32,
     #[serde(flatten)]
@@ -186,7 +171,6 @@ struct FlattenMap {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct FlattenEnum {
     own: i32,
     #[serde(flatten)]
@@ -194,7 +178,6 @@ struct FlattenEnum {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct FlattenTagged {
     own: i32,
     #[serde(flatten)]
@@ -202,7 +185,6 @@ struct FlattenTagged {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct FlattenTwo {
     #[serde(flatten)]
     mode: DocPayload,
@@ -212,7 +194,6 @@ struct FlattenTwo {
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(untagged)]
-#[allow(dead_code)]
 enum DocPayload {
     /// One.
     One { p: i32 },
@@ -221,20 +202,18 @@ enum DocPayload {
 }
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Mixed {
     tagged: Internal,
     plain: Inner,
 }
 
 #[derive(JsonSchema, Deserialize)]
-struct Meters(#[allow(dead_code)] f64);
+struct Meters(f64);
 
 #[derive(JsonSchema, Deserialize)]
-struct Pair(#[allow(dead_code)] u8, #[allow(dead_code)] String);
+struct Pair(u8, String);
 
 #[derive(JsonSchema, Deserialize)]
-#[allow(dead_code)]
 struct Everything {
     byte: u8,
     short: i16,
@@ -274,14 +253,12 @@ fn ten() -> u32 {
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(deny_unknown_fields)]
-#[allow(dead_code)]
 struct Denying {
     a: i32,
 }
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(tag = "kind", deny_unknown_fields)]
-#[allow(dead_code)]
 enum DenyingInternal {
     A(Denying),
     B { b: i32 },
@@ -289,7 +266,6 @@ enum DenyingInternal {
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(tag = "outer")]
-#[allow(dead_code)]
 enum DoublyTagged {
     First(Internal),
     Second(Untagged),

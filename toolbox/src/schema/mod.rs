@@ -5,6 +5,7 @@
 //! provider cannot express. Both are pure: no I/O, no state.
 
 #[cfg(test)]
+#[allow(dead_code, reason = "only the schemas of these types are read")]
 mod corpus;
 mod lower;
 mod names;
@@ -21,9 +22,7 @@ use serde_json::Value;
 
 pub use lower::{Dialect, Loss, Lowered, list, lower};
 pub use names::outbound_name;
-#[allow(unused_imports, reason = "read by the rooms that build and check arguments")]
 pub(crate) use normal::{normalize, without_null};
-#[allow(unused_imports, reason = "read by the rooms that build and check arguments")]
 pub(crate) use policing::Policing;
 pub use restore::restore_optional;
 

@@ -45,7 +45,6 @@ const MAX_ROUNDS: usize = 8;
 /// Removes the null alternative at the root of `schema`, and says whether there was one.
 ///
 /// For optional arguments: leaving one out already says that it has no value.
-#[allow(dead_code, reason = "read by the rooms that build and check arguments")]
 pub(crate) fn without_null(schema: &mut Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let removed = remove_null(map);
