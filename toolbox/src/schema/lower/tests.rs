@@ -3,6 +3,7 @@ use serde_json::{Value, json};
 
 use super::{Dialect, Lowered, list, lower};
 use crate::ToolDefinition;
+use crate::arguments::cold::{Bounds, Verdict, examine};
 use crate::schema::corpus::CASES;
 use crate::schema::sample::{Dice, any_json, any_schema};
 use crate::schema::{normalize, restore_optional, walk};
@@ -472,6 +473,13 @@ fn lowering_keeps_the_meaning() {
                 if lowered.strict {
                     let mut instance = dice.instance(sent, sent, 0);
                     assert!(validator.is_valid(&instance), "{}: {instance} {sent:#}", case.name);
+                    // The way that a call takes reads the same without help.
+                    let read = examine(&instance.to_string(), &schema, &Bounds::default());
+                    assert!(
+                        !matches!(read, Verdict::Faulty(_)),
+                        "{}: {instance} {read:?}",
+                        case.name
+                    );
                     restore_optional(&schema, &mut instance);
                     assert!(original.is_valid(&instance), "{}: {instance} {schema:#}", case.name);
                 } else {
