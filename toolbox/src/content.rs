@@ -1,6 +1,6 @@
 //! The parts a result is made of: text, images, audio, resources.
 
-use serde::Serialize;
+use serde::{Deserialize, Deserializer, Serialize};
 
 /// One part of a tool's result, in the terms of the Model Context Protocol.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -20,7 +20,7 @@ pub enum Content {
 }
 
 /// Bytes of a kind that a MIME type names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Media {
@@ -31,7 +31,7 @@ pub struct Media {
 }
 
 /// A document that a result carries along.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
@@ -135,6 +135,25 @@ impl From<String> for Content {
 impl From<&str> for Content {
     fn from(text: &str) -> Self {
         Self::Text(text.to_owned())
+    }
+}
+
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(tag = "type", rename_all = "snake_case")]
+        enum Wire {
+            Text { text: String },
+            Image(Media),
+            Audio(Media),
+            Resource { resource: Resource },
+        }
+        Ok(match Wire::deserialize(deserializer)? {
+            Wire::Text { text } => Self::Text(text),
+            Wire::Image(media) => Self::Image(Box::new(media)),
+            Wire::Audio(media) => Self::Audio(Box::new(media)),
+            Wire::Resource { resource } => Self::Resource(Box::new(resource)),
+        })
     }
 }
 

@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+#[cfg(feature = "agent")]
+use crate::arguments::FaultKind;
+
 /// An error as tools keep it: shared, so that results stay cheap to clone.
 pub type SharedError = Arc<dyn Error + Send + Sync>;
 
@@ -37,6 +40,8 @@ pub enum FailureKind {
     TooManyCalls,
     /// Another call of the batch has the same id.
     DuplicateId,
+    /// The tool waits for somebody's approval; it has not run, and may run later.
+    Deferred,
 }
 
 impl FailureKind {
@@ -56,8 +61,36 @@ impl FailureKind {
             Self::InvalidOutput => "tool.invalid_output",
             Self::TooManyCalls => "turn.too_many_calls",
             Self::DuplicateId => "call.duplicate_id",
+            Self::Deferred => "tool.deferred",
         }
     }
+
+    /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the tool.
+    #[cfg(feature = "agent")]
+    pub(crate) fn of_code(code: &str) -> (Self, &'static str) {
+        let own = Self::ALL.into_iter().map(|kind| (kind, kind.code()));
+        let faults = FaultKind::ALL.into_iter().map(|fault| (Self::InvalidArguments, fault.code()));
+        own.chain(faults)
+            .find(|(_, own)| *own == code)
+            .unwrap_or((Self::Reported, Self::Reported.code()))
+    }
+
+    #[cfg(feature = "agent")]
+    const ALL: [Self; 13] = [
+        Self::NotFound,
+        Self::Blacklisted,
+        Self::NotApproved,
+        Self::InvalidArguments,
+        Self::Reported,
+        Self::Infrastructure,
+        Self::TimedOut,
+        Self::Cancelled,
+        Self::Panicked,
+        Self::InvalidOutput,
+        Self::TooManyCalls,
+        Self::DuplicateId,
+        Self::Deferred,
+    ];
 }
 
 /// An error that a tool returns when a plain message is not enough.

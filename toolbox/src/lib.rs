@@ -73,12 +73,16 @@ mod dispatch;
 mod error;
 mod job;
 mod layer;
+#[cfg(feature = "agent")]
+pub mod model;
 mod output;
 mod remark;
 mod result;
 mod rules;
 pub mod schema;
 mod tool;
+#[cfg(feature = "agent")]
+pub mod wire;
 
 #[doc(hidden)]
 pub mod __private;
@@ -89,7 +93,8 @@ pub use arguments::{ArgumentsError, Fault, FaultKind, Faults, Repair};
 pub use call::{Arguments, AsArguments, ToolCall};
 pub use cancel::CancellationToken;
 pub use collection::{
-    BuildToolBoxError, DefinitionList, RegisterError, RegisterFault, ToolBox, ToolBoxBuilder,
+    BuildToolBoxError, DefinitionList, Definitions, RegisterError, RegisterFault, ToolBox,
+    ToolBoxBuilder,
 };
 pub use content::{Content, Media, Resource};
 pub use context::{Conversation, FromContext, Requirement, State, ToolContext};

@@ -42,7 +42,7 @@ enum Parts {
     Many(Vec<Content>),
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "four independent facts, each with a name of its own on the wire"
@@ -314,6 +314,51 @@ impl ToolResult {
     }
 }
 
+/// What a transcript keeps of a result, and makes one from.
+#[cfg(feature = "agent")]
+impl ToolResult {
+    /// Returns the text of a result that is JSON which fits the tool's output schema.
+    pub(crate) fn structured_text(&self) -> Option<&str> {
+        match &self.content {
+            Parts::One(Content::Text(text)) if self.flags.structured => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns the text for the user, whether or not it may be shown.
+    pub(crate) fn own_user_text(&self) -> Option<&str> {
+        self.extra.as_ref()?.for_user.as_deref()
+    }
+
+    pub(crate) fn with_call_id(mut self, call_id: String) -> Self {
+        self.call_id = call_id;
+        self
+    }
+
+    /// Returns a result that was kept somewhere; `failure` is its code.
+    pub(crate) fn kept(mut content: Vec<Content>, failure: Option<&str>) -> Self {
+        let mut result = match content.pop() {
+            Some(only) if content.is_empty() => Self::from(only),
+            last => {
+                content.extend(last);
+                Self::from(content)
+            }
+        };
+        if let Some((kind, code)) = failure.map(FailureKind::of_code) {
+            result.flags.error = true;
+            let extra = result.extra();
+            extra.kind = Some(kind);
+            extra.code = Some(code);
+        }
+        result
+    }
+
+    pub(crate) fn with_flags(mut self, structured: bool, pending: bool, silent: bool) -> Self {
+        self.flags = Flags { structured, pending, silent, ..self.flags };
+        self
+    }
+}
+
 /// Returns the head and the tail of `text` around a note, and how many of its bytes were kept.
 fn shorten(text: &str, budget: usize) -> Option<(String, usize)> {
     if budget == 0 {
@@ -366,6 +411,17 @@ impl From<ToolError> for ToolResult {
             result.extra().source = source;
         }
         result
+    }
+}
+
+/// Results are equal when a transcript could not tell them apart; the underlying errors are not compared.
+impl PartialEq for ToolResult {
+    fn eq(&self, other: &Self) -> bool {
+        self.call_id == other.call_id
+            && self.content() == other.content()
+            && self.flags == other.flags
+            && self.code() == other.code()
+            && self.user_text() == other.user_text()
     }
 }
 

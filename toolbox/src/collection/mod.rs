@@ -1,6 +1,7 @@
 //! The collection of tools: concurrent, ordered, and the one way to call them.
 
 mod builder;
+mod definitions;
 mod snapshot;
 
 use std::fmt;
@@ -9,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use arc_swap::ArcSwap;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
-pub use snapshot::DefinitionList;
+pub use definitions::{DefinitionList, Definitions};
 pub(crate) use snapshot::{Entry, Snapshot};
 
 use crate::context::Values;
@@ -223,7 +224,13 @@ impl ToolBox {
     /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count.
     #[must_use]
     pub fn definitions(&self) -> Arc<[ToolDefinition]> {
-        self.shared.current.load().definitions()
+        self.shared.current.load().definitions().shared()
+    }
+
+    /// Returns the definitions that go to a model as one value, with their lists for each provider.
+    #[must_use]
+    pub fn offer(&self) -> Definitions {
+        self.shared.current.load().definitions().clone()
     }
 
     /// Returns the list of tools as a provider takes it, lowered and serialized once for each change of the box.
@@ -242,7 +249,7 @@ impl ToolBox {
     /// ```
     #[must_use]
     pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {
-        self.shared.current.load().list(dialect)
+        self.shared.current.load().definitions().lowered(dialect)
     }
 
     /// Returns a number that grows with every change of the box.

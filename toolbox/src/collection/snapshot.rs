@@ -1,14 +1,12 @@
 //! One state of a box that never changes: what readers see.
 
-use std::fmt;
 use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use super::RegisterFault;
-use crate::definition::ToolDefinition;
+use super::{Definitions, RegisterFault};
 use crate::rules::Rules;
-use crate::schema::{Dialect, Loss, Lowered, list, lower};
+use crate::schema::Dialect;
 use crate::tool::Tool;
 
 /// The tools of a box at one moment, with what is worked out from them.
@@ -17,8 +15,7 @@ pub(crate) struct Snapshot {
     entries: IndexMap<Arc<str>, Entry, foldhash::fast::RandomState>,
     rules: Arc<Rules>,
     generation: u64,
-    definitions: OnceLock<Arc<[ToolDefinition]>>,
-    lists: [OnceLock<Arc<DefinitionList>>; Dialect::ALL.len()],
+    definitions: OnceLock<Definitions>,
     /// Names that only a provider knows tools by, worked out when a name is not found.
     aliases: OnceLock<IndexMap<String, usize>>,
 }
@@ -135,69 +132,8 @@ impl Snapshot {
         value
     }
 
-    pub(super) fn definitions(&self) -> Arc<[ToolDefinition]> {
-        let definitions = self
-            .definitions
-            .get_or_init(|| self.listed().map(|tool| tool.definition().clone()).collect());
-        Arc::clone(definitions)
-    }
-
-    pub(super) fn list(&self, dialect: Dialect) -> Arc<DefinitionList> {
-        let index = Dialect::ALL.iter().position(|own| *own == dialect).unwrap_or_default();
-        let list = self.lists[index].get_or_init(|| {
-            Arc::new(DefinitionList::new(self.listed().map(Tool::definition), dialect))
-        });
-        Arc::clone(list)
-    }
-}
-
-/// The tools of a box as one provider takes them: lowered, and serialized once.
-pub struct DefinitionList {
-    dialect: Dialect,
-    json: String,
-    lowered: Vec<Lowered>,
-}
-
-impl DefinitionList {
-    fn new<'a>(definitions: impl Iterator<Item = &'a ToolDefinition>, dialect: Dialect) -> Self {
-        let lowered: Vec<Lowered> =
-            definitions.map(|definition| lower(definition, dialect)).collect();
-        let json = list(&lowered).to_string();
-        Self { dialect, json, lowered }
-    }
-
-    /// Returns the provider's whole `tools` value as JSON text, ready to be spliced into a request.
-    #[must_use]
-    pub fn json(&self) -> &str {
-        &self.json
-    }
-
-    /// Returns the list as a value.
-    #[must_use]
-    pub fn to_value(&self) -> serde_json::Value {
-        list(&self.lowered)
-    }
-
-    /// Returns each tool as it was lowered, in order.
-    #[must_use]
-    pub fn tools(&self) -> &[Lowered] {
-        &self.lowered
-    }
-
-    /// Returns what the provider's dialect could not say, each with the name of its tool.
-    pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
-        self.lowered
-            .iter()
-            .flat_map(|tool| tool.losses.iter().map(move |loss| (tool.name.as_str(), loss)))
-    }
-}
-
-impl fmt::Debug for DefinitionList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DefinitionList")
-            .field("dialect", &self.dialect)
-            .field("tools", &self.lowered.len())
-            .field("bytes", &self.json.len())
-            .finish_non_exhaustive()
+    pub(crate) fn definitions(&self) -> &Definitions {
+        self.definitions
+            .get_or_init(|| self.listed().map(|tool| tool.definition().clone()).collect())
     }
 }

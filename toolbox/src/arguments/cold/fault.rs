@@ -67,6 +67,23 @@ impl FaultKind {
             Self::SchemaTooLarge => "args.schema_too_large",
         }
     }
+
+    #[cfg(feature = "agent")]
+    pub(crate) const ALL: [Self; 13] = [
+        Self::Syntax,
+        Self::TooDeep,
+        Self::TooLarge,
+        Self::DuplicateKey,
+        Self::Missing,
+        Self::WrongType,
+        Self::OutOfRange,
+        Self::Length,
+        Self::Pattern,
+        Self::NotOneOf,
+        Self::UnknownName,
+        Self::Rejected,
+        Self::SchemaTooLarge,
+    ];
 }
 
 /// One thing that is wrong with the arguments of a call.

@@ -1,0 +1,125 @@
+//! What a model is told about the tools it may call, as one cheap value.
+
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde_json::value::RawValue;
+
+use crate::definition::ToolDefinition;
+use crate::schema::{Dialect, Loss, Lowered, list, lower};
+
+/// The definitions that go with one request to a model, in order.
+///
+/// Cloning costs a reference count, and the list of each provider is lowered and serialized once for all clones. A box
+/// hands out the same value until it changes ([`ToolBox::offer`](crate::ToolBox::offer)); a list of one's own comes from
+/// `Vec<ToolDefinition>` or an iterator.
+#[derive(Clone, Default)]
+pub struct Definitions(Arc<Inner>);
+
+#[derive(Default)]
+struct Inner {
+    definitions: Arc<[ToolDefinition]>,
+    lists: [OnceLock<Arc<DefinitionList>>; Dialect::ALL.len()],
+}
+
+impl Definitions {
+    /// Returns the list as one provider takes it, lowered and serialized once.
+    #[must_use]
+    pub fn lowered(&self, dialect: Dialect) -> Arc<DefinitionList> {
+        let index = Dialect::ALL.iter().position(|own| *own == dialect).unwrap_or_default();
+        let list = self.0.lists[index]
+            .get_or_init(|| Arc::new(DefinitionList::new(&self.0.definitions, dialect)));
+        Arc::clone(list)
+    }
+
+    /// Returns the definitions as a shared slice.
+    #[must_use]
+    pub fn shared(&self) -> Arc<[ToolDefinition]> {
+        Arc::clone(&self.0.definitions)
+    }
+}
+
+impl Deref for Definitions {
+    type Target = [ToolDefinition];
+
+    fn deref(&self) -> &[ToolDefinition] {
+        &self.0.definitions
+    }
+}
+
+impl FromIterator<ToolDefinition> for Definitions {
+    fn from_iter<I: IntoIterator<Item = ToolDefinition>>(definitions: I) -> Self {
+        Self(Arc::new(Inner { definitions: definitions.into_iter().collect(), ..Inner::default() }))
+    }
+}
+
+impl From<Vec<ToolDefinition>> for Definitions {
+    fn from(definitions: Vec<ToolDefinition>) -> Self {
+        definitions.into_iter().collect()
+    }
+}
+
+impl fmt::Debug for Definitions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(self.iter().map(|definition| &definition.name)).finish()
+    }
+}
+
+/// The tools of a box as one provider takes them: lowered, and serialized once.
+pub struct DefinitionList {
+    dialect: Dialect,
+    json: Box<RawValue>,
+    lowered: Vec<Lowered>,
+}
+
+impl DefinitionList {
+    fn new(definitions: &[ToolDefinition], dialect: Dialect) -> Self {
+        let lowered: Vec<Lowered> =
+            definitions.iter().map(|definition| lower(definition, dialect)).collect();
+        // A JSON value always has a text.
+        let json = serde_json::value::to_raw_value(&list(&lowered)).unwrap_or_default();
+        Self { dialect, json, lowered }
+    }
+
+    /// Returns the provider's whole `tools` value as JSON text, ready to be spliced into a request.
+    #[must_use]
+    pub fn json(&self) -> &str {
+        self.json.get()
+    }
+
+    /// Returns the same text as something serde splices into a larger document.
+    #[must_use]
+    pub fn raw(&self) -> &RawValue {
+        &self.json
+    }
+
+    /// Returns the list as a value.
+    #[must_use]
+    pub fn to_value(&self) -> serde_json::Value {
+        list(&self.lowered)
+    }
+
+    /// Returns each tool as it was lowered, in order.
+    #[must_use]
+    pub fn tools(&self) -> &[Lowered] {
+        &self.lowered
+    }
+
+    /// Returns what the provider's dialect could not say, each with the name of its tool.
+    pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
+        self.lowered
+            .iter()
+            .flat_map(|tool| tool.losses.iter().map(move |loss| (tool.name.as_str(), loss)))
+    }
+}
+
+impl fmt::Debug for DefinitionList {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DefinitionList")
+            .field("dialect", &self.dialect)
+            .field("tools", &self.lowered.len())
+            .field("bytes", &self.json.get().len())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,132 @@
+//! Why there is no reply.
+
+use std::error::Error;
+use std::fmt;
+use std::time::Duration;
+
+use crate::error::{SharedError, chain};
+
+/// What kept a model from replying.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum ModelErrorKind {
+    /// The service could not be reached, or the connection broke.
+    Connection,
+    /// The service did not answer in time.
+    TimedOut,
+    /// The service asks to be left alone for a while (429, or a quota).
+    RateLimited,
+    /// The service has trouble of its own (500 to 599, overloaded).
+    Unavailable,
+    /// The key is missing, wrong, or may not do this (401, 403).
+    Unauthorized,
+    /// The request is not one the service takes (400, 404, 422).
+    InvalidRequest,
+    /// The transcript is longer than the model can read.
+    ContextTooLong,
+    /// What came back is not a reply.
+    InvalidResponse,
+    /// Something else.
+    Other,
+}
+
+impl ModelErrorKind {
+    /// Returns the stable code of this kind, such as `model.rate_limited`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Connection => "model.connection",
+            Self::TimedOut => "model.timed_out",
+            Self::RateLimited => "model.rate_limited",
+            Self::Unavailable => "model.unavailable",
+            Self::Unauthorized => "model.unauthorized",
+            Self::InvalidRequest => "model.invalid_request",
+            Self::ContextTooLong => "model.context_too_long",
+            Self::InvalidResponse => "model.invalid_response",
+            Self::Other => "model.failed",
+        }
+    }
+
+    /// Returns whether the same request may succeed a little later.
+    #[must_use]
+    pub fn is_retryable(self) -> bool {
+        matches!(self, Self::Connection | Self::TimedOut | Self::RateLimited | Self::Unavailable)
+    }
+}
+
+/// Why a model gave no reply.
+///
+/// Never holds a key: what a service echoes of one is not kept.
+#[derive(Debug, Clone)]
+pub struct ModelError {
+    kind: ModelErrorKind,
+    message: String,
+    status: Option<u16>,
+    retry_after: Option<Duration>,
+    source: Option<SharedError>,
+}
+
+impl ModelError {
+    /// Returns an error of a kind, with a message for the programmer.
+    pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        Self { kind, message: message.into(), status: None, retry_after: None, source: None }
+    }
+
+    /// Returns an error of a kind from the error beneath it.
+    pub fn from_source(
+        kind: ModelErrorKind,
+        source: impl Into<Box<dyn Error + Send + Sync>>,
+    ) -> Self {
+        let source: SharedError = SharedError::from(source.into());
+        Self { source: Some(source.clone()), ..Self::new(kind, chain(source.as_ref())) }
+    }
+
+    /// Adds the status of the HTTP response.
+    #[must_use]
+    pub fn with_status(mut self, status: u16) -> Self {
+        self.status = Some(status);
+        self
+    }
+
+    /// Adds how long the service asked to wait.
+    #[must_use]
+    pub fn with_retry_after(mut self, wait: Duration) -> Self {
+        self.retry_after = Some(wait);
+        self
+    }
+
+    /// Returns what kind of error this is.
+    #[must_use]
+    pub fn kind(&self) -> ModelErrorKind {
+        self.kind
+    }
+
+    /// Returns the status of the HTTP response, if there was one.
+    #[must_use]
+    pub fn status(&self) -> Option<u16> {
+        self.status
+    }
+
+    /// Returns how long the service asked to wait, if it did.
+    #[must_use]
+    pub fn retry_after(&self) -> Option<Duration> {
+        self.retry_after
+    }
+}
+
+impl fmt::Display for ModelError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)?;
+        match self.status {
+            Some(status) => write!(f, " (status {status})"),
+            None => Ok(()),
+        }
+    }
+}
+
+impl Error for ModelError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        // The message of an error made from another already says what that one says.
+        self.source.as_deref().and_then(Error::source)
+    }
+}

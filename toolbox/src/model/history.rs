@@ -1,0 +1,565 @@
+//! The transcript: what was said, with every call answered.
+
+use std::borrow::Cow;
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+
+use super::reply::{Part, Reply};
+use crate::call::{Arguments, ToolCall};
+use crate::content::Content;
+use crate::error::FailureKind;
+use crate::result::ToolResult;
+
+/// A transcript in which every call has its result.
+///
+/// That holds by type: a reply that makes calls turns the history into [`Unanswered`], and only results turn it back.
+/// Providers refuse a request in which a call has no result, or two; such a request cannot be written down here.
+/// Ids of calls are made unique, and arguments that are no JSON object are kept as text inside of one, since services
+/// refuse those as well. Cloning shares the messages. Serializes as JSON, and reads back what it wrote; what comes from
+/// elsewhere is [`repaired`](History::repaired).
+///
+/// ```
+/// use toolbox::model::{History, Replied, Reply};
+/// use toolbox::{ToolCall, ToolResult};
+///
+/// let history = History::from("What is 2 + 3?");
+/// let reply = Reply::calls([ToolCall::new("call_1", "add", r#"{"a":2,"b":3}"#)]);
+/// let Replied::Calls(open) = history.reply(reply) else { unreachable!() };
+/// let history = open.answer([ToolResult::new("5")]);
+/// assert_eq!(history.steps().next().unwrap().results()[0].text(), "5");
+/// ```
+#[derive(Clone, Default, PartialEq)]
+pub struct History {
+    messages: Vec<Message>,
+}
+
+/// One message of a transcript.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Message {
+    /// What the user, or the program, told the model.
+    User(Arc<[Content]>),
+    /// What the model replied, with the results of its calls.
+    Step(Arc<Step>),
+}
+
+/// A reply and the results of its calls: one for each, in the order of the calls.
+#[derive(Debug, PartialEq)]
+pub struct Step {
+    reply: Reply,
+    results: Vec<ToolResult>,
+}
+
+impl Step {
+    /// Returns what the model said.
+    #[must_use]
+    pub fn reply(&self) -> &Reply {
+        &self.reply
+    }
+
+    /// Returns the results, as many as the reply has calls.
+    #[must_use]
+    pub fn results(&self) -> &[ToolResult] {
+        &self.results
+    }
+
+    /// Returns each call with its result.
+    pub fn calls(&self) -> impl Iterator<Item = (&ToolCall, &ToolResult)> {
+        self.reply.tool_calls().zip(&self.results)
+    }
+}
+
+/// What a history became when a model replied.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum Replied {
+    /// The reply makes no calls.
+    Answer(History),
+    /// The reply makes calls that want results.
+    Calls(Unanswered),
+    /// The reply was cut off or refused, and its calls were answered with a result that says they did not run.
+    CutOff(History),
+}
+
+impl History {
+    /// Returns a transcript in which nothing was said.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Returns the messages, in order.
+    #[must_use]
+    pub fn messages(&self) -> &[Message] {
+        &self.messages
+    }
+
+    /// Returns the replies with their results, in order.
+    pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
+        self.messages.iter().filter_map(|message| match message {
+            Message::Step(step) => Some(&**step),
+            Message::User(_) => None,
+        })
+    }
+
+    /// Returns how many messages there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.messages.len()
+    }
+
+    /// Returns whether nothing was said.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.messages.is_empty()
+    }
+
+    /// Returns the text of the last message of the user.
+    #[must_use]
+    pub fn last_user_text(&self) -> Option<Cow<'_, str>> {
+        self.messages.iter().rev().find_map(|message| match message {
+            Message::User(content) => Some(joined(content)),
+            Message::Step(_) => None,
+        })
+    }
+
+    /// Returns the last reply.
+    #[must_use]
+    pub fn last_reply(&self) -> Option<&Reply> {
+        self.steps().next_back().map(Step::reply)
+    }
+
+    /// Adds what the user says.
+    pub fn push_user(&mut self, content: impl Into<UserContent>) {
+        self.messages.push(Message::User(content.into().0));
+    }
+
+    /// Adds what a model replied.
+    ///
+    /// The calls of a reply that ran into a limit or was refused are answered right away: they never run.
+    #[must_use]
+    pub fn reply(mut self, mut reply: Reply) -> Replied {
+        let calls = self.admit(&mut reply, &mut Vec::new());
+        if calls == 0 {
+            self.push_step(reply, Vec::new());
+            return Replied::Answer(self);
+        }
+        if reply.finish.allows_calls() {
+            return Replied::Calls(Unanswered { history: self, reply });
+        }
+        let text = format!(
+            "not run: the reply was cut off ({}), so its calls may be incomplete; make the call again",
+            reply.finish
+        );
+        Replied::CutOff(Unanswered { history: self, reply }.answer_rest([], &text))
+    }
+
+    /// Makes ids and arguments such as every service takes, and returns how many calls there are.
+    fn admit(&self, reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) -> usize {
+        let mut calls = 0;
+        let mut taken: Option<HashSet<String>> = None;
+        for part in &mut reply.parts {
+            let Part::Call { call, .. } = part else { continue };
+            calls += 1;
+            let taken = taken.get_or_insert_with(|| self.ids());
+            if !is_good_id(&call.id) || taken.contains(&call.id) {
+                let own = new_id(&call.id, taken);
+                repairs.push(HistoryRepair::RenamedCall {
+                    from: std::mem::replace(&mut call.id, own.clone()),
+                    to: own,
+                });
+            }
+            taken.insert(call.id.clone());
+            if let Some(arguments) = presentable(&call.arguments) {
+                call.arguments = arguments;
+                repairs.push(HistoryRepair::MalformedArguments { call_id: call.id.clone() });
+            }
+        }
+        calls
+    }
+
+    fn ids(&self) -> HashSet<String> {
+        self.steps().flat_map(|step| step.reply.tool_calls()).map(|call| call.id.clone()).collect()
+    }
+
+    fn push_step(&mut self, reply: Reply, results: Vec<ToolResult>) {
+        self.messages.push(Message::Step(Arc::new(Step { reply, results })));
+    }
+
+    /// Returns a history made of messages as they were found elsewhere, and what had to be mended.
+    ///
+    /// A call without a result gets one that says so; a result without a call, and a second result of one call, are left
+    /// out; so are replies with nothing in them. A result is looked for up to the next reply.
+    ///
+    /// ```
+    /// use toolbox::model::{FoundMessage, History, HistoryRepair, Reply};
+    /// use toolbox::{Content, ToolCall};
+    ///
+    /// let (history, repairs) = History::repaired([
+    ///     FoundMessage::User(vec![Content::text("What time is it?")]),
+    ///     FoundMessage::Reply(Reply::calls([ToolCall::new("call_1", "now", "{}")])),
+    /// ]);
+    /// assert_eq!(repairs.len(), 1);
+    /// let step = history.steps().next().unwrap();
+    /// assert_eq!(step.results()[0].text(), "no result: the run ended before tool `now` answered");
+    /// ```
+    #[must_use]
+    pub fn repaired(
+        messages: impl IntoIterator<Item = FoundMessage>,
+    ) -> (Self, Vec<HistoryRepair>) {
+        let mut history = Self::new();
+        let mut repairs = Vec::new();
+        let mut open: Option<FoundStep> = None;
+        let mut waiting_users: Vec<Arc<[Content]>> = Vec::new();
+        for message in messages {
+            match message {
+                FoundMessage::User(content) if content.iter().all(Content::is_empty) => {}
+                // What a user said between a call and its result goes after the result.
+                FoundMessage::User(content) => waiting_users.push(content.into()),
+                FoundMessage::Reply(reply) => {
+                    history.close(open.take(), &mut waiting_users, &mut repairs);
+                    if reply.is_empty() {
+                        repairs.push(HistoryRepair::EmptyReply);
+                        continue;
+                    }
+                    open = Some(FoundStep::new(reply, &history, &mut repairs));
+                }
+                FoundMessage::Result { call_id, result } => match &mut open {
+                    Some(step) => step.take(call_id, result, &mut repairs),
+                    None => repairs.push(HistoryRepair::UnknownResult { call_id }),
+                },
+            }
+        }
+        history.close(open, &mut waiting_users, &mut repairs);
+        (history, repairs)
+    }
+
+    fn close(
+        &mut self,
+        open: Option<FoundStep>,
+        users: &mut Vec<Arc<[Content]>>,
+        repairs: &mut Vec<HistoryRepair>,
+    ) {
+        if let Some(step) = open {
+            let (reply, results) = step.finish(repairs);
+            self.push_step(reply, results);
+        }
+        self.messages.extend(users.drain(..).map(Message::User));
+    }
+}
+
+/// A step that is still being gathered.
+struct FoundStep {
+    reply: Reply,
+    /// The ids under which the results are known where they come from, in the order of the calls.
+    known_as: Vec<String>,
+    results: HashMap<usize, ToolResult>,
+}
+
+impl FoundStep {
+    fn new(mut reply: Reply, history: &History, repairs: &mut Vec<HistoryRepair>) -> Self {
+        let known_as = reply.tool_calls().map(|call| call.id.clone()).collect();
+        history.admit(&mut reply, repairs);
+        Self { reply, known_as, results: HashMap::new() }
+    }
+
+    fn take(&mut self, call_id: String, result: ToolResult, repairs: &mut Vec<HistoryRepair>) {
+        let mut places = (0..self.known_as.len()).filter(|at| self.known_as[*at] == call_id);
+        match places.clone().find(|at| !self.results.contains_key(at)) {
+            Some(at) => {
+                self.results.insert(at, result);
+            }
+            None if places.next().is_some() => {
+                repairs.push(HistoryRepair::SecondResult { call_id });
+            }
+            None => repairs.push(HistoryRepair::UnknownResult { call_id }),
+        }
+    }
+
+    fn finish(mut self, repairs: &mut Vec<HistoryRepair>) -> (Reply, Vec<ToolResult>) {
+        let mut results = Vec::with_capacity(self.known_as.len());
+        for (at, call) in self.reply.tool_calls().enumerate() {
+            let mut result = self.results.remove(&at).unwrap_or_else(|| {
+                repairs.push(HistoryRepair::DanglingCall {
+                    call_id: call.id.clone(),
+                    tool: call.name.clone(),
+                });
+                unanswered(&call.name)
+            });
+            result.call_id.clone_from(&call.id);
+            results.push(result);
+        }
+        (self.reply, results)
+    }
+}
+
+fn unanswered(tool: &str) -> ToolResult {
+    let text = format!("no result: the run ended before tool `{tool}` answered");
+    ToolResult::failure(FailureKind::Cancelled, text)
+}
+
+/// A message of a transcript that came from elsewhere; see [`History::repaired`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum FoundMessage {
+    /// What the user said.
+    User(Vec<Content>),
+    /// What the model replied.
+    Reply(Reply),
+    /// The result of a call.
+    Result {
+        /// The id of the call.
+        call_id: String,
+        /// The result.
+        result: ToolResult,
+    },
+}
+
+/// Something that was mended in a transcript.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum HistoryRepair {
+    /// A call had no result, and got one that says so.
+    DanglingCall {
+        /// The id of the call.
+        call_id: String,
+        /// The name of the tool.
+        tool: String,
+    },
+    /// A result belongs to no call before it, and was left out.
+    UnknownResult {
+        /// The id it names.
+        call_id: String,
+    },
+    /// A second result of one call was left out.
+    SecondResult {
+        /// The id of the call.
+        call_id: String,
+    },
+    /// An id that is taken, missing, or not one that services take was replaced.
+    RenamedCall {
+        /// The id as it was.
+        from: String,
+        /// The id as it is.
+        to: String,
+    },
+    /// Arguments that are no JSON object were put into one.
+    MalformedArguments {
+        /// The id of the call.
+        call_id: String,
+    },
+    /// A reply with nothing in it was left out.
+    EmptyReply,
+}
+
+impl fmt::Display for HistoryRepair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::DanglingCall { call_id, tool } => {
+                write!(f, "call {call_id:?} of tool `{tool}` had no result")
+            }
+            Self::UnknownResult { call_id } => {
+                write!(f, "a result for {call_id:?} belongs to no call")
+            }
+            Self::SecondResult { call_id } => {
+                write!(f, "a second result for {call_id:?} was left out")
+            }
+            Self::RenamedCall { from, to } => write!(f, "call {from:?} is now {to:?}"),
+            Self::MalformedArguments { call_id } => {
+                write!(f, "the arguments of call {call_id:?} are no JSON object")
+            }
+            Self::EmptyReply => f.write_str("an empty reply was left out"),
+        }
+    }
+}
+
+/// A transcript whose last reply makes calls that nobody has answered yet.
+///
+/// It cannot be sent. [`answer`](Self::answer) turns it into a [`History`].
+#[derive(Debug, Clone, PartialEq)]
+pub struct Unanswered {
+    history: History,
+    reply: Reply,
+}
+
+impl Unanswered {
+    /// Returns the calls, in order, under the ids that the results need.
+    pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.reply.tool_calls()
+    }
+
+    /// Returns the reply that makes the calls.
+    #[must_use]
+    pub fn reply(&self) -> &Reply {
+        &self.reply
+    }
+
+    /// Returns the transcript up to that reply.
+    #[must_use]
+    pub fn before(&self) -> &History {
+        &self.history
+    }
+
+    /// Gives each call its result: by the result's [`call_id`](ToolResult::call_id) where it has one, else by its place.
+    ///
+    /// A call for which nothing is left gets a result that says so; results of other calls are dropped.
+    #[must_use]
+    pub fn answer(self, results: impl IntoIterator<Item = ToolResult>) -> History {
+        self.answer_rest(results, "")
+    }
+
+    /// Gives each call its result, and those without one a failure with this text.
+    pub(crate) fn answer_rest(
+        mut self,
+        results: impl IntoIterator<Item = ToolResult>,
+        missing: &str,
+    ) -> History {
+        let calls: Vec<(String, String)> =
+            self.calls().map(|call| (call.id.clone(), call.name.clone())).collect();
+        let mut answers: Vec<Option<ToolResult>> = calls.iter().map(|_| None).collect();
+        let mut nameless = Vec::new();
+        for result in results {
+            match calls.iter().position(|(id, _)| *id == result.call_id) {
+                Some(place) => {
+                    answers[place].get_or_insert(result);
+                }
+                None if result.call_id.is_empty() => nameless.push(result),
+                None => {}
+            }
+        }
+        let mut nameless = nameless.into_iter();
+        let results = calls.into_iter().zip(answers).map(|((id, tool), answer)| {
+            let mut result = answer.or_else(|| nameless.next()).unwrap_or_else(|| {
+                if missing.is_empty() {
+                    unanswered(&tool)
+                } else {
+                    ToolResult::failure(FailureKind::Cancelled, missing)
+                }
+            });
+            result.call_id = id;
+            result
+        });
+        let results = results.collect();
+        self.history.push_step(self.reply, results);
+        self.history
+    }
+}
+
+/// What a user's message is made of: text, or parts.
+#[derive(Debug, Clone, PartialEq)]
+pub struct UserContent(Arc<[Content]>);
+
+impl<T: Into<Content>> From<T> for UserContent {
+    fn from(content: T) -> Self {
+        Self(Arc::from([content.into()]))
+    }
+}
+
+impl From<Vec<Content>> for UserContent {
+    fn from(parts: Vec<Content>) -> Self {
+        Self(parts.into())
+    }
+}
+
+impl<T: Into<UserContent>> From<T> for History {
+    fn from(content: T) -> Self {
+        let mut history = Self::new();
+        history.push_user(content);
+        history
+    }
+}
+
+impl fmt::Debug for History {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_list().entries(&self.messages).finish()
+    }
+}
+
+fn joined(content: &[Content]) -> Cow<'_, str> {
+    let mut texts = content.iter().filter_map(Content::as_text);
+    match (texts.next(), texts.next()) {
+        (None, _) => Cow::Borrowed(""),
+        (Some(only), None) => Cow::Borrowed(only),
+        (Some(first), Some(second)) => {
+            let all: Vec<&str> = [first, second].into_iter().chain(texts).collect();
+            Cow::Owned(all.join("\n"))
+        }
+    }
+}
+
+/// Whether every service takes an id as it is.
+fn is_good_id(id: &str) -> bool {
+    (1..=64).contains(&id.len())
+        && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
+}
+
+/// Returns an id close to `id` that is not taken.
+fn new_id(id: &str, taken: &HashSet<String>) -> String {
+    let base: String = id
+        .chars()
+        .take(40)
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .collect();
+    let base = if base.is_empty() { "call".to_owned() } else { base };
+    (taken.len()..)
+        .map(|count| format!("{base}_{count}"))
+        .find(|own| !taken.contains(own))
+        .unwrap_or_default()
+}
+
+/// The most of a call's arguments that a transcript keeps, in bytes: a box takes no more by default either.
+const MAX_ARGUMENTS: usize = 1 << 20;
+
+/// Returns what a transcript keeps instead of these arguments, when they are not a JSON object that services take.
+///
+/// Blank text is `{}`. Anything else stays readable for the model, as text under one key.
+fn presentable(arguments: &Arguments) -> Option<Arguments> {
+    let text = arguments.as_str().trim();
+    if text.is_empty() || text == "null" {
+        return Some(Arguments::from("{}"));
+    }
+    if text.len() <= MAX_ARGUMENTS && is_object(text) {
+        return None;
+    }
+    let head: String = text.chars().take(1000).collect();
+    Some(Arguments::from(serde_json::json!({ "malformed_arguments": head })))
+}
+
+/// Whether a text is a JSON object, no deeper than a box reads.
+fn is_object(text: &str) -> bool {
+    text.starts_with('{')
+        && depth(text) <= MAX_DEPTH
+        && serde_json::from_str::<&RawValue>(text).is_ok()
+}
+
+/// The deepest nesting a box reads; the parsers of services give up somewhat later.
+const MAX_DEPTH: usize = 64;
+
+/// Returns how deep brackets nest, outside of strings. The text need not be JSON.
+fn depth(text: &str) -> usize {
+    let (mut now, mut deepest) = (0_usize, 0);
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b'{' | b'[' => {
+                now += 1;
+                deepest = deepest.max(now);
+            }
+            b'}' | b']' => now = now.saturating_sub(1),
+            b'"' => {
+                while let Some(inner) = bytes.next() {
+                    match inner {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    deepest
+}

@@ -1,0 +1,173 @@
+//! What goes between a program and a model: requests, replies, the transcript.
+
+mod error;
+mod history;
+mod reply;
+mod request;
+mod stored;
+
+#[cfg(test)]
+mod tests;
+
+pub use error::{ModelError, ModelErrorKind};
+pub use history::{FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered};
+pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
+pub use request::{ModelRequest, ToolChoice};
+
+use std::fmt;
+use std::sync::Arc;
+
+use crate::tool::BoxFuture;
+
+/// Something that answers a request with a reply: an HTTP service, a local model, a script.
+///
+/// ```
+/// use toolbox::BoxFuture;
+/// use toolbox::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse, Reply};
+///
+/// struct Parrot;
+///
+/// impl Model for Parrot {
+///     fn name(&self) -> &str {
+///         "parrot-1"
+///     }
+///
+///     fn respond<'a>(
+///         &'a self,
+///         request: &'a ModelRequest,
+///         _deltas: Deltas<'a>,
+///     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
+///         Box::pin(async move {
+///             let text = request.history.last_user_text().unwrap_or_default();
+///             Ok(ModelResponse::from(Reply::text(text)))
+///         })
+///     }
+/// }
+/// ```
+pub trait Model: Send + Sync + 'static {
+    /// Returns the model's name, as its service knows it; for traces.
+    fn name(&self) -> &str;
+
+    /// Returns the service's name as the OpenTelemetry conventions list it, such as `openai`, `anthropic` or `gcp.gemini`;
+    /// for traces. Default `custom`.
+    fn provider(&self) -> &'static str {
+        "custom"
+    }
+
+    /// Answers one request.
+    ///
+    /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends what it has as it comes; the response
+    /// is the whole reply all the same.
+    ///
+    /// # Errors
+    ///
+    /// [`ModelError`], when there is no reply. What was worth a retry has been retried.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future must end the request.
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: Deltas<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>>;
+}
+
+impl<M: Model + ?Sized> Model for Arc<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn provider(&self) -> &'static str {
+        (**self).provider()
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: Deltas<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
+        (**self).respond(request, deltas)
+    }
+}
+
+impl<M: Model + ?Sized> Model for Box<M> {
+    fn name(&self) -> &str {
+        (**self).name()
+    }
+
+    fn provider(&self) -> &'static str {
+        (**self).provider()
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: Deltas<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
+        (**self).respond(request, deltas)
+    }
+}
+
+/// A piece of a reply that is still being written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Delta {
+    /// More text of the answer.
+    Text(String),
+    /// More of what the model thinks before it answers, where the service shows it.
+    Reasoning(String),
+    /// A call began.
+    Call {
+        /// Which part of the reply it is, from zero; later pieces of the same call carry the same number.
+        index: usize,
+        /// The id, as the service gave it; empty where it gives none.
+        id: String,
+        /// The tool's name.
+        name: String,
+    },
+    /// More text of a call's arguments.
+    Arguments {
+        /// The number of the call.
+        index: usize,
+        /// The text.
+        text: String,
+    },
+}
+
+/// Where a model sends pieces of its reply while it writes; nowhere, when nobody listens.
+#[derive(Clone, Copy, Default)]
+pub struct Deltas<'a>(Option<&'a (dyn Fn(Delta) + Send + Sync)>);
+
+impl<'a> Deltas<'a> {
+    /// Returns a sink that throws pieces away and says that they are not wanted.
+    #[must_use]
+    pub fn none() -> Self {
+        Self(None)
+    }
+
+    /// Returns a sink that hands each piece to `sink`.
+    #[must_use]
+    pub fn to(sink: &'a (dyn Fn(Delta) + Send + Sync)) -> Self {
+        Self(Some(sink))
+    }
+
+    /// Returns whether anybody listens; a model need not stream otherwise.
+    #[must_use]
+    pub fn are_wanted(&self) -> bool {
+        self.0.is_some()
+    }
+
+    /// Sends a piece.
+    pub fn send(&self, delta: Delta) {
+        if let Some(sink) = self.0 {
+            sink(delta);
+        }
+    }
+}
+
+impl fmt::Debug for Deltas<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Deltas").field(&self.are_wanted()).finish()
+    }
+}

@@ -1,0 +1,275 @@
+//! What a model said: text, calls, and what has to go back to its service as it came.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::call::ToolCall;
+use crate::schema::Dialect;
+
+/// One answer of a model: its parts in order, and why it stopped.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Reply {
+    /// Text, calls and the rest, in the order they came.
+    pub parts: Vec<Part>,
+    /// Why the model stopped.
+    pub finish: Finish,
+}
+
+impl Reply {
+    /// Returns a reply of parts; it has calls to run, or is an answer.
+    #[must_use]
+    pub fn new(parts: Vec<Part>) -> Self {
+        let calls = parts.iter().any(|part| matches!(part, Part::Call { .. }));
+        Self { parts, finish: if calls { Finish::Calls } else { Finish::Stop } }
+    }
+
+    /// Returns a reply that is one text.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::new(vec![Part::text(text)])
+    }
+
+    /// Returns a reply that makes calls.
+    pub fn calls(calls: impl IntoIterator<Item = ToolCall>) -> Self {
+        Self::new(calls.into_iter().map(Part::call).collect())
+    }
+
+    /// Returns the reply with another reason why the model stopped.
+    #[must_use]
+    pub fn with_finish(mut self, finish: Finish) -> Self {
+        self.finish = finish;
+        self
+    }
+
+    /// Returns the text of the reply: its text parts, one after another.
+    #[must_use]
+    pub fn content(&self) -> Cow<'_, str> {
+        let mut texts = self.parts.iter().filter_map(|part| match part {
+            Part::Text { text, .. } if !text.is_empty() => Some(text.as_str()),
+            _ => None,
+        });
+        match (texts.next(), texts.next()) {
+            (None, _) => Cow::Borrowed(""),
+            (Some(only), None) => Cow::Borrowed(only),
+            (Some(first), Some(second)) => {
+                let mut all = [first, second].concat();
+                texts.for_each(|text| all.push_str(text));
+                Cow::Owned(all)
+            }
+        }
+    }
+
+    /// Returns the calls, in order.
+    pub fn tool_calls(&self) -> impl Iterator<Item = &ToolCall> {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Call { call, .. } => Some(call),
+            _ => None,
+        })
+    }
+
+    /// Returns whether there is nothing in it that a service would take back.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.parts.iter().all(|part| match part {
+            Part::Text { text, echo } => text.trim().is_empty() && echo.is_none(),
+            Part::Reasoning { echo, .. } => echo.is_none(),
+            Part::Call { .. } | Part::Other(_) => false,
+        })
+    }
+}
+
+/// One part of a reply.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Part {
+    /// Text of the answer.
+    Text {
+        /// The text.
+        text: String,
+        /// What goes back beside it, to the service it came from.
+        echo: Option<Echo>,
+    },
+    /// A call the model wants made.
+    Call {
+        /// The call.
+        call: ToolCall,
+        /// What goes back beside it, to the service it came from.
+        echo: Option<Echo>,
+    },
+    /// What the model thought before it answered: never the answer, never sent to another service.
+    Reasoning {
+        /// What the service shows of it; may be empty.
+        text: String,
+        /// The part as the service wants it back.
+        echo: Option<Echo>,
+    },
+    /// Something that only its service understands, such as a search it made itself.
+    Other(Echo),
+}
+
+impl Part {
+    /// Returns a text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text { text: text.into(), echo: None }
+    }
+
+    /// Returns a part that makes a call.
+    #[must_use]
+    pub fn call(call: ToolCall) -> Self {
+        Self::Call { call, echo: None }
+    }
+
+    /// Returns what goes back to the service of `dialect` for this part, if it came from there.
+    #[must_use]
+    pub fn echo(&self, dialect: Dialect) -> Option<&Value> {
+        let echo = match self {
+            Self::Text { echo, .. } | Self::Call { echo, .. } | Self::Reasoning { echo, .. } => {
+                echo.as_ref()
+            }
+            Self::Other(echo) => Some(echo),
+        };
+        echo.filter(|echo| echo.dialect == dialect).map(|echo| &echo.value)
+    }
+}
+
+/// Something opaque that must go back to the service it came from, byte for byte where that matters: a thinking block, a
+/// reasoning item, a thought signature.
+///
+/// A transcript that moves to another service leaves it behind.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[non_exhaustive]
+pub struct Echo {
+    /// The form it is written in.
+    pub dialect: Dialect,
+    /// What to send; its shape is a matter of that form.
+    pub value: Value,
+}
+
+impl Echo {
+    /// Returns something that only services of `dialect` understand.
+    #[must_use]
+    pub fn new(dialect: Dialect, value: Value) -> Self {
+        Self { dialect, value }
+    }
+}
+
+/// Why a model stopped writing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Finish {
+    /// It was done.
+    Stop,
+    /// It waits for the results of its calls.
+    Calls,
+    /// It ran into a limit of tokens: the reply is cut off, and its calls are never run.
+    Length,
+    /// It, or its service, refused to go on: calls of such a reply are never run.
+    Refusal,
+    /// The service paused; sending the transcript again lets it go on.
+    Pause,
+    /// The model wrote a call that its service could not read.
+    MalformedCall,
+    /// Another reason, in the service's own word; counts as done.
+    Other(String),
+}
+
+impl Finish {
+    /// Returns whether calls of the reply may be run.
+    #[must_use]
+    pub fn allows_calls(&self) -> bool {
+        !matches!(self, Self::Length | Self::Refusal | Self::MalformedCall)
+    }
+}
+
+impl fmt::Display for Finish {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Stop => "stop",
+            Self::Calls => "calls",
+            Self::Length => "length",
+            Self::Refusal => "refusal",
+            Self::Pause => "pause",
+            Self::MalformedCall => "malformed_call",
+            Self::Other(reason) => reason,
+        })
+    }
+}
+
+/// A reply with what came along.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ModelResponse {
+    /// What the model said.
+    pub reply: Reply,
+    /// What it cost.
+    pub usage: Usage,
+    /// The model that answered, as the service names it.
+    pub model: Option<String>,
+    /// The service's id of the response.
+    pub id: Option<String>,
+}
+
+impl ModelResponse {
+    /// Returns the response with what it cost.
+    #[must_use]
+    pub fn with_usage(mut self, usage: Usage) -> Self {
+        self.usage = usage;
+        self
+    }
+}
+
+impl From<Reply> for ModelResponse {
+    fn from(reply: Reply) -> Self {
+        Self { reply, usage: Usage::default(), model: None, id: None }
+    }
+}
+
+/// Tokens that were read and written.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+#[non_exhaustive]
+pub struct Usage {
+    /// Tokens read, those from a cache and those written to one among them.
+    pub input_tokens: u64,
+    /// Tokens written, those of reasoning among them.
+    pub output_tokens: u64,
+    /// Of the tokens read, how many came from a cache.
+    pub cache_read_input_tokens: u64,
+    /// Of the tokens read, how many were written to a cache.
+    pub cache_creation_input_tokens: u64,
+    /// Of the tokens written, how many the model spent on reasoning.
+    pub reasoning_tokens: u64,
+}
+
+impl Usage {
+    /// Returns a usage of tokens read and written.
+    #[must_use]
+    pub fn new(input_tokens: u64, output_tokens: u64) -> Self {
+        Self { input_tokens, output_tokens, ..Self::default() }
+    }
+
+    /// Returns the tokens read and written, together.
+    #[must_use]
+    pub fn total_tokens(&self) -> u64 {
+        self.input_tokens.saturating_add(self.output_tokens)
+    }
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        let pairs = [
+            (&mut self.input_tokens, other.input_tokens),
+            (&mut self.output_tokens, other.output_tokens),
+            (&mut self.cache_read_input_tokens, other.cache_read_input_tokens),
+            (&mut self.cache_creation_input_tokens, other.cache_creation_input_tokens),
+            (&mut self.reasoning_tokens, other.reasoning_tokens),
+        ];
+        for (own, more) in pairs {
+            *own = own.saturating_add(more);
+        }
+    }
+}

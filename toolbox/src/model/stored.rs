@@ -1,0 +1,261 @@
+//! A transcript as it is kept: JSON that reads back to the same history.
+
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::history::{FoundMessage, History, Message, Unanswered};
+use super::reply::{Echo, Finish, Part, Reply};
+use crate::call::ToolCall;
+use crate::content::Content;
+use crate::result::ToolResult;
+use crate::schema::Dialect;
+
+/// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are read as they are.)
+#[derive(Deserialize)]
+struct StoredPart {
+    #[serde(rename = "type")]
+    kind: String,
+    #[serde(default)]
+    text: String,
+    #[serde(default)]
+    id: String,
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    arguments: crate::Arguments,
+    #[serde(default)]
+    echo: Option<Echo>,
+}
+
+#[derive(Default, Serialize)]
+struct PartOut<'a> {
+    #[serde(rename = "type")]
+    kind: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<&'a str>,
+    #[serde(flatten)]
+    call: Option<&'a ToolCall>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    echo: Option<&'a Echo>,
+}
+
+impl Serialize for Part {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let out = match self {
+            Self::Text { text, echo } => {
+                PartOut { kind: "text", text: Some(text), echo: echo.as_ref(), call: None }
+            }
+            Self::Call { call, echo } => {
+                PartOut { kind: "call", call: Some(call), echo: echo.as_ref(), text: None }
+            }
+            Self::Reasoning { text, echo } => {
+                PartOut { kind: "reasoning", text: Some(text), echo: echo.as_ref(), call: None }
+            }
+            Self::Other(echo) => PartOut { kind: "other", echo: Some(echo), ..PartOut::default() },
+        };
+        out.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Part {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let part = StoredPart::deserialize(deserializer)?;
+        Ok(match (part.kind.as_str(), part.echo) {
+            ("text", echo) => Self::Text { text: part.text, echo },
+            ("call", echo) => {
+                Self::Call { call: ToolCall::new(part.id, part.name, part.arguments), echo }
+            }
+            ("reasoning", echo) => Self::Reasoning { text: part.text, echo },
+            ("other", Some(echo)) => Self::Other(echo),
+            (kind, _) => return Err(D::Error::custom(format!("no part is of type {kind:?}"))),
+        })
+    }
+}
+
+impl Dialect {
+    fn stored_name(self) -> &'static str {
+        match self {
+            Self::OpenAiChat => "openai_chat",
+            Self::OpenAiResponses => "openai_responses",
+            Self::Anthropic => "anthropic",
+            Self::Gemini => "gemini",
+            Self::Mcp => "mcp",
+        }
+    }
+}
+
+impl Serialize for Dialect {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(self.stored_name())
+    }
+}
+
+impl<'de> Deserialize<'de> for Dialect {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let name = String::deserialize(deserializer)?;
+        Self::ALL
+            .into_iter()
+            .find(|dialect| dialect.stored_name() == name)
+            .ok_or_else(|| D::Error::custom(format!("no dialect is named {name:?}")))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum MessageOut<'a> {
+    User { role: &'a str, content: &'a [Content] },
+    Step { role: &'a str, parts: &'a [Part], finish: &'a Finish, results: Vec<ResultOut<'a>> },
+}
+
+#[derive(Serialize)]
+struct ResultOut<'a> {
+    call_id: &'a str,
+    content: &'a [Content],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    structured: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pending: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    silent: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    for_user: Option<&'a str>,
+}
+
+#[derive(Deserialize)]
+struct StoredMessage {
+    role: String,
+    #[serde(default)]
+    content: Vec<Content>,
+    #[serde(default)]
+    parts: Vec<Part>,
+    finish: Option<Finish>,
+    #[serde(default)]
+    results: Vec<StoredResult>,
+}
+
+#[derive(Deserialize)]
+pub(crate) struct StoredResult {
+    #[serde(default)]
+    call_id: String,
+    content: Vec<Content>,
+    #[serde(default)]
+    error: Option<String>,
+    #[serde(default)]
+    structured: bool,
+    #[serde(default)]
+    pending: bool,
+    #[serde(default)]
+    silent: bool,
+    #[serde(default)]
+    for_user: Option<String>,
+}
+
+fn result_out(result: &ToolResult) -> ResultOut<'_> {
+    ResultOut {
+        call_id: result.call_id(),
+        content: result.content(),
+        error: result.code(),
+        structured: result.structured_text().is_some(),
+        pending: result.is_pending(),
+        silent: result.is_silent(),
+        for_user: result.own_user_text(),
+    }
+}
+
+impl From<StoredResult> for ToolResult {
+    fn from(stored: StoredResult) -> Self {
+        let mut result = Self::kept(stored.content, stored.error.as_deref()).with_flags(
+            stored.structured,
+            stored.pending,
+            stored.silent,
+        );
+        if let Some(text) = stored.for_user {
+            result = result.with_user_text(text);
+        }
+        result.with_call_id(stored.call_id)
+    }
+}
+
+/// Writes results that are not part of a transcript yet.
+pub(crate) fn serialize_results<S: Serializer>(
+    results: &[ToolResult],
+    serializer: S,
+) -> Result<S::Ok, S::Error> {
+    serializer.collect_seq(results.iter().map(result_out))
+}
+
+/// Reads what [`serialize_results`] wrote.
+pub(crate) fn deserialize_results<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<Vec<ToolResult>, D::Error> {
+    let stored = Vec::<StoredResult>::deserialize(deserializer)?;
+    Ok(stored.into_iter().map(ToolResult::from).collect())
+}
+
+impl Serialize for History {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.messages().iter().map(|message| match message {
+            Message::User(content) => MessageOut::User { role: "user", content },
+            Message::Step(step) => step_out(step.reply(), step.results()),
+        }))
+    }
+}
+
+fn step_out<'a>(reply: &'a Reply, results: &'a [ToolResult]) -> MessageOut<'a> {
+    MessageOut::Step {
+        role: "assistant",
+        parts: &reply.parts,
+        finish: &reply.finish,
+        results: results.iter().map(result_out).collect(),
+    }
+}
+
+/// Reads a kept transcript. What somebody broke in it is mended as by [`History::repaired`].
+impl<'de> Deserialize<'de> for History {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = Vec::<StoredMessage>::deserialize(deserializer)?;
+        let mut found = Vec::with_capacity(stored.len());
+        for message in stored {
+            match message.role.as_str() {
+                "user" => found.push(FoundMessage::User(message.content)),
+                "assistant" => {
+                    let mut reply = Reply::new(message.parts);
+                    if let Some(finish) = message.finish {
+                        reply.finish = finish;
+                    }
+                    found.push(FoundMessage::Reply(reply));
+                    found.extend(message.results.into_iter().map(|stored| {
+                        let call_id = stored.call_id.clone();
+                        FoundMessage::Result { call_id, result: stored.into() }
+                    }));
+                }
+                role => return Err(D::Error::custom(format!("no message has the role {role:?}"))),
+            }
+        }
+        Ok(History::repaired(found).0)
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct StoredUnanswered<H, R> {
+    history: H,
+    reply: R,
+}
+
+impl Serialize for Unanswered {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        StoredUnanswered { history: self.before(), reply: self.reply() }.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for Unanswered {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let stored = StoredUnanswered::<History, Reply>::deserialize(deserializer)?;
+        match stored.history.reply(stored.reply) {
+            super::Replied::Calls(open) => Ok(open),
+            _ => Err(D::Error::custom("the reply makes no calls that could be answered")),
+        }
+    }
+}
