@@ -62,6 +62,9 @@ compile_error!(
      help: take it out of the profile, or enable the feature `panic-abort` of `toolbox` to accept that one panicking tool ends the process"
 );
 
+#[cfg(feature = "agent")]
+pub mod agent;
+mod approval;
 mod arguments;
 mod call;
 mod cancel;
@@ -80,7 +83,10 @@ mod remark;
 mod result;
 mod rules;
 pub mod schema;
+#[cfg(feature = "agent")]
+pub mod testing;
 mod tool;
+mod watch;
 #[cfg(feature = "agent")]
 pub mod wire;
 
@@ -88,6 +94,7 @@ pub mod wire;
 pub mod __private;
 
 pub use __private::{ToolFailure, ToolOutput};
+pub use approval::{ApprovalRequest, Approver, Decision};
 pub use arguments::argument::{LentArgument, ToolArgument};
 pub use arguments::{ArgumentsError, Fault, FaultKind, Faults, Repair};
 pub use call::{Arguments, AsArguments, ToolCall};
@@ -97,9 +104,8 @@ pub use collection::{
     ToolBoxBuilder,
 };
 pub use content::{Content, Media, Resource};
-pub use context::{Conversation, FromContext, Requirement, State, ToolContext};
+pub use context::{Conversation, FromContext, Progress, Requirement, State, ToolContext};
 pub use definition::{InvalidNameError, MAX_NAME_LEN, ToolAnnotations, ToolDefinition, check_name};
-pub use dispatch::{ApprovalRequest, Approver, Decision};
 pub use error::{FailureKind, SharedError, ToolError};
 pub use job::{Completion, JobId};
 pub use layer::Next;
@@ -111,6 +117,11 @@ pub use tool::{
     BoxFuture, IntoTools, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn, ToolHandler,
     ToolInput, Toolset,
 };
+
+#[cfg(feature = "agent")]
+pub use agent::{Agent, AgentBuilder, Run, RunOutcome, StopReason};
+#[cfg(feature = "agent")]
+pub use model::{History, Model, ModelRequest, ModelResponse};
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("docs/tool.md")]

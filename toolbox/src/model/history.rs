@@ -66,6 +66,10 @@ impl Step {
         &self.results
     }
 
+    fn copy(&self) -> Self {
+        Self { reply: self.reply.clone(), results: self.results.clone() }
+    }
+
     /// Returns each call with its result.
     pub fn calls(&self) -> impl Iterator<Item = (&ToolCall, &ToolResult)> {
         self.reply.tool_calls().zip(&self.results)
@@ -137,6 +141,27 @@ impl History {
         self.messages.push(Message::User(content.into().0));
     }
 
+    /// Adds what was said in another transcript; what cannot follow as it is, is mended.
+    pub fn append(&mut self, other: History) {
+        for message in other.messages {
+            match message {
+                Message::Step(step) if step.results.is_empty() => {
+                    self.messages.push(Message::Step(step));
+                }
+                Message::Step(step) => {
+                    let Step { mut reply, mut results } =
+                        Arc::try_unwrap(step).unwrap_or_else(|step| step.copy());
+                    self.admit(&mut reply, &mut Vec::new());
+                    for (call, result) in reply.tool_calls().zip(&mut results) {
+                        result.call_id.clone_from(&call.id);
+                    }
+                    self.push_step(reply, results);
+                }
+                user @ Message::User(_) => self.messages.push(user),
+            }
+        }
+    }
+
     /// Adds what a model replied.
     ///
     /// The calls of a reply that ran into a limit or was refused are answered right away: they never run.
@@ -144,7 +169,10 @@ impl History {
     pub fn reply(mut self, mut reply: Reply) -> Replied {
         let calls = self.admit(&mut reply, &mut Vec::new());
         if calls == 0 {
-            self.push_step(reply, Vec::new());
+            // A reply with nothing in it cannot be sent back.
+            if !reply.is_empty() {
+                self.push_step(reply, Vec::new());
+            }
             return Replied::Answer(self);
         }
         if reply.finish.allows_calls() {
@@ -401,6 +429,19 @@ impl Unanswered {
     #[must_use]
     pub fn before(&self) -> &History {
         &self.history
+    }
+
+    /// Changes the arguments of a call to those it is made with.
+    pub(crate) fn set_arguments(&mut self, call_id: &str, arguments: Arguments) {
+        let arguments = presentable(&arguments).unwrap_or(arguments);
+        for part in &mut self.reply.parts {
+            if let Part::Call { call, .. } = part
+                && call.id == call_id
+            {
+                call.arguments = arguments;
+                return;
+            }
+        }
     }
 
     /// Gives each call its result: by the result's [`call_id`](ToolResult::call_id) where it has one, else by its place.
