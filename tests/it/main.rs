@@ -9,6 +9,7 @@
     reason = "the tools under test take, return and stand where those of users do"
 )]
 
+mod agents;
 mod agreement;
 mod arguments;
 mod concurrency;

@@ -282,7 +282,7 @@ impl ToolContext {
     /// Returns how much time the program left for the call.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
-        self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()))
+        self.deadline().map(|deadline| deadline.saturating_duration_since(now()))
     }
 
     /// Returns the context of a call that ended: it keeps no channel of completions open.
@@ -343,6 +343,11 @@ impl ToolContext {
         Arc::make_mut(self.given().rules.get_or_insert_default()).extend(rules);
         self
     }
+}
+
+/// Returns the time by the clock of the runtime, which a test may pause.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 impl fmt::Debug for ToolContext {

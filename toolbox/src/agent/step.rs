@@ -18,7 +18,7 @@ use super::{Inner, trace};
 use crate::approval::Decision;
 use crate::call::ToolCall;
 use crate::cancel::CancellationToken;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, now};
 use crate::dispatch::Batch;
 use crate::error::FailureKind;
 use crate::model::{
@@ -133,7 +133,7 @@ impl Running {
             .with_completions(jobs.sender())
             .with_deferral();
         if let Some(timeout) = settings.timeout {
-            context = context.with_deadline(Instant::now() + timeout);
+            context = context.with_deadline(now() + timeout);
         }
         if let Some(approver) = &settings.approver {
             context = context.with_shared_approver(Arc::clone(approver));
@@ -211,7 +211,7 @@ impl Running {
         if self.cancellation.token.is_cancelled() {
             return Some(End::stopped(StopReason::Cancelled));
         }
-        if self.deadline.is_some_and(|deadline| deadline <= Instant::now()) {
+        if self.deadline.is_some_and(|deadline| deadline <= now()) {
             return Some(End::stopped(StopReason::TimedOut));
         }
         let spent = self.over_budget || self.budgets.are_tokens_spent();
@@ -319,7 +319,7 @@ impl Running {
             None => offer,
         };
         self.events.emit(|| EventKind::ModelStarted);
-        let began = Instant::now();
+        let began = now();
         let response = self.respond().await?;
         self.usage += response.usage;
         self.budgets.charge_tokens(response.usage.total_tokens());
@@ -327,7 +327,7 @@ impl Running {
             finish: response.reply.finish.clone(),
             usage: response.usage,
             calls: response.reply.tool_calls().count(),
-            took: began.elapsed(),
+            took: now().saturating_duration_since(began),
         });
         Ok(self.with_own_names(response))
     }

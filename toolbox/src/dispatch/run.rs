@@ -2,7 +2,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
@@ -14,7 +14,7 @@ use crate::approval::{Approval, ApprovalRequest, Decision};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::call::Arguments;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, now};
 use crate::error::FailureKind;
 use crate::layer::Next;
 use crate::result::ToolResult;
@@ -101,7 +101,7 @@ impl Waiting {
     ) -> BoxFuture<'static, ToolResult> {
         let mut call = Self { admitted, arguments, approved };
         Box::pin(async move {
-            let began = call.context.watch().map(|_| Instant::now());
+            let began = call.context.watch().map(|_| now());
             let mut result = if trace::is_on() {
                 let span = trace::Span::open(&call);
                 let result = span.within(call.pass()).await;
@@ -112,7 +112,8 @@ impl Waiting {
             };
             result.fit(call.shared.settings.result_bytes);
             if let (Some(watch), Some(began)) = (call.context.watch(), began) {
-                watch.finished(&call.context, &result, began.elapsed());
+                let took = now().saturating_duration_since(began);
+                watch.finished(&call.context, &result, took);
             }
             result.call_id = std::mem::take(&mut call.admitted.context.call_id);
             result

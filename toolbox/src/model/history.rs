@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::reply::{Part, Reply};
@@ -572,19 +573,38 @@ fn presentable(arguments: &Arguments) -> Option<Arguments> {
 /// Whether a text is a JSON object, no deeper than a box reads.
 fn is_object(text: &str) -> bool {
     text.starts_with('{')
-        && depth(text) <= MAX_DEPTH
-        && serde_json::from_str::<&RawValue>(text).is_ok()
+        && match shape(text) {
+            Shape { deepest, .. } if deepest > MAX_DEPTH => false,
+            // A number that a service may find too large is read as one.
+            Shape { odd_numbers: true, .. } => serde_json::from_str::<Value>(text).is_ok(),
+            Shape { .. } => serde_json::from_str::<&RawValue>(text).is_ok(),
+        }
+}
+
+/// What a look over a text shows of it, outside of strings.
+struct Shape {
+    /// How deep brackets nest.
+    deepest: usize,
+    /// A number has an exponent, or more digits than any that fits a float.
+    odd_numbers: bool,
 }
 
 /// The deepest nesting a box reads; the parsers of services give up somewhat later.
 const MAX_DEPTH: usize = 64;
 
-/// Returns how deep brackets nest, outside of strings. The text need not be JSON.
-fn depth(text: &str) -> usize {
+/// Looks over a text, which need not be JSON.
+fn shape(text: &str) -> Shape {
     let (mut now, mut deepest) = (0_usize, 0);
+    let (mut digits, mut odd_numbers) = (0_usize, false);
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
+            b'0'..=b'9' => {
+                digits += 1;
+                odd_numbers |= digits > 300;
+                continue;
+            }
+            b'e' | b'E' => odd_numbers |= digits > 0,
             b'{' | b'[' => {
                 now += 1;
                 deepest = deepest.max(now);
@@ -601,6 +621,7 @@ fn depth(text: &str) -> usize {
             }
             _ => {}
         }
+        digits = 0;
     }
-    deepest
+    Shape { deepest, odd_numbers }
 }

@@ -81,9 +81,13 @@ impl Running {
                 ToolResult::failure(FailureKind::Cancelled, text).with_call_id(call.id)
             }));
         }
-        let granted = self.budgets.take_calls(plan.made.len() as u64);
-        let granted = usize::try_from(granted).unwrap_or(usize::MAX).min(plan.made.len());
-        self.over_budget |= granted < plan.made.len();
+        // The gate refuses what is beyond the limit of one reply; that costs nothing.
+        let wanted = plan.made.len().min(self.agent.settings.max_calls_per_step);
+        let granted = usize::try_from(self.budgets.take_calls(wanted as u64)).unwrap_or(wanted);
+        if granted == wanted {
+            return plan;
+        }
+        self.over_budget = true;
         plan.results.extend(plan.made.split_off(granted).into_iter().map(|(call, _)| {
             let text = "not run: the run has spent the calls it may make";
             ToolResult::failure(FailureKind::OverBudget, text).with_call_id(call.id)
@@ -180,10 +184,9 @@ impl Running {
         let again: Vec<(ToolCall, bool)> = failed
             .filter_map(|result| calls.iter().find(|(call, _)| call.id == result.call_id()))
             .filter(|(call, _)| {
-                toolbox.get(&call.name).is_some_and(|tool| {
-                    let annotations = &tool.definition().annotations;
-                    annotations.is_read_only() || annotations.is_idempotent()
-                })
+                toolbox
+                    .get(&call.name)
+                    .is_some_and(|tool| tool.definition().annotations.is_idempotent())
             })
             .cloned()
             .collect();
