@@ -4,6 +4,14 @@
 //! piece by piece, `history` reads a transcript that somebody else wrote in that form. [`Format`] is that shape as a
 //! trait, for code that works with any of them.
 
+mod anthropic;
+mod failure;
+mod gemini;
+mod turns;
+
+pub use anthropic::{Anthropic, AnthropicStream};
+pub use gemini::{Gemini, GeminiStream};
+
 use std::fmt;
 
 use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
