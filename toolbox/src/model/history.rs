@@ -98,6 +98,7 @@ impl History {
     }
 
     /// Returns the replies with their results, in order.
+    #[must_use]
     pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
         self.messages.iter().filter_map(|message| match message {
             Message::Step(step) => Some(&**step),

@@ -11,6 +11,20 @@ use crate::model::{History, Message, Part, Step};
 /// What stands where the user said nothing: services refuse a message without text, and a transcript without a user.
 pub(super) const NOTHING_SAID: &str = "(no message)";
 
+/// What a request says itself, under the names of every form: an option of such a name is not looked at.
+pub(super) const RESERVED: [&str; 10] = [
+    "model",
+    "messages",
+    "contents",
+    "input",
+    "system",
+    "systemInstruction",
+    "instructions",
+    "tools",
+    "tool_choice",
+    "stream",
+];
+
 /// One turn. No two of the same kind follow one another, and the first is the user's.
 #[derive(Debug)]
 pub(super) enum Turn<'a> {

@@ -11,13 +11,10 @@ use crate::content::Content;
 use crate::model::{Finish, Message, ModelRequest, Part, Step, ToolChoice};
 use crate::result::ToolResult;
 use crate::schema::{Dialect, outbound_name};
-use crate::wire::turns::{NOTHING_SAID, Turn, Words, bytes, is_blank, turns};
+use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
 
 /// How many tokens a reply may have when the request does not say; the service wants to be told.
 const MAX_TOKENS: u64 = 8192;
-
-/// What the request says itself, so that an option of that name is not looked at.
-const OWN: [&str; 6] = ["model", "messages", "system", "tools", "tool_choice", "stream"];
 
 pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
     serde_json::to_string(&Body { request, model, stream }).unwrap_or_default()
@@ -42,7 +39,7 @@ impl Serialize for Body<'_> {
         }
         for (name, value) in &request.options {
             match name.as_str() {
-                name if OWN.contains(&name) => {}
+                name if RESERVED.contains(&name) => {}
                 _ if value.is_null() => {}
                 "thinking" => {
                     if let Some(thinking) = thinking {

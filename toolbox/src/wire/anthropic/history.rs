@@ -19,7 +19,7 @@ pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
         match message.role.as_str() {
             "assistant" => {
                 let parts: Result<Vec<Option<Part>>, WireError> =
-                    blocks.into_iter().map(|block| block.part()).collect();
+                    blocks.into_iter().map(Piece::part).collect();
                 let parts = parts?.into_iter().flatten().collect();
                 found.push(FoundMessage::Reply(Reply::new(parts)));
             }

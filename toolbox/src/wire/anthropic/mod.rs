@@ -30,11 +30,11 @@ use crate::schema::Dialect;
 /// | option | becomes | default |
 /// |---|---|---|
 /// | `max_tokens` | itself | 8192, beside the budget of thinking |
-/// | `temperature`, `top_p` | itself | not sent |
+/// | `temperature`, `top_p` | itself, for models that still take it | not sent |
 /// | `stop`, a text or several | `stop_sequences` | not sent |
 ///
-/// What a request has fields for (`model`, `messages`, `system`, `tools`, `tool_choice`, `stream`) is no option. A choice
-/// that forces a call becomes `auto` beside thinking, which does not go with it.
+/// What a request has fields for (`model`, `messages`, `system`, `tools`, `tool_choice`, `stream`, and what other forms call
+/// these) is no option. A choice that forces a call becomes `auto` beside thinking, which does not go with it.
 ///
 /// ```
 /// use toolbox::model::{History, ModelRequest};
@@ -75,7 +75,7 @@ impl Format for Anthropic {
             parts.extend(part(block)?);
         }
         Ok(ModelResponse {
-            reply: reply(parts, message.stop_reason),
+            reply: reply(parts, message.stop_reason.as_deref()),
             usage: message.usage.unwrap_or_default().total(),
             model: message.model,
             id: message.id,
@@ -92,15 +92,15 @@ struct Message<'a> {
     #[serde(borrow)]
     content: Option<Vec<&'a RawValue>>,
     stop_reason: Option<String>,
-    usage: Option<Tokens>,
+    usage: Option<UsageIn>,
     model: Option<String>,
     id: Option<String>,
     error: Option<Value>,
 }
 
-fn reply(parts: Vec<Part>, stop_reason: Option<String>) -> Reply {
+fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {
     let reply = Reply::new(parts);
-    let finish = match stop_reason.as_deref() {
+    let finish = match stop_reason {
         // A reply that waits for results says so, whatever word its service found for the end.
         None | Some("end_turn" | "stop_sequence") => return reply,
         Some("tool_use") => Finish::Calls,
@@ -114,20 +114,20 @@ fn reply(parts: Vec<Part>, stop_reason: Option<String>) -> Reply {
 
 /// What a message cost, where it says so.
 #[derive(Debug, Default, Deserialize)]
-struct Tokens {
+struct UsageIn {
     input_tokens: Option<u64>,
     cache_read_input_tokens: Option<u64>,
     cache_creation_input_tokens: Option<u64>,
     output_tokens: Option<u64>,
-    output_tokens_details: Option<OutputTokens>,
+    output_tokens_details: Option<OutputDetails>,
 }
 
 #[derive(Debug, Default, Deserialize)]
-struct OutputTokens {
+struct OutputDetails {
     thinking_tokens: Option<u64>,
 }
 
-impl Tokens {
+impl UsageIn {
     /// Takes over what `newer` says: counts of a stream are of the whole, not of what is new.
     fn update(&mut self, newer: Self) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::super::failure::service_error;
-use super::{Kind, Message, Tokens, call, opaque, reply};
+use super::{Kind, Message, UsageIn, call, opaque, reply};
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse, Part};
 use crate::wire::{ResponseStream, WireError};
@@ -18,7 +18,7 @@ pub struct AnthropicStream {
     blocks: Vec<Block>,
     /// Where the block of an index stands; indices are the service's own and may be any number.
     places: HashMap<u64, usize>,
-    tokens: Tokens,
+    usage: UsageIn,
     stop_reason: Option<String>,
     model: Option<String>,
     id: Option<String>,
@@ -114,7 +114,7 @@ impl ResponseStream for AnthropicStream {
             "message_start" => {
                 let message = event.message.ok_or_else(|| missing("message"))?;
                 let message: Message<'_> = serde_json::from_str(message.get())?;
-                self.tokens.update(message.usage.unwrap_or_default());
+                self.usage.update(message.usage.unwrap_or_default());
                 (self.model, self.id) = (message.model, message.id);
                 self.started = true;
             }
@@ -132,7 +132,7 @@ impl ResponseStream for AnthropicStream {
                     self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
                 }
                 if let Some(usage) = event.usage {
-                    self.tokens.update(serde_json::from_str(usage.get())?);
+                    self.usage.update(serde_json::from_str(usage.get())?);
                 }
             }
             "message_stop" => self.stopped = true,
@@ -148,8 +148,8 @@ impl ResponseStream for AnthropicStream {
         }
         let parts = self.blocks.into_iter().map(Block::into_part).collect();
         Ok(ModelResponse {
-            reply: reply(parts, self.stop_reason),
-            usage: self.tokens.total(),
+            reply: reply(parts, self.stop_reason.as_deref()),
+            usage: self.usage.total(),
             model: self.model,
             id: self.id,
         })

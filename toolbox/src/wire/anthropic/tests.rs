@@ -145,11 +145,11 @@ fn hostile_replies_are_refused_or_read_but_never_fatal() {
         r#"{"error":"down"}"#,
     ];
     for body in refused {
-        assert!(Anthropic::response(body).is_err(), "{:.80}", body);
+        assert!(Anthropic::response(body).is_err(), "{body:.80}");
         let mut stream = AnthropicStream::default();
         let _ = stream.event(body, &mut |_| {});
         assert_eq!(stream.finish(), Err(WireError::CutOff));
-        assert!(body == "[]" || Anthropic::history(body).is_err(), "{:.80}", body);
+        assert!(body == "[]" || Anthropic::history(body).is_err(), "{body:.80}");
     }
     let nulls = r#"{"id":null,"model":null,"stop_reason":null,"usage":{"input_tokens":null,"output_tokens_details":null},"error":null,
         "content":[null,{"type":"text","text":null},{"type":"tool_use","id":null,"name":null,"input":null,"caller":null},{"type":"thinking","thinking":null,"signature":null}]}"#;
@@ -341,15 +341,15 @@ fn a_transcript_in_the_services_form_is_read_and_mended() {
 
 #[test]
 fn a_large_result_reads_back_as_it_was() {
-    let large = "\"\n".repeat(1 << 19);
-    let history = open(History::from("go"), Reply::calls([call_to("x")]))
-        .answer([ToolResult::new(large.as_str())]);
-    let body = Anthropic::body(&ModelRequest::new(history), "m", false);
     #[derive(Deserialize)]
     struct Body<'a> {
         #[serde(borrow)]
         messages: &'a RawValue,
     }
+    let large = "\"\n".repeat(1 << 19);
+    let history = open(History::from("go"), Reply::calls([call_to("x")]))
+        .answer([ToolResult::new(large.as_str())]);
+    let body = Anthropic::body(&ModelRequest::new(history), "m", false);
     let body: Body<'_> = serde_json::from_str(&body).unwrap();
     let read = Anthropic::history(body.messages.get()).unwrap().history;
     let step = read.steps().next().unwrap();

@@ -12,13 +12,10 @@ use crate::content::Content;
 use crate::model::{MAX_DEPTH, ModelRequest, Part, Step, ToolChoice, depth};
 use crate::result::ToolResult;
 use crate::schema::{Dialect, outbound_name};
-use crate::wire::turns::{NOTHING_SAID, Turn, Words, bytes, turns};
+use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, turns};
 
 /// Options that are keys of the request itself; every other one belongs to `generationConfig`.
 const TOP_LEVEL: [&str; 4] = ["safetySettings", "cachedContent", "labels", "serviceTier"];
-
-/// What the request says itself, so that an option of that name is not looked at.
-const OWN: [&str; 5] = ["contents", "tools", "model", "stream", "systemInstruction"];
 
 pub(super) fn body(request: &ModelRequest, model: &str) -> String {
     let tools = request.tools.lowered(Dialect::Gemini);
@@ -86,7 +83,9 @@ fn generation_config(options: &Map<String, Value>) -> Map<String, Value> {
     for (name, value) in options {
         let name = match name.as_str() {
             "generationConfig" | "toolConfig" => continue,
-            name if value.is_null() || TOP_LEVEL.contains(&name) || OWN.contains(&name) => continue,
+            name if value.is_null() || TOP_LEVEL.contains(&name) || RESERVED.contains(&name) => {
+                continue;
+            }
             "max_tokens" => "maxOutputTokens",
             "top_p" => "topP",
             "top_k" => "topK",

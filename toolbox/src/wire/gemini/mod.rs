@@ -41,7 +41,8 @@ const SKIPPED_SIGNATURE: &str = "skip_thought_signature_validator";
 /// | `top_p` | `topP` | not sent |
 /// | `stop`, a text or several | `stopSequences` | not sent |
 ///
-/// What a request has fields for (`contents`, `systemInstruction`, `tools`, `model`, `stream`) is no option, and a tool
+/// What a request has fields for (`contents`, `systemInstruction`, `tools`, `model`, `stream`, and what other forms call
+/// these) is no option, and a tool
 /// choice other than `Auto` wins over `functionCallingConfig`.
 ///
 /// ```

@@ -57,24 +57,28 @@ struct Feedback {
 }
 
 #[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase")]
 struct Tokens {
-    prompt_token_count: Option<u64>,
-    tool_use_prompt_token_count: Option<u64>,
-    cached_content_token_count: Option<u64>,
-    candidates_token_count: Option<u64>,
-    thoughts_token_count: Option<u64>,
+    #[serde(rename = "promptTokenCount")]
+    prompt: Option<u64>,
+    #[serde(rename = "toolUsePromptTokenCount")]
+    tool_use_prompt: Option<u64>,
+    #[serde(rename = "cachedContentTokenCount")]
+    cached_content: Option<u64>,
+    #[serde(rename = "candidatesTokenCount")]
+    candidates: Option<u64>,
+    #[serde(rename = "thoughtsTokenCount")]
+    thoughts: Option<u64>,
 }
 
 impl Tokens {
     /// Takes over what `newer` says: counts of a stream are of the whole, not of what is new.
     fn update(&mut self, newer: &Self) {
         let pairs = [
-            (&mut self.prompt_token_count, newer.prompt_token_count),
-            (&mut self.tool_use_prompt_token_count, newer.tool_use_prompt_token_count),
-            (&mut self.cached_content_token_count, newer.cached_content_token_count),
-            (&mut self.candidates_token_count, newer.candidates_token_count),
-            (&mut self.thoughts_token_count, newer.thoughts_token_count),
+            (&mut self.prompt, newer.prompt),
+            (&mut self.tool_use_prompt, newer.tool_use_prompt),
+            (&mut self.cached_content, newer.cached_content),
+            (&mut self.candidates, newer.candidates),
+            (&mut self.thoughts, newer.thoughts),
         ];
         for (own, newer) in pairs {
             *own = newer.or(*own);
@@ -84,11 +88,11 @@ impl Tokens {
     fn total(&self) -> Usage {
         let sum = |a: Option<u64>, b: Option<u64>| a.unwrap_or(0).saturating_add(b.unwrap_or(0));
         Usage {
-            input_tokens: sum(self.prompt_token_count, self.tool_use_prompt_token_count),
-            output_tokens: sum(self.candidates_token_count, self.thoughts_token_count),
-            cache_read_input_tokens: self.cached_content_token_count.unwrap_or(0),
+            input_tokens: sum(self.prompt, self.tool_use_prompt),
+            output_tokens: sum(self.candidates, self.thoughts),
+            cache_read_input_tokens: self.cached_content.unwrap_or(0),
             cache_creation_input_tokens: 0,
-            reasoning_tokens: self.thoughts_token_count.unwrap_or(0),
+            reasoning_tokens: self.thoughts.unwrap_or(0),
         }
     }
 }
@@ -156,7 +160,7 @@ impl GeminiStream {
         match &part {
             Part::Text { text, .. } if !text.is_empty() => emit(Delta::Text(text.clone())),
             Part::Reasoning { text, .. } if !text.is_empty() => {
-                emit(Delta::Reasoning(text.clone()))
+                emit(Delta::Reasoning(text.clone()));
             }
             Part::Call { call, .. } => {
                 let index = self.parts.len();

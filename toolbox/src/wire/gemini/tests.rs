@@ -145,9 +145,9 @@ fn hostile_replies_are_refused_or_read_but_never_fatal() {
         r#"{"error":"down"}"#,
     ];
     for body in refused {
-        assert!(Gemini::response(body).is_err(), "{:.80}", body);
-        assert!(streamed(body).is_err(), "{:.80}", body);
-        assert!(body == "[]" || Gemini::history(body).is_err(), "{:.80}", body);
+        assert!(Gemini::response(body).is_err(), "{body:.80}");
+        assert!(streamed(body).is_err(), "{body:.80}");
+        assert!(body == "[]" || Gemini::history(body).is_err(), "{body:.80}");
     }
     let nulls = r#"{"candidates":[null,{"content":{"parts":[null,{"text":null,"thought":null,"thoughtSignature":null},{"functionCall":{"id":null,"name":null,"args":null}},{"functionCall":null}]},"finishReason":null,"index":null}],
         "promptFeedback":null,"usageMetadata":{"promptTokenCount":null},"modelVersion":null,"responseId":null,"error":null}"#;
