@@ -74,6 +74,7 @@ struct Conversation {
 fn conversations() -> Vec<Conversation> {
     let histories = histories()
         .into_iter()
+        .chain(broken_replies())
         .map(|(about, history)| (about, ModelRequest::new(history).with_tools(few_tools())));
     histories
         .chain(requests())
@@ -136,6 +137,13 @@ fn histories() -> Vec<(&'static str, History)> {
                 vec![ToolResult::new(""), ToolResult::error("")],
             ),
         ),
+    ]
+}
+
+/// What models write that services refuse to read again.
+fn broken_replies() -> Vec<(&'static str, History)> {
+    let oslo = || weather("call_1", r#"{"city": "Oslo"}"#);
+    vec![
         (
             "arguments malformed and empty",
             step(

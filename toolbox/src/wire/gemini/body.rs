@@ -12,7 +12,7 @@ use crate::content::Content;
 use crate::model::{MAX_DEPTH, ModelRequest, Part, Step, ToolChoice, depth};
 use crate::result::ToolResult;
 use crate::schema::{Dialect, outbound_name};
-use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, turns};
+use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
 
 /// Options that are keys of the request itself; every other one belongs to `generationConfig`.
 const TOP_LEVEL: [&str; 4] = ["safetySettings", "cachedContent", "labels", "serviceTier"];
@@ -322,7 +322,8 @@ fn output(result: &ToolResult) -> Output<'_> {
     if !result.content().iter().any(words) {
         return Output::Text(result.text());
     }
-    let told = result.content().iter().filter(|part| media_in_result(part).is_none());
+    let told = result.content().iter();
+    let told = told.filter(|part| media_in_result(part).is_none() && !is_blank(part));
     let told: Vec<String> = told.map(|part| Words::Of(part).to_string()).collect();
     Output::Text(told.join("\n").into())
 }
