@@ -106,6 +106,19 @@ impl DefinitionList {
         &self.lowered
     }
 
+    /// Returns the name a tool goes by in a request with this list.
+    ///
+    /// A model calls a tool by its alias, so an alias may be what a transcript holds; that one is sent as it is.
+    #[cfg(feature = "agent")]
+    pub(crate) fn sent_name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
+        match crate::schema::outbound_name(name, self.dialect) {
+            std::borrow::Cow::Owned(_) if self.lowered.iter().any(|tool| tool.name == name) => {
+                std::borrow::Cow::Borrowed(name)
+            }
+            sent => sent,
+        }
+    }
+
     /// Returns what the provider's dialect could not say, each with the name of its tool.
     pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
         self.lowered

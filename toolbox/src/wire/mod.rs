@@ -4,6 +4,13 @@
 //! piece by piece, `history` reads a transcript that somebody else wrote in that form. [`Format`] is that shape as a
 //! trait, for code that works with any of them.
 
+mod openai;
+mod openai_chat;
+mod openai_responses;
+
+pub use openai_chat::{OpenAiChat, OpenAiChatStream};
+pub use openai_responses::{OpenAiResponses, OpenAiResponsesStream};
+
 use std::fmt;
 
 use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
