@@ -1,5 +1,8 @@
 //! What the two forms of `OpenAI` have in common: parts of messages, options, errors, counts of tokens.
 
+#[cfg(test)]
+pub(super) mod samples;
+
 use std::fmt;
 
 use serde::Serialize;
