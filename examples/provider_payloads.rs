@@ -16,7 +16,7 @@ use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice,
 };
 use toolbox::schema::{Dialect, for_input};
-use toolbox::wire::{Anthropic, Format, Gemini};
+use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolCall, ToolDefinition, ToolResult};
 
 /// One way to write requests, and a model that takes them.
@@ -32,6 +32,8 @@ fn provider<F: Format>(name: &'static str, model: &'static str) -> Provider {
 
 fn providers() -> Vec<Provider> {
     vec![
+        provider::<OpenAiChat>("openai-chat", "gpt-4.1"),
+        provider::<OpenAiResponses>("openai-responses", "gpt-5"),
         provider::<Anthropic>("anthropic", "claude-sonnet-4-5"),
         provider::<Gemini>("gemini", "gemini-2.5-flash"),
         provider::<Gemini>("gemini", "gemini-3-pro-preview"),
@@ -352,17 +354,11 @@ fn requests() -> Vec<(&'static str, ModelRequest)> {
             "one call at a time, and one at least",
             request().with_parallel_tool_calls(false).with_tool_choice(ToolChoice::Required),
         ),
-        (
-            "options that all know",
-            request().with_option("max_tokens", 1000).with_option("stop", json!(["END"])),
-        ),
+        ("an option that all know", request().with_option("max_tokens", 1000)),
         (
             "options that are none",
             request()
                 .with_option("model", "other")
-                .with_option("messages", json!([]))
-                .with_option("contents", json!([]))
-                .with_option("input", json!([]))
                 .with_option("tools", json!([]))
                 .with_option("stream", true),
         ),
@@ -382,7 +378,16 @@ fn requests_of_one() -> Vec<Conversation> {
         .with_option("temperature", 0.5)
         .with_option("top_p", 0.9);
     let one = |about, request, only| Conversation { about, request, only: Some(only) };
+    let stop = request(ask()).with_option("stop", "END");
+    let own_words = |key| request(ask()).with_option(key, json!([]));
     vec![
+        one("a word to stop at", stop.clone(), "openai-chat"),
+        one("a word to stop at", stop.clone(), "anthropic"),
+        one("a word to stop at", stop, "gemini"),
+        one("other messages as an option", own_words("messages"), "openai-chat"),
+        one("other messages as an option", own_words("input"), "openai-responses"),
+        one("other messages as an option", own_words("messages"), "anthropic"),
+        one("other messages as an option", own_words("contents"), "gemini"),
         one("thinking goes on", own.clone(), "anthropic"),
         one("thinking, and a forced call", own.with_tool_choice(ToolChoice::Required), "anthropic"),
         one(

@@ -7,10 +7,15 @@
 mod anthropic;
 mod failure;
 mod gemini;
+mod openai;
+mod openai_chat;
+mod openai_responses;
 mod turns;
 
 pub use anthropic::{Anthropic, AnthropicStream};
 pub use gemini::{Gemini, GeminiStream};
+pub use openai_chat::{OpenAiChat, OpenAiChatStream};
+pub use openai_responses::{OpenAiResponses, OpenAiResponsesStream};
 
 use std::fmt;
 

@@ -7,28 +7,31 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use crate::collection::DefinitionList;
 use crate::content::Content;
 use crate::model::{Finish, Message, ModelRequest, Part, Step, ToolChoice};
 use crate::result::ToolResult;
-use crate::schema::{Dialect, outbound_name};
+use crate::schema::Dialect;
 use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
 
 /// How many tokens a reply may have when the request does not say; the service wants to be told.
 const MAX_TOKENS: u64 = 8192;
 
 pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
-    serde_json::to_string(&Body { request, model, stream }).unwrap_or_default()
+    let tools = request.tools.lowered(Dialect::Anthropic);
+    serde_json::to_string(&Body { request, model, tools: &tools, stream }).unwrap_or_default()
 }
 
 struct Body<'a> {
     request: &'a ModelRequest,
     model: &'a str,
+    tools: &'a DefinitionList,
     stream: bool,
 }
 
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let Self { request, model, stream } = *self;
+        let Self { request, model, tools, stream } = *self;
         let thinking = thinking(request);
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", model)?;
@@ -55,12 +58,12 @@ impl Serialize for Body<'_> {
             map.serialize_entry("system", system)?;
         }
         if !request.tools.is_empty() {
-            map.serialize_entry("tools", request.tools.lowered(Dialect::Anthropic).raw())?;
-            if let Some(choice) = tool_choice(request, thinking) {
+            map.serialize_entry("tools", tools.raw())?;
+            if let Some(choice) = tool_choice(request, tools, thinking) {
                 map.serialize_entry("tool_choice", &choice)?;
             }
         }
-        map.serialize_entry("messages", &messages(request))?;
+        map.serialize_entry("messages", &messages(request, tools))?;
         if stream {
             map.serialize_entry("stream", &true)?;
         }
@@ -94,7 +97,11 @@ fn thinking(request: &ModelRequest) -> Option<&Value> {
     (open.peek().is_none() || open.any(thought)).then_some(thinking)
 }
 
-fn tool_choice(request: &ModelRequest, thinking: Option<&Value>) -> Option<Value> {
+fn tool_choice(
+    request: &ModelRequest,
+    tools: &DefinitionList,
+    thinking: Option<&Value>,
+) -> Option<Value> {
     // The service refuses to force a call while it thinks.
     let thinks = thinking
         .and_then(|thinking| thinking.get("type"))
@@ -103,7 +110,7 @@ fn tool_choice(request: &ModelRequest, thinking: Option<&Value>) -> Option<Value
         ToolChoice::None => return Some(json!({"type": "none"})),
         ToolChoice::Required if !thinks => json!({"type": "any"}),
         ToolChoice::Tool(name) if !thinks => {
-            json!({"type": "tool", "name": outbound_name(name, Dialect::Anthropic)})
+            json!({"type": "tool", "name": tools.sent_name(name)})
         }
         _ if request.parallel_tool_calls => return None,
         _ => json!({"type": "auto"}),
@@ -171,7 +178,7 @@ enum ResultContent<'a> {
     Blocks(Vec<Own<'a>>),
 }
 
-fn messages(request: &ModelRequest) -> Vec<MessageOut<'_>> {
+fn messages<'a>(request: &'a ModelRequest, tools: &DefinitionList) -> Vec<MessageOut<'a>> {
     let mut messages: Vec<MessageOut<'_>> = Vec::new();
     let turns = turns(&request.history, |step| written(step));
     let last = turns.len() - 1;
@@ -187,7 +194,8 @@ fn messages(request: &ModelRequest) -> Vec<MessageOut<'_>> {
                 }
             }
             Turn::Model(parts) => {
-                let mut content: Vec<_> = parts.into_iter().map(block).collect();
+                let mut content: Vec<_> =
+                    parts.into_iter().map(|part| block(part, tools)).collect();
                 // The service refuses a transcript that ends in the model's words and blanks behind them.
                 if let (true, Some(Block::Own(Own::Text { text: Words::Plain(text) }))) =
                     (place == last, content.last_mut())
@@ -251,12 +259,12 @@ fn has_result(step: &Step, call: &Value) -> bool {
     })
 }
 
-fn block(part: &Part) -> Block<'_> {
+fn block<'a>(part: &'a Part, tools: &DefinitionList) -> Block<'a> {
     let echo = part.echo(Dialect::Anthropic);
     match (part, echo) {
         (Part::Call { call, .. }, _) => Block::Own(Own::ToolUse {
             id: &call.id,
-            name: outbound_name(&call.name, Dialect::Anthropic),
+            name: tools.sent_name(&call.name),
             // A history keeps nothing but objects here.
             input: serde_json::from_str(call.arguments.as_str()).unwrap_or(no_arguments()),
             caller: echo.and_then(|echo| echo.get("caller")).filter(|caller| caller.is_object()),

@@ -356,3 +356,12 @@ fn a_large_result_reads_back_as_it_was() {
     assert!(step.results()[0].text() == large);
     assert_eq!(step.reply().tool_calls().next(), Some(&call_to("x")));
 }
+
+#[test]
+fn the_alias_that_a_model_calls_by_is_sent_as_it_is() {
+    let alias = crate::schema::outbound_name("docs.search", Dialect::Anthropic);
+    let history = open(History::from("go"), Reply::calls([call_to(&alias)])).answer([]);
+    let body = sent(&ModelRequest::new(history).with_tools(tools()));
+    assert_eq!(body["messages"][1]["content"][0]["name"], *alias);
+    assert_eq!(body["tools"][0]["name"], *alias);
+}

@@ -8,10 +8,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::SKIPPED_SIGNATURE;
+use crate::collection::DefinitionList;
 use crate::content::Content;
 use crate::model::{MAX_DEPTH, ModelRequest, Part, Step, ToolChoice, depth};
 use crate::result::ToolResult;
-use crate::schema::{Dialect, outbound_name};
+use crate::schema::Dialect;
 use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
 
 /// Options that are keys of the request itself; every other one belongs to `generationConfig`.
@@ -23,9 +24,9 @@ pub(super) fn body(request: &ModelRequest, model: &str) -> String {
     let body = Body {
         system_instruction: system
             .map(|text| ContentOut { role: None, parts: vec![PartOut::text(text.into())] }),
-        contents: contents(request, generation(model)),
+        contents: contents(request, &tools, generation(model)),
         tools: (!request.tools.is_empty()).then(|| tools.raw()),
-        tool_config: tool_config(request),
+        tool_config: tool_config(request, &tools),
         generation_config: generation_config(&request.options),
         rest: request
             .options
@@ -53,7 +54,7 @@ struct Body<'a> {
     contents: Vec<ContentOut<'a>>,
 }
 
-fn tool_config(request: &ModelRequest) -> Map<String, Value> {
+fn tool_config(request: &ModelRequest, tools: &DefinitionList) -> Map<String, Value> {
     let mut config = match request.options.get("toolConfig") {
         Some(Value::Object(config)) => config.clone(),
         _ => Map::new(),
@@ -68,7 +69,7 @@ fn tool_config(request: &ModelRequest) -> Map<String, Value> {
         ToolChoice::Required => json!({"mode": "ANY"}),
         ToolChoice::Tool(name) => json!({
             "mode": "ANY",
-            "allowedFunctionNames": [outbound_name(name, Dialect::Gemini)],
+            "allowedFunctionNames": [tools.sent_name(name)],
         }),
     };
     config.insert("functionCallingConfig".to_owned(), calling);
@@ -190,7 +191,11 @@ enum Output<'a> {
     Text(Cow<'a, str>),
 }
 
-fn contents(request: &ModelRequest, generation: Option<u32>) -> Vec<ContentOut<'_>> {
+fn contents<'a>(
+    request: &'a ModelRequest,
+    tools: &DefinitionList,
+    generation: Option<u32>,
+) -> Vec<ContentOut<'a>> {
     // A name that tells no generation is taken for a current one.
     let third = generation.is_none_or(|generation| generation >= 3);
     let mut contents = Vec::new();
@@ -204,9 +209,10 @@ fn contents(request: &ModelRequest, generation: Option<u32>) -> Vec<ContentOut<'
                 contents.push(ContentOut { role: Some("user"), parts });
             }
             Turn::Model(parts) => {
-                contents.push(ContentOut { role: Some("model"), parts: model(&parts, third) });
+                contents
+                    .push(ContentOut { role: Some("model"), parts: model(&parts, tools, third) });
             }
-            Turn::Results(step) => results(step, third, &mut contents),
+            Turn::Results(step) => results(step, tools, third, &mut contents),
         }
     }
     contents
@@ -243,7 +249,7 @@ fn sends_ids<'a>(parts: impl IntoIterator<Item = &'a Part>) -> bool {
     })
 }
 
-fn model<'a>(parts: &[&'a Part], third: bool) -> Vec<PartOut<'a>> {
+fn model<'a>(parts: &[&'a Part], tools: &DefinitionList, third: bool) -> Vec<PartOut<'a>> {
     let ids = sends_ids(parts.iter().copied());
     let mut first_call = true;
     let parts = parts.iter().map(|&part| {
@@ -257,7 +263,7 @@ fn model<'a>(parts: &[&'a Part], third: bool) -> Vec<PartOut<'a>> {
             Part::Call { call, .. } => {
                 own.function_call = Some(FunctionCall {
                     id: ids.then_some(call.id.as_str()),
-                    name: outbound_name(&call.name, Dialect::Gemini),
+                    name: tools.sent_name(&call.name),
                     // A history keeps nothing but objects here.
                     args: serde_json::from_str(call.arguments.as_str()).unwrap_or(RawValue::NULL),
                 });
@@ -275,12 +281,17 @@ fn model<'a>(parts: &[&'a Part], third: bool) -> Vec<PartOut<'a>> {
 /// Adds the results of a step's calls: as many in one content as there are calls.
 ///
 /// Models before the third generation refuse media inside of a result, so there it follows as if the user showed it.
-fn results<'a>(step: &'a Step, third: bool, contents: &mut Vec<ContentOut<'a>>) {
+fn results<'a>(
+    step: &'a Step,
+    tools: &DefinitionList,
+    third: bool,
+    contents: &mut Vec<ContentOut<'a>>,
+) {
     let ids = sends_ids(&step.reply().parts);
     let mut parts = Vec::new();
     let mut apart = Vec::new();
     for (call, result) in step.calls() {
-        let name = outbound_name(&call.name, Dialect::Gemini);
+        let name = tools.sent_name(&call.name);
         let mut media: Vec<_> = result
             .content()
             .iter()

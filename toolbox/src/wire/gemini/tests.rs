@@ -342,3 +342,13 @@ fn a_structure_too_deep_for_the_service_is_told_as_text() {
     let body = sent(&ModelRequest::new(history));
     assert_eq!(body["contents"][2]["parts"][0]["functionResponse"]["response"]["output"], deep);
 }
+
+#[test]
+fn the_alias_that_a_model_calls_by_is_sent_as_it_is() {
+    let alias = crate::schema::outbound_name("docs.search", Dialect::Gemini);
+    let call = ToolCall::new("a", &*alias, "{}");
+    let history = open(History::from("go"), Reply::calls([call])).answer([]);
+    let body = sent(&ModelRequest::new(history).with_tools(tools()));
+    assert_eq!(body["contents"][1]["parts"][0]["functionCall"]["name"], *alias);
+    assert_eq!(body["contents"][2]["parts"][0]["functionResponse"]["name"], *alias);
+}
