@@ -144,10 +144,10 @@ pub struct ToolFinished {
 }
 
 impl ToolFinished {
-    fn new(tool: &str, call_id: &str, result: &ToolResult, took: Duration) -> Self {
+    fn new(name: &str, call_id: &str, result: &ToolResult, took: Duration) -> Self {
         Self {
             call_id: call_id.to_owned(),
-            tool: tool.to_owned(),
+            tool: name.to_owned(),
             took,
             code: result.code(),
             user_text: result.user_text().map(str::to_owned),
@@ -206,9 +206,9 @@ impl Emitter {
     }
 
     /// Says that a call has a result, whether or not it was let in.
-    pub(super) fn tool_finished(&self, tool: &str, result: &ToolResult, took: Duration) {
+    pub(super) fn tool_finished(&self, name: &str, result: &ToolResult, took: Duration) {
         self.emit(|| {
-            EventKind::ToolFinished(ToolFinished::new(tool, result.call_id(), result, took))
+            EventKind::ToolFinished(ToolFinished::new(name, result.call_id(), result, took))
         });
     }
 }
@@ -232,8 +232,8 @@ impl Watch for Emitter {
 
     fn finished(&self, context: &ToolContext, result: &ToolResult, took: Duration) {
         self.emit(|| {
-            let (tool, id) = (context.tool_name(), context.call_id());
-            EventKind::ToolFinished(ToolFinished::new(tool, id, result, took))
+            let (name, id) = (context.tool_name(), context.call_id());
+            EventKind::ToolFinished(ToolFinished::new(name, id, result, took))
         });
     }
 }

@@ -123,13 +123,11 @@ impl Agent {
     }
 
     /// Starts a run with what the user says. It begins when it is awaited, and ends when it is dropped.
-    #[must_use]
     pub fn run(&self, input: impl Into<UserContent>) -> Run {
         Run::new(self.clone(), History::from(input.into()))
     }
 
     /// Starts a run with the task the agent was built with; with none, the model is told nothing.
-    #[must_use]
     pub fn run_task(&self) -> Run {
         self.run(self.inner.task.as_deref().unwrap_or_default())
     }
@@ -150,7 +148,6 @@ impl Agent {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn resume<K: Into<String>>(
         &self,
         paused: Paused,

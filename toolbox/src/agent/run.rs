@@ -152,7 +152,6 @@ impl Run {
     /// # Ok(())
     /// # }
     /// ```
-    #[must_use]
     pub fn events(mut self) -> RunEvents {
         let (sender, receiver) = unbounded_channel();
         let listener = self.sink.take();

@@ -5,27 +5,22 @@ use std::time::Instant;
 
 use tracing::Instrument;
 
-use super::builder::{InfrastructurePolicy, MaxIterations};
+use super::builder::MaxIterations;
 use super::event::{Emitter, EventKind};
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
-use super::lineage::{Budget, Budgets, Decisions, Lineage};
+use super::lineage::{Budget, Budgets, Lineage};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
-use super::paused::{Paused, decisions_below};
-use super::repeat::{RepeatGuard, Verdict, told};
+use super::paused::Paused;
+use super::repeat::RepeatGuard;
 use super::run::{Setup, Start};
 use super::watched::{Ended, watched};
 use super::{Inner, trace};
-use crate::approval::Decision;
-use crate::call::ToolCall;
 use crate::cancel::CancellationToken;
 use crate::context::{ToolContext, now};
-use crate::dispatch::Batch;
-use crate::error::FailureKind;
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
-    Replied, Reply, ToolChoice, Unanswered, Usage,
+    Replied, Reply, ToolChoice, Usage,
 };
-use crate::result::ToolResult;
 use crate::rules::Rules;
 
 mod answer;
@@ -36,7 +31,7 @@ use answer::Answer;
 /// Runs an agent to its end.
 pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     let Setup { agent, start, context, sink, answer, called_as } = setup;
-    let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as);
+    let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
     running.answer = answer.map(|schema| Answer::new(schema, &agent.inner.toolbox));
     let end = match start {
         Start::Fresh(history) => {
@@ -106,16 +101,16 @@ impl Running {
         agent: Arc<Inner>,
         given: &ToolContext,
         sink: Option<super::event::Sink>,
-        called_as: Option<Arc<str>>,
+        called_as: Option<&str>,
     ) -> Self {
         let settings = &agent.settings;
         let above = given.get::<Lineage>().cloned().unwrap_or_default();
-        let name = called_as.as_deref().unwrap_or(&agent.name).to_owned();
+        let name = called_as.unwrap_or(&agent.name).to_owned();
         let path: Arc<[String]> = above.path.iter().cloned().chain([name]).collect();
         let events = Emitter::new(sink.or(above.sink), Arc::clone(&path));
         let budgets =
             above.budgets.with(Budget::new(settings.max_total_calls, settings.max_total_tokens));
-        let token = given.cancellation().map_or_else(CancellationToken::new, |own| own.child());
+        let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
         let jobs = Jobs::new();
         let nested = Arc::default();
         let lineage = Lineage {
@@ -151,7 +146,7 @@ impl Running {
         if called_as.is_some() && request.system.is_none() {
             request.system.clone_from(&agent.task);
         }
-        request.options = settings.options.clone();
+        request.options.clone_from(&settings.options);
         Self {
             deadline: context.deadline(),
             guard: RepeatGuard::new(settings.repeat_limit),

@@ -214,9 +214,9 @@ impl AgentTool {
         context: &ToolContext,
         above: Option<&Lineage>,
     ) -> ToolResult {
-        let (name, content) = (&self.name, &outcome.content);
+        let (name, text) = (&self.name, &outcome.content);
         let stopped = |why: &str| {
-            let said = if content.is_empty() { String::new() } else { format!(": {content}") };
+            let said = if text.is_empty() { String::new() } else { format!(": {text}") };
             ToolResult::error(format!("agent `{name}` {why}{said}"))
         };
         match outcome.reason {

@@ -106,6 +106,25 @@ impl DefinitionList {
         &self.lowered
     }
 
+    /// Returns the name a call goes by in a request with this list.
+    ///
+    /// A model calls a tool by its alias, so an alias is what a transcript may hold. It is sent as it is, unless it is the
+    /// own name of a tool that has another alias because of that.
+    #[cfg(feature = "agent")]
+    pub(crate) fn sent_name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
+        use std::borrow::Cow;
+
+        match crate::schema::outbound_name(name, self.dialect) {
+            Cow::Owned(alias)
+                if crate::schema::fits(name, self.dialect)
+                    && !self.lowered.iter().any(|tool| tool.name == alias) =>
+            {
+                Cow::Borrowed(name)
+            }
+            sent => sent,
+        }
+    }
+
     /// Returns what the provider's dialect could not say, each with the name of its tool.
     pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
         self.lowered

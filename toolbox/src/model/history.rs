@@ -103,6 +103,7 @@ impl History {
     }
 
     /// Returns the replies with their results, in order.
+    #[must_use]
     pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
         self.messages.iter().filter_map(|message| match message {
             Message::Step(step) => Some(&**step),
@@ -546,7 +547,8 @@ fn new_id(id: &str, taken: &HashSet<String>) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
         .collect();
     let base = if base.is_empty() { "call".to_owned() } else { base };
-    (taken.len()..)
+    // One more than are taken, so one is free.
+    (taken.len()..=2 * taken.len() + 1)
         .map(|count| format!("{base}_{count}"))
         .find(|own| !taken.contains(own))
         .unwrap_or_default()
@@ -590,7 +592,12 @@ struct Shape {
 }
 
 /// The deepest nesting a box reads; the parsers of services give up somewhat later.
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
+
+/// Returns how deep brackets nest, outside of strings. The text need not be JSON.
+pub(crate) fn depth(text: &str) -> usize {
+    shape(text).deepest
+}
 
 /// Looks over a text, which need not be JSON.
 fn shape(text: &str) -> Shape {

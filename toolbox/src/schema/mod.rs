@@ -21,6 +21,8 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 pub use lower::{Dialect, Loss, Lowered, list, lower};
+#[cfg(feature = "agent")]
+pub(crate) use names::fits;
 pub use names::outbound_name;
 pub(crate) use normal::{normalize, without_null};
 pub(crate) use policing::Policing;

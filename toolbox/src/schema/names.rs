@@ -29,25 +29,39 @@ const MAX_SAFE: usize = 64;
 /// ```
 #[must_use]
 pub fn outbound_name(name: &str, dialect: Dialect) -> Cow<'_, str> {
-    let protocol = dialect == Dialect::Mcp;
-    let max = if protocol { crate::MAX_NAME_LEN } else { MAX_SAFE };
-    let takes =
-        |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || protocol && c == '.';
-    let starts = |c: char| c.is_ascii_alphabetic() || c == '_' || protocol && takes(c);
-    let fits = name.len() <= max && name.starts_with(starts) && name.chars().all(takes);
-    if fits && (protocol || !looks_like_alias(name)) {
+    if fits(name, dialect) && (dialect == Dialect::Mcp || !looks_like_alias(name)) {
         return Cow::Borrowed(name);
     }
+    let max = max_len(dialect);
     let digest = format!("{:012x}", folded(name.as_bytes()));
     let mut alias = String::with_capacity(max);
-    if !name.starts_with(starts) {
+    if !name.starts_with(|c| starts(c, dialect)) {
         alias.push('_');
     }
     let room = max - digest.len() - 1 - alias.len();
-    alias.extend(name.chars().take(room).map(|c| if takes(c) { c } else { '_' }));
+    alias.extend(name.chars().take(room).map(|c| if takes(c, dialect) { c } else { '_' }));
     alias.push('_');
     alias.push_str(&digest);
     Cow::Owned(alias)
+}
+
+/// Whether `dialect` takes a name as it is.
+pub(crate) fn fits(name: &str, dialect: Dialect) -> bool {
+    name.len() <= max_len(dialect)
+        && name.starts_with(|c| starts(c, dialect))
+        && name.chars().all(|c| takes(c, dialect))
+}
+
+fn max_len(dialect: Dialect) -> usize {
+    if dialect == Dialect::Mcp { crate::MAX_NAME_LEN } else { MAX_SAFE }
+}
+
+fn takes(c: char, dialect: Dialect) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || dialect == Dialect::Mcp && c == '.'
+}
+
+fn starts(c: char, dialect: Dialect) -> bool {
+    c.is_ascii_alphabetic() || c == '_' || dialect == Dialect::Mcp && takes(c, dialect)
 }
 
 fn looks_like_alias(name: &str) -> bool {

@@ -68,6 +68,11 @@ enum Moment<'a> {
     Called(&'a ToolCall, &'a ToolResult),
 }
 
+#[allow(
+    clippy::must_use_candidate,
+    clippy::return_self_not_must_use,
+    reason = "a check may end anywhere"
+)]
 impl<'a> HistoryCheck<'a> {
     /// Goes to the next call of a tool whose arguments hold what `arguments` names.
     ///

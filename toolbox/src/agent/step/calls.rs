@@ -1,6 +1,18 @@
 //! The calls of one reply.
 
-use super::*;
+use super::{Answer, End, Running};
+use crate::agent::builder::InfrastructurePolicy;
+use crate::agent::event::EventKind;
+use crate::agent::lineage::Decisions;
+use crate::agent::outcome::{RunErrorKind, StopReason};
+use crate::agent::paused::{Paused, decisions_below};
+use crate::agent::repeat::{TOLD, Verdict, told};
+use crate::approval::Decision;
+use crate::call::ToolCall;
+use crate::dispatch::Batch;
+use crate::error::FailureKind;
+use crate::model::Unanswered;
+use crate::result::ToolResult;
 
 /// What becomes of the calls of a reply.
 struct Plan {
@@ -218,17 +230,16 @@ impl Running {
             }),
             _ => {}
         }
-        let outside =
-            matches!(
-                result.failure_kind(),
-                Some(
-                    FailureKind::Blacklisted
-                        | FailureKind::NotFound
-                        | FailureKind::TooManyCalls
-                        | FailureKind::DuplicateId
-                        | FailureKind::OverBudget
-                )
-            ) || matches!(result.code(), Some("args.too_large" | super::super::repeat::TOLD));
+        let outside = matches!(
+            result.failure_kind(),
+            Some(
+                FailureKind::Blacklisted
+                    | FailureKind::NotFound
+                    | FailureKind::TooManyCalls
+                    | FailureKind::DuplicateId
+                    | FailureKind::OverBudget
+            )
+        ) || matches!(result.code(), Some("args.too_large" | TOLD));
         if outside {
             self.events.tool_finished(tool, result, std::time::Duration::ZERO);
         }

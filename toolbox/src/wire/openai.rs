@@ -1,0 +1,321 @@
+//! What the two forms of `OpenAI` have in common: parts of messages, options, errors, counts of tokens.
+
+#[cfg(test)]
+pub(super) mod samples;
+
+use std::fmt;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde::ser::{SerializeMap, Serializer};
+use serde_json::{Map, Value};
+
+use super::WireError;
+use crate::content::{Content, Media, Resource};
+use crate::model::{Finish, Usage};
+use crate::result::ToolResult;
+
+/// A value that is written as the text it displays, straight into the document.
+pub(super) struct Shown<T>(pub(super) T);
+
+impl<T: fmt::Display> Serialize for Shown<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(&self.0)
+    }
+}
+
+/// Bytes in base64 as an address that holds them.
+pub(super) struct DataUrl<'a> {
+    mime: &'a str,
+    data: &'a str,
+}
+
+impl fmt::Display for DataUrl<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "data:{};base64,{}", self.mime, self.data)
+    }
+}
+
+/// One part of a message, by what the services can do with it.
+#[derive(Clone, Copy)]
+pub(super) enum Piece<'a> {
+    /// Text as it is.
+    Text(&'a str),
+    /// The text of a document.
+    Document { uri: &'a str, text: &'a str },
+    /// An image of a kind that the services look at.
+    Image(Bytes<'a>),
+    /// A sound of a kind that chat listens to, with the service's word for the kind.
+    Sound { format: &'static str, bytes: Bytes<'a> },
+    /// A document that the services read by themselves.
+    File { name: &'a str, bytes: Bytes<'a> },
+    /// Something that can only be mentioned.
+    Unreadable { what: &'static str, mime: &'a str },
+}
+
+/// Bytes in base64, of a kind.
+#[derive(Clone, Copy)]
+pub(super) struct Bytes<'a> {
+    pub(super) mime: &'a str,
+    pub(super) data: &'a str,
+}
+
+impl<'a> Bytes<'a> {
+    pub(super) fn url(self) -> Shown<DataUrl<'a>> {
+        Shown(DataUrl { mime: self.mime, data: self.data })
+    }
+}
+
+impl<'a> Piece<'a> {
+    pub(super) fn of(content: &'a Content) -> Self {
+        match content {
+            Content::Text(text) => Self::Text(text),
+            Content::Image(media) => Self::media(media, "image"),
+            Content::Audio(media) => Self::media(media, "audio"),
+            Content::Resource(resource) => Self::resource(resource),
+        }
+    }
+
+    fn media(media: &'a Media, what: &'static str) -> Self {
+        Self::bytes(&media.mime_type, &media.data)
+            .unwrap_or(Self::Unreadable { what, mime: &media.mime_type })
+    }
+
+    fn resource(resource: &'a Resource) -> Self {
+        let mime = resource.mime_type.as_deref().unwrap_or("application/octet-stream");
+        let data = match (&resource.text, &resource.blob) {
+            (Some(text), _) => return Self::Document { uri: &resource.uri, text },
+            (None, blob) => blob.as_deref().unwrap_or_default(),
+        };
+        match Self::bytes(mime, data) {
+            Some(piece) => piece,
+            None if !data.is_empty() && mime.eq_ignore_ascii_case("application/pdf") => {
+                // The services want a name with the right ending, not an address.
+                let name = resource.uri.rsplit('/').next().filter(|name| name.ends_with(".pdf"));
+                let bytes = Bytes { mime, data };
+                Self::File { name: name.unwrap_or("document.pdf"), bytes }
+            }
+            None => Self::Unreadable { what: "document", mime },
+        }
+    }
+
+    /// What the guides on images and audio list; one part of another kind would have the whole request refused.
+    fn bytes(mime: &'a str, data: &'a str) -> Option<Self> {
+        let bytes = Bytes { mime, data };
+        if data.is_empty() {
+            return None;
+        }
+        match mime.to_ascii_lowercase().as_str() {
+            "image/png" | "image/jpeg" | "image/gif" | "image/webp" => Some(Self::Image(bytes)),
+            "audio/wav" | "audio/x-wav" | "audio/wave" | "audio/vnd.wave" => {
+                Some(Self::Sound { format: "wav", bytes })
+            }
+            "audio/mpeg" | "audio/mp3" => Some(Self::Sound { format: "mp3", bytes }),
+            _ => None,
+        }
+    }
+
+    /// Whether there is nothing in it; the services refuse blank text parts.
+    pub(super) fn is_blank(&self) -> bool {
+        matches!(self, Self::Text(text) if text.trim().is_empty())
+    }
+
+    /// Returns the same part where sounds cannot be heard.
+    pub(super) fn without_sound(self) -> Self {
+        match self {
+            Self::Sound { bytes, .. } => Self::Unreadable { what: "audio", mime: bytes.mime },
+            other => other,
+        }
+    }
+
+    /// Whether it is more than text.
+    pub(super) fn is_attachment(&self) -> bool {
+        matches!(self, Self::Image(_) | Self::Sound { .. } | Self::File { .. })
+    }
+}
+
+/// A part as text: itself, or a word that stands for it.
+impl fmt::Display for Piece<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (what, mime) = match self {
+            Self::Text(text) => return f.write_str(text),
+            Self::Document { uri, text } => return write!(f, "[document {uri}]\n{text}"),
+            Self::Unreadable { what, mime } => {
+                return write!(f, "[{what} of type {mime}, which cannot be shown here]");
+            }
+            Self::Image(bytes) => ("image", bytes.mime),
+            Self::Sound { bytes, .. } => ("audio", bytes.mime),
+            Self::File { bytes, .. } => ("document", bytes.mime),
+        };
+        write!(f, "[{what} of type {mime}, which follows after the results]")
+    }
+}
+
+/// The text of a result, with a word for each part that is no text.
+pub(super) struct ResultText<'a>(pub(super) &'a ToolResult);
+
+impl Serialize for ResultText<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.content() {
+            [Content::Text(text)] if !text.is_empty() => serializer.serialize_str(text),
+            // Nothing to say: the result may still know an underlying error.
+            [] | [Content::Text(_)] => serializer.serialize_str(&self.0.text()),
+            parts => serializer.collect_str(&Lines(parts)),
+        }
+    }
+}
+
+struct Lines<'a>(&'a [Content]);
+
+impl fmt::Display for Lines<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (at, content) in self.0.iter().enumerate() {
+            if at > 0 {
+                f.write_str("\n")?;
+            }
+            Piece::of(content).fmt(f)?;
+        }
+        Ok(())
+    }
+}
+
+/// The program's own options in a body: each as it is, but never in place of what the request itself says.
+pub(super) struct Options<'a>(pub(super) &'a Map<String, Value>);
+
+impl Options<'_> {
+    /// Writes something that an option may replace, or with null leave out.
+    pub(super) fn default_entry<M: SerializeMap, T: Serialize + ?Sized>(
+        &self,
+        map: &mut M,
+        key: &str,
+        value: &T,
+    ) -> Result<(), M::Error> {
+        if self.0.contains_key(key) { Ok(()) } else { map.serialize_entry(key, value) }
+    }
+
+    /// Writes the options, but for those that are null or that `reserved` names.
+    pub(super) fn write<M: SerializeMap>(
+        &self,
+        map: &mut M,
+        reserved: impl Fn(&str) -> bool,
+    ) -> Result<(), M::Error> {
+        let options = self.0.iter().filter(|(key, value)| !value.is_null() && !reserved(key));
+        for (key, value) in options {
+            map.serialize_entry(key, value)?;
+        }
+        Ok(())
+    }
+}
+
+/// Reads a document.
+pub(super) fn read<T: DeserializeOwned>(text: &str) -> Result<T, WireError> {
+    Ok(serde_json::from_str(text.trim_start_matches('\u{feff}'))?)
+}
+
+pub(super) fn invalid(what: impl Into<String>) -> WireError {
+    WireError::Invalid(what.into())
+}
+
+/// Returns the failure that a document reports, if it reports one under `error`, or is one.
+pub(super) fn reported(error: Option<&Value>) -> Option<WireError> {
+    let error = error.filter(|error| !matches!(error, Value::Null | Value::Bool(false)))?;
+    let word = |key: &str| match error.get(key)? {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    };
+    // A code in words says most; a code that is a number says less than the type.
+    let code = error.get("code").filter(|code| code.is_string()).and_then(|_| word("code"));
+    let kind = code.or_else(|| word("type")).or_else(|| word("code"));
+    let message = match error {
+        Value::String(text) => text.clone(),
+        other => word("message").unwrap_or_else(|| other.to_string()),
+    };
+    Some(WireError::Service { kind: kind.unwrap_or_else(|| "error".to_owned()), message })
+}
+
+/// Reads how many tokens something took. Counts that are missing or no counts are zero: they are no reason to lose a reply.
+pub(super) fn usage(usage: Option<&Value>) -> Usage {
+    let Some(usage) = usage else { return Usage::default() };
+    let first = |paths: &[&str]| {
+        paths.iter().find_map(|path| usage.pointer(path)?.as_u64()).unwrap_or_default()
+    };
+    Usage {
+        input_tokens: first(&["/prompt_tokens", "/input_tokens"]),
+        output_tokens: first(&["/completion_tokens", "/output_tokens"]),
+        // The last two are what DeepSeek and Moonshot write.
+        cache_read_input_tokens: first(&[
+            "/prompt_tokens_details/cached_tokens",
+            "/input_tokens_details/cached_tokens",
+            "/prompt_cache_hit_tokens",
+            "/cached_tokens",
+        ]),
+        cache_creation_input_tokens: first(&["/prompt_tokens_details/cache_write_tokens"]),
+        reasoning_tokens: first(&[
+            "/completion_tokens_details/reasoning_tokens",
+            "/output_tokens_details/reasoning_tokens",
+        ]),
+    }
+}
+
+/// Returns how a reply ended that has calls or not, where the service only says that it did.
+pub(super) fn ended(calls: bool) -> Finish {
+    if calls { Finish::Calls } else { Finish::Stop }
+}
+
+/// Returns content from an address that holds the bytes itself.
+pub(super) fn from_data_url(url: &str) -> Option<Bytes<'_>> {
+    let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
+    Some(Bytes { mime: head.strip_suffix(";base64")?, data })
+}
+
+/// Returns an image from its address; one that is elsewhere is mentioned, since nothing here fetches it.
+pub(super) fn image_at(url: &str) -> Content {
+    match from_data_url(url) {
+        Some(bytes) => Content::Image(media(bytes)),
+        None => Content::text(format!("[image at {url}]")),
+    }
+}
+
+/// Returns a document from what a message holds of it.
+pub(super) fn file_of(file: &Value) -> Content {
+    let text = |key: &str| file.get(key).and_then(Value::as_str);
+    match text("file_data").and_then(from_data_url) {
+        Some(bytes) => Content::Resource(Box::new(Resource {
+            uri: text("filename").unwrap_or("document").to_owned(),
+            mime_type: Some(bytes.mime.to_owned()),
+            text: None,
+            blob: Some(bytes.data.to_owned()),
+        })),
+        None => {
+            let name = text("file_id").or_else(|| text("file_url")).or_else(|| text("filename"));
+            Content::text(format!("[document {}]", name.unwrap_or("without a name")))
+        }
+    }
+}
+
+pub(super) fn media(bytes: Bytes<'_>) -> Box<Media> {
+    Box::new(Media { data: bytes.data.to_owned(), mime_type: bytes.mime.to_owned() })
+}
+
+/// Takes the text of a field, if it is one.
+pub(super) fn take_text(value: &mut Value, key: &str) -> Option<String> {
+    match value.get_mut(key)?.take() {
+        Value::String(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Adds instructions to those found before.
+pub(super) fn add_system(system: &mut Option<String>, content: &[Content]) {
+    let texts = content.iter().filter_map(Content::as_text);
+    for text in texts.filter(|text| !text.trim().is_empty()) {
+        match system {
+            Some(system) => {
+                system.push_str("\n\n");
+                system.push_str(text);
+            }
+            None => *system = Some(text.to_owned()),
+        }
+    }
+}

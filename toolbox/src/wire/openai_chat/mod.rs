@@ -1,0 +1,52 @@
+//! `OpenAI` Chat Completions, and the many services that imitate it.
+
+mod body;
+mod read;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use stream::OpenAiChatStream;
+
+use super::{Format, Transcript, WireError};
+use crate::model::{ModelRequest, ModelResponse};
+use crate::schema::Dialect;
+
+const D: Dialect = Dialect::OpenAiChat;
+
+/// The form of `OpenAI` Chat Completions, and of the many services that imitate it.
+///
+/// # Options
+///
+/// [`ModelRequest::options`] go into the body under the names of this API: `temperature`, `top_p`, `stop`, `seed`,
+/// `response_format`, `reasoning_effort`, and so on. `max_tokens` is sent as it is; newer models of `OpenAI` itself want
+/// `max_completion_tokens` instead. What the request says in fields of its own (`model`, `messages`, `tools`, `stream`)
+/// cannot be replaced. `tool_choice`, `parallel_tool_calls` and `stream_options` can, and an option of `null` leaves the key
+/// out: some reasoning models refuse `parallel_tool_calls`.
+///
+/// # What this form cannot say
+///
+/// There is no flag for failed results; the text says it. Results are text: images, sounds and documents of a result follow
+/// in a message of the user after the last result of the step. Text beside calls goes before them. Reasoning goes back only
+/// beside calls, and only where it came as `reasoning_content`, which is how `DeepSeek` and Moonshot want it.
+#[derive(Debug, Clone, Copy, Default)]
+#[non_exhaustive]
+pub struct OpenAiChat;
+
+impl Format for OpenAiChat {
+    const DIALECT: Dialect = D;
+
+    type Stream = OpenAiChatStream;
+
+    fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
+        body::write(request, model, stream)
+    }
+
+    fn response(body: &str) -> Result<ModelResponse, WireError> {
+        read::response(body)
+    }
+
+    fn history(messages: &str) -> Result<Transcript, WireError> {
+        read::history(messages)
+    }
+}

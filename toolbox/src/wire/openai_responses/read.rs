@@ -1,0 +1,216 @@
+//! Reads replies and transcripts.
+
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::D;
+use crate::call::{Arguments, ToolCall};
+use crate::content::Content;
+use crate::model::{Echo, Finish, FoundMessage, History, ModelResponse, Part, Reply};
+use crate::result::ToolResult;
+use crate::wire::openai::{
+    add_system, ended, file_of, image_at, invalid, read, reported, take_text, usage,
+};
+use crate::wire::{Transcript, WireError};
+
+#[derive(Deserialize)]
+pub(super) struct Response {
+    id: Option<String>,
+    model: Option<String>,
+    status: Option<String>,
+    error: Option<Value>,
+    incomplete_details: Option<Value>,
+    pub(super) output: Option<Vec<Value>>,
+    usage: Option<Value>,
+}
+
+pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
+    read::<Response>(body)?.into_model_response()
+}
+
+impl Response {
+    pub(super) fn into_model_response(self) -> Result<ModelResponse, WireError> {
+        if let Some(error) = reported(self.error.as_ref()) {
+            return Err(error);
+        }
+        let status = self.status.as_deref().unwrap_or("completed");
+        match status {
+            "completed" | "incomplete" => {}
+            "failed" | "cancelled" => {
+                let message = format!("the response is {status}, without a reason");
+                return Err(WireError::Service { kind: status.to_owned(), message });
+            }
+            other => return Err(invalid(format!("the response is not done: `{other}`"))),
+        }
+        let reason = self.incomplete_details.as_ref().and_then(|details| details.get("reason"));
+        let cut = (status == "incomplete").then(|| match reason.and_then(Value::as_str) {
+            Some("content_filter") => Finish::Refusal,
+            // For whatever reason: it is not whole, so its calls may not run.
+            _ => Finish::Length,
+        });
+        let items = self.output.ok_or_else(|| invalid("there is no `output`"))?;
+        let mut reply = read_items(items)?;
+        reply.finish = cut.unwrap_or(reply.finish);
+        let usage = usage(self.usage.as_ref());
+        Ok(ModelResponse { reply, usage, model: self.model, id: self.id })
+    }
+}
+
+/// Reads what a model said, item by item.
+fn read_items(items: Vec<Value>) -> Result<Reply, WireError> {
+    let mut parts = Vec::with_capacity(items.len());
+    let mut refused = false;
+    for item in items {
+        let (part, refusal) = read_item(item)?;
+        refused |= refusal;
+        parts.extend(part);
+    }
+    let calls = parts.iter().any(|part| matches!(part, Part::Call { .. }));
+    let finish = if refused { Finish::Refusal } else { ended(calls) };
+    Ok(Reply::new(parts).with_finish(finish))
+}
+
+/// Reads one item: its part, unless nothing is in it, and whether it refuses.
+fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
+    let fields = item.as_object_mut().ok_or_else(|| invalid("an item is not an object"))?;
+    // The service writes null where it would not read it again.
+    fields.retain(|_, value| !value.is_null());
+    let kind = fields.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
+    match kind.as_str() {
+        "message" => {
+            let (text, refused) = message_text(item.get_mut("content").map(Value::take))?;
+            let echo = kept(&mut item, &["id", "phase"]);
+            // Under no id there is nothing to tie the rest to.
+            let echo = echo.filter(|echo| echo.value.get("id").is_some_and(Value::is_string));
+            Ok(((!text.is_empty()).then_some(Part::Text { text, echo }), refused))
+        }
+        "function_call" => {
+            let arguments = match item.get_mut("arguments").map(Value::take) {
+                None => Arguments::default(),
+                Some(Value::String(text)) => Arguments::from(text),
+                Some(other) => Arguments::from(other),
+            };
+            let id = take_text(&mut item, "call_id").unwrap_or_default();
+            let name = take_text(&mut item, "name").unwrap_or_default();
+            let echo = kept(&mut item, &["id", "namespace"]);
+            Ok((Some(Part::Call { call: ToolCall::new(id, name, arguments), echo }), false))
+        }
+        "reasoning" => {
+            let text = reasoning_text(&item);
+            let echo = Some(Echo::new(D, item));
+            Ok((Some(Part::Reasoning { text, echo }), false))
+        }
+        _ => Ok((Some(Part::Other(Echo::new(D, item))), false)),
+    }
+}
+
+/// Returns what goes back of an item beside what every service knows.
+fn kept(item: &mut Value, keys: &[&str]) -> Option<Echo> {
+    let fields = keys.iter().filter_map(|key| {
+        let value = item.get_mut(*key)?.take();
+        Some(((*key).to_owned(), value))
+    });
+    let fields = Map::from_iter(fields);
+    (!fields.is_empty()).then(|| Echo::new(D, Value::Object(fields)))
+}
+
+/// Returns the text of a message of the model, and whether it refuses.
+fn message_text(content: Option<Value>) -> Result<(String, bool), WireError> {
+    let parts = match content {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) => return Ok((text, false)),
+        Some(Value::Array(parts)) => parts,
+        Some(_) => return Err(invalid("`content` is neither text nor a list of parts")),
+    };
+    let mut all = String::new();
+    let mut refused = false;
+    for mut part in parts {
+        let refusal = take_text(&mut part, "refusal");
+        refused |= refusal.as_ref().is_some_and(|text| !text.is_empty());
+        let text = refusal.or_else(|| take_text(&mut part, "text")).unwrap_or_default();
+        if all.is_empty() {
+            all = text;
+        } else {
+            all.push_str(&text);
+        }
+    }
+    Ok((all, refused))
+}
+
+/// Returns what the service shows of a model's thoughts: the summary, else the thoughts themselves.
+fn reasoning_text(item: &Value) -> String {
+    let texts = |key: &str, between: &str| {
+        let parts = item.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+        texts.join(between)
+    };
+    let summary = texts("summary", "\n\n");
+    if summary.is_empty() { texts("content", "") } else { summary }
+}
+
+pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
+    let mut system = None;
+    let mut found = Vec::new();
+    // The items of one reply, which this form does not hold together by anything but their order.
+    let mut reply = Vec::new();
+    let close = |reply: &mut Vec<Value>, found: &mut Vec<FoundMessage>| {
+        if !reply.is_empty() {
+            found.push(FoundMessage::Reply(read_items(std::mem::take(reply))?));
+        }
+        Ok::<(), WireError>(())
+    };
+    for mut item in read::<Vec<Value>>(items)? {
+        let field = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+        match (field("type"), field("role")) {
+            ("message" | "", "assistant") => reply.push(item),
+            ("message" | "", "user") => {
+                close(&mut reply, &mut found)?;
+                found.push(FoundMessage::User(content(item.get_mut("content").map(Value::take))?));
+            }
+            ("message" | "", "system" | "developer") => {
+                add_system(&mut system, &content(item.get_mut("content").map(Value::take))?);
+            }
+            ("message" | "", role) => {
+                return Err(invalid(format!("no message has the role {role:?}")));
+            }
+            ("function_call_output", _) => {
+                close(&mut reply, &mut found)?;
+                let call_id = field("call_id").to_owned();
+                let content = content(item.get_mut("output").map(Value::take))?;
+                let result = ToolResult::kept(content, None);
+                found.push(FoundMessage::Result { call_id, result });
+            }
+            // Points at something that only the service has.
+            ("item_reference", _) => {}
+            _ => reply.push(item),
+        }
+    }
+    close(&mut reply, &mut found)?;
+    let (history, repairs) = History::repaired(found);
+    Ok(Transcript { system, history, repairs })
+}
+
+/// Reads the content of a message that is not the model's, or of a result.
+fn content(content: Option<Value>) -> Result<Vec<Content>, WireError> {
+    match content {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(Value::String(text)) => Ok(vec![Content::Text(text)]),
+        Some(Value::Array(parts)) => parts.into_iter().map(part).collect(),
+        Some(_) => Err(invalid("content is neither text nor a list of parts")),
+    }
+}
+
+fn part(mut part: Value) -> Result<Content, WireError> {
+    let text = |key: &str| part.get(key).and_then(Value::as_str);
+    let kind = text("type").unwrap_or_default().to_owned();
+    let content = match kind.as_str() {
+        "input_text" | "output_text" | "text" => take_text(&mut part, "text").map(Content::Text),
+        "input_image" => {
+            let file = text("file_id").map(|id| Content::text(format!("[image {id}]")));
+            text("image_url").map(image_at).or(file)
+        }
+        "input_file" => Some(file_of(&part)),
+        other => Some(Content::text(format!("[part of type {other}]"))),
+    };
+    content.ok_or_else(|| invalid(format!("a part of type {kind:?} lacks what it is named after")))
+}

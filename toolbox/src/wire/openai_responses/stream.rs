@@ -1,0 +1,178 @@
+//! Reads a reply that comes in events.
+
+use std::borrow::Cow;
+use std::collections::{BTreeMap, HashMap};
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::read::Response;
+use crate::model::{Delta, ModelResponse};
+use crate::wire::openai::{invalid, reported};
+use crate::wire::{ResponseStream, WireError};
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(borrow, rename = "type")]
+    kind: Option<Cow<'a, str>>,
+    output_index: Option<u64>,
+    summary_index: Option<u64>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    arguments: Option<&'a RawValue>,
+    item: Option<Value>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
+    error: Option<Value>,
+    code: Option<Value>,
+    message: Option<Value>,
+}
+
+/// Reads the events of a Responses stream.
+///
+/// Each item comes whole once it is done, and the last event holds the whole response: that is what the reply is read from.
+/// The reply is whole once that event came.
+#[derive(Default)]
+pub struct OpenAiResponsesStream {
+    /// Items that are done, by their place: a table, because a place may be any number.
+    done: BTreeMap<u64, Value>,
+    /// Calls whose deltas are handed on, with whether any of their arguments were.
+    calls: HashMap<u64, bool>,
+    last: Option<Response>,
+}
+
+impl std::fmt::Debug for OpenAiResponsesStream {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("OpenAiResponsesStream")
+            .field("items", &self.done.len())
+            .field("done", &self.last.is_some())
+            .finish_non_exhaustive()
+    }
+}
+
+impl ResponseStream for OpenAiResponsesStream {
+    fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
+        let data = data.trim();
+        if data.is_empty() || data == "[DONE]" {
+            return Ok(());
+        }
+        let event: Event<'_> = serde_json::from_str(data)?;
+        let kind = event.kind.as_deref().unwrap_or_default();
+        let place = event.output_index.unwrap_or_default();
+        match kind {
+            "response.output_text.delta" | "response.refusal.delta" => {
+                send(text_of(event.delta)?, emit, Delta::Text);
+            }
+            "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
+                send(text_of(event.delta)?, emit, Delta::Reasoning);
+            }
+            "response.reasoning_summary_part.added" => {
+                // As the parts are joined in the whole reply.
+                if event.summary_index.is_some_and(|index| index > 0) {
+                    emit(Delta::Reasoning("\n\n".to_owned()));
+                }
+            }
+            "response.output_item.added" => {
+                if let Some(item) = &event.item {
+                    self.announce(place, item, emit);
+                }
+            }
+            "response.function_call_arguments.delta" => {
+                self.add_arguments(place, text_of(event.delta)?, emit);
+            }
+            "response.function_call_arguments.done" => {
+                if self.calls.get(&place) == Some(&false) {
+                    self.add_arguments(place, text_of(event.arguments)?, emit);
+                }
+            }
+            "response.output_item.done" => {
+                let item = event.item.ok_or_else(|| invalid("an item that is done is missing"))?;
+                self.announce(place, &item, emit);
+                if self.calls.get(&place) == Some(&false) {
+                    let arguments = item.get("arguments").and_then(Value::as_str);
+                    self.add_arguments(place, arguments.unwrap_or_default().into(), emit);
+                }
+                // Services that give no place send the items in order.
+                let next = self.done.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
+                self.done.insert(event.output_index.unwrap_or(next), item);
+            }
+            "response.completed" | "response.incomplete" | "response.failed" => {
+                let text = event.response.map_or("null", RawValue::get);
+                let response: Option<Response> = serde_json::from_str(text)?;
+                let response = response.ok_or_else(|| invalid("the last event has no response"))?;
+                if kind == "response.failed" {
+                    // A response that failed is not one, even when it does not say why.
+                    let missing = "the service says that the response failed";
+                    return Err(response.into_model_response().err().unwrap_or_else(|| {
+                        let kind = "failed".to_owned();
+                        WireError::Service { kind, message: missing.to_owned() }
+                    }));
+                }
+                self.last = Some(response);
+            }
+            "error" | "" => {
+                let flat = serde_json::json!({"code": event.code, "message": event.message});
+                let error = reported(event.error.as_ref());
+                let is_error = kind == "error" || event.message.is_some();
+                if let Some(error) = error.or_else(|| reported(is_error.then_some(&flat))) {
+                    return Err(error);
+                }
+                return Err(invalid("an event has no `type`"));
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<ModelResponse, WireError> {
+        let mut response = self.last.ok_or(WireError::CutOff)?;
+        // Some services leave the items out of the last event, since they were all sent.
+        if response.output.as_ref().is_none_or(Vec::is_empty) {
+            response.output = Some(self.done.into_values().collect());
+        }
+        response.into_model_response()
+    }
+}
+
+impl OpenAiResponsesStream {
+    /// Hands on that a call began, once.
+    fn announce(&mut self, place: u64, item: &Value, emit: &mut dyn FnMut(Delta)) {
+        let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
+        if text("type") != "function_call" || self.calls.contains_key(&place) {
+            return;
+        }
+        self.calls.insert(place, false);
+        let (id, name) = (text("call_id").to_owned(), text("name").to_owned());
+        emit(Delta::Call { index: number(place), id, name });
+    }
+
+    fn add_arguments(&mut self, place: u64, text: Cow<'_, str>, emit: &mut dyn FnMut(Delta)) {
+        if !text.is_empty() {
+            self.calls.insert(place, true);
+            emit(Delta::Arguments { index: number(place), text: text.into_owned() });
+        }
+    }
+}
+
+/// Items become parts one by one, so the place of one is the number of the other.
+fn number(place: u64) -> usize {
+    usize::try_from(place).unwrap_or(usize::MAX)
+}
+
+fn send(text: Cow<'_, str>, emit: &mut dyn FnMut(Delta), delta: fn(String) -> Delta) {
+    if !text.is_empty() {
+        emit(delta(text.into_owned()));
+    }
+}
+
+/// Reads the text of an event. It is read only here, because other events hold other things under the same key.
+fn text_of(raw: Option<&RawValue>) -> Result<Cow<'_, str>, WireError> {
+    let Some(raw) = raw else { return Ok(Cow::Borrowed("")) };
+    // Text without escapes is lent; serde gives a `Cow` of its own otherwise.
+    match serde_json::from_str::<&str>(raw.get()) {
+        Ok(text) => Ok(Cow::Borrowed(text)),
+        Err(_) => Ok(Cow::Owned(serde_json::from_str(raw.get())?)),
+    }
+}
