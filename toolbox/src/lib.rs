@@ -66,6 +66,8 @@ compile_error!(
 pub mod agent;
 mod approval;
 mod arguments;
+#[cfg(feature = "skills")]
+pub mod builtin;
 mod call;
 mod cancel;
 mod collection;

@@ -218,11 +218,9 @@ pub fn rendered(history: &History) -> String {
                     line(&mut text, "model", &said);
                 }
                 for (call, result) in step.calls() {
-                    let head = format!("{} {}", call.name, call.arguments);
-                    line(&mut text, &call.id, &head);
-                    let how =
-                        result.code().map_or("  ->".to_owned(), |code| format!("  -> {code}"));
-                    line(&mut text, &how, &result.text());
+                    line(&mut text, &call.id, &format!("{} {}", call.name, call.arguments));
+                    let code = result.code().map_or(String::new(), |code| format!(" {code}:"));
+                    let _ = writeln!(text, "  ->{code} {}", result.text());
                 }
             }
         }
