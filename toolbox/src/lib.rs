@@ -38,6 +38,8 @@
 //! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
 //! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`] |
 //! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
+//! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
+//! | talk to a provider with a loop of your own | `wire` (feature `agent`) |
 //! | work in the background | [`Completion`], [`JobId`], [`ToolContext::with_completions`] |
 //!
 //! # Features
@@ -45,6 +47,8 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
+//! | `agent` | no | agents, models, transcripts, the formats of the providers, scripted models; no further crate |
+//! | `skills` | no | `load_skill`: a folder of instructions as a tool; no further crate |
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!
@@ -144,6 +148,6 @@ macro_rules! tools {
 }
 
 /// The code blocks of the pages outside of this crate, compiled with its tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "agent"))]
 #[doc = include_str!("../../README.md")]
 mod readme {}
