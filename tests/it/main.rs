@@ -22,3 +22,4 @@ mod s3;
 mod support;
 mod tracing_events;
 mod weaknesses;
+mod wire;

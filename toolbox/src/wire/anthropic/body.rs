@@ -282,20 +282,15 @@ fn no_arguments() -> &'static RawValue {
 }
 
 fn result(result: &ToolResult) -> Own<'_> {
-    let parts = result.content();
-    let content = if parts.iter().all(|part| part.as_text().is_some()) && parts.len() <= 1 {
-        let text = result.text();
-        if !text.trim().is_empty() {
-            Some(ResultContent::Text(text))
-        } else if result.is_error() {
+    let parts: Vec<_> = result.content().iter().filter(|part| !is_blank(part)).collect();
+    let content = match parts.as_slice() {
+        [Content::Text(text)] => Some(ResultContent::Text(text.into())),
+        [] => match result.text() {
+            text if !text.trim().is_empty() => Some(ResultContent::Text(text)),
             // A failure without a word is refused.
-            Some(ResultContent::Text("failed".into()))
-        } else {
-            None
-        }
-    } else {
-        let blocks: Vec<_> = parts.iter().filter(|part| !is_blank(part)).map(shown).collect();
-        (!blocks.is_empty()).then_some(ResultContent::Blocks(blocks))
+            _ => result.is_error().then_some(ResultContent::Text("failed".into())),
+        },
+        parts => Some(ResultContent::Blocks(parts.iter().map(|part| shown(part)).collect())),
     };
     Own::ToolResult { tool_use_id: result.call_id(), content, is_error: result.is_error() }
 }
