@@ -354,7 +354,7 @@ impl ToolResult {
     }
 
     pub(crate) fn with_flags(mut self, structured: bool, pending: bool, silent: bool) -> Self {
-        self.flags = Flags { structured, pending, silent, ..self.flags };
+        self.flags = Flags { silent, pending, structured, ..self.flags };
         self
     }
 }

@@ -98,6 +98,7 @@ impl History {
     }
 
     /// Returns the replies with their results, in order.
+    #[must_use]
     pub fn steps(&self) -> impl DoubleEndedIterator<Item = &Step> {
         self.messages.iter().filter_map(|message| match message {
             Message::Step(step) => Some(&**step),
@@ -536,10 +537,10 @@ fn is_object(text: &str) -> bool {
 }
 
 /// The deepest nesting a box reads; the parsers of services give up somewhat later.
-const MAX_DEPTH: usize = 64;
+pub(crate) const MAX_DEPTH: usize = 64;
 
 /// Returns how deep brackets nest, outside of strings. The text need not be JSON.
-fn depth(text: &str) -> usize {
+pub(crate) fn depth(text: &str) -> usize {
     let (mut now, mut deepest) = (0_usize, 0);
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {

@@ -11,6 +11,7 @@ mod tests;
 
 pub use error::{ModelError, ModelErrorKind};
 pub use history::{FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered};
+pub(crate) use history::{MAX_DEPTH, depth};
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 pub use request::{ModelRequest, ToolChoice};
 

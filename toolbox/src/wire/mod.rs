@@ -4,10 +4,16 @@
 //! piece by piece, `history` reads a transcript that somebody else wrote in that form. [`Format`] is that shape as a
 //! trait, for code that works with any of them.
 
+mod anthropic;
+mod failure;
+mod gemini;
 mod openai;
 mod openai_chat;
 mod openai_responses;
+mod turns;
 
+pub use anthropic::{Anthropic, AnthropicStream};
+pub use gemini::{Gemini, GeminiStream};
 pub use openai_chat::{OpenAiChat, OpenAiChatStream};
 pub use openai_responses::{OpenAiResponses, OpenAiResponsesStream};
 

@@ -1,0 +1,515 @@
+//! What does a request look like on the wire? Prints the body that each provider gets for each of many conversations, one
+//! JSON document a line: friendly ones, and those that make a service refuse the whole request when they are sent as
+//! they are.
+//!
+//! `cargo run --example provider_payloads`
+
+#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolbox::model::{
+    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice,
+};
+use toolbox::schema::{Dialect, for_input};
+use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
+use toolbox::{Content, ToolCall, ToolDefinition, ToolResult};
+
+/// One way to write requests, and a model that takes them.
+struct Provider {
+    name: &'static str,
+    model: &'static str,
+    body: fn(&ModelRequest, &str, bool) -> String,
+}
+
+fn provider<F: Format>(name: &'static str, model: &'static str) -> Provider {
+    Provider { name, model, body: F::body }
+}
+
+fn providers() -> Vec<Provider> {
+    vec![
+        provider::<OpenAiChat>("openai-chat", "gpt-4.1"),
+        provider::<OpenAiResponses>("openai-responses", "gpt-5"),
+        provider::<Anthropic>("anthropic", "claude-sonnet-4-5"),
+        provider::<Gemini>("gemini", "gemini-2.5-flash"),
+        provider::<Gemini>("gemini", "gemini-3-pro-preview"),
+    ]
+}
+
+/// One line of the output.
+#[derive(Serialize)]
+struct Document<'a> {
+    provider: &'a str,
+    conversation: &'a str,
+    canonical: bool,
+    body: &'a RawValue,
+}
+
+fn main() -> Result<(), serde_json::Error> {
+    for Conversation { about, request, only } in conversations() {
+        for Provider { name, model, body } in providers() {
+            if only.is_some_and(|only| only != name) {
+                continue;
+            }
+            for stream in [false, true] {
+                let body: Box<RawValue> = serde_json::from_str(&body(&request, model, stream))?;
+                let document =
+                    Document { provider: name, conversation: about, canonical: true, body: &body };
+                println!("{}", serde_json::to_string(&document)?);
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Something to send, and the provider it is for if it is not for all.
+struct Conversation {
+    about: &'static str,
+    request: ModelRequest,
+    only: Option<&'static str>,
+}
+
+fn conversations() -> Vec<Conversation> {
+    let histories = histories()
+        .into_iter()
+        .chain(broken_replies())
+        .map(|(about, history)| (about, ModelRequest::new(history).with_tools(few_tools())));
+    histories
+        .chain(requests())
+        .map(|(about, request)| Conversation { about, request, only: None })
+        .chain(requests_of_one())
+        .collect()
+}
+
+fn ask() -> History {
+    History::from("What is the weather in Oslo and Rome?")
+}
+
+fn weather(id: &str, arguments: &str) -> ToolCall {
+    ToolCall::new(id, "get_weather", arguments)
+}
+
+/// Adds a reply, and the results if it makes calls that want some.
+fn step(history: History, reply: Reply, results: Vec<ToolResult>) -> History {
+    match history.reply(reply) {
+        Replied::Calls(open) => open.answer(results),
+        Replied::Answer(history) | Replied::CutOff(history) => history,
+        _ => History::new(),
+    }
+}
+
+fn said(mut history: History, text: &str) -> History {
+    history.push_user(text);
+    history
+}
+
+fn histories() -> Vec<(&'static str, History)> {
+    let oslo = || weather("call_1", r#"{"city": "Oslo"}"#);
+    let rome = || weather("call_2", r#"{"city": "Rome"}"#);
+    let answered = step(ask(), Reply::calls([oslo()]), vec![ToolResult::new("4 degrees")]);
+    vec![
+        ("nothing was said", History::new()),
+        ("a question", ask()),
+        ("a blank question", History::from(" \n")),
+        ("two questions", said(ask(), "And in Bergen?")),
+        ("a plain answer", step(ask(), Reply::text("Cold, and warm."), vec![])),
+        ("an answer and a question", said(step(ask(), Reply::text("Cold. "), vec![]), "And Rome?")),
+        ("an empty answer", said(step(ask(), Reply::text(""), vec![]), "Well?")),
+        ("one call", answered.clone()),
+        ("one call, then the user", said(answered.clone(), "Thanks. And Rome?")),
+        ("one call, then an answer", step(answered.clone(), Reply::text("Four degrees."), vec![])),
+        ("the model begins", step(History::new(), Reply::calls([oslo()]), vec![])),
+        (
+            "parallel calls, one fails",
+            step(
+                ask(),
+                Reply::new(vec![Part::text("Looking."), Part::call(oslo()), Part::call(rome())]),
+                vec![ToolResult::new("4 degrees"), ToolResult::error("no such station")],
+            ),
+        ),
+        (
+            "results without a word",
+            step(
+                ask(),
+                Reply::calls([oslo(), rome()]),
+                vec![ToolResult::new(""), ToolResult::error("")],
+            ),
+        ),
+    ]
+}
+
+/// What models write that services refuse to read again.
+fn broken_replies() -> Vec<(&'static str, History)> {
+    let oslo = || weather("call_1", r#"{"city": "Oslo"}"#);
+    vec![
+        (
+            "arguments malformed and empty",
+            step(
+                ask(),
+                Reply::calls(
+                    ["", "null", "[1]", "{\"city\": \"Os", "\"Oslo\"", "{} {}"]
+                        .into_iter()
+                        .enumerate()
+                        .map(|(place, arguments)| weather(&format!("call_{place}"), arguments)),
+                ),
+                vec![],
+            ),
+        ),
+        (
+            "tools that do not exist",
+            step(
+                ask(),
+                Reply::calls(
+                    [
+                        "what is\nthis?",
+                        "",
+                        "docs.search",
+                        "ünïcode",
+                        "9lives",
+                        &"x".repeat(1 << 20),
+                    ]
+                    .into_iter()
+                    .map(|name| ToolCall::new("", name, "{}")),
+                ),
+                vec![],
+            ),
+        ),
+        (
+            "ids twice, empty and odd",
+            step(
+                step(
+                    ask(),
+                    Reply::calls(
+                        ["a", "a", "", "", "a b\n", &"i".repeat(500)].map(|id| weather(id, "{}")),
+                    ),
+                    vec![],
+                ),
+                Reply::calls([weather("a", "{}")]),
+                vec![],
+            ),
+        ),
+        (
+            "calls cut off by the limit",
+            said(
+                step(
+                    ask(),
+                    Reply::calls([oslo(), weather("call_2", r#"{"city": "Ro"#)])
+                        .with_finish(Finish::Length),
+                    vec![],
+                ),
+                "Go on.",
+            ),
+        ),
+        ("a pause", step(ask(), Reply::text("One moment").with_finish(Finish::Pause), vec![])),
+        (
+            "a pause, then a call",
+            step(
+                step(ask(), Reply::text("One moment.").with_finish(Finish::Pause), vec![]),
+                Reply::calls([oslo()]),
+                vec![ToolResult::new("4 degrees")],
+            ),
+        ),
+        ("media everywhere", media()),
+        ("thinking of Anthropic", thinking_of_anthropic()),
+        ("thinking of Gemini", thinking_of_gemini()),
+        ("reasoning of OpenAI", reasoning_of_openai()),
+        ("one model after another", one_model_after_another()),
+        ("found elsewhere, and mended", mended()),
+    ]
+}
+
+fn media() -> History {
+    let parts = || {
+        vec![
+            Content::text("see"),
+            Content::text(""),
+            Content::image(b"\x89PNG", "image/png"),
+            Content::image(b"\xff\xd8", "image/jpg"),
+            Content::image(b"GIF89a", "image/gif"),
+            Content::image(b"II*\0", "image/tiff"),
+            Content::image(b"", "image/png"),
+            Content::audio(b"RIFF", "audio/wav"),
+            Content::resource_text("file:///notes.md", "text/markdown", "# Notes"),
+            Content::resource_bytes("file:///a.pdf", "application/pdf", b"%PDF-1.7"),
+            Content::resource_bytes("file:///a.zip", "application/zip", b"PK"),
+        ]
+    };
+    let images = vec![Content::image(b"\x89PNG", "image/png")];
+    let calls = ["a", "b", "c"].map(|id| weather(id, "{}"));
+    let results = vec![
+        ToolResult::from(parts()),
+        ToolResult::from(images),
+        ToolResult::from(Content::audio(b"RIFF", "audio/wav")),
+    ];
+    let mut history = step(History::from(parts()), Reply::calls(calls), results);
+    history.push_user(parts());
+    history
+}
+
+/// Reads a reply as its service sent it, and answers its calls.
+fn replied<F: Format>(history: History, body: &Value) -> History {
+    match F::response(&body.to_string()) {
+        Ok(response) => step(history, response.reply, vec![ToolResult::new("4 degrees")]),
+        Err(_) => history,
+    }
+}
+
+fn thinking_of_anthropic() -> History {
+    let body = json!({"stop_reason": "tool_use", "content": [
+        {"type": "thinking", "thinking": "Two cities.", "signature": "EqQBCgIYAhIM1gbcDa9GJwZA2b3h"},
+        {"type": "redacted_thinking", "data": "EmwKAhgBEgy3va3pzix"},
+        {"type": "text", "text": "Looking."},
+        {"type": "server_tool_use", "id": "srvtoolu_1", "name": "tool_search_tool_bm25", "input": {"query": "weather"}},
+        {"type": "tool_search_tool_result", "tool_use_id": "srvtoolu_1", "content":
+            {"type": "tool_search_tool_search_result", "tool_references": [{"type": "tool_reference", "tool_name": "get_weather"}]}},
+        {"type": "tool_use", "id": "toolu_1", "name": "get_weather", "input": {"city": "Oslo"}, "caller": {"type": "direct"}},
+        {"type": "tool_use", "id": "toolu_2", "name": "get_weather", "input": {"city": "Rome"}, "caller": {"type": "direct"}},
+    ]});
+    replied::<Anthropic>(ask(), &body)
+}
+
+fn thinking_of_gemini() -> History {
+    let body = |id: Option<&str>| {
+        json!({"candidates": [{"finishReason": "STOP", "content": {"role": "model", "parts": [
+            {"text": "Two cities.", "thought": true},
+            {"text": "Looking.", "thoughtSignature": "VGV4dA=="},
+            {"functionCall": {"id": id, "name": "get_weather", "args": {"city": "Oslo"}}, "thoughtSignature": "Q2FsbA=="},
+            {"functionCall": {"id": id.map(|_| "a2"), "name": "get_weather", "args": {"city": "Rome"}}},
+        ]}}]})
+    };
+    let history = replied::<Gemini>(ask(), &body(Some("a1")));
+    said(replied::<Gemini>(history, &body(None)), "Thanks.")
+}
+
+fn reasoning_of_openai() -> History {
+    let item =
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "gAAAAA"});
+    let thought = Part::Reasoning {
+        text: String::new(),
+        echo: Some(Echo::new(Dialect::OpenAiResponses, item)),
+    };
+    let parts = vec![thought, Part::call(weather("call_1", r#"{"city": "Oslo"}"#))];
+    step(ask(), Reply::new(parts), vec![ToolResult::new("4 degrees")])
+}
+
+fn one_model_after_another() -> History {
+    let mut history = History::new();
+    for own in [thinking_of_anthropic(), thinking_of_gemini(), reasoning_of_openai()] {
+        for message in own.messages() {
+            match message {
+                toolbox::model::Message::User(content) => history.push_user(content.to_vec()),
+                toolbox::model::Message::Step(own) => {
+                    history = step(history, own.reply().clone(), own.results().to_vec());
+                }
+                _ => {}
+            }
+        }
+    }
+    history
+}
+
+fn mended() -> History {
+    let result = |id: &str| FoundMessage::Result {
+        call_id: id.to_owned(),
+        result: ToolResult::new("4 degrees"),
+    };
+    let found = [
+        result("z"),
+        FoundMessage::Reply(Reply::calls(["a", "b", "a"].map(|id| weather(id, "{}")))),
+        FoundMessage::User(vec![Content::text("Hello?")]),
+        result("a"),
+        result("a"),
+        result("a"),
+        FoundMessage::Reply(Reply::text("")),
+        result("b"),
+        FoundMessage::Reply(Reply::calls([weather("open", "{}")])),
+    ];
+    History::repaired(found).0
+}
+
+fn requests() -> Vec<(&'static str, ModelRequest)> {
+    let called = step(
+        ask(),
+        Reply::calls([weather("call_1", r#"{"city": "Oslo"}"#)]),
+        vec![ToolResult::new("4 degrees")],
+    );
+    let request = || ModelRequest::new(called.clone()).with_tools(few_tools());
+    vec![
+        ("a system text", request().with_system("Be brief.")),
+        ("a blank system text", request().with_system(" ")),
+        ("no tools", ModelRequest::new(ask()).with_tool_choice(ToolChoice::Required)),
+        ("many tools", request().with_tools(many_tools())),
+        ("tool choice: none", request().with_tool_choice(ToolChoice::None)),
+        ("tool choice: any", request().with_tool_choice(ToolChoice::Required)),
+        (
+            "tool choice: one, by a name with a dot",
+            request().with_tool_choice(ToolChoice::Tool("docs.search".into())),
+        ),
+        ("one call at a time", request().with_parallel_tool_calls(false)),
+        (
+            "one call at a time, and one at least",
+            request().with_parallel_tool_calls(false).with_tool_choice(ToolChoice::Required),
+        ),
+        ("an option that all know", request().with_option("max_tokens", 1000)),
+        (
+            "options that are none",
+            request()
+                .with_option("model", "other")
+                .with_option("tools", json!([]))
+                .with_option("stream", true),
+        ),
+    ]
+}
+
+/// Options have the names of their service, so each of these goes to one.
+fn requests_of_one() -> Vec<Conversation> {
+    let request = |history| ModelRequest::new(history).with_tools(few_tools());
+    let thinking = json!({"type": "enabled", "budget_tokens": 10_000});
+    let own = request(thinking_of_anthropic()).with_option("thinking", thinking.clone());
+    let foreign = request(reasoning_of_openai()).with_option("thinking", thinking);
+    let config = request(thinking_of_gemini())
+        .with_option("thinkingConfig", json!({"includeThoughts": true}))
+        .with_option("toolConfig", json!({"functionCallingConfig": {"mode": "VALIDATED"}}))
+        .with_option("labels", json!({"team": "weather"}))
+        .with_option("temperature", 0.5)
+        .with_option("top_p", 0.9);
+    let one = |about, request, only| Conversation { about, request, only: Some(only) };
+    let stop = request(ask()).with_option("stop", "END");
+    let own_words = |key| request(ask()).with_option(key, json!([]));
+    vec![
+        one("a word to stop at", stop.clone(), "openai-chat"),
+        one("a word to stop at", stop.clone(), "anthropic"),
+        one("a word to stop at", stop, "gemini"),
+        one("other messages as an option", own_words("messages"), "openai-chat"),
+        one("other messages as an option", own_words("input"), "openai-responses"),
+        one("other messages as an option", own_words("messages"), "anthropic"),
+        one("other messages as an option", own_words("contents"), "gemini"),
+        one("thinking goes on", own.clone(), "anthropic"),
+        one("thinking, and a forced call", own.with_tool_choice(ToolChoice::Required), "anthropic"),
+        one(
+            "thinking, of a transcript from elsewhere, and a forced call",
+            foreign.with_tool_choice(ToolChoice::Required),
+            "anthropic",
+        ),
+        one("thoughts, and validated calls", config, "gemini"),
+    ]
+}
+
+fn few_tools() -> Vec<ToolDefinition> {
+    vec![
+        ToolDefinition::new("get_weather", "Tells the weather in a city", for_input::<City>()),
+        ToolDefinition::new("docs.search", "Searches the documentation", for_input::<Search>()),
+        ToolDefinition::new("now", "Tells the time", json!({"type": "object"})),
+    ]
+}
+
+/// Sixty-four tools: each schema under eight names.
+fn many_tools() -> Vec<ToolDefinition> {
+    let schemas = [
+        for_input::<City>(),
+        for_input::<Search>(),
+        for_input::<Tree>(),
+        for_input::<Labels>(),
+        for_input::<Shape>(),
+        for_input::<Everything>(),
+        json!({"type": "object"}),
+        json!({"type": "object", "properties": {"any": {}}, "additionalProperties": true}),
+    ];
+    (0..64)
+        .map(|number| {
+            let name = match number % 4 {
+                0 => format!("area.of_tools.number_{number}"),
+                1 => format!("tool-{number}"),
+                2 => format!("tool_{number}"),
+                _ => format!(
+                    "a_name_that_is_longer_than_every_service_would_take_from_us_{number}_{}",
+                    "x".repeat(40)
+                ),
+            };
+            ToolDefinition::new(name, "Does something", schemas[number / 8].clone())
+        })
+        .collect()
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct City {
+    /// Which city
+    city: String,
+    #[serde(default)]
+    unit: Option<Unit>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Unit {
+    Celsius,
+    Fahrenheit,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct Search {
+    /// Words to look for
+    #[schemars(length(min = 1, max = 200))]
+    query: String,
+    /// How many hits
+    #[schemars(range(min = 1, max = 50))]
+    limit: Option<u32>,
+    filters: Vec<Filter>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct Filter {
+    field: String,
+    any_of: Vec<String>,
+}
+
+/// A tree, which refers to itself
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct Tree {
+    name: String,
+    children: Vec<Tree>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct Labels {
+    labels: BTreeMap<String, String>,
+    value: Value,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "shape", rename_all = "snake_case")]
+#[allow(dead_code, reason = "only its schema is read")]
+enum Shape {
+    Circle { radius: f64 },
+    Square { side: f64 },
+    Polygon { points: Vec<(f64, f64)> },
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct Everything {
+    city: City,
+    tree: Option<Tree>,
+    shape: Shape,
+    either: Either,
+    small: u8,
+    flag: bool,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(untagged)]
+#[allow(dead_code, reason = "only its schema is read")]
+enum Either {
+    Text(String),
+    Number(i64),
+    Several(Vec<String>),
+}

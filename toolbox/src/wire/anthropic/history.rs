@@ -1,0 +1,180 @@
+//! A transcript in the form of Anthropic Messages, read.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::{Kind, part};
+use crate::content::{Content, Media, Resource};
+use crate::model::{FoundMessage, History, Part, Reply};
+use crate::result::ToolResult;
+use crate::wire::{Transcript, WireError};
+
+pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
+    let messages: Vec<Message<'_>> = serde_json::from_str(messages)?;
+    let mut found = Vec::with_capacity(messages.len());
+    let mut system: Vec<String> = Vec::new();
+    for message in messages {
+        let blocks = blocks(message.content)?;
+        match message.role.as_str() {
+            "assistant" => {
+                let parts: Result<Vec<Option<Part>>, WireError> =
+                    blocks.into_iter().map(Piece::part).collect();
+                let parts = parts?.into_iter().flatten().collect();
+                found.push(FoundMessage::Reply(Reply::new(parts)));
+            }
+            "user" => user(blocks, &mut found)?,
+            "system" => {
+                for block in blocks {
+                    if let Some(Content::Text(text)) = block.content()? {
+                        system.push(text);
+                    }
+                }
+            }
+            role => return Err(WireError::Invalid(format!("no message has the role {role:?}"))),
+        }
+    }
+    let (history, repairs) = History::repaired(found);
+    let system = (!system.is_empty()).then(|| system.join("\n"));
+    Ok(Transcript { system, history, repairs })
+}
+
+#[derive(Deserialize)]
+struct Message<'a> {
+    role: String,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+}
+
+/// A piece of a message: a text without a block around it, or a block.
+enum Piece<'a> {
+    Text(String),
+    Block(&'a RawValue),
+}
+
+/// Returns the pieces of what is a text, a list of blocks, or nothing.
+fn blocks(content: Option<&RawValue>) -> Result<Vec<Piece<'_>>, WireError> {
+    let Some(content) = content else { return Ok(Vec::new()) };
+    Ok(if content.get().starts_with('"') {
+        vec![Piece::Text(serde_json::from_str(content.get())?)]
+    } else {
+        let blocks: Option<Vec<&RawValue>> = serde_json::from_str(content.get())?;
+        let blocks = blocks.into_iter().flatten();
+        blocks.filter(|block| block.get() != "null").map(Piece::Block).collect()
+    })
+}
+
+fn user(blocks: Vec<Piece<'_>>, found: &mut Vec<FoundMessage>) -> Result<(), WireError> {
+    let mut said = Vec::new();
+    for block in blocks {
+        if block.kind()? == "tool_result" {
+            found.push(block.result()?);
+        } else {
+            said.extend(block.content()?);
+        }
+    }
+    if !said.is_empty() {
+        found.push(FoundMessage::User(said));
+    }
+    Ok(())
+}
+
+#[derive(Deserialize)]
+struct ToolResultIn<'a> {
+    tool_use_id: Option<String>,
+    #[serde(borrow)]
+    content: Option<&'a RawValue>,
+    is_error: Option<bool>,
+}
+
+#[derive(Deserialize)]
+struct Shown {
+    text: Option<String>,
+    source: Option<Source>,
+    title: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Source {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    media_type: Option<String>,
+    data: Option<String>,
+    url: Option<String>,
+}
+
+impl Piece<'_> {
+    fn kind(&self) -> Result<String, WireError> {
+        Ok(match self {
+            Self::Text(_) => "text".to_owned(),
+            Self::Block(block) => serde_json::from_str::<Kind>(block.get())?.kind,
+        })
+    }
+
+    fn part(self) -> Result<Option<Part>, WireError> {
+        match self {
+            Self::Text(text) => Ok(Some(Part::text(text))),
+            Self::Block(block) => part(block),
+        }
+    }
+
+    fn result(self) -> Result<FoundMessage, WireError> {
+        let Self::Block(block) = self else { return Err(WireError::Invalid("no block".into())) };
+        let ToolResultIn { tool_use_id, content, is_error } = serde_json::from_str(block.get())?;
+        let mut parts = Vec::new();
+        for piece in blocks(content)? {
+            parts.extend(piece.content()?);
+        }
+        if parts.is_empty() {
+            parts.push(Content::text(""));
+        }
+        let failure = is_error.unwrap_or(false).then_some("tool.failed");
+        Ok(FoundMessage::Result {
+            call_id: tool_use_id.unwrap_or_default(),
+            result: ToolResult::kept(parts, failure),
+        })
+    }
+
+    /// Returns what a block shows; a block of another kind is kept as the text it is written in.
+    fn content(self) -> Result<Option<Content>, WireError> {
+        let kind = self.kind()?;
+        let block = match self {
+            Self::Text(text) => return Ok(Some(Content::Text(text))),
+            Self::Block(block) => block,
+        };
+        if !matches!(kind.as_str(), "text" | "image" | "document") {
+            return Ok(Some(Content::text(block.get())));
+        }
+        let Ok(shown) = serde_json::from_str::<Shown>(block.get()) else {
+            // A document may be made of other blocks.
+            let _: Value = serde_json::from_str(block.get())?;
+            return Ok(Some(Content::text(block.get())));
+        };
+        if kind == "text" {
+            return Ok(shown.text.map(Content::Text));
+        }
+        let Some(source) = shown.source else { return Ok(None) };
+        let uri = source.url.or(shown.title).unwrap_or_default();
+        let mime_type = source.media_type;
+        Ok(Some(match (kind.as_str(), source.kind.as_deref(), source.data) {
+            ("image", Some("base64"), Some(data)) => Content::Image(Box::new(Media {
+                data,
+                mime_type: mime_type.unwrap_or_else(|| "image/png".into()),
+            })),
+            ("document", Some("base64"), Some(data)) => Content::Resource(Box::new(Resource {
+                uri,
+                mime_type,
+                text: None,
+                blob: Some(data),
+            })),
+            ("document", Some("text"), Some(text)) => Content::Resource(Box::new(Resource {
+                uri,
+                mime_type,
+                text: Some(text),
+                blob: None,
+            })),
+            _ if !uri.is_empty() => Content::text(format!("[{kind} at {uri}]")),
+            _ => Content::text(block.get()),
+        }))
+    }
+}

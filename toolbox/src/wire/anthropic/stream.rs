@@ -1,0 +1,225 @@
+//! A reply of Anthropic Messages, event by event.
+
+use std::collections::HashMap;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::super::failure::service_error;
+use super::{Kind, Message, UsageIn, call, opaque, reply};
+use crate::call::Arguments;
+use crate::model::{Delta, ModelResponse, Part};
+use crate::wire::{ResponseStream, WireError};
+
+/// Reads a streamed reply of [`Anthropic`](super::Anthropic): from `message_start` to `message_stop`.
+#[derive(Debug, Default)]
+pub struct AnthropicStream {
+    blocks: Vec<Block>,
+    /// Where the block of an index stands; indices are the service's own and may be any number.
+    places: HashMap<u64, usize>,
+    usage: UsageIn,
+    stop_reason: Option<String>,
+    model: Option<String>,
+    id: Option<String>,
+    started: bool,
+    stopped: bool,
+}
+
+/// A block as it began, with the text that came since.
+#[derive(Debug)]
+struct Block {
+    start: Map<String, Value>,
+    /// The pieces of its `input`.
+    input: String,
+}
+
+impl Block {
+    fn text(&self, key: &str) -> &str {
+        self.start.get(key).and_then(Value::as_str).unwrap_or_default()
+    }
+
+    fn append(&mut self, key: &str, more: &str) {
+        match self.start.get_mut(key) {
+            Some(Value::String(text)) => text.push_str(more),
+            _ => drop(self.start.insert(key.to_owned(), more.into())),
+        }
+    }
+
+    fn into_part(mut self) -> Part {
+        match self.text("type") {
+            "text" => Part::text(self.text("text")),
+            "tool_use" => {
+                let input = if self.input.trim().is_empty() {
+                    self.start.get("input").filter(|input| !input.is_null()).map(Arguments::from)
+                } else {
+                    Some(Arguments::from(self.input.as_str()))
+                };
+                let caller = self.start.remove("caller").filter(|caller| !caller.is_null());
+                let (id, name) = (self.text("id").to_owned(), self.text("name").to_owned());
+                call(id, name, input.unwrap_or_default(), caller)
+            }
+            _ => {
+                if let Ok(input) = serde_json::from_str::<Value>(&self.input) {
+                    self.start.insert("input".to_owned(), input);
+                }
+                opaque(Value::Object(self.start))
+            }
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct Event<'a> {
+    #[serde(rename = "type")]
+    kind: Option<String>,
+    index: Option<u64>,
+    #[serde(borrow)]
+    message: Option<&'a RawValue>,
+    content_block: Option<Map<String, Value>>,
+    #[serde(borrow)]
+    delta: Option<&'a RawValue>,
+    #[serde(borrow)]
+    usage: Option<&'a RawValue>,
+    error: Option<Value>,
+}
+
+/// What adds to a block: the types of deltas, each with the key that holds its text.
+const ADDED: [(&str, &str); 5] = [
+    ("text_delta", "text"),
+    ("thinking_delta", "thinking"),
+    ("signature_delta", "signature"),
+    ("input_json_delta", "partial_json"),
+    ("compaction_delta", "content"),
+];
+
+#[derive(Default, Deserialize)]
+struct MessageDelta {
+    stop_reason: Option<String>,
+}
+
+impl ResponseStream for AnthropicStream {
+    fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
+        // Some gateways add the end marker of another form; it proves nothing here.
+        if matches!(data.trim(), "" | "[DONE]") {
+            return Ok(());
+        }
+        let event: Event<'_> = serde_json::from_str(data)?;
+        match (event.kind.as_deref(), &event.error) {
+            (Some("error") | None, Some(error)) => return Err(service_error(error)),
+            (Some("error"), None) => return Err(service_error(&serde_json::from_str(data)?)),
+            _ => {}
+        }
+        match event.kind.as_deref().unwrap_or_default() {
+            "message_start" => {
+                let message = event.message.ok_or_else(|| missing("message"))?;
+                let message: Message<'_> = serde_json::from_str(message.get())?;
+                self.usage.update(message.usage.unwrap_or_default());
+                (self.model, self.id) = (message.model, message.id);
+                self.started = true;
+            }
+            "content_block_start" => {
+                let start = event.content_block.ok_or_else(|| missing("content_block"))?;
+                self.start(event.index, start, emit);
+            }
+            "content_block_delta" => {
+                let delta = event.delta.ok_or_else(|| missing("delta"))?;
+                self.delta(event.index, delta, emit)?;
+            }
+            "message_delta" => {
+                if let Some(delta) = event.delta {
+                    let delta: MessageDelta = serde_json::from_str(delta.get())?;
+                    self.stop_reason = delta.stop_reason.or(self.stop_reason.take());
+                }
+                if let Some(usage) = event.usage {
+                    self.usage.update(serde_json::from_str(usage.get())?);
+                }
+            }
+            "message_stop" => self.stopped = true,
+            // `ping`, `content_block_stop`, and what may be added: the service asks to ignore what is not known.
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn finish(self) -> Result<ModelResponse, WireError> {
+        if !(self.started && self.stopped) {
+            return Err(WireError::CutOff);
+        }
+        let parts = self.blocks.into_iter().map(Block::into_part).collect();
+        Ok(ModelResponse {
+            reply: reply(parts, self.stop_reason.as_deref()),
+            usage: self.usage.total(),
+            model: self.model,
+            id: self.id,
+        })
+    }
+}
+
+impl AnthropicStream {
+    fn start(
+        &mut self,
+        index: Option<u64>,
+        start: Map<String, Value>,
+        emit: &mut dyn FnMut(Delta),
+    ) {
+        let block = Block { start, input: String::new() };
+        let place = self.blocks.len();
+        let owned = |key: &str| block.text(key).to_owned();
+        match block.text("type") {
+            "text" if !block.text("text").is_empty() => emit(Delta::Text(owned("text"))),
+            "thinking" if !block.text("thinking").is_empty() => {
+                emit(Delta::Reasoning(owned("thinking")));
+            }
+            "tool_use" => {
+                emit(Delta::Call { index: place, id: owned("id"), name: owned("name") });
+            }
+            _ => {}
+        }
+        self.blocks.push(block);
+        self.places.insert(index.unwrap_or(place as u64), place);
+    }
+
+    fn delta(
+        &mut self,
+        index: Option<u64>,
+        delta: &RawValue,
+        emit: &mut dyn FnMut(Delta),
+    ) -> Result<(), WireError> {
+        let place = match index {
+            Some(index) => self.places.get(&index).copied(),
+            None => self.blocks.len().checked_sub(1),
+        };
+        let Some((place, block)) = place.and_then(|at| Some((at, self.blocks.get_mut(at)?))) else {
+            return Err(WireError::Invalid("a `content_block_delta` belongs to no block".into()));
+        };
+        let Kind { kind } = serde_json::from_str(delta.get())?;
+        // What adds no text, such as a citation, is not kept.
+        let Some((_, key)) = ADDED.into_iter().find(|(of, _)| *of == kind) else { return Ok(()) };
+        let delta: Map<String, Value> = serde_json::from_str(delta.get())?;
+        let text = match delta.get(key) {
+            None | Some(Value::Null) => return Ok(()),
+            Some(Value::String(text)) => text,
+            Some(_) => return Err(WireError::Invalid(format!("`{key}` of a `{kind}` is no text"))),
+        };
+        if key == "partial_json" {
+            block.input.push_str(text);
+        } else {
+            block.append(key, text);
+        }
+        match key {
+            _ if text.is_empty() => {}
+            "text" => emit(Delta::Text(text.clone())),
+            "thinking" => emit(Delta::Reasoning(text.clone())),
+            "partial_json" if block.text("type") == "tool_use" => {
+                emit(Delta::Arguments { index: place, text: text.clone() });
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+}
+
+fn missing(key: &str) -> WireError {
+    WireError::Invalid(format!("an event has no `{key}`"))
+}

@@ -1,0 +1,210 @@
+//! A transcript in the form of Gemini, read.
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use super::part;
+use crate::content::{Content, Media, Resource};
+use crate::model::{FoundMessage, History, Part, Reply};
+use crate::result::ToolResult;
+use crate::wire::{Transcript, WireError};
+
+pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
+    let contents: Vec<ContentIn<'_>> = serde_json::from_str(contents)?;
+    let mut found = Vec::with_capacity(contents.len());
+    let mut system: Vec<String> = Vec::new();
+    let mut open = OpenCalls::default();
+    for content in contents {
+        let parts = content.parts.unwrap_or_default();
+        // A content without a role is the user's.
+        match content.role.as_deref().unwrap_or("user") {
+            "model" => {
+                let mut reply = Vec::with_capacity(parts.len());
+                for raw in parts {
+                    reply.extend(part(raw)?);
+                }
+                open.take(&mut reply);
+                found.push(FoundMessage::Reply(Reply::new(reply)));
+            }
+            "user" | "function" => user(&parts, &mut open, &mut found)?,
+            "system" => {
+                for raw in parts {
+                    if let Some(Part::Text { text, .. }) = part(raw)? {
+                        system.push(text);
+                    }
+                }
+            }
+            role => return Err(WireError::Invalid(format!("no content has the role {role:?}"))),
+        }
+    }
+    let (history, repairs) = History::repaired(found);
+    let system = (!system.is_empty()).then(|| system.join("\n"));
+    Ok(Transcript { system, history, repairs })
+}
+
+/// The calls that wait for results, so that results without an id find theirs.
+#[derive(Default)]
+struct OpenCalls {
+    /// The id and the tool of each.
+    calls: Vec<(String, String)>,
+    made: usize,
+}
+
+impl OpenCalls {
+    /// Remembers the calls of a reply. Those without an id get one, which is not sent: the part's echo has none.
+    fn take(&mut self, parts: &mut [Part]) {
+        self.calls.clear();
+        for part in parts {
+            let Part::Call { call, .. } = part else { continue };
+            if call.id.is_empty() {
+                call.id = format!("call_{}", self.made);
+                self.made += 1;
+            }
+            self.calls.push((call.id.clone(), call.name.clone()));
+        }
+    }
+
+    /// Returns the id of the call that a result answers: by its id, else the first call of the tool.
+    fn answer(&mut self, id: Option<String>, name: &str) -> String {
+        let id = id.filter(|id| !id.is_empty());
+        let by_id = id.as_ref().and_then(|id| self.calls.iter().position(|(own, _)| own == id));
+        let by_name = || self.calls.iter().position(|(_, tool)| tool == name);
+        match by_id.or_else(by_name) {
+            Some(place) => self.calls.remove(place).0,
+            None => id.unwrap_or_else(|| name.to_owned()),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+struct ContentIn<'a> {
+    role: Option<String>,
+    #[serde(borrow)]
+    parts: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct UserPart<'a> {
+    text: Option<String>,
+    #[serde(alias = "inline_data")]
+    inline_data: Option<Blob>,
+    #[serde(alias = "file_data")]
+    file_data: Option<File>,
+    #[serde(borrow, alias = "function_response")]
+    function_response: Option<FunctionResponse<'a>>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Blob {
+    #[serde(alias = "mime_type")]
+    mime_type: Option<String>,
+    data: Option<String>,
+    #[serde(alias = "display_name")]
+    display_name: Option<String>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    #[serde(alias = "file_uri")]
+    file_uri: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct FunctionResponse<'a> {
+    id: Option<String>,
+    name: Option<String>,
+    #[serde(borrow)]
+    response: Option<&'a RawValue>,
+    #[serde(borrow)]
+    parts: Option<Vec<&'a RawValue>>,
+}
+
+#[derive(Deserialize)]
+struct Response<'a> {
+    #[serde(borrow)]
+    output: Option<&'a RawValue>,
+    #[serde(borrow)]
+    error: Option<&'a RawValue>,
+}
+
+fn user(
+    parts: &[&RawValue],
+    open: &mut OpenCalls,
+    found: &mut Vec<FoundMessage>,
+) -> Result<(), WireError> {
+    let mut said = Vec::new();
+    for raw in parts {
+        let Some(part) = serde_json::from_str::<Option<UserPart<'_>>>(raw.get())? else { continue };
+        match part.function_response {
+            Some(response) => {
+                let call_id =
+                    open.answer(response.id.clone(), response.name.as_deref().unwrap_or_default());
+                found.push(FoundMessage::Result { call_id, result: result(&response)? });
+            }
+            None => said.push(part.content(raw)),
+        }
+    }
+    if !said.is_empty() {
+        found.push(FoundMessage::User(said));
+    }
+    Ok(())
+}
+
+fn result(found: &FunctionResponse<'_>) -> Result<ToolResult, WireError> {
+    let media = found.parts.iter().flatten();
+    let media = media.filter_map(|raw| {
+        let part = serde_json::from_str::<Option<UserPart<'_>>>(raw.get()).transpose()?;
+        Some(part.map(|part| part.content(raw)))
+    });
+    let media: Vec<Content> = media.collect::<Result<_, _>>()?;
+    let response = found.response.map_or("{}", RawValue::get);
+    let Response { output, error } = match response.as_bytes() {
+        [b'{', ..] => serde_json::from_str(response)?,
+        _ => Response { output: found.response, error: None },
+    };
+    let failure = error.map(|_| "tool.failed");
+    // Without either key the whole object is the output.
+    let told = error.or(output).map_or(response, RawValue::get);
+    if !told.starts_with('"') {
+        if media.is_empty() && failure.is_none() {
+            return Ok(ToolResult::structured(told.to_owned()));
+        }
+        return Ok(ToolResult::kept(joined(told.to_owned(), media), failure));
+    }
+    Ok(ToolResult::kept(joined(serde_json::from_str(told)?, media), failure))
+}
+
+fn joined(text: String, media: Vec<Content>) -> Vec<Content> {
+    let text = (!text.is_empty() || media.is_empty()).then_some(Content::Text(text));
+    text.into_iter().chain(media).collect()
+}
+
+impl UserPart<'_> {
+    /// Returns what a part shows; one of another kind is kept as the text it is written in.
+    fn content(self, raw: &RawValue) -> Content {
+        if let Some(text) = self.text {
+            return Content::Text(text);
+        }
+        if let Some(Blob { mime_type: Some(mime_type), data: Some(data), display_name }) =
+            self.inline_data
+        {
+            return match mime_type.split('/').next() {
+                Some("image") => Content::Image(Box::new(Media { data, mime_type })),
+                Some("audio") => Content::Audio(Box::new(Media { data, mime_type })),
+                _ => Content::Resource(Box::new(Resource {
+                    uri: display_name.unwrap_or_default(),
+                    mime_type: Some(mime_type),
+                    text: None,
+                    blob: Some(data),
+                })),
+            };
+        }
+        match self.file_data.and_then(|file| file.file_uri) {
+            Some(uri) => Content::text(format!("[file at {uri}]")),
+            None => Content::text(raw.get()),
+        }
+    }
+}
