@@ -173,7 +173,7 @@ fn keeps_the_rules_everywhere(history: &History) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(300))]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
 
     #[test]
     fn any_history_is_sent_so_that_services_take_it(events in vec(event(), 0..8)) {
