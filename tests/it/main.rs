@@ -24,3 +24,4 @@ mod skills;
 mod support;
 mod tracing_events;
 mod weaknesses;
+mod wire;

@@ -577,8 +577,8 @@ fn is_object(text: &str) -> bool {
     text.starts_with('{')
         && match shape(text) {
             Shape { deepest, .. } if deepest > MAX_DEPTH => false,
-            // A number that a service may find too large is read as one.
-            Shape { odd_numbers: true, .. } => serde_json::from_str::<Value>(text).is_ok(),
+            // What a service may find too large, or half, is read to the end.
+            Shape { odd: true, .. } => serde_json::from_str::<Value>(text).is_ok(),
             Shape { .. } => serde_json::from_str::<&RawValue>(text).is_ok(),
         }
 }
@@ -587,8 +587,8 @@ fn is_object(text: &str) -> bool {
 struct Shape {
     /// How deep brackets nest.
     deepest: usize,
-    /// A number has an exponent, or more digits than any that fits a float.
-    odd_numbers: bool,
+    /// A number has an exponent, or more digits than any that fits a float; or a surrogate is escaped.
+    odd: bool,
 }
 
 /// The deepest nesting a box reads; the parsers of services give up somewhat later.
@@ -602,16 +602,16 @@ pub(crate) fn depth(text: &str) -> usize {
 /// Looks over a text, which need not be JSON.
 fn shape(text: &str) -> Shape {
     let (mut now, mut deepest) = (0_usize, 0);
-    let (mut digits, mut odd_numbers) = (0_usize, false);
+    let (mut digits, mut odd) = (0_usize, false);
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
             b'0'..=b'9' => {
                 digits += 1;
-                odd_numbers |= digits > 300;
+                odd |= digits > 300;
                 continue;
             }
-            b'e' | b'E' => odd_numbers |= digits > 0,
+            b'e' | b'E' => odd |= digits > 0,
             b'{' | b'[' => {
                 now += 1;
                 deepest = deepest.max(now);
@@ -621,7 +621,12 @@ fn shape(text: &str) -> Shape {
                 while let Some(inner) = bytes.next() {
                     match inner {
                         b'"' => break,
-                        b'\\' => drop(bytes.next()),
+                        // A `\u` of a surrogate may lack its other half, which not every service takes.
+                        b'\\' => {
+                            let escaped = bytes.next();
+                            let next = bytes.clone().next();
+                            odd |= escaped == Some(b'u') && matches!(next, Some(b'd' | b'D'));
+                        }
                         _ => {}
                     }
                 }
@@ -630,5 +635,5 @@ fn shape(text: &str) -> Shape {
         }
         digits = 0;
     }
-    Shape { deepest, odd_numbers }
+    Shape { deepest, odd }
 }

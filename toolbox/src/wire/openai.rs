@@ -91,7 +91,7 @@ impl<'a> Piece<'a> {
             Some(piece) => piece,
             None if !data.is_empty() && mime.eq_ignore_ascii_case("application/pdf") => {
                 // The services want a name with the right ending, not an address.
-                let name = resource.uri.rsplit('/').next().filter(|name| name.ends_with(".pdf"));
+                let name = resource.uri.rsplit('/').next().filter(|name| is_pdf(name));
                 let bytes = Bytes { mime, data };
                 Self::File { name: name.unwrap_or("document.pdf"), bytes }
             }
@@ -132,6 +132,10 @@ impl<'a> Piece<'a> {
     pub(super) fn is_attachment(&self) -> bool {
         matches!(self, Self::Image(_) | Self::Sound { .. } | Self::File { .. })
     }
+}
+
+fn is_pdf(name: &str) -> bool {
+    std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("pdf"))
 }
 
 /// A part as text: itself, or a word that stands for it.
@@ -250,7 +254,10 @@ pub(super) fn usage(usage: Option<&Value>) -> Usage {
             "/prompt_cache_hit_tokens",
             "/cached_tokens",
         ]),
-        cache_creation_input_tokens: first(&["/prompt_tokens_details/cache_write_tokens"]),
+        cache_creation_input_tokens: first(&[
+            "/prompt_tokens_details/cache_write_tokens",
+            "/input_tokens_details/cache_write_tokens",
+        ]),
         reasoning_tokens: first(&[
             "/completion_tokens_details/reasoning_tokens",
             "/output_tokens_details/reasoning_tokens",
@@ -272,7 +279,7 @@ pub(super) fn from_data_url(url: &str) -> Option<Bytes<'_>> {
 /// Returns an image from its address; one that is elsewhere is mentioned, since nothing here fetches it.
 pub(super) fn image_at(url: &str) -> Content {
     match from_data_url(url) {
-        Some(bytes) => Content::Image(media(bytes)),
+        Some(bytes) => Content::Image(Box::new(media(bytes))),
         None => Content::text(format!("[image at {url}]")),
     }
 }
@@ -294,8 +301,8 @@ pub(super) fn file_of(file: &Value) -> Content {
     }
 }
 
-pub(super) fn media(bytes: Bytes<'_>) -> Box<Media> {
-    Box::new(Media { data: bytes.data.to_owned(), mime_type: bytes.mime.to_owned() })
+pub(super) fn media(bytes: Bytes<'_>) -> Media {
+    Media { data: bytes.data.to_owned(), mime_type: bytes.mime.to_owned() }
 }
 
 /// Takes the text of a field, if it is one.

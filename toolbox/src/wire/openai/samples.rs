@@ -146,7 +146,7 @@ pub(in crate::wire) fn random(seed: u64) -> History {
     let mut dice = Dice(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
     let mut history = History::new();
     for step in 0..dice.roll(5) {
-        for _ in 0..dice.roll(2) + 1 {
+        for _ in 0..=dice.roll(2) {
             history.push_user(dice.text());
         }
         let mut parts = Vec::new();
@@ -211,12 +211,13 @@ pub(in crate::wire) fn requests() -> Vec<(String, ModelRequest, bool)> {
 }
 
 /// Writes what the checker of request bodies reads to the file that `WIRE_DOCUMENTS` names.
-pub(in crate::wire) fn write_documents<F: Format>(provider: &str, model: &str) {
+pub(in crate::wire) fn write_documents<F: Format>(provider: &str, model: &str, more: &[History]) {
     use std::io::Write;
 
     let path = std::env::var("WIRE_DOCUMENTS").expect("WIRE_DOCUMENTS names a file");
     let mut file = std::fs::OpenOptions::new().append(true).create(true).open(path).unwrap();
-    for (_, request, stream) in requests() {
+    let more = more.iter().map(|history| (String::new(), ModelRequest::new(history.clone()), true));
+    for (_, request, stream) in requests().into_iter().chain(more) {
         let options = request.with_option("temperature", 0.5).with_option("max_tokens", 100);
         let body: Value = serde_json::from_str(&F::body(&options, model, stream)).unwrap();
         writeln!(file, "{}", json!({"provider": provider, "body": body})).unwrap();

@@ -287,7 +287,7 @@ fn part(mut part: Value) -> Result<Content, WireError> {
         "input_audio" => text("/input_audio/data").map(|data| {
             let mp3 = text("/input_audio/format") == Some("mp3");
             let mime = if mp3 { "audio/mpeg" } else { "audio/wav" };
-            Content::Audio(media(Bytes { mime, data }))
+            Content::Audio(Box::new(media(Bytes { mime, data })))
         }),
         "file" => part.get("file").map(file_of),
         other => Some(Content::text(format!("[part of type {other}]"))),

@@ -211,7 +211,8 @@ impl OpenAiChatStream {
             call.name = name.unwrap_or_default();
         }
         call.extra = extra_content.or_else(|| call.extra.take());
-        if !call.announced && !(call.name.is_empty() && arguments.as_str().is_empty()) {
+        let is_known = !call.name.is_empty() || !arguments.as_str().is_empty();
+        if is_known && !call.announced {
             call.announced = true;
             let (id, name) = (call.id.clone(), call.name.clone());
             emit(Delta::Call { index: call.part, id, name });

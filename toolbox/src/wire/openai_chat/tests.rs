@@ -203,10 +203,13 @@ fn a_recorded_reply_is_the_same_whole_and_streamed() {
     assert!(play::<OpenAiChat>(&events[..events.len() - 2]).1.is_ok());
 }
 
+/// A message, the reason the service gives, and the reply: how it ended, its text, its calls.
+type Case = (Value, Value, Finish, &'static str, Vec<(&'static str, &'static str, &'static str)>);
+
 #[test]
 fn replies_of_many_services_are_read() {
     let function = |arguments: Value| json!({"function": {"name": "now", "arguments": arguments}});
-    let cases: Vec<(Value, Value, Finish, &str, Vec<(&str, &str, &str)>)> = vec![
+    let cases: Vec<Case> = vec![
         (json!({"content": "hi"}), json!("stop"), Finish::Stop, "hi", vec![]),
         (json!({"content": "hi"}), Value::Null, Finish::Stop, "hi", vec![]),
         (json!({"content": "hi"}), json!("length"), Finish::Length, "hi", vec![]),
@@ -367,8 +370,8 @@ fn failures_in_a_body_or_a_stream_are_told() {
 #[test]
 fn hostile_documents_are_errors() {
     for document in hostile() {
-        assert!(OpenAiChat::response(&document).is_err(), "{:.80}", document);
-        assert!(play::<OpenAiChat>(&[&document]).1.is_err(), "{:.80}", document);
+        assert!(OpenAiChat::response(&document).is_err(), "{document:.80}");
+        assert!(play::<OpenAiChat>(&[&document]).1.is_err(), "{document:.80}");
     }
     let cases = [
         r#"{"choices":[{"delta":{"tool_calls":[{"index":-1}]}}]}"#,
@@ -382,7 +385,7 @@ fn hostile_documents_are_errors() {
     for document in
         ["", "{}", "null", "[1]", r#"[{"role":"x"}]"#, r#"[{"role":"user","content":1}]"#, &deep]
     {
-        assert!(OpenAiChat::history(document).is_err(), "{:.40}", document);
+        assert!(OpenAiChat::history(document).is_err(), "{document:.40}");
     }
 }
 
@@ -453,5 +456,5 @@ fn transcripts_from_elsewhere_are_read() {
 #[test]
 #[ignore = "writes a file for another program"]
 fn documents_for_the_checker() {
-    write_documents::<OpenAiChat>("openai-chat", "gpt-4.1");
+    write_documents::<OpenAiChat>("openai-chat", "gpt-4.1", &[]);
 }

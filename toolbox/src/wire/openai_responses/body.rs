@@ -119,7 +119,7 @@ impl Input<'_> {
         self.write_reply(seq, step.reply())?;
         for (call, result) in step.calls() {
             let kind = "function_call_output";
-            seq.serialize_element(&Output { kind, call_id: &call.id, output: Told(result) })?;
+            seq.serialize_element(&Answered { kind, call_id: &call.id, output: Told(result) })?;
         }
         Ok(())
     }
@@ -149,7 +149,7 @@ impl Input<'_> {
                     })?,
                     None => seq.serialize_element(&Said { role: "assistant", content: text })?,
                 },
-                Part::Call { call, .. } => seq.serialize_element(&Call {
+                Part::Call { call, .. } => seq.serialize_element(&FunctionCall {
                     kind: "function_call",
                     id: own("id"),
                     call_id: &call.id,
@@ -186,7 +186,11 @@ impl Input<'_> {
     fn other(part: &Part) -> Option<&Value> {
         let item = part.echo(D)?;
         match item.get("type")?.as_str()? {
-            "custom_tool_call"
+            // The first three have parts of their own, and are written from these alone.
+            "reasoning"
+            | "function_call"
+            | "function_call_output"
+            | "custom_tool_call"
             | "computer_call"
             | "local_shell_call"
             | "shell_call"
@@ -226,7 +230,7 @@ struct AnswerText<'a> {
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct FunctionCall<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -239,7 +243,7 @@ struct Call<'a> {
 }
 
 #[derive(Serialize)]
-struct Output<'a> {
+struct Answered<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     call_id: &'a str,
@@ -265,22 +269,25 @@ impl Serialize for Told<'_> {
 struct UserParts<'a>(Vec<UserPart<'a>>);
 
 #[derive(Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+#[serde(tag = "type")]
 enum UserPart<'a> {
-    InputText { text: Shown<Piece<'a>> },
-    InputImage { detail: &'static str, image_url: Shown<DataUrl<'a>> },
-    InputFile { filename: &'a str, file_data: Shown<DataUrl<'a>> },
+    #[serde(rename = "input_text")]
+    Text { text: Shown<Piece<'a>> },
+    #[serde(rename = "input_image")]
+    Image { detail: &'static str, image_url: Shown<DataUrl<'a>> },
+    #[serde(rename = "input_file")]
+    File { filename: &'a str, file_data: Shown<DataUrl<'a>> },
 }
 
 impl<'a> UserParts<'a> {
     fn of(content: &'a [Content]) -> Self {
         let pieces = content.iter().map(Piece::of).filter(|piece| !piece.is_blank());
         let parts = pieces.map(|piece| match piece.without_sound() {
-            Piece::Image(bytes) => UserPart::InputImage { detail: "auto", image_url: bytes.url() },
+            Piece::Image(bytes) => UserPart::Image { detail: "auto", image_url: bytes.url() },
             Piece::File { name, bytes } => {
-                UserPart::InputFile { filename: name, file_data: bytes.url() }
+                UserPart::File { filename: name, file_data: bytes.url() }
             }
-            text => UserPart::InputText { text: Shown(text) },
+            text => UserPart::Text { text: Shown(text) },
         });
         Self(parts.collect())
     }
@@ -289,7 +296,7 @@ impl<'a> UserParts<'a> {
 impl Serialize for UserParts<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.as_slice() {
-            [UserPart::InputText { text }] => text.serialize(serializer),
+            [UserPart::Text { text }] => text.serialize(serializer),
             parts => parts.serialize(serializer),
         }
     }

@@ -110,7 +110,7 @@ fn kept(item: &mut Value, keys: &[&str]) -> Option<Echo> {
         let value = item.get_mut(*key)?.take();
         Some(((*key).to_owned(), value))
     });
-    let fields = Map::from_iter(fields);
+    let fields: Map<String, Value> = fields.collect();
     (!fields.is_empty()).then(|| Echo::new(D, Value::Object(fields)))
 }
 

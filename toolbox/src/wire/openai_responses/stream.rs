@@ -68,11 +68,16 @@ impl ResponseStream for OpenAiResponsesStream {
             "response.reasoning_summary_text.delta" | "response.reasoning_text.delta" => {
                 send(text_of(event.delta)?, emit, Delta::Reasoning);
             }
-            "response.reasoning_summary_part.added" => {
+            "response.reasoning_summary_part.added"
+                if event.summary_index.is_some_and(|index| index > 0) =>
+            {
                 // As the parts are joined in the whole reply.
-                if event.summary_index.is_some_and(|index| index > 0) {
-                    emit(Delta::Reasoning("\n\n".to_owned()));
-                }
+                emit(Delta::Reasoning(
+                    "
+
+"
+                    .to_owned(),
+                ));
             }
             "response.output_item.added" => {
                 if let Some(item) = &event.item {
@@ -82,10 +87,8 @@ impl ResponseStream for OpenAiResponsesStream {
             "response.function_call_arguments.delta" => {
                 self.add_arguments(place, text_of(event.delta)?, emit);
             }
-            "response.function_call_arguments.done" => {
-                if self.calls.get(&place) == Some(&false) {
-                    self.add_arguments(place, text_of(event.arguments)?, emit);
-                }
+            "response.function_call_arguments.done" if self.calls.get(&place) == Some(&false) => {
+                self.add_arguments(place, text_of(event.arguments)?, emit);
             }
             "response.output_item.done" => {
                 let item = event.item.ok_or_else(|| invalid("an item that is done is missing"))?;

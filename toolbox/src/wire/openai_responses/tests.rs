@@ -125,11 +125,15 @@ fn images_are_part_of_results() {
     assert_eq!(kinds, ["input_image", "input_text", "input_file", "input_text"]);
 }
 
+/// A transcript with items that have to go back.
+fn recorded() -> History {
+    let reply = OpenAiResponses::response(CALLS).unwrap().reply;
+    after(History::from("x"), reply, [ToolResult::new("1"), ToolResult::new("2")])
+}
+
 #[test]
 fn items_go_back_as_they_came() {
-    let reply = OpenAiResponses::response(CALLS).unwrap().reply;
-    let sent =
-        input(after(History::from("x"), reply, [ToolResult::new("1"), ToolResult::new("2")]));
+    let sent = input(recorded());
     assert_eq!(
         sent,
         json!([
@@ -207,7 +211,12 @@ fn a_recorded_reply_is_the_same_whole_and_streamed() {
         calls,
         [&call("call_a", "search", r#"{"query":"macros"}"#), &call("call_b", "now", "{}")]
     );
-    let usage = Usage { cache_read_input_tokens: 40, reasoning_tokens: 64, ..Usage::new(81, 135) };
+    let usage = Usage {
+        cache_read_input_tokens: 40,
+        cache_creation_input_tokens: 3,
+        reasoning_tokens: 64,
+        ..Usage::new(81, 135)
+    };
     assert_eq!(response.usage, usage);
 
     let events = events(CALLS_STREAM);
@@ -296,8 +305,8 @@ fn failures_in_a_body_or_a_stream_are_told() {
 #[test]
 fn hostile_documents_are_errors() {
     for document in hostile() {
-        assert!(OpenAiResponses::response(&document).is_err(), "{:.80}", document);
-        assert!(play::<OpenAiResponses>(&[&document]).1.is_err(), "{:.80}", document);
+        assert!(OpenAiResponses::response(&document).is_err(), "{document:.80}");
+        assert!(play::<OpenAiResponses>(&[&document]).1.is_err(), "{document:.80}");
     }
     let cases = [
         r#"{"type":"response.output_item.done"}"#,
@@ -319,7 +328,7 @@ fn hostile_documents_are_errors() {
     for document in
         ["", "{}", "null", "[1]", r#"[{"role":"x"}]"#, r#"[{"role":"user","content":1}]"#, &deep]
     {
-        assert!(OpenAiResponses::history(document).is_err(), "{:.40}", document);
+        assert!(OpenAiResponses::history(document).is_err(), "{document:.40}");
     }
 }
 
@@ -346,8 +355,7 @@ fn transcripts_read_back_as_they_were_said() {
 
 #[test]
 fn what_was_read_is_written_the_same_again() {
-    let recorded = OpenAiResponses::response(CALLS).unwrap().reply;
-    let recorded = ModelRequest::new(after(History::from("x"), recorded, []));
+    let recorded = ModelRequest::new(recorded());
     let all = requests().into_iter().map(|(_, request, _)| request).chain([recorded]);
     for request in all {
         let request = request.with_tools(tools());
@@ -386,5 +394,5 @@ fn transcripts_from_elsewhere_are_read() {
 #[test]
 #[ignore = "writes a file for another program"]
 fn documents_for_the_checker() {
-    write_documents::<OpenAiResponses>("openai-responses", "gpt-5");
+    write_documents::<OpenAiResponses>("openai-responses", "gpt-5", &[recorded()]);
 }
