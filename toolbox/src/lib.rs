@@ -46,6 +46,7 @@
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
+//! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!
 //! # What cannot be promised
@@ -76,6 +77,8 @@ mod layer;
 #[cfg(feature = "agent")]
 pub mod model;
 mod output;
+#[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
+pub mod provider;
 mod remark;
 mod result;
 mod rules;
