@@ -31,7 +31,7 @@ settings!(Anthropic);
 impl Anthropic {
     /// Returns a model at `https://api.anthropic.com`. Without a key (`""`), none is sent.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
-        let mut http = Http::new("anthropic", key.into(), Auth::Header("x-api-key"), model.into());
+        let mut http = Http::new("anthropic", &key.into(), Auth::Header("x-api-key"), model.into());
         http.set(|settings| settings.version = Some(("anthropic-version", "2023-06-01")));
         Self { http }.base_url("https://api.anthropic.com")
     }

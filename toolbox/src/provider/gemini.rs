@@ -34,7 +34,7 @@ impl Gemini {
     /// The model is named with or without its collection: `gemini-2.5-flash`, `models/gemini-2.5-flash`, `tunedModels/mine`.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
         let http =
-            Http::new("gcp.gemini", key.into(), Auth::Header("x-goog-api-key"), model.into());
+            Http::new("gcp.gemini", &key.into(), Auth::Header("x-goog-api-key"), model.into());
         Self { http }.base_url("https://generativelanguage.googleapis.com")
     }
 

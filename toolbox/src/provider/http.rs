@@ -100,7 +100,7 @@ struct Failed {
 }
 
 impl Http {
-    pub(super) fn new(provider: &'static str, key: String, auth: Auth, model: String) -> Self {
+    pub(super) fn new(provider: &'static str, key: &str, auth: Auth, model: String) -> Self {
         let settings = Settings {
             provider,
             model,
@@ -484,7 +484,7 @@ fn emit_whole(reply: &Reply, emit: impl Fn(Delta)) {
         match part {
             Part::Text { text, .. } => emit(Delta::Text(text.clone())),
             Part::Reasoning { text, .. } if !text.is_empty() => {
-                emit(Delta::Reasoning(text.clone()))
+                emit(Delta::Reasoning(text.clone()));
             }
             Part::Call { call, .. } => {
                 let (id, name) = (call.id.clone(), call.name.clone());

@@ -35,7 +35,7 @@ settings!(OpenAi);
 impl OpenAi {
     /// Returns a model at `https://api.openai.com/v1`. Without a key (`""`), none is sent, as local servers like it.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
-        let http = Http::new("openai", key.into(), Auth::Bearer, model.into());
+        let http = Http::new("openai", &key.into(), Auth::Bearer, model.into());
         Self { http, responses: false }.base_url("https://api.openai.com/v1")
     }
 

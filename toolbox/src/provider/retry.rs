@@ -47,7 +47,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 mod tests {
     use super::*;
 
-    fn headers(pairs: &[(&'static str, &str)]) -> HeaderMap {
+    type Pairs = &'static [(&'static str, &'static str)];
+
+    fn headers(pairs: Pairs) -> HeaderMap {
         pairs.iter().map(|(name, value)| (name.parse().unwrap(), value.parse().unwrap())).collect()
     }
 
@@ -83,7 +85,7 @@ mod tests {
     #[test]
     fn the_service_says_how_long_to_wait() {
         let now = httpdate::parse_http_date("Sun, 06 Nov 1994 08:49:37 GMT").unwrap();
-        let cases: [(&[(&'static str, &str)], Option<u64>); 9] = [
+        let cases: [(Pairs, Option<u64>); 9] = [
             (&[("retry-after", "7")], Some(7000)),
             (&[("retry-after", "0.5")], Some(500)),
             (&[("retry-after", "Sun, 06 Nov 1994 08:49:40 GMT")], Some(3000)),
