@@ -9,6 +9,7 @@
     reason = "the tools under test take, return and stand where those of users do"
 )]
 
+mod agents;
 mod agreement;
 mod arguments;
 mod concurrency;
@@ -19,6 +20,8 @@ mod rows;
 mod s0;
 mod s1;
 mod s3;
+mod skills;
 mod support;
 mod tracing_events;
 mod weaknesses;
+mod wire;

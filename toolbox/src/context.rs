@@ -9,10 +9,13 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedSender;
 
+use crate::approval::Approver;
 use crate::cancel::CancellationToken;
 use crate::definition::ToolDefinition;
 use crate::error::ToolError;
 use crate::job::Completion;
+use crate::rules::{InvalidRuleError, Rules};
+use crate::watch::Watch;
 
 /// Values by their type; at most one of each.
 #[derive(Clone, Default)]
@@ -82,6 +85,34 @@ pub(crate) struct Given {
     cancellation: Option<CancellationToken>,
     deadline: Option<Instant>,
     completions: Option<UnboundedSender<Completion>>,
+    /// What may not be called on the way down from here; only grows.
+    rules: Option<Arc<Rules>>,
+    progress: Option<ProgressSink>,
+    watch: Option<Arc<dyn Watch>>,
+    /// How many agents are at work above this call.
+    depth: u32,
+    /// Asked where neither the tool nor the box has an approver.
+    approver: Option<Arc<dyn Approver>>,
+    /// Whether a call that needs an approval which nobody here gives may wait for it.
+    deferrable: bool,
+}
+
+type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
+
+/// How far a call has come, as its tool says.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Progress {
+    /// The id of the call.
+    pub call_id: String,
+    /// The name of the tool.
+    pub tool: String,
+    /// How much is done, in a unit of the tool's own; grows from report to report.
+    pub done: f64,
+    /// How much there is to do, when the tool knows.
+    pub total: Option<f64>,
+    /// What is being done, in words.
+    pub message: Option<String>,
 }
 
 impl ToolContext {
@@ -121,6 +152,70 @@ impl ToolContext {
     #[must_use]
     pub fn with_completions(mut self, completions: UnboundedSender<Completion>) -> Self {
         self.given().completions = Some(completions);
+        self
+    }
+
+    /// Hands what tools say of their progress to `sink`.
+    #[must_use]
+    pub fn with_progress(mut self, sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.given().progress = Some(Arc::new(sink));
+        self
+    }
+
+    /// Forbids tools for this call and everything below it: calls that its tool makes in turn, and agents it starts.
+    ///
+    /// The name may hold `*` for any run of characters. What is forbidden once stays so: nothing further down lifts it.
+    ///
+    /// # Panics
+    ///
+    /// If it names no tool, like `""` or `*`; [`ToolContext::try_with_blacklist`] takes names from outside the program.
+    #[must_use]
+    #[track_caller]
+    pub fn with_blacklist(self, name: &str) -> Self {
+        match self.try_with_blacklist(name) {
+            Ok(context) => context,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Forbids tools, like [`ToolContext::with_blacklist`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRuleError`] if it names no tool.
+    pub fn try_with_blacklist(mut self, name: &str) -> Result<Self, InvalidRuleError> {
+        InvalidRuleError::check(name)?;
+        Arc::make_mut(self.given().rules.get_or_insert_default()).blacklist(name);
+        Ok(self)
+    }
+
+    /// Returns whether a tool of that name may be called from here, as far as the program's context says.
+    #[must_use]
+    pub fn permits(&self, name: &str) -> bool {
+        self.rules().is_none_or(|rules| rules.permit(name))
+    }
+
+    /// Says how far the call has come; nobody hears it where the caller does not listen.
+    pub fn report_progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
+        let Some(sink) = self.given.as_ref().and_then(|given| given.progress.as_ref()) else {
+            return;
+        };
+        let message = Some(message.into()).filter(|message| !message.is_empty());
+        let (call_id, tool) = (self.call_id.clone(), self.tool_name().to_owned());
+        sink(Progress { call_id, tool, done, total, message });
+    }
+
+    /// Returns how many agents are at work above this call: zero for a call that no agent made.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.given.as_ref().map_or(0, |given| given.depth)
+    }
+
+    /// Says that `depth` agents are at work above, some of them perhaps in other processes. It never gets less.
+    #[must_use]
+    pub fn with_depth(mut self, depth: u32) -> Self {
+        let own = self.depth();
+        self.given().depth = own.max(depth);
         self
     }
 
@@ -187,7 +282,7 @@ impl ToolContext {
     /// Returns how much time the program left for the call.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
-        self.deadline().map(|deadline| deadline.saturating_duration_since(Instant::now()))
+        self.deadline().map(|deadline| deadline.saturating_duration_since(now()))
     }
 
     /// Returns the context of a call that ended: it keeps no channel of completions open.
@@ -199,9 +294,60 @@ impl ToolContext {
         own
     }
 
+    pub(crate) fn rules(&self) -> Option<&Arc<Rules>> {
+        self.given.as_ref()?.rules.as_ref()
+    }
+
+    pub(crate) fn watch(&self) -> Option<&dyn Watch> {
+        self.given.as_ref()?.watch.as_deref()
+    }
+
+    pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
+        self.given.as_ref()?.approver.as_ref()
+    }
+
+    pub(crate) fn is_deferrable(&self) -> bool {
+        self.given.as_ref().is_some_and(|given| given.deferrable)
+    }
+
     pub(crate) fn completions(&self) -> Option<&UnboundedSender<Completion>> {
         self.given.as_ref()?.completions.as_ref()
     }
+}
+
+/// What an agent adds to the context of its calls.
+#[cfg(feature = "agent")]
+impl ToolContext {
+    pub(crate) fn with_watch(mut self, watch: Arc<dyn Watch>) -> Self {
+        self.given().watch = Some(watch);
+        self
+    }
+
+    pub(crate) fn with_deferral(mut self) -> Self {
+        self.given().deferrable = true;
+        self
+    }
+
+    pub(crate) fn with_shared_approver(mut self, approver: Arc<dyn Approver>) -> Self {
+        self.given().approver = Some(approver);
+        self
+    }
+
+    /// Returns what an agent starts from that a call of this context starts: all that was given, and nothing of the call.
+    pub(crate) fn for_agent_below(&self) -> Self {
+        Self { given: self.given.clone(), ..Self::default() }
+    }
+
+    /// Adds rules to those that travel already.
+    pub(crate) fn with_rules(mut self, rules: &Rules) -> Self {
+        Arc::make_mut(self.given().rules.get_or_insert_default()).extend(rules);
+        self
+    }
+}
+
+/// Returns the time by the clock of the runtime, which a test may pause.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
 }
 
 impl fmt::Debug for ToolContext {

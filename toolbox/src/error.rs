@@ -42,6 +42,10 @@ pub enum FailureKind {
     DuplicateId,
     /// The tool waits for somebody's approval; it has not run, and may run later.
     Deferred,
+    /// The run, or one above it, has spent the calls it may make.
+    OverBudget,
+    /// No more agents may be at work above one another, or this one is already.
+    TooDeep,
 }
 
 impl FailureKind {
@@ -62,6 +66,8 @@ impl FailureKind {
             Self::TooManyCalls => "turn.too_many_calls",
             Self::DuplicateId => "call.duplicate_id",
             Self::Deferred => "tool.deferred",
+            Self::OverBudget => "run.over_budget",
+            Self::TooDeep => "run.too_deep",
         }
     }
 
@@ -76,7 +82,7 @@ impl FailureKind {
     }
 
     #[cfg(feature = "agent")]
-    const ALL: [Self; 13] = [
+    const ALL: [Self; 15] = [
         Self::NotFound,
         Self::Blacklisted,
         Self::NotApproved,
@@ -90,6 +96,8 @@ impl FailureKind {
         Self::TooManyCalls,
         Self::DuplicateId,
         Self::Deferred,
+        Self::OverBudget,
+        Self::TooDeep,
     ];
 }
 

@@ -38,6 +38,8 @@
 //! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
 //! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`] |
 //! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
+//! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
+//! | talk to a provider with a loop of your own | `wire` (feature `agent`) |
 //! | work in the background | [`Completion`], [`JobId`], [`ToolContext::with_completions`] |
 //!
 //! # Features
@@ -45,6 +47,8 @@
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
+//! | `agent` | no | agents, models, transcripts, the formats of the providers, scripted models; no further crate |
+//! | `skills` | no | `load_skill`: a folder of instructions as a tool; no further crate |
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
@@ -63,7 +67,12 @@ compile_error!(
      help: take it out of the profile, or enable the feature `panic-abort` of `toolbox` to accept that one panicking tool ends the process"
 );
 
+#[cfg(feature = "agent")]
+pub mod agent;
+mod approval;
 mod arguments;
+#[cfg(feature = "skills")]
+pub mod builtin;
 mod call;
 mod cancel;
 mod collection;
@@ -83,7 +92,10 @@ mod remark;
 mod result;
 mod rules;
 pub mod schema;
+#[cfg(feature = "agent")]
+pub mod testing;
 mod tool;
+mod watch;
 #[cfg(feature = "agent")]
 pub mod wire;
 
@@ -91,6 +103,7 @@ pub mod wire;
 pub mod __private;
 
 pub use __private::{ToolFailure, ToolOutput};
+pub use approval::{ApprovalRequest, Approver, Decision};
 pub use arguments::argument::{LentArgument, ToolArgument};
 pub use arguments::{ArgumentsError, Fault, FaultKind, Faults, Repair};
 pub use call::{Arguments, AsArguments, ToolCall};
@@ -100,9 +113,8 @@ pub use collection::{
     ToolBoxBuilder,
 };
 pub use content::{Content, Media, Resource};
-pub use context::{Conversation, FromContext, Requirement, State, ToolContext};
+pub use context::{Conversation, FromContext, Progress, Requirement, State, ToolContext};
 pub use definition::{InvalidNameError, MAX_NAME_LEN, ToolAnnotations, ToolDefinition, check_name};
-pub use dispatch::{ApprovalRequest, Approver, Decision};
 pub use error::{FailureKind, SharedError, ToolError};
 pub use job::{Completion, JobId};
 pub use layer::Next;
@@ -114,6 +126,11 @@ pub use tool::{
     BoxFuture, IntoTools, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn, ToolHandler,
     ToolInput, Toolset,
 };
+
+#[cfg(feature = "agent")]
+pub use agent::{Agent, AgentBuilder, Run, RunOutcome, StopReason};
+#[cfg(feature = "agent")]
+pub use model::{History, Model, ModelRequest, ModelResponse};
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("docs/tool.md")]
@@ -134,6 +151,6 @@ macro_rules! tools {
 }
 
 /// The code blocks of the pages outside of this crate, compiled with its tests.
-#[cfg(doctest)]
+#[cfg(all(doctest, feature = "agent"))]
 #[doc = include_str!("../../README.md")]
 mod readme {}

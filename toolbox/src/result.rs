@@ -9,6 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::Value;
 
 use crate::arguments::Repair;
+use crate::call::Arguments;
 use crate::content::Content;
 use crate::error::{FailureKind, SharedError, ToolError, chain};
 
@@ -63,6 +64,7 @@ struct Extra {
     source: Option<SharedError>,
     repairs: Vec<Repair>,
     job: Option<crate::job::JobId>,
+    edited: Option<Arguments>,
     omitted_bytes: usize,
 }
 
@@ -141,6 +143,12 @@ impl ToolResult {
 
     pub(crate) fn with_job(mut self, job: crate::job::JobId) -> Self {
         self.extra().job = Some(job);
+        self
+    }
+
+    /// Notes the arguments that somebody wrote in place of the model's.
+    pub(crate) fn with_edited(mut self, arguments: Arguments) -> Self {
+        self.extra().edited = Some(arguments);
         self
     }
 
@@ -274,6 +282,12 @@ impl ToolResult {
         self.extra.as_ref().map_or(&[], |extra| &extra.repairs)
     }
 
+    /// Returns the arguments that the tool ran with, where an approver changed those of the model.
+    #[must_use]
+    pub fn edited(&self) -> Option<&Arguments> {
+        self.extra.as_ref()?.edited.as_ref()
+    }
+
     /// Returns how many bytes were left out because the result was larger than the box allows.
     #[must_use]
     pub fn omitted_bytes(&self) -> usize {
@@ -332,6 +346,27 @@ impl ToolResult {
 
     pub(crate) fn with_call_id(mut self, call_id: String) -> Self {
         self.call_id = call_id;
+        self
+    }
+
+    /// Puts a text before that of a failure.
+    pub(crate) fn with_error_prefix(mut self, prefix: &str) -> Self {
+        if self.flags.error {
+            let text = format!("{prefix}{}", self.text());
+            let parts = std::mem::replace(&mut self.content, Parts::Many(Vec::new()));
+            let others = match parts {
+                Parts::One(Content::Text(_)) => Vec::new(),
+                Parts::One(other) => vec![other],
+                Parts::Many(parts) => {
+                    parts.into_iter().filter(|part| part.as_text().is_none()).collect()
+                }
+            };
+            self.content = if others.is_empty() {
+                Parts::One(Content::Text(text))
+            } else {
+                Parts::Many(std::iter::once(Content::Text(text)).chain(others).collect())
+            };
+        }
         self
     }
 

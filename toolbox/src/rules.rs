@@ -65,6 +65,21 @@ impl Rules {
             && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(|rule| rule.matches(name)))
     }
 
+    /// Forbids what other rules forbid as well.
+    #[cfg(feature = "agent")]
+    pub(crate) fn extend(&mut self, other: &Self) {
+        for rule in &other.blacklist {
+            if !self.blacklist.contains(rule) {
+                self.blacklist.push(rule.clone());
+            }
+        }
+    }
+
+    #[cfg(feature = "agent")]
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blacklist.is_empty() && self.allowed.is_none()
+    }
+
     pub(crate) fn lift(&mut self, pattern: &str) -> bool {
         let rule = Rule::new(pattern);
         let before = self.blacklist.len();

@@ -10,6 +10,9 @@ use toolbox::{ToolBox, ToolCall};
 use crate::harness::{Suite, ready};
 use crate::workload::{self as work, limit};
 
+#[cfg(feature = "agent")]
+mod rounds;
+
 pub mod tools {
     //! The tools of the workload, as `#[tool]` functions.
 
@@ -122,6 +125,8 @@ pub fn all() -> Suite {
     calls(&mut suite);
     sizes(&mut suite);
     lists(&mut suite);
+    #[cfg(feature = "agent")]
+    rounds::add(&mut suite);
     suite
 }
 

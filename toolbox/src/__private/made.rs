@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::approval::Approval;
 use crate::arguments::about::{Described, Signature};
 use crate::arguments::call::Call;
 use crate::context::ToolContext;
@@ -77,7 +78,9 @@ impl Meta {
         running.blocking = self.blocking;
         running.exclusive = self.exclusive;
         running.background = self.background;
-        running.approval = self.approval;
+        if self.approval {
+            running.approval = Approval::OfBox;
+        }
         tool
     }
 }

@@ -8,8 +8,9 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::{RegisterError, ToolBox};
+use crate::approval::Approver;
 use crate::context::{Requirement, Values};
-use crate::dispatch::{Approver, Settings};
+use crate::dispatch::Settings;
 use crate::tool::{IntoTools, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.

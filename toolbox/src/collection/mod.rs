@@ -13,6 +13,8 @@ pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use definitions::{DefinitionList, Definitions};
 pub(crate) use snapshot::{Entry, Snapshot};
 
+#[cfg(feature = "agent")]
+use crate::context::ToolContext;
 use crate::context::Values;
 use crate::definition::ToolDefinition;
 use crate::dispatch::Settings;
@@ -231,6 +233,26 @@ impl ToolBox {
     #[must_use]
     pub fn offer(&self) -> Definitions {
         self.shared.current.load().definitions().clone()
+    }
+
+    /// Returns the definitions of the tools that may be called from `context`.
+    #[cfg(feature = "agent")]
+    pub(crate) fn offer_in(&self, context: &ToolContext) -> Definitions {
+        let all = self.offer();
+        if context.rules().is_none() || all.iter().all(|tool| context.permits(&tool.name)) {
+            return all;
+        }
+        all.iter().filter(|tool| context.permits(&tool.name)).cloned().collect()
+    }
+
+    /// Returns the name under which the box knows a tool that a provider may know by another.
+    #[cfg(feature = "agent")]
+    pub(crate) fn own_name(&self, name: &str) -> Option<String> {
+        let snapshot = self.shared.current.load();
+        if snapshot.get(name).is_some() {
+            return None;
+        }
+        snapshot.by_alias(name).map(|entry| entry.tool.name().to_owned())
     }
 
     /// Returns the list of tools as a provider takes it, lowered and serialized once for each change of the box.

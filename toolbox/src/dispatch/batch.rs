@@ -14,6 +14,19 @@ use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
 
+/// How the calls of one batch are made.
+#[derive(Clone, Copy)]
+pub(crate) struct Batch {
+    /// Beside each other, or one after another.
+    pub(crate) parallel: bool,
+    /// The calls beyond are refused.
+    pub(crate) max_calls: usize,
+}
+
+fn unapproved(calls: impl IntoIterator<Item = ToolCall>) -> Vec<(ToolCall, bool)> {
+    calls.into_iter().map(|call| (call, false)).collect()
+}
+
 impl ToolBox {
     /// Makes all calls of a model response and returns their results in the order of the calls: one for each.
     ///
@@ -26,7 +39,7 @@ impl ToolBox {
     ///
     /// Dropping the future drops all calls that still wait.
     pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResult> {
-        self.batch(None, calls.into_iter().collect()).await
+        self.batch(None, unapproved(calls), self.own_batch()).await
     }
 
     /// Makes all calls of a model response with what the program gives along.
@@ -39,26 +52,36 @@ impl ToolBox {
         context: &ToolContext,
         calls: impl IntoIterator<Item = ToolCall>,
     ) -> Vec<ToolResult> {
-        self.batch(Some(context), calls.into_iter().collect()).await
+        self.batch(Some(context), unapproved(calls), self.own_batch()).await
     }
 
-    async fn batch(&self, context: Option<&ToolContext>, calls: Vec<ToolCall>) -> Vec<ToolResult> {
+    fn own_batch(&self) -> Batch {
         let settings = &self.shared.settings;
+        Batch { parallel: settings.parallel, max_calls: settings.batch_calls }
+    }
+
+    /// Makes calls, each with whether somebody gave their word for it already.
+    pub(crate) async fn batch(
+        &self,
+        context: Option<&ToolContext>,
+        calls: Vec<(ToolCall, bool)>,
+        batch: Batch,
+    ) -> Vec<ToolResult> {
         let mut ids = HashSet::with_capacity(calls.len());
         let mut results: Vec<Option<ToolResult>> = Vec::with_capacity(calls.len());
-        let mut admitted = Vec::with_capacity(calls.len().min(settings.batch_calls));
+        let mut admitted = Vec::with_capacity(calls.len().min(batch.max_calls));
         let mut twins = Vec::new();
-        for (index, call) in calls.into_iter().enumerate() {
+        for (index, (call, approved)) in calls.into_iter().enumerate() {
             results.push(None);
             if !call.id.is_empty() && !ids.insert(call.id.clone()) {
                 twins.push((index, call.id));
-            } else if index >= settings.batch_calls {
+            } else if index >= batch.max_calls {
                 let text =
-                    format!("too many calls at once: only the first {} ran", settings.batch_calls);
+                    format!("too many calls at once: only the first {} ran", batch.max_calls);
                 let result = ToolResult::failure(FailureKind::TooManyCalls, text);
                 results[index] = Some(answer(call.id, result));
             } else {
-                admitted.push((index, call));
+                admitted.push((index, call, approved));
             }
         }
         for (index, id) in twins {
@@ -66,11 +89,11 @@ impl ToolBox {
             let result = ToolResult::failure(FailureKind::DuplicateId, text);
             results[index] = Some(answer(id_of_its_own(&id, index, &mut ids), result));
         }
-        if settings.parallel && admitted.len() > 1 && Handle::try_current().is_ok() {
+        if batch.parallel && admitted.len() > 1 && Handle::try_current().is_ok() {
             self.beside_each_other(context, admitted, &mut results).await;
         } else {
-            for (index, call) in admitted {
-                results[index] = Some(self.dispatch(context, call).await);
+            for (index, call, approved) in admitted {
+                results[index] = Some(self.dispatch(context, call, approved).await);
             }
         }
         results.into_iter().flatten().collect()
@@ -79,16 +102,17 @@ impl ToolBox {
     async fn beside_each_other(
         &self,
         context: Option<&ToolContext>,
-        calls: Vec<(usize, ToolCall)>,
+        calls: Vec<(usize, ToolCall, bool)>,
         results: &mut [Option<ToolResult>],
     ) {
         let held = Held::current();
         let mut tasks = JoinSet::new();
         let mut places = Vec::new();
-        for (index, call) in calls {
+        for (index, call, approved) in calls {
             let (toolbox, context) = (self.clone(), context.cloned());
             let (id, name) = (call.id.clone(), call.name.clone());
-            let run = async move { (index, toolbox.dispatch(context.as_ref(), call).await) };
+            let run =
+                async move { (index, toolbox.dispatch(context.as_ref(), call, approved).await) };
             // Few calls are made under a limit, and the others need not carry what these do.
             let task = if held.is_empty() {
                 tasks.spawn(run)

@@ -4,7 +4,6 @@
 //! for a place, run within its time and behind a wall against panics, fit the result, trace. Whatever happens on the way
 //! is a [`ToolResult`] under the call's id.
 
-mod approval;
 mod background;
 mod batch;
 mod held;
@@ -19,7 +18,12 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
-pub use approval::{ApprovalRequest, Approver, Decision};
+#[cfg(feature = "agent")]
+pub(crate) use batch::Batch;
+#[cfg(feature = "agent")]
+pub(crate) use supervise::forget_quietly;
+
+use crate::approval::Approver;
 
 use crate::arguments::Fault;
 use crate::arguments::cold::{ArgumentsError, nearest_n};
@@ -89,7 +93,7 @@ impl ToolBox {
     ///
     /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResult> + Send {
-        self.dispatch(None, call)
+        self.dispatch(None, call, false)
     }
 
     /// Makes one call with what the program gives along: a conversation, a cancellation, a deadline.
@@ -102,15 +106,21 @@ impl ToolBox {
         context: &ToolContext,
         call: ToolCall,
     ) -> impl Future<Output = ToolResult> + Send {
-        self.dispatch(Some(context), call)
+        self.dispatch(Some(context), call, false)
     }
 
+    /// Makes one call; `approved` says that somebody gave their word for it already.
     #[inline]
-    async fn dispatch(&self, given: Option<&ToolContext>, call: ToolCall) -> ToolResult {
+    pub(crate) async fn dispatch(
+        &self,
+        given: Option<&ToolContext>,
+        call: ToolCall,
+        approved: bool,
+    ) -> ToolResult {
         match self.begin(call.id, &call.name, call.arguments.as_str(), given) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments, approved).await,
         }
     }
 
@@ -128,7 +138,7 @@ impl ToolBox {
         let result = match self.begin(String::new(), name, arguments, None) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into()).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into(), false).await,
         };
         let failed = result.is_error();
         let text = result.into_text();
@@ -144,8 +154,10 @@ impl ToolBox {
             return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings));
         };
         let settings = &self.shared.settings;
-        if !entry.permitted || text.len() > settings.argument_bytes {
-            return Begun::Done(refuse(entry, id, text, settings));
+        let permitted =
+            entry.permitted && given.is_none_or(|context| context.permits(entry.tool.name()));
+        if !permitted || text.len() > settings.argument_bytes {
+            return Begun::Done(refuse(entry, permitted, id, text, settings));
         }
         let tool = entry.tool.inner();
         let mut context = ToolContext {
@@ -195,6 +207,8 @@ struct Admitted {
 struct Waiting {
     admitted: Admitted,
     arguments: Arguments,
+    /// Whether somebody gave their word for this call before it was made.
+    approved: bool,
 }
 
 impl std::ops::Deref for Waiting {
@@ -220,9 +234,15 @@ fn not_found(snapshot: &Snapshot, id: String, name: &str, settings: &Settings) -
 }
 
 #[cold]
-fn refuse(entry: &Entry, id: String, arguments: &str, settings: &Settings) -> ToolResult {
+fn refuse(
+    entry: &Entry,
+    permitted: bool,
+    id: String,
+    arguments: &str,
+    settings: &Settings,
+) -> ToolResult {
     let name = entry.tool.name();
-    if !entry.permitted {
+    if !permitted {
         tracing::warn!(tool = name, "a blacklisted tool was called");
         let text = format!("tool `{name}` is blacklisted: it may not be called");
         return answer(id, ToolResult::failure(FailureKind::Blacklisted, text));

@@ -9,11 +9,12 @@ use tokio::task::JoinHandle;
 
 use super::place::Places;
 use super::supervise::{Supervised, cancelled, panicked};
-use super::{Admitted, ApprovalRequest, Decision, Settings, Waiting, trace};
+use super::{Admitted, Settings, Waiting, trace};
+use crate::approval::{Approval, ApprovalRequest, Decision};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::call::Arguments;
-use crate::context::ToolContext;
+use crate::context::{ToolContext, now};
 use crate::error::FailureKind;
 use crate::layer::Next;
 use crate::result::ToolResult;
@@ -96,9 +97,11 @@ impl Waiting {
     pub(super) fn finish(
         admitted: Admitted,
         arguments: Arguments,
+        approved: bool,
     ) -> BoxFuture<'static, ToolResult> {
-        let mut call = Self { admitted, arguments };
+        let mut call = Self { admitted, arguments, approved };
         Box::pin(async move {
+            let began = call.context.watch().map(|_| now());
             let mut result = if trace::is_on() {
                 let span = trace::Span::open(&call);
                 let result = span.within(call.pass()).await;
@@ -108,20 +111,35 @@ impl Waiting {
                 call.pass().await
             };
             result.fit(call.shared.settings.result_bytes);
+            if let (Some(watch), Some(began)) = (call.context.watch(), began) {
+                let took = now().saturating_duration_since(began);
+                watch.finished(&call.context, &result, took);
+            }
             result.call_id = std::mem::take(&mut call.admitted.context.call_id);
             result
         })
     }
 
-    async fn pass(&self) -> ToolResult {
+    async fn pass(&mut self) -> ToolResult {
         if self.context.is_cancelled() {
             return cancelled(self.tool.name());
         }
-        if self.tool.inner().running.approval
-            && let Err(refusal) = self.approved().await
-        {
-            return refusal;
+        if self.tool.inner().running.approval.is_needed() && !self.approved {
+            match self.ask().await {
+                Ok(None) => {}
+                Ok(Some(edited)) => {
+                    self.arguments = edited;
+                    let result = self.let_in().await;
+                    return result.with_edited(self.arguments.clone());
+                }
+                Err(refusal) => return refusal,
+            }
         }
+        self.let_in().await
+    }
+
+    /// Runs a call that may run, once there is a place for it.
+    async fn let_in(&self) -> ToolResult {
         if self.tool.inner().running.background && self.context.completions().is_some() {
             return self.start_job();
         }
@@ -132,6 +150,9 @@ impl Waiting {
                 Err(refusal) => return refusal,
             },
         };
+        if let Some(watch) = self.context.watch() {
+            watch.started(&self.context, &self.arguments);
+        }
         self.run(places, true).await
     }
 
@@ -142,7 +163,7 @@ impl Waiting {
             shared: Arc::clone(&self.shared),
             context: self.context.clone(),
         };
-        Self { admitted, arguments: self.arguments.clone() }
+        Self { admitted, arguments: self.arguments.clone(), approved: self.approved }
     }
 
     /// Checks the arguments without running anything.
@@ -152,26 +173,43 @@ impl Waiting {
         Call::new(&self.context, self.arguments.as_str(), signature, depth).checked().map(drop)
     }
 
-    /// Asks the approver, once the arguments are known to be valid.
-    async fn approved(&self) -> Result<(), ToolResult> {
+    /// Asks the approver, once the arguments are known to be valid. Returns other arguments where it wants those.
+    async fn ask(&self) -> Result<Option<Arguments>, ToolResult> {
         let name = self.tool.name();
-        let Some(approver) = &self.shared.settings.approver else {
-            let text = format!("tool `{name}` needs approval, and nobody here can give it");
-            return Err(ToolResult::failure(FailureKind::NotApproved, text));
+        let approver = match &self.tool.inner().running.approval {
+            Approval::Own(approver) => Some(approver),
+            _ => self.shared.settings.approver.as_ref().or(self.context.approver()),
+        };
+        let Some(approver) = approver.map(Arc::clone) else {
+            if !self.context.is_deferrable() {
+                let text = format!("tool `{name}` needs approval, and nobody here can give it");
+                return Err(ToolResult::failure(FailureKind::NotApproved, text));
+            }
+            self.check()?;
+            return Err(deferred(name));
         };
         self.check()?;
+        if let Some(watch) = self.context.watch() {
+            watch.asked(&self.context, &self.arguments);
+        }
         let request =
             ApprovalRequest::new(self.tool.clone(), self.context.clone(), self.arguments.clone());
-        let approver = Arc::clone(approver);
+        let mut decision = None;
         // The approver is the program's own code, and no less likely to panic than a tool.
-        let ask = Box::pin(async move {
-            match approver.decide(request).await {
-                Decision::Approve => ToolResult::new(""),
-                Decision::Deny(reason) => ToolResult::failure(FailureKind::NotApproved, reason),
-            }
+        let ask: BoxFuture<'_, ToolResult> = Box::pin(async {
+            decision = Some(approver.decide(request).await);
+            ToolResult::new("")
         });
-        let answer = Supervised::new(ask, &self.context, self.context.remaining()).await;
-        if answer.is_error() { Err(answer) } else { Ok(()) }
+        let silence = Supervised::new(ask, &self.context, self.context.remaining()).await;
+        match decision {
+            None => Err(silence),
+            Some(Decision::Approve) => Ok(None),
+            Some(Decision::Deny(reason)) => {
+                Err(ToolResult::failure(FailureKind::NotApproved, reason))
+            }
+            Some(Decision::Edit(arguments)) => Ok(Some(arguments)),
+            Some(Decision::Defer) => Err(deferred(name)),
+        }
     }
 
     /// Waits for a place under the limits; what is wrong with the call is said before.
@@ -295,6 +333,11 @@ impl Waiting {
         let watch = Supervised::new(wait, &self.context, timeout);
         if detached { watch.detached().await } else { watch.await }
     }
+}
+
+fn deferred(tool: &str) -> ToolResult {
+    let text = format!("tool `{tool}` waits for approval; it has not run");
+    ToolResult::failure(FailureKind::Deferred, text)
 }
 
 /// Ends a task when nobody waits for it any longer.

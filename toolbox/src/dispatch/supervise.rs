@@ -99,7 +99,7 @@ fn timer(timeout: Duration) -> Option<Pin<Box<Sleep>>> {
 }
 
 /// Drops the payload of a panic, which may panic in turn.
-pub(super) fn forget_quietly(payload: Box<dyn Any + Send>) {
+pub(crate) fn forget_quietly(payload: Box<dyn Any + Send>) {
     if let Err(again) = catch_unwind(AssertUnwindSafe(|| drop(payload))) {
         std::mem::forget(again);
     }

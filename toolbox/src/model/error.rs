@@ -58,7 +58,10 @@ impl ModelErrorKind {
 ///
 /// Never holds a key: what a service echoes of one is not kept.
 #[derive(Debug, Clone)]
-pub struct ModelError {
+pub struct ModelError(Box<Parts>);
+
+#[derive(Debug, Clone)]
+struct Parts {
     kind: ModelErrorKind,
     message: String,
     status: Option<u16>,
@@ -69,7 +72,8 @@ pub struct ModelError {
 impl ModelError {
     /// Returns an error of a kind, with a message for the programmer.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), status: None, retry_after: None, source: None }
+        let message = message.into();
+        Self(Box::new(Parts { kind, message, status: None, retry_after: None, source: None }))
     }
 
     /// Returns an error of a kind from the error beneath it.
@@ -78,46 +82,48 @@ impl ModelError {
         source: impl Into<Box<dyn Error + Send + Sync>>,
     ) -> Self {
         let source: SharedError = SharedError::from(source.into());
-        Self { source: Some(source.clone()), ..Self::new(kind, chain(source.as_ref())) }
+        let mut error = Self::new(kind, chain(source.as_ref()));
+        error.0.source = Some(source);
+        error
     }
 
     /// Adds the status of the HTTP response.
     #[must_use]
     pub fn with_status(mut self, status: u16) -> Self {
-        self.status = Some(status);
+        self.0.status = Some(status);
         self
     }
 
     /// Adds how long the service asked to wait.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Self {
-        self.retry_after = Some(wait);
+        self.0.retry_after = Some(wait);
         self
     }
 
     /// Returns what kind of error this is.
     #[must_use]
     pub fn kind(&self) -> ModelErrorKind {
-        self.kind
+        self.0.kind
     }
 
     /// Returns the status of the HTTP response, if there was one.
     #[must_use]
     pub fn status(&self) -> Option<u16> {
-        self.status
+        self.0.status
     }
 
     /// Returns how long the service asked to wait, if it did.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
-        self.retry_after
+        self.0.retry_after
     }
 }
 
 impl fmt::Display for ModelError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)?;
-        match self.status {
+        f.write_str(&self.0.message)?;
+        match self.0.status {
             Some(status) => write!(f, " (status {status})"),
             None => Ok(()),
         }
@@ -127,6 +133,6 @@ impl fmt::Display for ModelError {
 impl Error for ModelError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         // The message of an error made from another already says what that one says.
-        self.source.as_deref().and_then(Error::source)
+        self.0.source.as_deref().and_then(Error::source)
     }
 }

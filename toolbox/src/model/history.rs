@@ -5,6 +5,7 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::reply::{Part, Reply};
@@ -64,6 +65,10 @@ impl Step {
     #[must_use]
     pub fn results(&self) -> &[ToolResult] {
         &self.results
+    }
+
+    fn copy(&self) -> Self {
+        Self { reply: self.reply.clone(), results: self.results.clone() }
     }
 
     /// Returns each call with its result.
@@ -138,6 +143,27 @@ impl History {
         self.messages.push(Message::User(content.into().0));
     }
 
+    /// Adds what was said in another transcript; what cannot follow as it is, is mended.
+    pub fn append(&mut self, other: History) {
+        for message in other.messages {
+            match message {
+                Message::Step(step) if step.results.is_empty() => {
+                    self.messages.push(Message::Step(step));
+                }
+                Message::Step(step) => {
+                    let Step { mut reply, mut results } =
+                        Arc::try_unwrap(step).unwrap_or_else(|step| step.copy());
+                    self.admit(&mut reply, &mut Vec::new());
+                    for (call, result) in reply.tool_calls().zip(&mut results) {
+                        result.call_id.clone_from(&call.id);
+                    }
+                    self.push_step(reply, results);
+                }
+                user @ Message::User(_) => self.messages.push(user),
+            }
+        }
+    }
+
     /// Adds what a model replied.
     ///
     /// The calls of a reply that ran into a limit or was refused are answered right away: they never run.
@@ -145,7 +171,10 @@ impl History {
     pub fn reply(mut self, mut reply: Reply) -> Replied {
         let calls = self.admit(&mut reply, &mut Vec::new());
         if calls == 0 {
-            self.push_step(reply, Vec::new());
+            // A reply with nothing in it cannot be sent back.
+            if !reply.is_empty() {
+                self.push_step(reply, Vec::new());
+            }
             return Replied::Answer(self);
         }
         if reply.finish.allows_calls() {
@@ -404,6 +433,19 @@ impl Unanswered {
         &self.history
     }
 
+    /// Changes the arguments of a call to those it is made with.
+    pub(crate) fn set_arguments(&mut self, call_id: &str, arguments: Arguments) {
+        let arguments = presentable(&arguments).unwrap_or(arguments);
+        for part in &mut self.reply.parts {
+            if let Part::Call { call, .. } = part
+                && call.id == call_id
+            {
+                call.arguments = arguments;
+                return;
+            }
+        }
+    }
+
     /// Gives each call its result: by the result's [`call_id`](ToolResult::call_id) where it has one, else by its place.
     ///
     /// A call for which nothing is left gets a result that says so; results of other calls are dropped.
@@ -505,7 +547,8 @@ fn new_id(id: &str, taken: &HashSet<String>) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
         .collect();
     let base = if base.is_empty() { "call".to_owned() } else { base };
-    (taken.len()..)
+    // One more than are taken, so one is free.
+    (taken.len()..=2 * taken.len() + 1)
         .map(|count| format!("{base}_{count}"))
         .find(|own| !taken.contains(own))
         .unwrap_or_default()
@@ -532,8 +575,20 @@ fn presentable(arguments: &Arguments) -> Option<Arguments> {
 /// Whether a text is a JSON object, no deeper than a box reads.
 fn is_object(text: &str) -> bool {
     text.starts_with('{')
-        && depth(text) <= MAX_DEPTH
-        && serde_json::from_str::<&RawValue>(text).is_ok()
+        && match shape(text) {
+            Shape { deepest, .. } if deepest > MAX_DEPTH => false,
+            // What a service may find too large, or half, is read to the end.
+            Shape { odd: true, .. } => serde_json::from_str::<Value>(text).is_ok(),
+            Shape { .. } => serde_json::from_str::<&RawValue>(text).is_ok(),
+        }
+}
+
+/// What a look over a text shows of it, outside of strings.
+struct Shape {
+    /// How deep brackets nest.
+    deepest: usize,
+    /// A number has an exponent, or more digits than any that fits a float; or a surrogate is escaped.
+    odd: bool,
 }
 
 /// The deepest nesting a box reads; the parsers of services give up somewhat later.
@@ -541,10 +596,22 @@ pub(crate) const MAX_DEPTH: usize = 64;
 
 /// Returns how deep brackets nest, outside of strings. The text need not be JSON.
 pub(crate) fn depth(text: &str) -> usize {
+    shape(text).deepest
+}
+
+/// Looks over a text, which need not be JSON.
+fn shape(text: &str) -> Shape {
     let (mut now, mut deepest) = (0_usize, 0);
+    let (mut digits, mut odd) = (0_usize, false);
     let mut bytes = text.bytes();
     while let Some(byte) = bytes.next() {
         match byte {
+            b'0'..=b'9' => {
+                digits += 1;
+                odd |= digits > 300;
+                continue;
+            }
+            b'e' | b'E' => odd |= digits > 0,
             b'{' | b'[' => {
                 now += 1;
                 deepest = deepest.max(now);
@@ -554,13 +621,19 @@ pub(crate) fn depth(text: &str) -> usize {
                 while let Some(inner) = bytes.next() {
                     match inner {
                         b'"' => break,
-                        b'\\' => drop(bytes.next()),
+                        // A `\u` of a surrogate may lack its other half, which not every service takes.
+                        b'\\' => {
+                            let escaped = bytes.next();
+                            let next = bytes.clone().next();
+                            odd |= escaped == Some(b'u') && matches!(next, Some(b'd' | b'D'));
+                        }
                         _ => {}
                     }
                 }
             }
             _ => {}
         }
+        digits = 0;
     }
-    deepest
+    Shape { deepest, odd }
 }

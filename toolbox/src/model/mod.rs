@@ -10,10 +10,13 @@ mod stored;
 mod tests;
 
 pub use error::{ModelError, ModelErrorKind};
-pub use history::{FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered};
+pub use history::{
+    FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered, UserContent,
+};
 pub(crate) use history::{MAX_DEPTH, depth};
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 pub use request::{ModelRequest, ToolChoice};
+pub(crate) use stored::{deserialize_results, serialize_results};
 
 use std::fmt;
 use std::sync::Arc;

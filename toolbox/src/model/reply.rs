@@ -228,6 +228,12 @@ impl From<Reply> for ModelResponse {
     }
 }
 
+impl<T: Into<String>> From<T> for ModelResponse {
+    fn from(text: T) -> Self {
+        Reply::text(text).into()
+    }
+}
+
 /// Tokens that were read and written.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]

@@ -53,6 +53,10 @@ fn j31_arguments_in_a_transcript_are_always_an_object() {
         (r#"{"a":1}"#, r#"{"a":1}"#),
         (r#"{"a":"}{\"["}"#, r#"{"a":"}{\"["}"#),
         (r#"{"a":"#, r#"{"malformed_arguments":"{\"a\":"}"#),
+        (r#"{"a":"\ud800"}"#, r#"{"malformed_arguments":"{\"a\":\"\\ud800\"}"}"#),
+        (r#"{"a":"\ud83d\ude00"}"#, r#"{"a":"\ud83d\ude00"}"#),
+        (r#"{"a":1e999}"#, r#"{"malformed_arguments":"{\"a\":1e999}"}"#),
+        (r#"{"a":1e9}"#, r#"{"a":1e9}"#),
         ("[1]", r#"{"malformed_arguments":"[1]"}"#),
     ];
     for (written, kept) in cases {

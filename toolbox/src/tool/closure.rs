@@ -282,6 +282,21 @@ impl Tool {
         input_schema: Value,
         function: impl MapFn<Form>,
     ) -> Self {
+        made(Self::try_from_map(name, description, input_schema, function))
+    }
+
+    /// Returns a raw tool whose function gets a parsed map, like [`Tool::from_map`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidNameError`] if the name is not one that tools may have.
+    #[track_caller]
+    pub fn try_from_map<Form>(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+        function: impl MapFn<Form>,
+    ) -> Result<Self, InvalidNameError> {
         let signature = Signature::raw(input_schema.clone());
         let definition = ToolDefinition::new(name, description, input_schema);
         let handler =
@@ -290,6 +305,6 @@ impl Tool {
                 Ok(Err(error)) => ToolResult::error(error.to_string()),
                 Err(refusal) => refusal,
             }));
-        made(Self::from_parts(definition, handler, signature, Origin::here()))
+        Self::from_parts(definition, handler, signature, Origin::here())
     }
 }

@@ -11,6 +11,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -19,6 +20,7 @@ pub use closure::{MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use toolset::{IntoTools, Toolset};
 
+use crate::approval::{Approval, ApprovalRequest, Approver, Decision, typed};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::context::{Requirement, Values};
@@ -78,14 +80,14 @@ pub(crate) struct Running {
     pub(crate) blocking: bool,
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
-    pub(crate) approval: bool,
+    pub(crate) approval: Approval,
 }
 
 impl Running {
     /// Whether a call can run right where it is made: nothing to wait for, nothing around it.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        !(self.blocking || self.exclusive || self.background || self.approval)
+        !(self.blocking || self.exclusive || self.background || self.approval.is_needed())
             && self.limit.is_none()
             && self.layers.is_empty()
     }
@@ -323,6 +325,12 @@ impl Tool {
         self
     }
 
+    /// Returns the tool without a limit on the time of one call but what the caller leaves it.
+    #[must_use]
+    pub fn without_timeout(self) -> Self {
+        self.with_timeout(Duration::MAX)
+    }
+
     /// Returns the tool with a limit on how many of its calls run at once; the others wait their turn.
     ///
     /// Clones of the returned tool share the limit. Zero counts as one.
@@ -385,11 +393,57 @@ impl Tool {
 
     /// Returns the tool so that it runs only after somebody's approval.
     ///
-    /// A box with no approver refuses the call.
+    /// The box's approver is asked ([`ToolBoxBuilder::approver`](crate::ToolBoxBuilder::approver)). A box with none refuses
+    /// the call, and an agent stops until somebody has decided.
     #[must_use]
     pub fn needs_approval(mut self) -> Self {
-        self.inner_mut().running.approval = true;
+        let approval = &mut self.inner_mut().running.approval;
+        if !approval.is_needed() {
+            *approval = Approval::OfBox;
+        }
         self
+    }
+
+    /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
+    ///
+    /// It is asked once the arguments were found valid.
+    #[must_use]
+    pub fn with_approver(mut self, approver: impl Approver) -> Self {
+        self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
+        self
+    }
+
+    /// Returns the tool so that it runs only as a rule about its arguments decides.
+    ///
+    /// `T` is read from the arguments by serde; it may name a few of them. What it cannot read is denied.
+    ///
+    /// ```
+    /// use serde::Deserialize;
+    /// use toolbox::{Decision, tool};
+    ///
+    /// /// Sends money.
+    /// #[tool]
+    /// fn pay(to: &str, cents: u64) -> String {
+    ///     format!("{to} got {cents}")
+    /// }
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Payment {
+    ///     cents: u64,
+    /// }
+    ///
+    /// let tool = pay::tool().with_approval_rule(|payment: Payment, _request| async move {
+    ///     if payment.cents <= 1_000 { Decision::Approve } else { Decision::Defer }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_approval_rule<T, F, Fut>(self, rule: F) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        F: Fn(T, ApprovalRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Decision> + Send + 'static,
+    {
+        self.with_approver(typed(rule))
     }
 
     /// Returns the tool with code around each of its calls: it sees the arguments first and the result last.

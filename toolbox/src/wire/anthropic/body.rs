@@ -174,7 +174,7 @@ struct Source<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ResultContent<'a> {
-    Text(Cow<'a, str>),
+    Text(Words<'a>),
     Blocks(Vec<Own<'a>>),
 }
 
@@ -232,7 +232,11 @@ fn written(step: &Step) -> Vec<&Part> {
                 .is_some_and(|block| matches!(kind(block), Some("thinking" | "redacted_thinking"))),
             Part::Other(_) => {
                 part.echo(Dialect::Anthropic).is_some_and(|block| match kind(block) {
-                    None | Some("text" | "tool_use" | "tool_result") => false,
+                    // Those with parts of their own are written from these alone.
+                    None
+                    | Some(
+                        "text" | "thinking" | "redacted_thinking" | "tool_use" | "tool_result",
+                    ) => false,
                     // Cut off before its result came: the service refuses the one without the other.
                     Some("server_tool_use" | "mcp_tool_use") => whole || has_result(step, block),
                     Some(_) => true,
@@ -282,20 +286,19 @@ fn no_arguments() -> &'static RawValue {
 }
 
 fn result(result: &ToolResult) -> Own<'_> {
-    let parts = result.content();
-    let content = if parts.iter().all(|part| part.as_text().is_some()) && parts.len() <= 1 {
-        let text = result.text();
-        if !text.trim().is_empty() {
-            Some(ResultContent::Text(text))
-        } else if result.is_error() {
-            // A failure without a word is refused.
-            Some(ResultContent::Text("failed".into()))
-        } else {
-            None
+    let parts = result.content().iter().filter(|part| !is_blank(part));
+    let mut blocks: Vec<_> = parts.map(shown).collect();
+    let content = match (blocks.pop(), blocks.is_empty()) {
+        (Some(Own::Text { text }), true) => Some(ResultContent::Text(text)),
+        (Some(last), _) => {
+            blocks.push(last);
+            Some(ResultContent::Blocks(blocks))
         }
-    } else {
-        let blocks: Vec<_> = parts.iter().filter(|part| !is_blank(part)).map(shown).collect();
-        (!blocks.is_empty()).then_some(ResultContent::Blocks(blocks))
+        (None, _) => match result.text() {
+            text if !text.trim().is_empty() => Some(ResultContent::Text(Words::Plain(text))),
+            // A failure without a word is refused.
+            _ => result.is_error().then_some(ResultContent::Text("failed".into())),
+        },
     };
     Own::ToolResult { tool_use_id: result.call_id(), content, is_error: result.is_error() }
 }

@@ -223,14 +223,16 @@ fn written(step: &Step) -> Vec<&Part> {
     let parts = step.reply().parts.iter();
     parts
         .filter(|part| match part {
-            Part::Text { text, .. } => !text.is_empty() || signature(part).is_some(),
+            Part::Text { text, .. } => !text.trim().is_empty() || signature(part).is_some(),
             Part::Call { .. } => true,
             Part::Reasoning { .. } => signature(part).is_some(),
             Part::Other(_) => part.echo(Dialect::Gemini).is_some_and(|echo| {
-                // Calls and results are written from the transcript alone, which holds each of them once.
-                let taken = ["functionCall", "functionResponse"];
+                // Those with parts of their own are written from these alone.
+                let taken = ["text", "functionCall", "functionResponse"];
+                let about = ["thought", "thoughtSignature"];
                 echo.as_object().is_some_and(|part| {
-                    !part.is_empty() && taken.iter().all(|key| !part.contains_key(*key))
+                    part.keys().any(|key| !about.contains(&key.as_str()))
+                        && taken.iter().all(|key| !part.contains_key(*key))
                 })
             }),
         })

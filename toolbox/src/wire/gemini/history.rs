@@ -1,5 +1,7 @@
 //! A transcript in the form of Gemini, read.
 
+use std::collections::HashSet;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
@@ -13,28 +15,31 @@ pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
     let contents: Vec<ContentIn<'_>> = serde_json::from_str(contents)?;
     let mut found = Vec::with_capacity(contents.len());
     let mut system: Vec<String> = Vec::new();
-    let mut open = OpenCalls::default();
+    let mut said = Vec::with_capacity(contents.len());
     for content in contents {
         let parts = content.parts.unwrap_or_default();
         // A content without a role is the user's.
-        match content.role.as_deref().unwrap_or("user") {
-            "model" => {
-                let mut reply = Vec::with_capacity(parts.len());
-                for raw in parts {
-                    reply.extend(part(raw)?);
-                }
-                open.take(&mut reply);
-                found.push(FoundMessage::Reply(Reply::new(reply)));
-            }
-            "user" | "function" => user(&parts, &mut open, &mut found)?,
+        said.push(match content.role.as_deref().unwrap_or("user") {
+            "model" => Said::Model(model(&parts)?),
+            "user" | "function" => Said::User(parts),
             "system" => {
-                for raw in parts {
-                    if let Some(Part::Text { text, .. }) = part(raw)? {
-                        system.push(text);
-                    }
-                }
+                system.extend(model(&parts)?.into_iter().filter_map(|part| match part {
+                    Part::Text { text, .. } => Some(text),
+                    _ => None,
+                }));
+                continue;
             }
             role => return Err(WireError::Invalid(format!("no content has the role {role:?}"))),
+        });
+    }
+    let mut open = OpenCalls::new(&said);
+    for said in said {
+        match said {
+            Said::Model(mut parts) => {
+                open.take(&mut parts);
+                found.push(FoundMessage::Reply(Reply::new(parts)));
+            }
+            Said::User(parts) => user(&parts, &mut open, &mut found)?,
         }
     }
     let (history, repairs) = History::repaired(found);
@@ -42,23 +47,49 @@ pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
     Ok(Transcript { system, history, repairs })
 }
 
+enum Said<'a> {
+    Model(Vec<Part>),
+    User(Vec<&'a RawValue>),
+}
+
+fn model(parts: &[&RawValue]) -> Result<Vec<Part>, WireError> {
+    let parts: Result<Vec<Option<Part>>, WireError> = parts.iter().map(|raw| part(raw)).collect();
+    Ok(parts?.into_iter().flatten().collect())
+}
+
 /// The calls that wait for results, so that results without an id find theirs.
-#[derive(Default)]
 struct OpenCalls {
     /// The id and the tool of each.
     calls: Vec<(String, String)>,
+    /// Every id in the transcript.
+    given: HashSet<String>,
     made: usize,
 }
 
 impl OpenCalls {
+    fn new(said: &[Said<'_>]) -> Self {
+        let parts = said.iter().flat_map(|said| match said {
+            Said::Model(parts) => parts.as_slice(),
+            Said::User(_) => &[],
+        });
+        let given = parts.filter_map(|part| match part {
+            Part::Call { call, .. } => Some(call.id.clone()),
+            _ => None,
+        });
+        Self { given: given.collect(), calls: Vec::new(), made: 0 }
+    }
+
     /// Remembers the calls of a reply. Those without an id get one, which is not sent: the part's echo has none.
     fn take(&mut self, parts: &mut [Part]) {
         self.calls.clear();
         for part in parts {
             let Part::Call { call, .. } = part else { continue };
-            if call.id.is_empty() {
-                call.id = format!("call_{}", self.made);
+            while call.id.is_empty() {
+                let own = format!("call_{}", self.made);
                 self.made += 1;
+                if !self.given.contains(&own) {
+                    call.id = own;
+                }
             }
             self.calls.push((call.id.clone(), call.name.clone()));
         }

@@ -186,7 +186,11 @@ impl Input<'_> {
     fn other(part: &Part) -> Option<&Value> {
         let item = part.echo(D)?;
         match item.get("type")?.as_str()? {
-            "custom_tool_call"
+            // The first three have parts of their own, and are written from these alone.
+            "reasoning"
+            | "function_call"
+            | "function_call_output"
+            | "custom_tool_call"
             | "computer_call"
             | "local_shell_call"
             | "shell_call"

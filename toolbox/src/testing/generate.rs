@@ -1,21 +1,74 @@
 //! JSON values made from choices: instances of a schema, and mutations of them.
-//!
-//! The choices are a list of numbers, so that proptest can shrink a failing value by shrinking the list.
 
 use serde_json::{Map, Value, json};
 
-pub(super) struct Choices<'a> {
-    left: std::slice::Iter<'a, u32>,
+/// Makes values that fit a schema, mostly, and values that nearly do.
+///
+/// Every decision is a number from a list or from a seed, so that the same numbers make the same values; a list can be that of
+/// a property test, which shrinks a failing value by shrinking the list.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::testing::Generator;
+///
+/// let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]});
+/// let value = Generator::from_choices([]).instance(&schema); // without choices, the simplest
+/// assert_eq!(value, json!({"n": 3}));
+/// ```
+#[derive(Debug, Clone)]
+pub struct Generator {
+    choices: Choices,
+    names: Vec<String>,
 }
 
-impl<'a> Choices<'a> {
-    pub(super) fn new(choices: &'a [u32]) -> Self {
-        Self { left: choices.iter() }
+#[derive(Debug, Clone)]
+enum Choices {
+    Listed(std::vec::IntoIter<u32>),
+    Seeded(u64),
+}
+
+impl Generator {
+    /// Returns a generator that makes the same values for the same seed.
+    #[must_use]
+    pub fn seeded(seed: u64) -> Self {
+        // Zero is the one state that would never change.
+        Self::new(Choices::Seeded(seed | 1 << 63))
+    }
+
+    /// Returns a generator that decides by these numbers, and for the simplest once they are used up.
+    pub fn from_choices(choices: impl IntoIterator<Item = u32>) -> Self {
+        Self::new(Choices::Listed(choices.into_iter().collect::<Vec<_>>().into_iter()))
+    }
+
+    fn new(choices: Choices) -> Self {
+        let names = ["zzz", "a", "b", "name", "value", "type", "0"];
+        Self { choices, names: names.map(str::to_owned).to_vec() }
+    }
+
+    /// Returns the generator with other names and words to put where a name or a word can stand.
+    #[must_use]
+    pub fn with_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.names = names.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Returns a value that mostly fits `schema`; nothing here knows every keyword.
+    pub fn instance(&mut self, schema: &Value) -> Value {
+        self.part(schema, schema, 0)
     }
 
     /// Returns a number below `limit`: the simplest, zero, once the choices are used up.
     fn below(&mut self, limit: usize) -> usize {
-        let choice = self.left.next().copied().unwrap_or(0);
+        let choice = match &mut self.choices {
+            Choices::Listed(choices) => choices.next().unwrap_or(0),
+            Choices::Seeded(state) => {
+                // xorshift64*, of which the upper half is the better one.
+                *state ^= *state >> 12;
+                *state ^= *state << 25;
+                *state ^= *state >> 27;
+                u32::try_from(state.wrapping_mul(0x2545_f491_4f6c_dd1d) >> 32).unwrap_or_default()
+            }
+        };
         usize::try_from(choice).unwrap_or_default() % limit.max(1)
     }
 
@@ -23,12 +76,16 @@ impl<'a> Choices<'a> {
         self.below(times) == times - 1
     }
 
+    fn name(&mut self) -> String {
+        let at = self.below(self.names.len());
+        self.names.get(at).cloned().unwrap_or_default()
+    }
+
     fn pick<'v, T>(&mut self, from: &'v [T]) -> &'v T {
         &from[self.below(from.len())]
     }
 
-    /// Returns a value that mostly fits `schema`.
-    pub(super) fn instance(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
+    fn part(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
         let Value::Object(map) = schema else { return self.anything(2) };
         if let Some(constant) = map.get("const") {
             return constant.clone();
@@ -48,7 +105,7 @@ impl<'a> Choices<'a> {
             None => Value::Null,
         };
         for part in self.parts(map, root, depth) {
-            let part = self.instance(part, root, depth + 1);
+            let part = self.part(part, root, depth + 1);
             match (&mut whole, part) {
                 (Value::Object(whole), Value::Object(part)) => whole.extend(part),
                 (whole, part) => *whole = part,
@@ -120,6 +177,9 @@ impl<'a> Choices<'a> {
     }
 
     fn string(&mut self, map: &Map<String, Value>) -> String {
+        if let Some(text) = map.get("format").and_then(Value::as_str).and_then(example_of) {
+            return text.to_owned();
+        }
         if let Some(pattern) = map.get("pattern").and_then(Value::as_str) {
             return self.matching(pattern);
         }
@@ -134,13 +194,26 @@ impl<'a> Choices<'a> {
             .collect()
     }
 
-    /// Texts for the patterns that the types under test bring along.
+    /// Returns a text that may match a pattern: those of numbers and words, and a few others.
     fn matching(&mut self, pattern: &str) -> String {
         let texts: &[&str] = match pattern {
             "^[a-z]+$" => &["abc", "a", "zz"],
             "^\\d+$" => &["0", "7", "42", "007", "255"],
             "^-?\\d+$" => &["0", "-1", "42", "-128", "-0", "007"],
-            _ => &["", "a"],
+            _ => &[
+                "",
+                "a",
+                "abc",
+                "A1",
+                "a-b",
+                "a_b",
+                "7",
+                "42",
+                "1.2.3",
+                "ab@cd.ef",
+                "2026-01-31",
+                "#a1b2c3",
+            ],
         };
         (*self.pick(texts)).to_owned()
     }
@@ -148,7 +221,7 @@ impl<'a> Choices<'a> {
     fn array(&mut self, map: &Map<String, Value>, root: &Value, depth: usize) -> Value {
         let mut list = Vec::new();
         if let Some(Value::Array(items)) = map.get("prefixItems") {
-            list.extend(items.iter().map(|item| self.instance(item, root, depth + 1)));
+            list.extend(items.iter().map(|item| self.part(item, root, depth + 1)));
         }
         if let Some(items) = map.get("items")
             && *items != false
@@ -157,7 +230,7 @@ impl<'a> Choices<'a> {
             let spare = if depth > 8 { 1 } else { 3 };
             let count = usize::try_from(least).unwrap_or_default() + self.below(spare);
             let count = count.max(list.len()) - list.len();
-            let more: Vec<_> = (0..count).map(|_| self.instance(items, root, depth + 1)).collect();
+            let more: Vec<_> = (0..count).map(|_| self.part(items, root, depth + 1)).collect();
             list.extend(more);
         }
         if map.get("uniqueItems") == Some(&json!(true)) {
@@ -178,13 +251,13 @@ impl<'a> Choices<'a> {
         {
             let needed = required.is_some_and(|required| required.contains(&json!(name)));
             if needed || depth < 8 && self.below(2) == 1 {
-                fields.insert(name.clone(), self.instance(schema, root, depth + 1));
+                fields.insert(name.clone(), self.part(schema, root, depth + 1));
             }
         }
         if let Some(rest @ Value::Object(_)) = map.get("additionalProperties") {
             for _ in 0..self.below(3) {
                 let name = *self.pick(&["k", "extra", "", "a b", "é"]);
-                fields.insert(name.to_owned(), self.instance(rest, root, depth + 1));
+                fields.insert(name.to_owned(), self.part(rest, root, depth + 1));
             }
         }
         for (pattern, schema) in
@@ -192,7 +265,7 @@ impl<'a> Choices<'a> {
         {
             for _ in 0..self.below(3) {
                 let name = self.matching(pattern);
-                fields.insert(name, self.instance(schema, root, depth + 1));
+                fields.insert(name, self.part(schema, root, depth + 1));
             }
         }
         if self.one_in(3) {
@@ -209,7 +282,7 @@ impl<'a> Choices<'a> {
             2 => json!(self.pick(&[0_i64, 1, -1, 3, 255, 256, -129, 70_000, 1 << 31, i64::MAX])),
             3 => json!(self.pick(&[0.5, 1.0, -0.0, 2.5e10, 3.0, -1.5])),
             4 => json!(self.pick(&["", "a", "A", "1", "true", "null", "{}", "[]", "xyz", "é"])),
-            5 => json!(*self.pick(NAMES)),
+            5 => json!(self.name()),
             6 => json!([]),
             7 => json!({}),
             8 => {
@@ -217,14 +290,14 @@ impl<'a> Choices<'a> {
                 (0..count).map(|_| self.anything(depth - 1)).collect()
             }
             _ => {
-                let name = *self.pick(NAMES);
+                let name = self.name();
                 json!({ name: self.anything(depth - 1) })
             }
         }
     }
 
     /// Changes one place of `value`.
-    pub(super) fn mutate(&mut self, value: &mut Value) {
+    pub fn mutate(&mut self, value: &mut Value) {
         match value {
             Value::Object(map) if !map.is_empty() && self.below(4) > 0 => {
                 let at = self.below(map.len());
@@ -235,13 +308,13 @@ impl<'a> Choices<'a> {
                     }
                     1 => {
                         let value = map.shift_remove(&name).unwrap_or_default();
-                        map.insert((*self.pick(NAMES)).to_owned(), value);
+                        map.insert(self.name(), value);
                     }
                     _ => self.mutate(&mut map[&name]),
                 }
             }
             Value::Object(map) if self.below(2) == 0 => {
-                map.insert((*self.pick(NAMES)).to_owned(), self.anything(1));
+                map.insert(self.name(), self.anything(1));
             }
             Value::Array(list) if !list.is_empty() && self.below(4) > 0 => {
                 let at = self.below(list.len());
@@ -275,43 +348,30 @@ impl<'a> Choices<'a> {
                 *value = match self.below(6) {
                     0 => json!([value]),
                     1 => json!(value.to_string()),
-                    2 => json!({ *self.pick(NAMES): value }),
+                    2 => json!({ self.name(): value }),
                     _ => self.anything(2),
                 };
             }
         }
     }
-
-    /// Returns how often to mutate: never, for half of the values.
-    pub(super) fn mutations(&mut self) -> usize {
-        [0, 1, 1, 2, 0, 3][self.below(6)]
-    }
 }
 
-/// Names and words that the types under test use, and a few that none does.
-const NAMES: &[&str] = &[
-    "zzz",
-    "a",
-    "b",
-    "c",
-    "kind",
-    "value",
-    "type",
-    "content",
-    "Unit",
-    "One",
-    "Pair",
-    "Fields",
-    "x",
-    "y",
-    "name",
-    "left",
-    "inner_name",
-    "innerName",
-    "0",
-    "1",
-    "-1",
-];
+/// Returns a text of a format that JSON Schema names.
+fn example_of(format: &str) -> Option<&'static str> {
+    Some(match format {
+        "date-time" => "2026-01-31T12:00:00Z",
+        "date" => "2026-01-31",
+        "time" => "12:00:00Z",
+        "duration" => "PT1H",
+        "email" => "ab@example.com",
+        "hostname" => "example.com",
+        "ipv4" => "192.0.2.1",
+        "ipv6" => "2001:db8::1",
+        "uri" | "url" => "https://example.com/",
+        "uuid" => "67e55044-10b1-426f-9247-bb680e5fe0c8",
+        _ => return None,
+    })
+}
 
 #[allow(clippy::cast_possible_truncation, reason = "the numbers are small")]
 fn whole(number: f64) -> Value {

@@ -1,0 +1,242 @@
+//! Somebody's word before a call: approve, deny, edit, defer; and runs that wait for it.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use serde::Deserialize;
+use serde_json::json;
+use toolbox::agent::{Agent, EventKind, Paused, StopReason};
+use toolbox::testing::{ScriptedModel, check};
+use toolbox::{ApprovalRequest, Decision, Tool, ToolBox, ToolCall, tool};
+
+use super::{Log, counted};
+
+/// Sends money.
+#[tool]
+fn pay(to: &str, cents: u64) -> String {
+    format!("{to} got {cents}")
+}
+
+#[derive(Deserialize)]
+struct Payment {
+    cents: u64,
+}
+
+fn pays(cents: u64) -> ScriptedModel {
+    ScriptedModel::new().calls("pay", format!(r#"{{"to":"Bo","cents":{cents}}}"#)).respond(
+        |request| {
+            Ok(request.history.steps().last().unwrap().results()[0].text().into_owned().into())
+        },
+    )
+}
+
+#[tokio::test]
+async fn a_rule_of_a_tool_decides_by_its_arguments() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    let own = Arc::clone(&asked);
+    let tool = pay::tool().with_approval_rule(move |payment: Payment, request: ApprovalRequest| {
+        own.fetch_add(1, SeqCst);
+        async move {
+            assert_eq!(request.tool_name(), "pay");
+            match payment.cents {
+                0..10 => Decision::Approve,
+                10..100 => Decision::Edit(r#"{"to":"Bo","cents":9}"#.into()),
+                100..1000 => Decision::Deny("too much".into()),
+                _ => Decision::Edit(r#"{"to":"Bo"}"#.into()),
+            }
+        }
+    });
+    let cases = [
+        (5, "Bo got 5"),
+        (50, "Bo got 9"),
+        (500, "too much"),
+        // What an approver writes is checked like what a model writes.
+        (
+            5000,
+            "the arguments for `pay` were refused:\n- missing required argument `cents` (integer)",
+        ),
+    ];
+    for (cents, told) in cases {
+        let agent = super::agent(&pays(cents), vec![tool.clone()]);
+        let outcome = agent.run("x").await.unwrap();
+        assert_eq!(outcome.content, told);
+        // The transcript says what the tool ran with.
+        if cents == 50 {
+            check(&outcome.history).calls("pay", json!({"cents": 9})).returns("Bo got 9");
+        }
+    }
+    assert_eq!(asked.load(SeqCst), 4);
+    // Nobody is asked about arguments that are not valid.
+    let model = ScriptedModel::new().calls("pay", "{}").text("ok");
+    super::agent(&model, vec![tool]).run("x").await.unwrap();
+    assert_eq!(asked.load(SeqCst), 4);
+}
+
+#[tokio::test]
+async fn the_nearest_approver_decides() {
+    let denies =
+        |who: &'static str| move |_: ApprovalRequest| async move { Decision::Deny(who.into()) };
+    let plain = pay::tool().needs_approval();
+    let own = pay::tool().with_approver(denies("tool"));
+    let with_box =
+        |tool: Tool| ToolBox::builder().tools(tool).approver(denies("box")).build().unwrap();
+    let without = |tool: Tool| ToolBox::from(tool);
+    for (toolbox, who) in
+        [(with_box(own), "tool"), (with_box(plain.clone()), "box"), (without(plain), "agent")]
+    {
+        let agent = Agent::builder(pays(1)).toolbox(toolbox).approver(denies("agent"));
+        let outcome = agent.build().unwrap().run("x").await.unwrap();
+        assert_eq!(outcome.content, who);
+    }
+}
+
+#[tokio::test]
+async fn a_run_waits_for_a_decision_in_another_process() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let tools = || vec![pay::tool().needs_approval(), counted("note", &count)];
+    let model = ScriptedModel::new().calls_all([
+        ("pay", r#"{"to":"Bo","cents":5}"#),
+        ("note", "{}"),
+        ("pay", r#"{"to":"Al","cents":7}"#),
+        ("pay", r#"{"to":"Cy","cents":9}"#),
+    ]);
+    let log = Log::default();
+    let outcome = super::agent(&model, tools()).run("x").on_event(log.listener()).await.unwrap();
+    assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
+    assert_eq!(count.load(SeqCst), 1, "what needs no approval ran");
+    let deferred = log.events().into_iter();
+    let deferred =
+        deferred.filter(|event| matches!(event.kind, EventKind::ApprovalDeferred { .. }));
+    assert_eq!(deferred.count(), 3);
+    let kept = serde_json::to_string(&outcome.paused.unwrap()).unwrap();
+
+    // Elsewhere, later.
+    let paused: Paused = serde_json::from_str(&kept).unwrap();
+    let pending = paused.pending();
+    let ids: Vec<_> = pending.iter().map(|call| (call.id.as_str(), call.tool.as_str())).collect();
+    assert_eq!(ids, [("call_1", "pay"), ("call_3", "pay"), ("call_4", "pay")]);
+    let model = ScriptedModel::answering("done");
+    let agent = super::agent(&model, tools());
+    let decisions = [("call_1", Decision::Approve), ("call_3", Decision::Deny("not him".into()))];
+    let outcome = agent.resume(paused, decisions).await.unwrap();
+    assert_eq!(outcome.reason, StopReason::ApprovalNeeded, "one is still undecided");
+    let paused = outcome.paused.unwrap();
+    assert_eq!(paused.pending().len(), 1);
+    let edited = Decision::Edit(r#"{"to":"Cy","cents":1}"#.into());
+    let outcome = agent.resume(paused, [("call_4", edited)]).await.unwrap();
+    check(&outcome.history)
+        .calls("pay", json!({"to": "Bo"}))
+        .returns("Bo got 5")
+        .calls("note", json!({}))
+        .returns("1")
+        .calls("pay", json!({"to": "Al"}))
+        .fails("tool.not_approved")
+        .calls("pay", json!({"to": "Cy", "cents": 1}))
+        .returns("Cy got 1")
+        .answers("done");
+    assert_eq!((outcome.iterations, outcome.usage.input_tokens), (2, 20));
+}
+
+#[tokio::test]
+async fn d05_what_was_forbidden_meanwhile_does_not_run_on_resume() {
+    let model = pays(5);
+    let agent = super::agent(&model, vec![pay::tool().needs_approval()]);
+    let paused = agent.run("x").await.unwrap().paused.unwrap();
+    agent.blacklist_tool("pay");
+    let outcome = agent.resume(paused, [("call_1", Decision::Approve)]).await.unwrap();
+    check(&outcome.history).calls("pay", json!({})).fails("tool.blacklisted");
+}
+
+#[tokio::test]
+async fn edited_arguments_are_checked_on_resume() {
+    let agent = super::agent(&pays(5), vec![pay::tool().needs_approval()]);
+    let paused = agent.run("x").await.unwrap().paused.unwrap();
+    let edited = Decision::Edit(r#"{"to":7}"#.into());
+    let outcome = agent.resume(paused, [("call_1", edited)]).await.unwrap();
+    check(&outcome.history).calls("pay", json!({"to": 7})).fails("args.missing");
+}
+
+#[tokio::test]
+async fn an_approval_two_agents_down_stops_and_resumes_them_all() {
+    let build = |child_model: &ScriptedModel, boss_model: &ScriptedModel| {
+        let child = super::agent(child_model, vec![pay::tool().needs_approval()]);
+        super::agent(boss_model, vec![child.as_tool("cashier", "Pays")])
+    };
+    let boss_model = ScriptedModel::new()
+        .calls_all([("cashier", r#"{"task":"a"}"#), ("cashier", r#"{"task":"b"}"#)]);
+    let child_model = ScriptedModel::new()
+        .respond(|request| {
+            let task = request.history.last_user_text().unwrap().into_owned();
+            let arguments = format!(r#"{{"to":"{task}","cents":1}}"#);
+            Ok(toolbox::model::Reply::calls([ToolCall::new("p", "pay", arguments)]).into())
+        })
+        .forever();
+    let outcome = build(&child_model, &boss_model).run("x").await.unwrap();
+    let text = serde_json::to_string(&outcome.paused.unwrap()).unwrap();
+    let paused: Paused = serde_json::from_str(&text).unwrap();
+    let pending = paused.pending();
+    let ids: Vec<_> = pending.iter().map(|call| call.id.as_str()).collect();
+    assert_eq!(ids, ["call_1/p", "call_2/p"]);
+    assert_eq!(
+        (pending[0].path.as_slice(), pending[0].tool.as_str()),
+        (&["cashier".to_owned()][..], "pay")
+    );
+
+    let says = ScriptedModel::new()
+        .respond(|request| {
+            Ok(request.history.steps().last().unwrap().results()[0].text().into_owned().into())
+        })
+        .forever();
+    let boss = build(&says, &ScriptedModel::answering("done"));
+    let decisions = [("call_1/p", Decision::Approve), ("call_2/p", Decision::Deny("no".into()))];
+    let outcome = boss.resume(paused, decisions).await.unwrap();
+    check(&outcome.history)
+        .calls("cashier", json!({"task": "a"}))
+        .returns("a got 1")
+        .calls("cashier", json!({"task": "b"}))
+        .returns("no")
+        .answers("done");
+}
+
+#[tokio::test]
+async fn outside_of_an_agent_a_deferred_call_is_a_failure() {
+    let defers = |_: ApprovalRequest| async { Decision::Defer };
+    let toolbox = ToolBox::from(pay::tool().with_approver(defers));
+    let result = toolbox.call(ToolCall::new("1", "pay", r#"{"to":"Bo","cents":1}"#)).await;
+    assert_eq!(result.code(), Some("tool.deferred"));
+    assert_eq!(result.text(), "tool `pay` waits for approval; it has not run");
+}
+
+#[tokio::test]
+async fn decisions_have_a_form_on_the_wire() {
+    let cases = [
+        (Decision::Approve, r#""approve""#),
+        (Decision::Deny("no".into()), r#"{"deny":"no"}"#),
+        (Decision::Edit("{}".into()), r#"{"edit":"{}"}"#),
+        (Decision::Defer, r#""defer""#),
+    ];
+    for (decision, text) in cases {
+        assert_eq!(serde_json::to_string(&decision).unwrap(), text);
+        assert_eq!(serde_json::from_str::<Decision>(text).unwrap(), decision);
+    }
+}
+
+#[tokio::test]
+async fn an_approver_that_panics_or_hangs_is_a_refusal() {
+    crate::support::quietly();
+    let panics = |_: ApprovalRequest| async { std::panic::panic_any("explicit panic") };
+    let agent = super::agent(&pays(1), vec![pay::tool().with_approver(panics)]);
+    assert_eq!(agent.run("x").await.unwrap().content, "tool `pay` panicked");
+
+    let token = toolbox::CancellationToken::new();
+    let own = token.clone();
+    let hangs = move |_: ApprovalRequest| {
+        own.cancel();
+        std::future::pending::<Decision>()
+    };
+    let agent = super::agent(&pays(1), vec![pay::tool().with_approver(hangs)]);
+    let outcome = agent.run("x").with_cancellation(token).into_future().await.unwrap();
+    assert_eq!(outcome.reason, StopReason::Cancelled);
+    check(&outcome.history).calls("pay", json!({})).fails("call.cancelled");
+}

@@ -1,0 +1,127 @@
+//! Events and spans: enough to draw what happens.
+
+use std::sync::Arc;
+
+use toolbox::agent::{Agent, EventKind};
+use toolbox::model::Delta;
+use toolbox::testing::ScriptedModel;
+use toolbox::{Tool, ToolResult};
+
+use super::Log;
+use crate::handlers::waits;
+use crate::support::says;
+
+/// An event in a word or two.
+fn word(kind: &EventKind) -> String {
+    match kind {
+        EventKind::ModelStarted => "ask".into(),
+        EventKind::Delta(Delta::Text(text)) => format!("+{text}"),
+        EventKind::Delta(Delta::Call { name, .. }) => format!("+{name}()"),
+        EventKind::Delta(_) => "+".into(),
+        EventKind::ModelFinished { finish, calls, .. } => format!("replied {finish} {calls}"),
+        EventKind::ToolStarted { tool, .. } => format!("{tool} starts"),
+        EventKind::ToolFinished(end) => format!("{} {}", end.tool, end.code.unwrap_or("ok")),
+        EventKind::Blacklisted { tool, .. } => format!("{tool} forbidden"),
+        EventKind::Finished { reason, .. } => reason.to_string(),
+        other => format!("{other:?}"),
+    }
+}
+
+#[tokio::test]
+async fn a_run_tells_what_happens_in_order() {
+    let model = ScriptedModel::new()
+        .calls_all([("hello", "{}"), ("rm", "{}"), ("none", "{}")])
+        .text("All is well.");
+    let agent = Agent::builder(model)
+        .tools(vec![says("hello", "hi"), says("rm", "gone")])
+        .blacklist_tool("rm")
+        .parallel_tools(false)
+        .build()
+        .unwrap();
+    let mut events = agent.run("x").events();
+    let mut words = Vec::new();
+    let mut steps = Vec::new();
+    while let Some(event) = events.next().await {
+        words.push(word(&event.kind));
+        steps.push(event.step);
+    }
+    assert_eq!(
+        words,
+        [
+            "ask",
+            "+hello()",
+            "+",
+            "+rm()",
+            "+",
+            "+none()",
+            "+",
+            "replied calls 3",
+            "hello starts",
+            "hello ok",
+            "rm forbidden",
+            "rm tool.blacklisted",
+            "none tool.not_found",
+            "ask",
+            "+All ",
+            "+is ",
+            "+well.",
+            "replied stop 0",
+            "answered"
+        ]
+    );
+    assert!(steps.is_sorted() && steps[0] == 1 && steps.last() == Some(&2));
+    assert_eq!(events.outcome().await.unwrap().content, "All is well.");
+}
+
+#[tokio::test]
+async fn s3_10_11_what_the_user_should_see_is_in_the_event() {
+    let shows = Tool::new("show", "d").call(|_| ToolResult::user("Saved."));
+    let hides = Tool::new("hide", "d").call(|_| ToolResult::silent("x").with_user_text("y"));
+    let model = ScriptedModel::new().calls_all([("show", "{}"), ("hide", "{}")]).text("ok");
+    let log = Log::default();
+    super::agent(&model, vec![shows, hides]).run("x").on_event(log.listener()).await.unwrap();
+    let shown: Vec<_> = log
+        .events()
+        .into_iter()
+        .filter_map(|event| match event.kind {
+            EventKind::ToolFinished(end) => Some((end.tool, end.user_text)),
+            _ => None,
+        })
+        .collect();
+    assert!(shown.contains(&("show".to_owned(), Some("Saved.".to_owned()))));
+    assert!(shown.contains(&("hide".to_owned(), None)));
+}
+
+#[tokio::test]
+async fn a_listener_that_panics_loses_its_event_and_nothing_else() {
+    crate::support::quietly();
+    let model = ScriptedModel::new().calls("hello", "{}").text("ok");
+    let run = super::agent(&model, vec![says("hello", "hi")]).run("x");
+    let outcome = run.on_event(|_| std::panic::panic_any("explicit panic")).await.unwrap();
+    assert_eq!(outcome.content, "ok");
+}
+
+#[tokio::test]
+async fn dropping_the_stream_of_events_ends_the_run() {
+    let alive = Arc::new(());
+    let held = Arc::clone(&alive);
+    let never = waits("never", move |_| {
+        let held = Arc::clone(&held);
+        async move {
+            let _held = held;
+            std::future::pending::<String>().await
+        }
+    });
+    let model = ScriptedModel::new().calls("never", "{}").text("never");
+    let mut events = super::agent(&model, vec![never]).run("x").events();
+    while let Some(event) = events.next().await {
+        if matches!(event.kind, EventKind::ToolStarted { .. }) {
+            break;
+        }
+    }
+    let while_it_runs = Arc::strong_count(&alive);
+    drop(events);
+    tokio::task::yield_now().await;
+    assert!(Arc::strong_count(&alive) < while_it_runs);
+    assert_eq!(model.requests().len(), 1);
+}

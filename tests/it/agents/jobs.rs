@@ -1,0 +1,113 @@
+//! Background jobs in a run: each end is told once.
+
+use std::future::IntoFuture;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::time::Duration;
+
+use toolbox::agent::{Agent, EventKind, JobPolicy, StopReason};
+use toolbox::model::Message;
+use toolbox::testing::ScriptedModel;
+use toolbox::{CancellationToken, Tool};
+
+use super::Log;
+use crate::handlers::waits;
+
+fn build(name: &str, seconds: u64, ends: &Arc<AtomicUsize>) -> Tool {
+    let ends = Arc::clone(ends);
+    waits(name, move |_| {
+        let ends = Arc::clone(&ends);
+        async move {
+            tokio::time::sleep(Duration::from_secs(seconds)).await;
+            ends.fetch_add(1, SeqCst);
+            format!("built in {seconds} s")
+        }
+    })
+    .background()
+}
+
+/// The texts of what the program told the model.
+fn told(history: &toolbox::History) -> Vec<String> {
+    let texts = history.messages().iter().filter_map(|message| match message {
+        Message::User(content) => content[0].as_text().map(str::to_owned),
+        _ => None,
+    });
+    texts.filter(|text| text.starts_with("[background job")).collect()
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_completion_is_a_new_observation_exactly_once() {
+    let ends = Arc::new(AtomicUsize::new(0));
+    let model = ScriptedModel::new()
+        .calls_all([("a", "{}"), ("b", "{}")])
+        // The first ends while the model thinks, the second after it has answered.
+        .text("started")
+        .after(Duration::from_secs(5))
+        .text("one more to go")
+        .text("all done");
+    let tools = vec![build("a", 2, &ends), build("b", 60, &ends)];
+    let log = Log::default();
+    let outcome = super::agent(&model, tools).run("x").on_event(log.listener()).await.unwrap();
+    assert_eq!((outcome.content.as_str(), outcome.reason), ("all done", StopReason::Answered));
+    let told = told(&outcome.history);
+    assert_eq!(told.len(), 2, "{told:?}");
+    assert!(told[0].contains("of tool `a`, started by call call_1, has ended]\nbuilt in 2 s"));
+    assert!(told[1].contains("of tool `b`, started by call call_2, has ended]\nbuilt in 60 s"));
+    let completed = log.events().into_iter();
+    let completed =
+        completed.filter(|event| matches!(event.kind, EventKind::JobCompleted { .. })).count();
+    assert_eq!((completed, outcome.jobs.len()), (2, 0));
+    assert!(outcome.history.steps().next().unwrap().results()[0].is_pending());
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_that_fails_is_told_as_such() {
+    let fails = waits("f", |_| async {
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        panic!("explicit panic")
+    });
+    crate::support::quietly();
+    let model = ScriptedModel::new().calls("f", "{}").text("wait").text("so it failed");
+    let outcome = super::agent(&model, vec![fails.background()]).run("x").await.unwrap();
+    assert!(told(&outcome.history)[0].ends_with("has failed]\ntool `f` panicked"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn jobs_end_with_their_run_unless_they_are_left() {
+    for (policy, left, ended) in [(JobPolicy::Cancel, 0, 0), (JobPolicy::Leave, 1, 1)] {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let model = ScriptedModel::new().calls("a", "{}").text("ok");
+        let agent =
+            Agent::builder(model).tools(build("a", 60, &ends)).jobs(policy).build().unwrap();
+        let mut outcome = agent.run("x").await.unwrap();
+        assert_eq!((outcome.content.as_str(), outcome.jobs.len()), ("ok", left));
+        let late = outcome.jobs.next().await;
+        assert_eq!(
+            late.map(|late| late.result.text().into_owned()).as_deref(),
+            (left > 0).then_some("built in 60 s")
+        );
+        assert!(outcome.jobs.next().await.is_none());
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert_eq!(ends.load(SeqCst), ended);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_dropped_or_cancelled_run_takes_its_jobs_along() {
+    for cancel in [true, false] {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let model = ScriptedModel::new().calls("a", "{}").text("wait");
+        let token = CancellationToken::new();
+        let run = super::agent(&model, vec![build("a", 60, &ends)]).run("x");
+        let run = tokio::spawn(run.with_cancellation(token.clone()).into_future());
+        tokio::time::sleep(Duration::from_secs(1)).await;
+        if cancel {
+            token.cancel();
+            assert_eq!(run.await.unwrap().unwrap().reason, StopReason::Cancelled);
+        } else {
+            run.abort();
+        }
+        tokio::time::sleep(Duration::from_secs(120)).await;
+        assert_eq!(ends.load(SeqCst), 0);
+    }
+}

@@ -1,0 +1,303 @@
+//! Whatever was said, every request a format writes keeps the rules that its service checks before it looks at anything
+//! else: each call is answered once, in order, right after it was made.
+
+use std::collections::VecDeque;
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use serde_json::{Value, json};
+use toolbox::model::{Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply};
+use toolbox::schema::Dialect;
+use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
+use toolbox::{Content, ToolCall, ToolDefinition, ToolResult};
+
+/// What can happen in a conversation.
+#[derive(Debug, Clone)]
+enum Event {
+    User(Vec<Content>),
+    Reply { parts: Vec<Part>, finish: Option<Finish>, results: Vec<ToolResult> },
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        Just(" \n".to_owned()),
+        Just("Hello. ".to_owned()),
+        Just("\u{0}\"\\\u{2028}".to_owned()),
+        "[a-z ]{1,12}",
+    ]
+}
+
+fn content() -> impl Strategy<Value = Content> {
+    prop_oneof![
+        4 => text().prop_map(Content::Text),
+        1 => Just(Content::image(b"x", "image/png")),
+        1 => Just(Content::image(b"x", "image/tiff")),
+        1 => Just(Content::audio(b"x", "audio/wav")),
+        1 => Just(Content::resource_text("a.md", "text/markdown", "# A")),
+        1 => Just(Content::resource_bytes("a.pdf", "application/pdf", b"x")),
+        1 => Just(Content::resource_bytes("a.zip", "application/zip", b"x")),
+    ]
+}
+
+fn result() -> impl Strategy<Value = ToolResult> {
+    prop_oneof![
+        text().prop_map(ToolResult::new),
+        text().prop_map(ToolResult::error),
+        vec(content(), 0..4).prop_map(ToolResult::from),
+    ]
+}
+
+fn call() -> impl Strategy<Value = ToolCall> {
+    let id = prop_oneof![
+        Just(String::new()),
+        Just("a".to_owned()),
+        Just("b c".to_owned()),
+        "[a-z]{1,3}",
+        Just("i".repeat(100)),
+    ];
+    let name = prop::sample::select(vec!["search", "docs.search", "no such\ntool", "", "ünï"]);
+    let arguments =
+        prop::sample::select(vec!["{}", "", r#"{"a": 1.0e2}"#, "[1]", "{\"a\":", "null", "{} {}"]);
+    (id, name, arguments).prop_map(|(id, name, arguments)| ToolCall::new(id, name, arguments))
+}
+
+/// Echoes as services write them, and some that they never would.
+fn echo() -> impl Strategy<Value = Echo> {
+    let dialect = prop::sample::select(Dialect::ALL.to_vec());
+    let value = prop::sample::select(vec![
+        json!({"type": "thinking", "thinking": "hm", "signature": "s"}),
+        json!({"type": "redacted_thinking", "data": "d"}),
+        json!({"type": "server_tool_use", "id": "s1", "name": "web_search", "input": {}}),
+        json!({"type": "tool_use", "id": "a", "name": "x", "input": {}}),
+        json!({"caller": {"type": "direct"}}),
+        json!({"id": "a", "thoughtSignature": "c2ln"}),
+        json!({"thoughtSignature": "c2ln"}),
+        json!({"functionCall": {"name": "x"}}),
+        json!({"executableCode": {"language": "PYTHON", "code": "1"}}),
+        json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"}),
+        json!({"type": "function_call", "call_id": "a", "name": "x", "arguments": "{}"}),
+        json!({"x": 1}),
+        json!(null),
+    ]);
+    (dialect, value).prop_map(|(dialect, value)| Echo::new(dialect, value))
+}
+
+fn part() -> impl Strategy<Value = Part> {
+    let echo = || proptest::option::of(echo());
+    prop_oneof![
+        3 => (text(), echo()).prop_map(|(text, echo)| Part::Text { text, echo }),
+        4 => (call(), echo()).prop_map(|(call, echo)| Part::Call { call, echo }),
+        2 => (text(), echo()).prop_map(|(text, echo)| Part::Reasoning { text, echo }),
+        1 => self::echo().prop_map(Part::Other),
+    ]
+}
+
+fn event() -> impl Strategy<Value = Event> {
+    let finish = prop::sample::select(vec![
+        None,
+        Some(Finish::Length),
+        Some(Finish::Pause),
+        Some(Finish::Refusal),
+        Some(Finish::MalformedCall),
+    ]);
+    prop_oneof![
+        1 => vec(content(), 0..4).prop_map(Event::User),
+        2 => (vec(part(), 0..6), finish, vec(result(), 0..6))
+            .prop_map(|(parts, finish, results)| Event::Reply { parts, finish, results }),
+    ]
+}
+
+fn history(events: Vec<Event>) -> History {
+    let mut history = History::new();
+    for event in events {
+        match event {
+            Event::User(content) => history.push_user(content),
+            Event::Reply { parts, finish, results } => {
+                let reply = Reply::new(parts);
+                let finish = finish.unwrap_or_else(|| reply.finish.clone());
+                history = match history.reply(reply.with_finish(finish)) {
+                    Replied::Calls(open) => open.answer(results),
+                    Replied::Answer(history) | Replied::CutOff(history) => history,
+                    other => panic!("{other:?}"),
+                };
+            }
+        }
+    }
+    history
+}
+
+/// The same events as somebody else might have kept them: results out of place, missing, or twice.
+fn found(events: Vec<Event>) -> Vec<FoundMessage> {
+    let mut found = Vec::new();
+    for event in events {
+        match event {
+            Event::User(content) => found.push(FoundMessage::User(content)),
+            Event::Reply { parts, results, .. } => {
+                let reply = Reply::new(parts);
+                let ids: Vec<String> = reply.tool_calls().map(|call| call.id.clone()).collect();
+                found.push(FoundMessage::Reply(reply));
+                for (place, result) in results.into_iter().enumerate() {
+                    let call_id = ids.get(place / 2).cloned().unwrap_or_default();
+                    found.push(FoundMessage::Result { call_id, result });
+                }
+            }
+        }
+    }
+    found
+}
+
+type Check = fn(&[Value]) -> Result<usize, String>;
+
+/// Checks what a format writes, and that it reads back as what it says.
+fn keeps_the_rules<F: Format>(history: &History, key: &str, model: &str, check: Check) {
+    let calls = history.steps().map(|step| step.results().len()).sum::<usize>();
+    let tools = [ToolDefinition::new("docs.search", "Searches", json!({"type": "object"}))];
+    let messages = |history: &History| {
+        let request = ModelRequest::new(history.clone()).with_tools(tools.to_vec());
+        let body: Value = serde_json::from_str(&F::body(&request, model, true)).unwrap();
+        body[key].as_array().unwrap().clone()
+    };
+    let sent = messages(history);
+    assert_eq!(check(&sent), Ok(calls), "{sent:#?}");
+    let read = F::history(&Value::from(sent.clone()).to_string()).unwrap();
+    assert_eq!(read.repairs, [], "{sent:#?}");
+    assert_eq!(messages(&read.history), sent);
+}
+
+fn keeps_the_rules_everywhere(history: &History) {
+    keeps_the_rules::<OpenAiChat>(history, "messages", "gpt-4.1", chat);
+    keeps_the_rules::<OpenAiResponses>(history, "input", "gpt-5", responses);
+    keeps_the_rules::<Anthropic>(history, "messages", "claude-sonnet-4-5", anthropic);
+    keeps_the_rules::<Gemini>(history, "contents", "gemini-3-pro-preview", gemini);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(300) })]
+
+    #[test]
+    fn any_history_is_sent_so_that_services_take_it(events in vec(event(), 0..8)) {
+        keeps_the_rules_everywhere(&history(events));
+    }
+
+    #[test]
+    fn any_mended_transcript_is_sent_so_that_services_take_it(events in vec(event(), 0..8)) {
+        keeps_the_rules_everywhere(&History::repaired(found(events)).0);
+    }
+}
+
+fn list<'a>(value: &'a Value, key: &str) -> &'a [Value] {
+    value[key].as_array().map_or(&[], Vec::as_slice)
+}
+
+fn of_kind<'a>(blocks: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    blocks.iter().filter(|block| block["type"] == kind).collect()
+}
+
+fn same(calls: &[&Value], results: &[&Value], at: usize) -> Result<(), String> {
+    if calls == results {
+        return Ok(());
+    }
+    Err(format!("message {at}: the calls {calls:?} are answered by {results:?}"))
+}
+
+/// Tool messages stand right behind the message that makes the calls, one for each, in order.
+fn chat(messages: &[Value]) -> Result<usize, String> {
+    let mut calls = 0;
+    let mut open: VecDeque<&Value> = VecDeque::new();
+    for (at, message) in messages.iter().enumerate() {
+        if message["role"] == "tool" {
+            let id = &message["tool_call_id"];
+            same(&Vec::from_iter(open.pop_front()), &[id], at)?;
+            continue;
+        }
+        same(&open.into_iter().collect::<Vec<_>>(), &[], at)?;
+        open = list(message, "tool_calls").iter().map(|call| &call["id"]).collect();
+        calls += open.len();
+    }
+    same(&open.into_iter().collect::<Vec<_>>(), &[], messages.len())?;
+    Ok(calls)
+}
+
+/// Outputs stand behind the calls of a reply, one for each, in order, before anybody else speaks.
+fn responses(items: &[Value]) -> Result<usize, String> {
+    let mut calls = 0;
+    let mut open: VecDeque<&Value> = VecDeque::new();
+    for (at, item) in items.iter().enumerate() {
+        if item["type"] == "function_call" {
+            open.push_back(&item["call_id"]);
+            calls += 1;
+        } else if item["type"] == "function_call_output" {
+            same(&Vec::from_iter(open.pop_front()), &[&item["call_id"]], at)?;
+        } else if item["role"] == "user" {
+            same(&open.iter().copied().collect::<Vec<_>>(), &[], at)?;
+        }
+    }
+    same(&open.into_iter().collect::<Vec<_>>(), &[], items.len())?;
+    Ok(calls)
+}
+
+/// The roles alternate, the user begins, and the results of a message stand first in the next one.
+fn anthropic(messages: &[Value]) -> Result<usize, String> {
+    let mut calls = 0;
+    let mut open: Vec<&Value> = Vec::new();
+    for (at, message) in messages.iter().enumerate() {
+        if message["role"] != ["user", "assistant"][at % 2] {
+            return Err(format!("message {at} is of {}", message["role"]));
+        }
+        let blocks = list(message, "content");
+        if blocks.is_empty() {
+            return Err(format!("message {at} is empty"));
+        }
+        if let Some(block) = blocks.iter().find(|block| {
+            block["type"] == "text"
+                && block["text"].as_str().is_none_or(|text| text.trim().is_empty())
+        }) {
+            return Err(format!("message {at} has the block {block}"));
+        }
+        let results = of_kind(blocks, "tool_result");
+        let ids: Vec<_> = results.iter().map(|result| &result["tool_use_id"]).collect();
+        same(&open, &ids, at)?;
+        if of_kind(&blocks[..results.len()], "tool_result").len() != results.len() {
+            return Err(format!("message {at}: the results do not stand first"));
+        }
+        open = of_kind(blocks, "tool_use").into_iter().map(|call| &call["id"]).collect();
+        calls += open.len();
+        if let Some(last) = blocks.last().filter(|_| message["role"] == "assistant") {
+            let thinks = matches!(last["type"].as_str(), Some("thinking" | "redacted_thinking"));
+            if thinks {
+                return Err(format!("message {at} ends with thinking"));
+            }
+        }
+    }
+    same(&open, &[], messages.len())?;
+    Ok(calls)
+}
+
+/// A content with calls comes after one of the user, and the next one has as many results, under the same names and ids.
+fn gemini(contents: &[Value]) -> Result<usize, String> {
+    let mut calls = 0;
+    let mut open: Vec<&Value> = Vec::new();
+    let mut before = "model";
+    for (at, content) in contents.iter().enumerate() {
+        let role = content["role"].as_str().unwrap_or_default();
+        if role == "model" && before == "model" || list(content, "parts").is_empty() {
+            return Err(format!("content {at} is out of place: {content}"));
+        }
+        before = role;
+        let of = |key: &'static str| {
+            let parts = list(content, "parts").iter();
+            parts.filter_map(move |part| part.get(key)).collect::<Vec<_>>()
+        };
+        let results = of("functionResponse");
+        for key in ["name", "id"] {
+            let names = |of: &[&'_ Value]| of.iter().map(|v| v[key].clone()).collect::<Vec<_>>();
+            let (asked, answered) = (names(&open), names(&results));
+            same(&asked.iter().collect::<Vec<_>>(), &answered.iter().collect::<Vec<_>>(), at)?;
+        }
+        open = of("functionCall");
+        calls += open.len();
+    }
+    same(&open, &[], contents.len())?;
+    Ok(calls)
+}

@@ -1,0 +1,469 @@
+//! An agent put together.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::jobs::JobPolicy;
+use super::lineage::AgentId;
+use super::{Agent, Inner};
+use crate::approval::Approver;
+use crate::collection::ToolBox;
+use crate::definition::InvalidNameError;
+use crate::model::{Model, ToolChoice};
+use crate::rules::{InvalidRuleError, Rules};
+use crate::tool::{IntoTools, MapFn, Tool};
+
+/// What becomes of a run whose model was asked as often as it may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MaxIterations {
+    /// It stops, with what the model said last.
+    #[default]
+    Stop,
+    /// The model is asked once more, without tools, to say what it has; that counts as an iteration.
+    Summarize,
+    /// It is an error.
+    Error,
+}
+
+/// What becomes of a call whose tool failed for a reason outside the call
+/// ([`FailureKind::Infrastructure`](crate::FailureKind::Infrastructure)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InfrastructurePolicy {
+    /// The model is told, as of any failure.
+    #[default]
+    Report,
+    /// It is made again, this many times at most, when its tool is read-only or idempotent; then the model is told.
+    Retry(u32),
+    /// The run ends with an error, once the other calls of the step have their results.
+    Abort,
+}
+
+/// How an agent runs.
+#[derive(Clone)]
+pub(super) struct Settings {
+    pub(super) parallel: bool,
+    pub(super) max_iterations: u32,
+    pub(super) at_max_iterations: MaxIterations,
+    pub(super) max_calls_per_step: usize,
+    pub(super) max_total_calls: u64,
+    pub(super) max_total_tokens: u64,
+    pub(super) max_depth: u32,
+    pub(super) recursion: bool,
+    pub(super) repeat_limit: Option<u32>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) jobs: JobPolicy,
+    pub(super) infrastructure: InfrastructurePolicy,
+    pub(super) error_prefix: String,
+    pub(super) tool_choice: ToolChoice,
+    pub(super) options: Map<String, Value>,
+    pub(super) approver: Option<Arc<dyn Approver>>,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            parallel: true,
+            max_iterations: 20,
+            at_max_iterations: MaxIterations::Stop,
+            max_calls_per_step: 64,
+            max_total_calls: 1000,
+            max_total_tokens: u64::MAX,
+            max_depth: 8,
+            recursion: false,
+            repeat_limit: Some(4),
+            timeout: None,
+            jobs: JobPolicy::Wait,
+            infrastructure: InfrastructurePolicy::Report,
+            error_prefix: String::new(),
+            tool_choice: ToolChoice::Auto,
+            options: Map::new(),
+            approver: None,
+        }
+    }
+}
+
+/// Makes a model of a service, once its name is known.
+type Backend = Box<dyn FnOnce(&str) -> Arc<dyn Model> + Send>;
+
+/// Builds an [`Agent`].
+///
+/// ```
+/// use toolbox::agent::AgentBuilder;
+/// use toolbox::testing::ScriptedModel;
+/// use toolbox::Tool;
+///
+/// let agent = AgentBuilder::new("Find out what macros are")
+///     .llm(ScriptedModel::answering("Macros are code that writes code."))
+///     .add_tool(Tool::new("search", "Searches the web").param("query", "string", "Words").call(|args| {
+///         Ok::<_, String>(format!("hits for {}", args["query"]))
+///     }))
+///     .max_iterations(10)
+///     .build()?;
+/// # Ok::<(), toolbox::agent::BuildAgentError>(())
+/// ```
+#[must_use = "a builder does nothing until `build`"]
+pub struct AgentBuilder {
+    name: String,
+    task: Option<String>,
+    system: Option<String>,
+    model: Option<Arc<dyn Model>>,
+    model_name: Option<String>,
+    backend: Option<Backend>,
+    toolbox: Option<ToolBox>,
+    tools: Vec<Tool>,
+    rules: Vec<String>,
+    settings: Settings,
+    error: Option<BuildAgentError>,
+}
+
+impl AgentBuilder {
+    /// Starts an agent with a task of its own: what [`Agent::run_task`] asks of it.
+    pub fn new(task: impl Into<String>) -> Self {
+        Self { task: Some(task.into()), ..Self::empty() }
+    }
+
+    pub(super) fn empty() -> Self {
+        Self {
+            name: "agent".to_owned(),
+            task: None,
+            system: None,
+            model: None,
+            model_name: None,
+            backend: None,
+            toolbox: None,
+            tools: Vec::new(),
+            rules: Vec::new(),
+            settings: Settings::default(),
+            error: None,
+        }
+    }
+
+    /// Sets the model.
+    pub fn llm(mut self, model: impl Model) -> Self {
+        self.model = Some(Arc::new(model));
+        self
+    }
+
+    /// Sets the name of the model, for a service that was given by its key alone.
+    pub fn model(mut self, name: impl Into<String>) -> Self {
+        self.model_name = Some(name.into());
+        self
+    }
+
+    #[allow(dead_code, reason = "for the services behind features")]
+    pub(crate) fn backend(
+        mut self,
+        backend: impl FnOnce(&str) -> Arc<dyn Model> + Send + 'static,
+    ) -> Self {
+        self.backend = Some(Box::new(backend));
+        self
+    }
+
+    /// Sets the agent's name, for events and traces. Default `agent`.
+    pub fn name(mut self, name: impl Into<String>) -> Self {
+        self.name = name.into();
+        self
+    }
+
+    /// Sets the instructions that stand before the transcript. Without them, the agent's own task stands there when it
+    /// is called as a tool.
+    pub fn system(mut self, text: impl Into<String>) -> Self {
+        self.system = Some(text.into());
+        self
+    }
+
+    /// Sets the box whose tools the agent may call, and shares it: a tool registered later is offered in the next step.
+    ///
+    /// Tools added to this builder go into that box.
+    pub fn toolbox(mut self, toolbox: ToolBox) -> Self {
+        self.toolbox = Some(toolbox);
+        self
+    }
+
+    /// Adds tools.
+    pub fn tools(mut self, tools: impl IntoTools) -> Self {
+        self.tools.extend(tools.into_tools());
+        self
+    }
+
+    /// Adds a tool.
+    pub fn add_tool(self, tool: Tool) -> Self {
+        self.tools(tool)
+    }
+
+    /// Adds a tool from its raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments.
+    #[track_caller]
+    pub fn tool<Form>(
+        mut self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+        function: impl MapFn<Form>,
+    ) -> Self {
+        match Tool::try_from_map(name, description, input_schema, function) {
+            Ok(tool) => self.tools.push(tool),
+            Err(error) => self.fail(BuildAgentError::ToolName(error)),
+        }
+        self
+    }
+
+    /// Adds an agent as a tool: one made by [`Agent::as_tool`] or [`AgentBuilder::as_tool`], or a name, a description and
+    /// the agent.
+    pub fn add_subagent(mut self, subagent: impl Into<Subagent>) -> Self {
+        match subagent.into().0 {
+            Ok(tool) => self.tools.push(tool),
+            Err(error) => self.fail(error),
+        }
+        self
+    }
+
+    fn fail(&mut self, error: BuildAgentError) {
+        self.error.get_or_insert(error);
+    }
+
+    /// Forbids tools by name, in runs of this agent and of the agents below it. The name may hold `*`.
+    ///
+    /// The model is not told of such a tool; when it calls one all the same, nothing runs and it is told so.
+    pub fn blacklist_tool(mut self, name: impl Into<String>) -> Self {
+        self.rules.push(name.into());
+        self
+    }
+
+    /// Runs the calls of one reply beside each other, or one after another. Default: beside each other.
+    pub fn parallel_tools(mut self, parallel: bool) -> Self {
+        self.settings.parallel = parallel;
+        self
+    }
+
+    /// Limits how often the model is asked in one run. Default 20. Zero counts as one.
+    pub fn max_iterations(mut self, iterations: u32) -> Self {
+        self.settings.max_iterations = iterations.max(1);
+        self
+    }
+
+    /// Says what becomes of a run that reaches that limit. Default [`MaxIterations::Stop`].
+    pub fn at_max_iterations(mut self, policy: MaxIterations) -> Self {
+        self.settings.at_max_iterations = policy;
+        self
+    }
+
+    /// Limits how many calls one reply may make; the rest are refused. Default 64.
+    pub fn max_calls_per_step(mut self, calls: usize) -> Self {
+        self.settings.max_calls_per_step = calls;
+        self
+    }
+
+    /// Limits how many calls a run may make, together with the agents below it. Default 1 000.
+    pub fn max_total_calls(mut self, calls: u64) -> Self {
+        self.settings.max_total_calls = calls;
+        self
+    }
+
+    /// Limits how many tokens a run may read and write, together with the agents below it. Default: no limit.
+    ///
+    /// Checked after each reply, so the last one may go beyond it.
+    pub fn max_total_tokens(mut self, tokens: u64) -> Self {
+        self.settings.max_total_tokens = tokens;
+        self
+    }
+
+    /// Limits how many agents may be at work above one another, this one among them. Default 8.
+    pub fn max_depth(mut self, agents: u32) -> Self {
+        self.settings.max_depth = agents;
+        self
+    }
+
+    /// Lets the agent be called from below itself, down to the depth limit. Default: refused.
+    pub fn allow_recursion(mut self) -> Self {
+        self.settings.recursion = true;
+        self
+    }
+
+    /// Sets which call in a row, of one tool with the same arguments and the same result, is not run: the model is told
+    /// instead. If it makes that call again, the run stops. Default 4; at least 2.
+    pub fn repeat_limit(mut self, times: u32) -> Self {
+        self.settings.repeat_limit = Some(times.max(2));
+        self
+    }
+
+    /// Lets the model make the same call as often as it likes.
+    pub fn no_repeat_limit(mut self) -> Self {
+        self.settings.repeat_limit = None;
+        self
+    }
+
+    /// Limits the time of one run. Default: no limit.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.settings.timeout = Some(timeout);
+        self
+    }
+
+    /// Says what becomes of background jobs when the model has its answer. Default [`JobPolicy::Wait`].
+    pub fn jobs(mut self, policy: JobPolicy) -> Self {
+        self.settings.jobs = policy;
+        self
+    }
+
+    /// Says what becomes of a call whose tool failed for a reason outside the call. Default
+    /// [`InfrastructurePolicy::Report`].
+    pub fn on_infrastructure_failure(mut self, policy: InfrastructurePolicy) -> Self {
+        self.settings.infrastructure = policy;
+        self
+    }
+
+    /// Puts a text such as `ERROR: ` before what the model is told of a failed call, for services that have no flag
+    /// for it. Default: nothing.
+    pub fn error_prefix(mut self, prefix: impl Into<String>) -> Self {
+        self.settings.error_prefix = prefix.into();
+        self
+    }
+
+    /// Says whether the model must call a tool. Default: as it likes.
+    pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
+        self.settings.tool_choice = choice;
+        self
+    }
+
+    /// Adds an option of the service, such as `temperature`, to every request.
+    pub fn option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.settings.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// Adds options of the service to every request.
+    pub fn options(mut self, options: Map<String, Value>) -> Self {
+        self.settings.options.extend(options);
+        self
+    }
+
+    /// Decides on calls that need approval where neither the tool nor its box has an approver, in this run and below.
+    ///
+    /// Without one, such a call waits: the run stops, and [resumes](Agent::resume) when somebody has decided.
+    pub fn approver(mut self, approver: impl Approver) -> Self {
+        self.settings.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Returns the agent as a tool with a `task` argument; see [`Agent::as_tool`].
+    ///
+    /// # Errors
+    ///
+    /// As [`AgentBuilder::build`]; [`AgentBuilder::add_subagent`] takes the `Result` as it is.
+    #[track_caller]
+    pub fn as_tool(
+        self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Result<Tool, BuildAgentError> {
+        self.build()?.try_as_tool(name, description).map_err(BuildAgentError::ToolName)
+    }
+
+    /// Returns the agent.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildAgentError`], if there is no model, a tool's name is not one, or a blacklist rule names nothing.
+    pub fn build(self) -> Result<Agent, BuildAgentError> {
+        if let Some(error) = self.error {
+            return Err(error);
+        }
+        let model = match (self.model, self.backend, self.model_name) {
+            (Some(model), ..) => model,
+            (None, Some(backend), Some(name)) => backend(&name),
+            (None, Some(_), None) => return Err(BuildAgentError::NoModelName),
+            (None, None, _) => return Err(BuildAgentError::NoModel),
+        };
+        let mut rules = Rules::default();
+        for rule in &self.rules {
+            InvalidRuleError::check(rule).map_err(BuildAgentError::Rule)?;
+            rules.blacklist(rule);
+        }
+        let toolbox = self.toolbox.unwrap_or_default();
+        if !self.tools.is_empty() {
+            toolbox.register(self.tools);
+        }
+        Ok(Agent::from_inner(Inner {
+            id: AgentId::new(),
+            name: self.name,
+            task: self.task,
+            system: self.system,
+            model,
+            toolbox,
+            rules: arc_swap::ArcSwap::from_pointee(rules),
+            settings: self.settings,
+        }))
+    }
+}
+
+impl fmt::Debug for AgentBuilder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("AgentBuilder")
+            .field("name", &self.name)
+            .field("tools", &self.tools)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Why an agent could not be built.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BuildAgentError {
+    /// No model was given.
+    NoModel,
+    /// A service was given, and no name of one of its models.
+    NoModelName,
+    /// A tool's name is not one that tools may have.
+    ToolName(InvalidNameError),
+    /// A rule of the blacklist names nothing.
+    Rule(InvalidRuleError),
+}
+
+impl fmt::Display for BuildAgentError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoModel => f.write_str(
+                "the agent has no model: give it one with `.llm(..)`, or a service and a name with `.openai(key).model(name)`",
+            ),
+            Self::NoModelName => {
+                f.write_str("the agent's service needs the name of a model: add `.model(name)`")
+            }
+            Self::ToolName(error) => error.fmt(f),
+            Self::Rule(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for BuildAgentError {}
+
+/// An agent that is a tool of another; see [`AgentBuilder::add_subagent`].
+#[derive(Debug)]
+pub struct Subagent(Result<Tool, BuildAgentError>);
+
+impl From<Tool> for Subagent {
+    fn from(tool: Tool) -> Self {
+        Self(Ok(tool))
+    }
+}
+
+impl From<Result<Tool, BuildAgentError>> for Subagent {
+    fn from(tool: Result<Tool, BuildAgentError>) -> Self {
+        Self(tool)
+    }
+}
+
+impl<N: Into<String>, D: Into<String>> From<(N, D, Agent)> for Subagent {
+    fn from((name, description, agent): (N, D, Agent)) -> Self {
+        Self(agent.try_as_tool(name, description).map_err(BuildAgentError::ToolName))
+    }
+}
+
+impl<N: Into<String>, D: Into<String>> From<(N, D, AgentBuilder)> for Subagent {
+    fn from((name, description, agent): (N, D, AgentBuilder)) -> Self {
+        Self(agent.as_tool(name, description))
+    }
+}

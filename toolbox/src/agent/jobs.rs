@@ -1,0 +1,123 @@
+//! Background jobs of a run.
+
+use std::collections::HashSet;
+use std::fmt;
+
+use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
+
+use crate::content::Content;
+use crate::job::{Completion, JobId};
+use crate::result::ToolResult;
+
+/// What becomes of background jobs when the model has its answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JobPolicy {
+    /// The run waits for them, and the model is told how each ended.
+    #[default]
+    Wait,
+    /// They go on; how they end arrives at [`RunOutcome::jobs`](super::RunOutcome::jobs).
+    Leave,
+    /// They are cancelled.
+    Cancel,
+}
+
+/// The jobs a run started, and what comes of them.
+pub(super) struct Jobs {
+    sender: UnboundedSender<Completion>,
+    receiver: UnboundedReceiver<Completion>,
+    open: HashSet<JobId>,
+}
+
+impl Jobs {
+    pub(super) fn new() -> Self {
+        let (sender, receiver) = unbounded_channel();
+        Self { sender, receiver, open: HashSet::new() }
+    }
+
+    pub(super) fn sender(&self) -> UnboundedSender<Completion> {
+        self.sender.clone()
+    }
+
+    pub(super) fn note(&mut self, results: &[ToolResult]) {
+        self.open.extend(results.iter().filter_map(ToolResult::job).cloned());
+    }
+
+    pub(super) fn any_open(&self) -> bool {
+        !self.open.is_empty()
+    }
+
+    /// Returns a completion that is there already.
+    pub(super) fn ready(&mut self) -> Option<Completion> {
+        let completion = self.receiver.try_recv().ok()?;
+        self.open.remove(&completion.job);
+        Some(completion)
+    }
+
+    /// Waits for the next completion.
+    pub(super) async fn next(&mut self) -> Option<Completion> {
+        let completion = self.receiver.recv().await?;
+        self.open.remove(&completion.job);
+        Some(completion)
+    }
+
+    pub(super) fn into_late(self) -> LateJobs {
+        LateJobs { receiver: Some(self.receiver), open: self.open }
+    }
+}
+
+/// The jobs that go on after a run, each to end with one [`Completion`].
+#[derive(Default)]
+pub struct LateJobs {
+    receiver: Option<UnboundedReceiver<Completion>>,
+    open: HashSet<JobId>,
+}
+
+impl LateJobs {
+    /// Returns how many jobs have not ended yet.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.open.len()
+    }
+
+    /// Returns whether every job has ended.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.open.is_empty()
+    }
+
+    /// Waits for the next job to end; `None` when no job is left.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future loses no completion.
+    pub async fn next(&mut self) -> Option<Completion> {
+        if self.open.is_empty() {
+            return None;
+        }
+        let completion = self.receiver.as_mut()?.recv().await?;
+        self.open.remove(&completion.job);
+        Some(completion)
+    }
+}
+
+impl fmt::Debug for LateJobs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("LateJobs").field("open", &self.open).finish_non_exhaustive()
+    }
+}
+
+/// Returns what the model is told of a job that ended.
+pub(super) fn observation(completion: Completion) -> Vec<Content> {
+    let Completion { job, context, result } = completion;
+    let how = if result.is_error() { "failed" } else { "ended" };
+    let head = format!(
+        "[background job {job} of tool `{}`, started by call {}, has {how}]",
+        context.tool_name(),
+        context.call_id()
+    );
+    let text = result.text();
+    let head = if text.is_empty() { head } else { format!("{head}\n{text}") };
+    let others = result.content().iter().filter(|part| part.as_text().is_none()).cloned();
+    std::iter::once(Content::text(head)).chain(others).collect()
+}

@@ -1,0 +1,153 @@
+//! How a run ended.
+
+use std::error::Error;
+use std::fmt;
+
+use serde::de::DeserializeOwned;
+use serde_json::Value;
+
+use super::jobs::LateJobs;
+use super::paused::Paused;
+use crate::model::{History, ModelError, Usage};
+
+/// What a run came to.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RunOutcome {
+    /// The answer: the text of the last reply; empty when the run stopped before there was one.
+    pub content: String,
+    /// Why the run stopped.
+    pub reason: StopReason,
+    /// How often the model was asked: one for an answer without calls, one more for each round of calls.
+    pub iterations: u32,
+    /// What this agent's requests cost, together; those of agents below it are in their own results.
+    pub usage: Usage,
+    /// What was said. It can go on with another [`run`](super::Agent::run).
+    pub history: History,
+    /// The answer as JSON, where the run was asked for [one of a type](super::Run::answering_with).
+    pub answer: Option<Value>,
+    /// What is left to decide, when the run stopped for an approval.
+    pub paused: Option<Paused>,
+    /// The background jobs that go on, where they were to be [left](super::JobPolicy::Leave).
+    pub jobs: LateJobs,
+}
+
+impl RunOutcome {
+    /// Returns whether the model gave an answer.
+    #[must_use]
+    pub fn is_answered(&self) -> bool {
+        self.reason == StopReason::Answered
+    }
+
+    /// Reads the answer of a run that was asked for one of type `T`.
+    ///
+    /// # Errors
+    ///
+    /// What serde says when there is no such answer, or it does not fit.
+    pub fn answer_as<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        match &self.answer {
+            Some(answer) => T::deserialize(answer),
+            None => serde_json::from_str(&self.content),
+        }
+    }
+}
+
+/// Why a run stopped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum StopReason {
+    /// The model gave an answer.
+    Answered,
+    /// The model was asked as often as it may be; see [`MaxIterations`](super::MaxIterations).
+    MaxIterations,
+    /// The run was cancelled.
+    Cancelled,
+    /// The time of the run was up.
+    TimedOut,
+    /// A call waits for a decision; see [`RunOutcome::paused`].
+    ApprovalNeeded,
+    /// The model, or its service, refused to answer.
+    Refused,
+    /// The answer was cut off by the model's limit of tokens.
+    Length,
+    /// The calls or tokens that the run, or one above it, may spend are spent.
+    Budget,
+    /// The model made the same call again after it was told not to.
+    Repeated,
+}
+
+impl StopReason {
+    /// Returns the stable code of this reason, such as `max_iterations`.
+    #[must_use]
+    pub fn code(self) -> &'static str {
+        match self {
+            Self::Answered => "answered",
+            Self::MaxIterations => "max_iterations",
+            Self::Cancelled => "cancelled",
+            Self::TimedOut => "timed_out",
+            Self::ApprovalNeeded => "approval_needed",
+            Self::Refused => "refused",
+            Self::Length => "length",
+            Self::Budget => "budget",
+            Self::Repeated => "repeated",
+        }
+    }
+}
+
+impl fmt::Display for StopReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.code())
+    }
+}
+
+/// Why a run has no outcome. What was said until then is kept.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct RunError {
+    /// What went wrong.
+    pub kind: RunErrorKind,
+    /// What was said so far; complete, so that it can be sent again.
+    pub history: History,
+    /// How often the model was asked.
+    pub iterations: u32,
+    /// What that cost.
+    pub usage: Usage,
+}
+
+/// What ended a run without an outcome.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum RunErrorKind {
+    /// The model gave no reply.
+    Model(ModelError),
+    /// The model was asked as often as it may be, and that was to count as an error.
+    MaxIterations(u32),
+    /// A tool failed for a reason outside its call, and that was to end the run: the tool's name, and what it said.
+    Tool {
+        /// The name of the tool.
+        tool: String,
+        /// What it said.
+        message: String,
+    },
+}
+
+impl fmt::Display for RunError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.kind {
+            RunErrorKind::Model(error) => write!(f, "the model gave no reply: {error}"),
+            RunErrorKind::MaxIterations(limit) => {
+                write!(f, "the agent was not done after {limit} iterations")
+            }
+            RunErrorKind::Tool { tool, message } => write!(f, "tool `{tool}` failed: {message}"),
+        }
+    }
+}
+
+impl Error for RunError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match &self.kind {
+            RunErrorKind::Model(error) => Some(error),
+            _ => None,
+        }
+    }
+}

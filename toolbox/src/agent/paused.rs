@@ -1,0 +1,97 @@
+//! A run that waits for somebody's decision.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::lineage::Decisions;
+use crate::approval::Decision;
+use crate::call::Arguments;
+use crate::model::{Unanswered, Usage};
+use crate::result::ToolResult;
+
+/// A run that stopped because calls wait for approval.
+///
+/// Serializes as JSON, so that another process can [resume](super::Agent::resume) it later, with an agent built the same
+/// way. It holds the transcript and the arguments of the pending calls: keep it where the model and strangers cannot write.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Paused {
+    /// The transcript up to the reply that makes the calls, and that reply.
+    pub(super) open: Unanswered,
+    /// The results of the calls that did run.
+    #[serde(
+        serialize_with = "crate::model::serialize_results",
+        deserialize_with = "crate::model::deserialize_results"
+    )]
+    pub(super) done: Vec<ToolResult>,
+    /// The runs of agents below that wait in turn, by the id of the call that started each.
+    pub(super) nested: BTreeMap<String, Paused>,
+    pub(super) iterations: u32,
+    pub(super) usage: Usage,
+}
+
+/// A call that waits for a decision.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct PendingCall {
+    /// Names the call among all that are pending: its id, behind the ids of the calls that started the agents above it.
+    pub id: String,
+    /// The tools by which agents above were called, from the first; empty for a call of the agent itself.
+    pub path: Vec<String>,
+    /// The tool.
+    pub tool: String,
+    /// What it would be called with: valid when it was asked for.
+    pub arguments: Arguments,
+}
+
+impl Paused {
+    /// Returns the calls that wait, in order.
+    #[must_use]
+    pub fn pending(&self) -> Vec<PendingCall> {
+        let mut pending = Vec::new();
+        self.collect("", &[], &mut pending);
+        pending
+    }
+
+    fn collect(&self, prefix: &str, path: &[String], pending: &mut Vec<PendingCall>) {
+        for call in self.waiting() {
+            let id = format!("{prefix}{}", call.id);
+            match self.nested.get(&call.id) {
+                Some(below) => {
+                    let mut path = path.to_vec();
+                    path.push(call.name.clone());
+                    below.collect(&format!("{id}/"), &path, pending);
+                }
+                None => pending.push(PendingCall {
+                    id,
+                    path: path.to_vec(),
+                    tool: call.name.clone(),
+                    arguments: call.arguments.clone(),
+                }),
+            }
+        }
+    }
+
+    /// Returns the calls of the reply that have no result yet.
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &crate::ToolCall> {
+        self.open.calls().filter(|call| !self.done.iter().any(|result| result.call_id() == call.id))
+    }
+}
+
+/// Returns the decisions that are for the run which the call `id` started.
+pub(super) fn decisions_below(decisions: &Decisions, id: &str) -> Decisions {
+    let prefix = format!("{id}/");
+    decisions
+        .iter()
+        .filter_map(|(key, decision)| {
+            Some((key.strip_prefix(&prefix)?.to_owned(), decision.clone()))
+        })
+        .collect()
+}
+
+/// Takes decisions by the ids of the pending calls.
+pub(super) fn collect<K: Into<String>>(
+    decisions: impl IntoIterator<Item = (K, Decision)>,
+) -> Decisions {
+    decisions.into_iter().map(|(id, decision)| (id.into(), decision)).collect()
+}

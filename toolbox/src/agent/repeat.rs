@@ -1,0 +1,86 @@
+//! Notices a model that makes the same call again and again.
+
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+
+use crate::call::ToolCall;
+use crate::result::ToolResult;
+
+/// Counts calls of the same tool with the same arguments that came to the same result, step after step.
+pub(super) struct RepeatGuard {
+    limit: Option<u32>,
+    hasher: RandomState,
+    /// What was called in the last step: how often in a row, and what it came to.
+    last: HashMap<u64, Streak>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Streak {
+    times: u32,
+    result: u64,
+}
+
+/// What to do with a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Verdict {
+    Run,
+    /// Tell the model that it repeats itself, this many times now.
+    Tell(u32),
+    Stop,
+}
+
+impl RepeatGuard {
+    pub(super) fn new(limit: Option<u32>) -> Self {
+        Self { limit, hasher: RandomState::new(), last: HashMap::new() }
+    }
+
+    pub(super) fn judge(&self, call: &ToolCall) -> Verdict {
+        let Some(limit) = self.limit else { return Verdict::Run };
+        let times = self.last.get(&self.key(call)).map_or(1, |streak| streak.times + 1);
+        match times {
+            times if times < limit => Verdict::Run,
+            times if times == limit => Verdict::Tell(times),
+            _ => Verdict::Stop,
+        }
+    }
+
+    /// Takes note of a step: its calls, and what they came to. A call that came to something else starts anew.
+    pub(super) fn note<'a>(&mut self, step: impl Iterator<Item = (&'a ToolCall, &'a ToolResult)>) {
+        if self.limit.is_none() {
+            return;
+        }
+        let mut now = HashMap::with_capacity(self.last.len());
+        for (call, result) in step {
+            let key = self.key(call);
+            let came_to = self.hasher.hash_one(&*result.text());
+            let before = self.last.get(&key).copied().unwrap_or_default();
+            // The refusal of a repeated call is no news.
+            let told = result.code() == Some(TOLD);
+            let again = before.times > 0 && (told || before.result == came_to);
+            let times = if again { before.times + 1 } else { 1 };
+            let result = if told { before.result } else { came_to };
+            now.insert(key, Streak { times, result });
+        }
+        self.last = now;
+    }
+
+    fn key(&self, call: &ToolCall) -> u64 {
+        self.hasher.hash_one((&call.name, call.arguments.as_str().trim()))
+    }
+}
+
+/// The code of the result that tells a model of its repetition.
+pub(super) const TOLD: &str = "call.repeated";
+
+/// Returns that result.
+pub(super) fn told(call: &ToolCall, times: u32) -> ToolResult {
+    let text = format!(
+        "not run: tool `{}` was called with these arguments {} times in a row, always with the same result; \
+         use that result, or do something else",
+        call.name,
+        times - 1
+    );
+    ToolResult::failure(crate::FailureKind::Reported, text)
+        .with_code(TOLD)
+        .with_call_id(call.id.clone())
+}

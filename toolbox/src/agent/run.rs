@@ -1,0 +1,237 @@
+//! One run of an agent: what it starts from, and the ways to wait for it.
+
+use std::fmt;
+use std::future::{IntoFuture, poll_fn};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::Poll;
+use std::time::Instant;
+
+use schemars::JsonSchema;
+use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
+use tracing::Instrument;
+
+use super::event::{Event, Sink};
+use super::lineage::Decisions;
+use super::outcome::{RunError, RunOutcome};
+use super::paused::Paused;
+use super::{Agent, step, trace};
+use crate::cancel::CancellationToken;
+use crate::context::ToolContext;
+use crate::model::{History, UserContent};
+use crate::schema;
+use crate::tool::BoxFuture;
+
+/// A run that has not begun: await it for its outcome, or ask for its [`events`](Run::events).
+///
+/// # Cancellation
+///
+/// Dropping it, or what it is awaited in, ends the run: requests and tools are dropped where they wait, and background
+/// jobs are cancelled unless they were to be [left](super::JobPolicy::Leave).
+#[must_use = "a run does nothing until it is awaited"]
+pub struct Run {
+    agent: Agent,
+    start: Start,
+    context: ToolContext,
+    sink: Option<Sink>,
+    answer: Option<serde_json::Value>,
+    called_as: Option<Arc<str>>,
+}
+
+pub(super) enum Start {
+    Fresh(History),
+    Resumed(Box<Paused>, Decisions),
+}
+
+/// All that a run needs to begin.
+pub(super) struct Setup {
+    pub(super) agent: Agent,
+    pub(super) start: Start,
+    /// What the program gives with every call.
+    pub(super) context: ToolContext,
+    pub(super) sink: Option<Sink>,
+    /// The schema of the answer, when it is to be of a type.
+    pub(super) answer: Option<serde_json::Value>,
+    /// The name of the tool it was called as, when an agent above did.
+    pub(super) called_as: Option<Arc<str>>,
+}
+
+impl Run {
+    pub(super) fn new(agent: Agent, history: History) -> Self {
+        Self::start(agent, Start::Fresh(history))
+    }
+
+    pub(super) fn resumed(agent: Agent, paused: Paused, decisions: Decisions) -> Self {
+        Self::start(agent, Start::Resumed(Box::new(paused), decisions))
+    }
+
+    fn start(agent: Agent, start: Start) -> Self {
+        Self {
+            agent,
+            start,
+            context: ToolContext::new(),
+            sink: None,
+            answer: None,
+            called_as: None,
+        }
+    }
+
+    /// Puts the run behind what was said before. A resumed run has its own transcript and takes no other.
+    pub fn with_history(mut self, history: History) -> Self {
+        if let Start::Fresh(own) = &mut self.start {
+            let said = std::mem::replace(own, history);
+            own.append(said);
+        }
+        self
+    }
+
+    /// Adds something the user says, behind what the run began with.
+    pub fn with_input(mut self, input: impl Into<UserContent>) -> Self {
+        if let Start::Fresh(own) = &mut self.start {
+            own.push_user(input);
+        }
+        self
+    }
+
+    /// Gives a context to every call of the run: a conversation, states, a cancellation, a deadline, rules.
+    pub fn in_context(mut self, context: ToolContext) -> Self {
+        self.context = context;
+        self
+    }
+
+    /// Lets `token` cancel the run.
+    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+        self.context = self.context.with_cancellation(token);
+        self
+    }
+
+    /// Ends the run at `deadline` at the latest.
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
+        self.context = self.context.with_deadline(deadline);
+        self
+    }
+
+    /// Hands each event to `listener`, where it happens. It should be quick: the run waits for it.
+    pub fn on_event(mut self, listener: impl Fn(Event) + Send + Sync + 'static) -> Self {
+        self.sink = Some(Arc::new(listener));
+        self
+    }
+
+    /// Asks for an answer of type `T`: the model gives it as the arguments of a tool made for that, which are checked like
+    /// any others, and told of what is wrong until they fit.
+    ///
+    /// Read it with [`RunOutcome::answer_as`]. A type whose JSON is no object stands under the key `answer`.
+    pub fn answering_with<T: JsonSchema>(self) -> Self {
+        self.answering(schema::for_input::<T>())
+    }
+
+    pub(super) fn answering(mut self, schema: serde_json::Value) -> Self {
+        self.answer = Some(schema);
+        self
+    }
+
+    /// Says that an agent above called this one as a tool.
+    pub(super) fn called(mut self, name: &Arc<str>) -> Self {
+        self.called_as = Some(Arc::clone(name));
+        self
+    }
+
+    /// Starts the run as a stream of events, with the outcome at its end.
+    ///
+    /// ```
+    /// # use toolbox::agent::{Agent, EventKind};
+    /// # use toolbox::testing::ScriptedModel;
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let agent = Agent::builder(ScriptedModel::answering("Hello.")).build()?;
+    /// let mut events = agent.run("Hi").events();
+    /// while let Some(event) = events.next().await {
+    ///     println!("{event:?}");
+    /// }
+    /// let outcome = events.outcome().await?;
+    /// assert_eq!(outcome.content, "Hello.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn events(mut self) -> RunEvents {
+        let (sender, receiver) = unbounded_channel();
+        let listener = self.sink.take();
+        self.sink = Some(Arc::new(move |event: Event| {
+            if let Some(listener) = &listener {
+                listener(event.clone());
+            }
+            // Whoever dropped the stream does not listen any longer.
+            let _ = sender.send(event);
+        }));
+        RunEvents { run: self.into_future(), receiver, outcome: None }
+    }
+}
+
+impl IntoFuture for Run {
+    type Output = Result<RunOutcome, RunError>;
+    type IntoFuture = BoxFuture<'static, Self::Output>;
+
+    fn into_future(self) -> Self::IntoFuture {
+        let Self { agent, start, context, sink, answer, called_as } = self;
+        Box::pin(async move {
+            let span = trace::run(called_as.as_deref().unwrap_or(agent.name()), &context);
+            let run = step::run(Setup { agent, start, context, sink, answer, called_as });
+            run.instrument(span).await
+        })
+    }
+}
+
+impl fmt::Debug for Run {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Run").field("agent", &self.agent).finish_non_exhaustive()
+    }
+}
+
+/// A run as a stream of events. It goes on while it is waited for.
+#[must_use = "a run goes on only while its events or its outcome are waited for"]
+pub struct RunEvents {
+    run: BoxFuture<'static, Result<RunOutcome, RunError>>,
+    receiver: UnboundedReceiver<Event>,
+    outcome: Option<Result<RunOutcome, RunError>>,
+}
+
+impl RunEvents {
+    /// Waits for the next event; `None` when the run has ended and all events were seen.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future loses no event.
+    pub async fn next(&mut self) -> Option<Event> {
+        poll_fn(|context| {
+            // The run goes first, so that an event is there before anybody waits for it.
+            if self.outcome.is_none()
+                && let Poll::Ready(outcome) = Pin::new(&mut self.run).poll(context)
+            {
+                self.outcome = Some(outcome);
+            }
+            match self.receiver.poll_recv(context) {
+                Poll::Ready(event) => Poll::Ready(event),
+                Poll::Pending if self.outcome.is_some() => Poll::Ready(None),
+                Poll::Pending => Poll::Pending,
+            }
+        })
+        .await
+    }
+
+    /// Waits for the end of the run; events that were not asked for are dropped.
+    ///
+    /// # Errors
+    ///
+    /// [`RunError`], as of the run itself.
+    pub async fn outcome(self) -> Result<RunOutcome, RunError> {
+        match self.outcome {
+            Some(outcome) => outcome,
+            None => self.run.await,
+        }
+    }
+}
+
+impl fmt::Debug for RunEvents {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("RunEvents").field("ended", &self.outcome.is_some()).finish_non_exhaustive()
+    }
+}

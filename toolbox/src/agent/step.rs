@@ -1,0 +1,390 @@
+//! The loop: ask the model, make its calls, ask again.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use tracing::Instrument;
+
+use super::builder::MaxIterations;
+use super::event::{Emitter, EventKind};
+use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
+use super::lineage::{Budget, Budgets, Lineage};
+use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
+use super::paused::Paused;
+use super::repeat::RepeatGuard;
+use super::run::{Setup, Start};
+use super::watched::{Ended, watched};
+use super::{Inner, trace};
+use crate::cancel::CancellationToken;
+use crate::context::{ToolContext, now};
+use crate::model::{
+    Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
+    Replied, Reply, ToolChoice, Usage,
+};
+use crate::rules::Rules;
+
+mod answer;
+mod calls;
+
+use answer::Answer;
+
+/// Runs an agent to its end.
+pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
+    let Setup { agent, start, context, sink, answer, called_as } = setup;
+    let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
+    running.answer = answer.map(|schema| Answer::new(schema, &agent.inner.toolbox));
+    let end = match start {
+        Start::Fresh(history) => {
+            running.request.history = history;
+            running.go_on().await
+        }
+        Start::Resumed(paused, decisions) => match running.resume(*paused, &decisions).await {
+            Some(end) => end,
+            None => running.go_on().await,
+        },
+    };
+    running.end(end)
+}
+
+/// How a run ends.
+enum End {
+    Stopped(StopReason, String),
+    Paused(Box<Paused>),
+    Failed(RunErrorKind),
+}
+
+impl End {
+    fn stopped(reason: StopReason) -> Self {
+        Self::Stopped(reason, String::new())
+    }
+}
+
+/// A run at work.
+struct Running {
+    agent: Arc<Inner>,
+    /// What the model is asked next; its history is the transcript of the run.
+    request: ModelRequest,
+    /// What every call gets.
+    context: ToolContext,
+    cancellation: CancelOnDrop,
+    deadline: Option<Instant>,
+    budgets: Budgets,
+    /// Calls were refused because the run may make no more.
+    over_budget: bool,
+    /// What the agent itself forbade when it was last looked at.
+    rules: Option<Arc<Rules>>,
+    nested: Arc<super::lineage::Nested>,
+    events: Emitter,
+    jobs: Jobs,
+    guard: RepeatGuard,
+    answer: Option<Answer>,
+    iterations: u32,
+    usage: Usage,
+}
+
+/// Cancels what a run started when the run is gone, unless it ended well.
+struct CancelOnDrop {
+    token: CancellationToken,
+    armed: bool,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if self.armed {
+            self.token.cancel();
+        }
+    }
+}
+
+impl Running {
+    fn new(
+        agent: Arc<Inner>,
+        given: &ToolContext,
+        sink: Option<super::event::Sink>,
+        called_as: Option<&str>,
+    ) -> Self {
+        let settings = &agent.settings;
+        let above = given.get::<Lineage>().cloned().unwrap_or_default();
+        let name = called_as.unwrap_or(&agent.name).to_owned();
+        let path: Arc<[String]> = above.path.iter().cloned().chain([name]).collect();
+        let events = Emitter::new(sink.or(above.sink), Arc::clone(&path));
+        let budgets =
+            above.budgets.with(Budget::new(settings.max_total_calls, settings.max_total_tokens));
+        let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
+        let jobs = Jobs::new();
+        let nested = Arc::default();
+        let lineage = Lineage {
+            agents: above.agents.iter().copied().chain([agent.id]).collect(),
+            path,
+            budgets: budgets.clone(),
+            sink: events.sink().cloned(),
+            nested: Arc::clone(&nested),
+        };
+        let mut context = given
+            .clone()
+            .with(lineage)
+            .with_depth(given.depth() + 1)
+            .with_cancellation(token.clone())
+            .with_completions(jobs.sender())
+            .with_deferral();
+        if let Some(timeout) = settings.timeout {
+            context = context.with_deadline(now() + timeout);
+        }
+        if let Some(approver) = &settings.approver {
+            context = context.with_shared_approver(Arc::clone(approver));
+        }
+        if events.is_on() {
+            let progress = events.clone();
+            context = context
+                .with_watch(Arc::new(events.clone()))
+                .with_progress(move |report| progress.emit(|| EventKind::ToolProgress(report)));
+        }
+        let mut request = ModelRequest::new(History::new())
+            .with_parallel_tool_calls(settings.parallel)
+            .with_tool_choice(settings.tool_choice.clone());
+        request.system.clone_from(&agent.system);
+        if called_as.is_some() && request.system.is_none() {
+            request.system.clone_from(&agent.task);
+        }
+        request.options.clone_from(&settings.options);
+        Self {
+            deadline: context.deadline(),
+            guard: RepeatGuard::new(settings.repeat_limit),
+            cancellation: CancelOnDrop { token, armed: true },
+            agent,
+            request,
+            context,
+            budgets,
+            over_budget: false,
+            rules: None,
+            nested,
+            events,
+            jobs,
+            answer: None,
+            iterations: 0,
+            usage: Usage::default(),
+        }
+    }
+
+    async fn go_on(&mut self) -> End {
+        loop {
+            if let Some(end) = self.over() {
+                return end;
+            }
+            while let Some(completion) = self.jobs.ready() {
+                self.observe(completion);
+            }
+            if self.iterations >= self.agent.settings.max_iterations {
+                return self.at_max_iterations().await;
+            }
+            let response = match self.ask().await {
+                Ok(response) => response,
+                Err(end) => return end,
+            };
+            let finish = response.reply.finish.clone();
+            let text = response.reply.content().into_owned();
+            let replied = self.take_history().reply(response.reply);
+            let end = match replied {
+                Replied::CutOff(history) => {
+                    self.request.history = history;
+                    (finish == Finish::Refusal).then_some(End::Stopped(StopReason::Refused, text))
+                }
+                Replied::Answer(history) => {
+                    self.request.history = history;
+                    self.answered(&finish, text).await
+                }
+                Replied::Calls(open) => self.make_calls(open).await,
+            };
+            if let Some(end) = end {
+                return end;
+            }
+        }
+    }
+
+    /// Returns the end of a run that may not ask the model again.
+    fn over(&self) -> Option<End> {
+        if self.cancellation.token.is_cancelled() {
+            return Some(End::stopped(StopReason::Cancelled));
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= now()) {
+            return Some(End::stopped(StopReason::TimedOut));
+        }
+        let spent = self.over_budget || self.budgets.are_tokens_spent();
+        spent.then(|| End::stopped(StopReason::Budget))
+    }
+
+    /// Adds what was forbidden since the last step to what every call gets.
+    fn take_rules(&mut self) {
+        let rules = self.agent.rules.load_full();
+        let known = self.rules.as_ref().is_some_and(|known| Arc::ptr_eq(known, &rules));
+        if !known && !rules.is_empty() {
+            self.context = self.context.clone().with_rules(&rules);
+        }
+        self.rules = Some(rules);
+    }
+
+    fn take_history(&mut self) -> History {
+        std::mem::take(&mut self.request.history)
+    }
+
+    /// Tells the model of a background job that ended.
+    fn observe(&mut self, completion: crate::Completion) {
+        self.events.emit(|| EventKind::JobCompleted {
+            job: completion.job.clone(),
+            call_id: completion.context.call_id().to_owned(),
+            tool: completion.context.tool_name().to_owned(),
+            is_error: completion.result.is_error(),
+        });
+        self.request.history.push_user(observation(completion));
+    }
+
+    /// Takes a reply without calls: is it the answer?
+    async fn answered(&mut self, finish: &Finish, text: String) -> Option<End> {
+        match finish {
+            Finish::Refusal => return Some(End::Stopped(StopReason::Refused, text)),
+            Finish::Length => return Some(End::Stopped(StopReason::Length, text)),
+            Finish::Pause => return None,
+            Finish::MalformedCall => {
+                self.request.history.push_user("Your last call could not be read; make it again.");
+                return None;
+            }
+            _ => {}
+        }
+        if self.jobs.any_open() && self.agent.settings.jobs == JobPolicy::Wait {
+            let next = watched(self.jobs.next(), &self.cancellation.token, self.deadline).await;
+            return match next {
+                Ended::Done(Some(completion)) => {
+                    self.observe(completion);
+                    None
+                }
+                Ended::Cancelled => Some(End::Stopped(StopReason::Cancelled, text)),
+                Ended::TimedOut => Some(End::Stopped(StopReason::TimedOut, text)),
+                Ended::Done(None) | Ended::Panicked => {
+                    Some(End::Stopped(StopReason::Answered, text))
+                }
+            };
+        }
+        if let Some(answer) = &self.answer {
+            // Models that know structured output may write the answer down instead of calling for it.
+            if let Err(reminder) = answer.take_text(&text).await {
+                self.request.history.push_user(reminder);
+                return None;
+            }
+        }
+        Some(End::Stopped(StopReason::Answered, text))
+    }
+
+    async fn at_max_iterations(&mut self) -> End {
+        match self.agent.settings.at_max_iterations {
+            MaxIterations::Stop => {
+                let last = self.request.history.last_reply();
+                let text = last.map(|reply| reply.content().into_owned()).unwrap_or_default();
+                End::Stopped(StopReason::MaxIterations, text)
+            }
+            MaxIterations::Error => End::Failed(RunErrorKind::MaxIterations(self.iterations)),
+            MaxIterations::Summarize => {
+                self.request.history.push_user(
+                    "You have used all the steps you may take. Say now what you have found; no tool can be called any more.",
+                );
+                self.request.tool_choice = ToolChoice::None;
+                match self.ask().await {
+                    Ok(response) => {
+                        let text = response.reply.content().into_owned();
+                        // Calls it makes all the same are not made.
+                        let reply = without_calls(response.reply);
+                        if let Replied::Answer(history) = self.take_history().reply(reply) {
+                            self.request.history = history;
+                        }
+                        End::Stopped(StopReason::MaxIterations, text)
+                    }
+                    Err(end) => end,
+                }
+            }
+        }
+    }
+
+    /// Asks the model once.
+    async fn ask(&mut self) -> Result<ModelResponse, End> {
+        self.iterations += 1;
+        self.events.enter_step(self.iterations);
+        self.take_rules();
+        let offer = self.agent.toolbox.offer_in(&self.context);
+        self.request.tools = match &self.answer {
+            Some(answer) => answer.beside(&offer),
+            None => offer,
+        };
+        self.events.emit(|| EventKind::ModelStarted);
+        let began = now();
+        let response = self.respond().await?;
+        self.usage += response.usage;
+        self.budgets.charge_tokens(response.usage.total_tokens());
+        self.events.emit(|| EventKind::ModelFinished {
+            finish: response.reply.finish.clone(),
+            usage: response.usage,
+            calls: response.reply.tool_calls().count(),
+            took: now().saturating_duration_since(began),
+        });
+        Ok(self.with_own_names(response))
+    }
+
+    async fn respond(&self) -> Result<ModelResponse, End> {
+        let model = &*self.agent.model;
+        let span = trace::chat(model);
+        let emit = |delta: Delta| self.events.emit(|| EventKind::Delta(delta));
+        let deltas = if self.events.is_on() { Deltas::to(&emit) } else { Deltas::none() };
+        let respond = async { model.respond(&self.request, deltas).await };
+        let ended =
+            watched(respond.instrument(span.clone()), &self.cancellation.token, self.deadline);
+        let response = match ended.await {
+            Ended::Done(response) => response,
+            Ended::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
+            Ended::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
+            Ended::Panicked => Err(ModelError::new(ModelErrorKind::Other, "the model panicked")),
+        };
+        trace::record(&span, &response);
+        response.map_err(|error| {
+            self.events.emit(|| EventKind::ModelFailed { kind: error.kind() });
+            End::Failed(RunErrorKind::Model(error))
+        })
+    }
+
+    /// Gives calls the names under which the box knows their tools.
+    fn with_own_names(&self, mut response: ModelResponse) -> ModelResponse {
+        for part in &mut response.reply.parts {
+            if let Part::Call { call, .. } = part
+                && let Some(name) = self.agent.toolbox.own_name(&call.name)
+            {
+                call.name = name;
+            }
+        }
+        response
+    }
+
+    fn end(mut self, end: End) -> Result<RunOutcome, RunError> {
+        let history = self.take_history();
+        let (iterations, usage) = (self.iterations, self.usage);
+        let (reason, content, paused, history) = match end {
+            End::Failed(kind) => return Err(RunError { kind, history, iterations, usage }),
+            End::Stopped(reason, content) => (reason, content, None, history),
+            End::Paused(paused) => {
+                let before = paused.open.before().clone();
+                (StopReason::ApprovalNeeded, String::new(), Some(*paused), before)
+            }
+        };
+        self.events.emit(|| EventKind::Finished { reason, usage });
+        let answer = self.answer.and_then(Answer::into_value);
+        let content = match &answer {
+            Some(answer) if reason == StopReason::Answered => answer.to_string(),
+            _ => content,
+        };
+        let leave = reason == StopReason::Answered && self.agent.settings.jobs == JobPolicy::Leave;
+        self.cancellation.armed = !leave;
+        let jobs = if leave { self.jobs.into_late() } else { LateJobs::default() };
+        Ok(RunOutcome { content, reason, iterations, usage, history, answer, paused, jobs })
+    }
+}
+
+fn without_calls(mut reply: Reply) -> Reply {
+    reply.parts.retain(|part| !matches!(part, Part::Call { .. }));
+    reply
+}

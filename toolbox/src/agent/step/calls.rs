@@ -1,0 +1,278 @@
+//! The calls of one reply.
+
+use super::{Answer, End, Running};
+use crate::agent::builder::InfrastructurePolicy;
+use crate::agent::event::EventKind;
+use crate::agent::lineage::Decisions;
+use crate::agent::outcome::{RunErrorKind, StopReason};
+use crate::agent::paused::{Paused, decisions_below};
+use crate::agent::repeat::{TOLD, Verdict, told};
+use crate::approval::Decision;
+use crate::call::ToolCall;
+use crate::dispatch::Batch;
+use crate::error::FailureKind;
+use crate::model::Unanswered;
+use crate::result::ToolResult;
+
+/// What becomes of the calls of a reply.
+struct Plan {
+    /// Calls to make, each with whether somebody approved of it already.
+    made: Vec<(ToolCall, bool)>,
+    /// Results of calls that are not made.
+    results: Vec<ToolResult>,
+    /// The model was told, and repeats itself all the same.
+    stop: bool,
+}
+
+impl Running {
+    /// Makes the calls of a reply, and adds their results to the transcript. Returns the end, if it is one.
+    pub(super) async fn make_calls(&mut self, open: Unanswered) -> Option<End> {
+        let calls = open.calls().cloned().map(|call| (call, false)).collect();
+        let plan = self.plan(calls);
+        self.carry_out(open, plan, Vec::new()).await
+    }
+
+    /// Goes on with a run that waited for decisions.
+    pub(super) async fn resume(&mut self, paused: Paused, decisions: &Decisions) -> Option<End> {
+        self.iterations = paused.iterations;
+        self.usage = paused.usage;
+        self.events.enter_step(self.iterations);
+        self.take_rules();
+        let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
+        let Paused { mut open, mut nested, done, .. } = paused;
+        let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
+        for mut call in waiting {
+            if let Some(below) = nested.remove(&call.id) {
+                self.nested.resumed.put(&call.id, (below, decisions_below(decisions, &call.id)));
+                plan.made.push((call, true));
+                continue;
+            }
+            match decisions.get(&call.id) {
+                Some(Decision::Approve) => plan.made.push((call, true)),
+                Some(Decision::Edit(arguments)) => {
+                    open.set_arguments(&call.id, arguments.clone());
+                    call.arguments = arguments.clone();
+                    plan.made.push((call, true));
+                }
+                Some(Decision::Deny(reason)) => {
+                    let refusal = ToolResult::failure(FailureKind::NotApproved, reason);
+                    plan.results.push(refusal.with_call_id(call.id));
+                }
+                Some(Decision::Defer) | None => {
+                    let text = format!("tool `{}` waits for approval; it has not run", call.name);
+                    let waits = ToolResult::failure(FailureKind::Deferred, text);
+                    plan.results.push(waits.with_call_id(call.id));
+                }
+            }
+        }
+        self.carry_out(open, plan, done).await
+    }
+
+    /// Decides which calls are made.
+    fn plan(&mut self, calls: Vec<(ToolCall, bool)>) -> Plan {
+        let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
+        for (call, approved) in calls {
+            match self.guard.judge(&call) {
+                Verdict::Run => plan.made.push((call, approved)),
+                Verdict::Tell(times) => {
+                    self.events.emit(|| EventKind::Repeated { tool: call.name.clone(), times });
+                    tracing::warn!(tool = call.name, times, "a model repeats a call");
+                    plan.results.push(told(&call, times));
+                }
+                Verdict::Stop => {
+                    plan.stop = true;
+                    let text = "not run: the run was stopped, because the model repeats this call";
+                    let result = ToolResult::failure(FailureKind::Cancelled, text);
+                    plan.results.push(result.with_call_id(call.id));
+                }
+            }
+        }
+        if plan.stop {
+            let text = "not run: the run was stopped, because the model repeats another call";
+            plan.results.extend(plan.made.drain(..).map(|(call, _)| {
+                ToolResult::failure(FailureKind::Cancelled, text).with_call_id(call.id)
+            }));
+        }
+        // The gate refuses what is beyond the limit of one reply; that costs nothing.
+        let wanted = plan.made.len().min(self.agent.settings.max_calls_per_step);
+        let granted = usize::try_from(self.budgets.take_calls(wanted as u64)).unwrap_or(wanted);
+        if granted == wanted {
+            return plan;
+        }
+        self.over_budget = true;
+        plan.results.extend(plan.made.split_off(granted).into_iter().map(|(call, _)| {
+            let text = "not run: the run has spent the calls it may make";
+            ToolResult::failure(FailureKind::OverBudget, text).with_call_id(call.id)
+        }));
+        plan
+    }
+
+    async fn carry_out(
+        &mut self,
+        mut open: Unanswered,
+        plan: Plan,
+        done: Vec<ToolResult>,
+    ) -> Option<End> {
+        let Plan { made, mut results, stop } = plan;
+        let made = self.call_all(made, &mut results).await;
+        self.jobs.note(&made);
+        results.extend(made);
+        for result in &results {
+            if let Some(arguments) = result.edited() {
+                open.set_arguments(result.call_id(), arguments.clone());
+            }
+        }
+        let failed = self.infrastructure_failure(&open, &results);
+        results.extend(done);
+        if results.iter().any(|result| result.failure_kind() == Some(FailureKind::Deferred)) {
+            return Some(self.pause(open, results));
+        }
+        let prefix = &self.agent.settings.error_prefix;
+        if !prefix.is_empty() {
+            results = results.into_iter().map(|result| result.with_error_prefix(prefix)).collect();
+        }
+        self.request.history = open.answer(results);
+        if let Some(step) = self.request.history.steps().next_back() {
+            self.guard.note(step.calls());
+        }
+        if let Some((tool, message)) = failed {
+            return Some(End::Failed(RunErrorKind::Tool { tool, message }));
+        }
+        if stop {
+            return Some(End::stopped(StopReason::Repeated));
+        }
+        let answered = self.answer.as_ref().is_some_and(Answer::is_given);
+        answered.then(|| End::stopped(StopReason::Answered))
+    }
+
+    /// Makes calls through the gate, and says what becomes of those that are not let in.
+    async fn call_all(
+        &self,
+        calls: Vec<(ToolCall, bool)>,
+        refused: &mut [ToolResult],
+    ) -> Vec<ToolResult> {
+        let settings = &self.agent.settings;
+        let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
+        let names: Vec<(String, String)> =
+            calls.iter().map(|(call, _)| (call.id.clone(), call.name.clone())).collect();
+        let (answers, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|(call, _)| {
+            self.answer.as_ref().is_some_and(|answer| answer.is_named(&call.name))
+        });
+        let again = match settings.infrastructure {
+            InfrastructurePolicy::Retry(times) => (times, calls.clone()),
+            _ => (0, Vec::new()),
+        };
+        let toolbox = &self.agent.toolbox;
+        let mut results = toolbox.batch(Some(&self.context), calls, batch).await;
+        for _ in 0..again.0 {
+            if !self.make_again(&again.1, &mut results, batch).await {
+                break;
+            }
+        }
+        if let Some(answer) = &self.answer {
+            for (call, _) in answers {
+                results.push(answer.toolbox().dispatch(Some(&self.context), call, false).await);
+            }
+        }
+        if self.events.is_on() {
+            for result in results.iter().chain(&*refused) {
+                self.tell_of_refusal(result, &names);
+            }
+        }
+        results
+    }
+
+    /// Makes the calls again that failed for a reason outside of them, and returns whether there were any.
+    async fn make_again(
+        &self,
+        calls: &[(ToolCall, bool)],
+        results: &mut [ToolResult],
+        batch: Batch,
+    ) -> bool {
+        let toolbox = &self.agent.toolbox;
+        let failed = results
+            .iter()
+            .filter(|result| result.failure_kind() == Some(FailureKind::Infrastructure));
+        let again: Vec<(ToolCall, bool)> = failed
+            .filter_map(|result| calls.iter().find(|(call, _)| call.id == result.call_id()))
+            .filter(|(call, _)| {
+                toolbox
+                    .get(&call.name)
+                    .is_some_and(|tool| tool.definition().annotations.is_idempotent())
+            })
+            .cloned()
+            .collect();
+        if again.is_empty() {
+            return false;
+        }
+        for result in toolbox.batch(Some(&self.context), again, batch).await {
+            if let Some(old) = results.iter_mut().find(|old| old.call_id() == result.call_id()) {
+                *old = result;
+            }
+        }
+        true
+    }
+
+    /// Says what became of a call that the gate did not let in; of the others, the gate did.
+    fn tell_of_refusal(&self, result: &ToolResult, names: &[(String, String)]) {
+        let tool = names
+            .iter()
+            .find(|(id, _)| id == result.call_id())
+            .map_or("", |(_, name)| name.as_str());
+        match result.failure_kind() {
+            Some(FailureKind::Blacklisted) => self.events.emit(|| EventKind::Blacklisted {
+                call_id: result.call_id().to_owned(),
+                tool: tool.to_owned(),
+            }),
+            Some(FailureKind::Deferred) => self.events.emit(|| EventKind::ApprovalDeferred {
+                call_id: result.call_id().to_owned(),
+                tool: tool.to_owned(),
+            }),
+            _ => {}
+        }
+        let outside = matches!(
+            result.failure_kind(),
+            Some(
+                FailureKind::Blacklisted
+                    | FailureKind::NotFound
+                    | FailureKind::TooManyCalls
+                    | FailureKind::DuplicateId
+                    | FailureKind::OverBudget
+            )
+        ) || matches!(result.code(), Some("args.too_large" | TOLD));
+        if outside {
+            self.events.tool_finished(tool, result, std::time::Duration::ZERO);
+        }
+    }
+
+    fn infrastructure_failure(
+        &self,
+        open: &Unanswered,
+        results: &[ToolResult],
+    ) -> Option<(String, String)> {
+        if self.agent.settings.infrastructure != InfrastructurePolicy::Abort {
+            return None;
+        }
+        let failed = results
+            .iter()
+            .find(|result| result.failure_kind() == Some(FailureKind::Infrastructure))?;
+        let tool = open.calls().find(|call| call.id == failed.call_id())?.name.clone();
+        Some((tool, failed.text().into_owned()))
+    }
+
+    /// Stops until somebody has decided.
+    fn pause(&mut self, open: Unanswered, results: Vec<ToolResult>) -> End {
+        let (waiting, done): (Vec<_>, Vec<_>) = results
+            .into_iter()
+            .partition(|result| result.failure_kind() == Some(FailureKind::Deferred));
+        let nested = waiting
+            .iter()
+            .filter_map(|result| {
+                let below = self.nested.paused.take(result.call_id())?;
+                Some((result.call_id().to_owned(), below))
+            })
+            .collect();
+        let (iterations, usage) = (self.iterations, self.usage);
+        End::Paused(Box::new(Paused { open, done, nested, iterations, usage }))
+    }
+}

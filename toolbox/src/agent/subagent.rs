@@ -1,0 +1,250 @@
+//! Agents as tools of other agents.
+
+use std::sync::Arc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+
+use super::lineage::Lineage;
+use super::run::Run;
+use super::{Agent, RunOutcome, StopReason};
+use crate::call::Arguments;
+use crate::context::ToolContext;
+use crate::definition::{InvalidNameError, ToolDefinition};
+use crate::error::{FailureKind, ToolError};
+use crate::model::History;
+use crate::result::ToolResult;
+use crate::schema;
+use crate::tool::{Tool, ToolHandler, made};
+
+impl Agent {
+    /// Returns the agent as a tool with one argument, `task`: the model of another agent calls it with what is to be done,
+    /// and reads the answer.
+    ///
+    /// Each call has a transcript of its own. What the caller may not call, this agent may not either; it is cancelled
+    /// with its caller, has what is left of its time and budget, and its events arrive where the caller's do. An agent that
+    /// is at work already is not started again below itself, and no more than
+    /// [`max_depth`](super::AgentBuilder::max_depth) agents work above one another. The call has no time limit but the
+    /// caller's.
+    ///
+    /// ```
+    /// use toolbox::agent::Agent;
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let math = Agent::builder(ScriptedModel::answering("42")).build()?;
+    /// let boss = Agent::builder(ScriptedModel::new().calls("math", r#"{"task": "6 * 7"}"#).text("It is 42."))
+    ///     .add_subagent(math.as_tool("math", "Works out sums; give it the whole sum"))
+    ///     .build()?;
+    /// assert_eq!(boss.run("What is 6 * 7?").await?.content, "It is 42.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have; [`Agent::try_as_tool`] takes names from outside the program.
+    #[must_use]
+    #[track_caller]
+    pub fn as_tool(&self, name: impl Into<String>, description: impl Into<String>) -> Tool {
+        made(self.try_as_tool(name, description))
+    }
+
+    /// Returns the agent as a tool, like [`Agent::as_tool`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidNameError`] if the name is not one that tools may have.
+    #[track_caller]
+    pub fn try_as_tool(
+        &self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Result<Tool, InvalidNameError> {
+        let schema = json!({
+            "type": "object",
+            "properties": {"task": {"type": "string", "description": "What is to be done, with all that has to be known for it"}},
+            "required": ["task"],
+            "additionalProperties": false,
+        });
+        self.tool(ToolDefinition::new(name, description, schema), Input::Task, None)
+    }
+
+    /// Returns the agent as a tool whose arguments are those of `I` and whose result is an `O`.
+    ///
+    /// The agent is given the arguments as JSON, and asked for [an answer of that type](Run::answering_with).
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have.
+    #[must_use]
+    #[track_caller]
+    pub fn as_typed_tool<I, O>(
+        &self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+    ) -> Tool
+    where
+        I: DeserializeOwned + JsonSchema,
+        O: Serialize + JsonSchema,
+    {
+        let definition = ToolDefinition::new(name, description, schema::for_input::<I>());
+        let answer = schema::for_input::<O>();
+        made(self.tool(definition, Input::Arguments, Some(answer)))
+            .with_output_schema(schema::for_output::<O>())
+    }
+
+    #[track_caller]
+    fn tool(
+        &self,
+        definition: ToolDefinition,
+        input: Input,
+        answer: Option<Value>,
+    ) -> Result<Tool, InvalidNameError> {
+        let tool = Tool::try_from_handler(AgentTool {
+            agent: self.clone(),
+            name: Arc::from(definition.name.as_str()),
+            definition,
+            input,
+            answer,
+        })?;
+        Ok(tool.without_timeout())
+    }
+}
+
+/// What of a call becomes the first message.
+#[derive(Clone, Copy)]
+enum Input {
+    Task,
+    Arguments,
+}
+
+struct AgentTool {
+    agent: Agent,
+    name: Arc<str>,
+    definition: ToolDefinition,
+    input: Input,
+    answer: Option<Value>,
+}
+
+impl ToolHandler for AgentTool {
+    fn definition(&self) -> ToolDefinition {
+        self.definition.clone()
+    }
+
+    async fn call(&self, context: &ToolContext, arguments: &str) -> ToolResult {
+        let above = context.get::<Lineage>();
+        if let Err(refusal) = self.may_start(context, above) {
+            return refusal;
+        }
+        let run = match self.run(context, above, arguments) {
+            Ok(run) => run,
+            Err(error) => return error.into(),
+        };
+        // In a box: an agent below an agent is the same future again.
+        match Box::pin(run.in_context(context.for_agent_below()).into_future()).await {
+            Ok(outcome) => self.result(outcome, context, above),
+            Err(error) => ToolError::infrastructure(error)
+                .with_message(format!("agent `{}` failed", self.name))
+                .into(),
+        }
+    }
+}
+
+impl AgentTool {
+    /// Whether one more agent may work below those that do.
+    fn may_start(&self, context: &ToolContext, above: Option<&Lineage>) -> Result<(), ToolResult> {
+        let inner = &self.agent.inner;
+        let at_work = above.is_some_and(|lineage| lineage.agents.contains(&inner.id));
+        let text = if at_work && !inner.settings.recursion {
+            format!(
+                "agent `{}` is at work above this call: it cannot be called from below",
+                self.name
+            )
+        } else if context.depth() >= inner.settings.max_depth {
+            format!(
+                "agent `{}` was not started: {} agents are at work above one another, and no more may be",
+                self.name,
+                context.depth()
+            )
+        } else {
+            return Ok(());
+        };
+        tracing::warn!(agent = &*self.name, depth = context.depth(), "an agent was not started");
+        Err(ToolResult::failure(FailureKind::TooDeep, text))
+    }
+
+    fn run(
+        &self,
+        context: &ToolContext,
+        above: Option<&Lineage>,
+        arguments: &str,
+    ) -> Result<Run, ToolError> {
+        let resumed = above.and_then(|lineage| lineage.nested.resumed.take(context.call_id()));
+        let run = match resumed {
+            Some((paused, decisions)) => Run::resumed(self.agent.clone(), paused, decisions),
+            None => Run::new(self.agent.clone(), History::from(self.task(arguments)?)),
+        };
+        let run = run.called(&self.name);
+        Ok(match &self.answer {
+            Some(schema) => run.answering(schema.clone()),
+            None => run,
+        })
+    }
+
+    fn task(&self, arguments: &str) -> Result<String, ToolError> {
+        #[derive(serde::Deserialize)]
+        struct Task {
+            task: String,
+        }
+        match self.input {
+            Input::Arguments => Ok(arguments.to_owned()),
+            Input::Task => {
+                let read = Arguments::from(arguments).parse::<Task>();
+                read.map(|arguments| arguments.task).map_err(|error| error.to_string().into())
+            }
+        }
+    }
+
+    fn result(
+        &self,
+        outcome: RunOutcome,
+        context: &ToolContext,
+        above: Option<&Lineage>,
+    ) -> ToolResult {
+        let (name, text) = (&self.name, &outcome.content);
+        let stopped = |why: &str| {
+            let said = if text.is_empty() { String::new() } else { format!(": {text}") };
+            ToolResult::error(format!("agent `{name}` {why}{said}"))
+        };
+        match outcome.reason {
+            StopReason::Answered if self.answer.is_some() => {
+                ToolResult::structured(outcome.content)
+            }
+            StopReason::Answered => ToolResult::new(outcome.content),
+            StopReason::MaxIterations => stopped("was not done when its steps were used up"),
+            StopReason::TimedOut => stopped("was not done in time"),
+            StopReason::Refused => stopped("refused"),
+            StopReason::Length => stopped("was cut off"),
+            StopReason::Repeated => stopped("repeated itself and was stopped"),
+            StopReason::Budget => ToolResult::failure(
+                FailureKind::OverBudget,
+                format!("agent `{name}` was stopped: what may be spent is spent"),
+            ),
+            StopReason::Cancelled => {
+                ToolResult::failure(FailureKind::Cancelled, format!("agent `{name}` was cancelled"))
+            }
+            StopReason::ApprovalNeeded => {
+                if let (Some(paused), Some(above)) = (outcome.paused, above) {
+                    above.nested.paused.put(context.call_id(), paused);
+                    let text = format!("agent `{name}` waits for an approval");
+                    return ToolResult::failure(FailureKind::Deferred, text);
+                }
+                let text = format!("agent `{name}` needs an approval, and nobody here can give it");
+                ToolResult::failure(FailureKind::NotApproved, text)
+            }
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! Spans of runs and requests, by the OpenTelemetry conventions for generative AI (status: development, 2026-11).
+
+use tracing::Span;
+use tracing::field::Empty;
+
+use crate::context::{Conversation, ToolContext};
+use crate::model::{Model, ModelError, ModelResponse};
+
+/// The span `invoke_agent {name}` of one run.
+pub(super) fn run(name: &str, context: &ToolContext) -> Span {
+    let span = tracing::info_span!(
+        "invoke_agent",
+        otel.name = format!("invoke_agent {name}"),
+        otel.kind = "internal",
+        gen_ai.operation.name = "invoke_agent",
+        gen_ai.agent.name = name,
+        gen_ai.conversation.id = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        error.r#type = Empty,
+    );
+    if let Some(conversation) = context.get::<Conversation>() {
+        span.record("gen_ai.conversation.id", conversation.chat_id.as_str());
+    }
+    span
+}
+
+/// The span `chat {model}` of one request.
+pub(super) fn chat(model: &dyn Model) -> Span {
+    tracing::info_span!(
+        "chat",
+        otel.name = format!("chat {}", model.name()),
+        otel.kind = "client",
+        gen_ai.operation.name = "chat",
+        gen_ai.provider.name = model.provider(),
+        gen_ai.request.model = model.name(),
+        gen_ai.response.model = Empty,
+        gen_ai.response.id = Empty,
+        gen_ai.response.finish_reasons = Empty,
+        gen_ai.usage.input_tokens = Empty,
+        gen_ai.usage.output_tokens = Empty,
+        gen_ai.usage.cache_read.input_tokens = Empty,
+        gen_ai.usage.cache_creation.input_tokens = Empty,
+        error.r#type = Empty,
+    )
+}
+
+/// Records what came of a request.
+pub(super) fn record(span: &Span, response: &Result<ModelResponse, ModelError>) {
+    match response {
+        Ok(response) => {
+            let usage = &response.usage;
+            span.record("gen_ai.usage.input_tokens", usage.input_tokens);
+            span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+            if usage.cache_read_input_tokens > 0 {
+                span.record("gen_ai.usage.cache_read.input_tokens", usage.cache_read_input_tokens);
+            }
+            if usage.cache_creation_input_tokens > 0 {
+                let tokens = usage.cache_creation_input_tokens;
+                span.record("gen_ai.usage.cache_creation.input_tokens", tokens);
+            }
+            span.record(
+                "gen_ai.response.finish_reasons",
+                format!("[\"{}\"]", response.reply.finish),
+            );
+            if let Some(model) = &response.model {
+                span.record("gen_ai.response.model", model.as_str());
+            }
+            if let Some(id) = &response.id {
+                span.record("gen_ai.response.id", id.as_str());
+            }
+        }
+        Err(error) => {
+            span.record("error.type", error.kind().code());
+        }
+    }
+}

@@ -1,0 +1,119 @@
+//! Somebody's word before a tool runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use crate::call::Arguments;
+use crate::context::ToolContext;
+use crate::definition::ToolDefinition;
+use crate::tool::{BoxFuture, Tool};
+
+/// What an approver decides on: a call whose arguments are valid.
+#[non_exhaustive]
+pub struct ApprovalRequest {
+    /// The context of the call: its id, the conversation.
+    pub context: ToolContext,
+    /// The arguments, as the model wrote them.
+    pub arguments: Arguments,
+    tool: Tool,
+}
+
+impl ApprovalRequest {
+    pub(crate) fn new(tool: Tool, context: ToolContext, arguments: Arguments) -> Self {
+        Self { context, arguments, tool }
+    }
+
+    /// Returns what the model was told about the tool.
+    #[must_use]
+    pub fn definition(&self) -> &ToolDefinition {
+        self.tool.definition()
+    }
+
+    /// Returns the name of the tool.
+    #[must_use]
+    pub fn tool_name(&self) -> &str {
+        self.tool.name()
+    }
+}
+
+impl fmt::Debug for ApprovalRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApprovalRequest").field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+/// What an approver says.
+///
+/// Serializes as `"approve"`, `{"deny": "reason"}`, `{"edit": "arguments"}` or `"defer"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Decision {
+    /// The call may run.
+    Approve,
+    /// It may not; the model is told why.
+    Deny(String),
+    /// It may run with these arguments instead, which are checked like the model's.
+    Edit(Arguments),
+    /// Nobody can say now: the call does not run. An agent stops there, and resumes when somebody has decided.
+    Defer,
+}
+
+/// Whose word a tool needs before it runs.
+#[derive(Clone, Default)]
+pub(crate) enum Approval {
+    #[default]
+    None,
+    /// The approver of the box.
+    OfBox,
+    /// One of its own.
+    Own(Arc<dyn Approver>),
+}
+
+impl Approval {
+    pub(crate) fn is_needed(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+}
+
+/// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a [`Decision`].
+pub trait Approver: Send + Sync + 'static {
+    /// Decides on one call.
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision>;
+}
+
+impl<F, Fut> Approver for F
+where
+    F: Fn(ApprovalRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Decision> + Send + 'static,
+{
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+        Box::pin(self(request))
+    }
+}
+
+/// Decides by arguments that are read into a type first.
+pub(crate) fn typed<T, F, Fut>(decide: F) -> impl Approver
+where
+    T: DeserializeOwned + Send + 'static,
+    F: Fn(T, ApprovalRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Decision> + Send + 'static,
+{
+    let decide = Arc::new(decide);
+    move |request: ApprovalRequest| {
+        let decide = Arc::clone(&decide);
+        async move {
+            match request.arguments.parse::<T>() {
+                Ok(arguments) => decide(arguments, request).await,
+                // What the tool takes and the approver cannot read is not approved.
+                Err(error) => Decision::Deny(format!(
+                    "the arguments cannot be judged by the rule of tool `{}`: {error}",
+                    request.tool_name()
+                )),
+            }
+        }
+    }
+}

@@ -1,0 +1,245 @@
+//! Skills: instructions in files, which a model loads when it needs them.
+
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::call::Arguments;
+use crate::result::ToolResult;
+use crate::tool::{Tool, Toolset};
+
+/// The largest file that is read, in bytes.
+const MAX_BYTES: u64 = 256 << 10;
+
+/// A folder of skills as a tool: `load_skill` lists them in its description, and gives the text of the one it is asked for.
+///
+/// A skill is a file `<name>.md`, or a folder with a file `SKILL.md` in it. At its head may stand, between lines of `---`,
+/// its `name:` and its `description:`; else the name is that of the file or folder, and the description its first line. The
+/// files are read once, when the folder is; a model can only ask for what was found then. A file may hold up to 256 KiB.
+///
+/// ```no_run
+/// use toolbox::ToolBox;
+/// use toolbox::builtin::skills::Skills;
+///
+/// let toolbox = ToolBox::new();
+/// toolbox.register(Skills::from_folder("skills")?);
+/// # Ok::<(), toolbox::builtin::skills::SkillsError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Skills {
+    skills: Vec<Skill>,
+}
+
+/// One skill.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Skill {
+    /// What the model asks for it by.
+    pub name: String,
+    /// When it is of use.
+    pub description: String,
+    /// The instructions.
+    pub text: String,
+    /// The names of the files beside `SKILL.md`, when it is a folder.
+    pub files: Vec<String>,
+}
+
+impl Skills {
+    /// Reads the skills of a folder, in the order of their names.
+    ///
+    /// # Errors
+    ///
+    /// [`SkillsError`] if the folder or a file cannot be read, a file is too large or is no text, two skills have one
+    /// name, or there is none.
+    pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, SkillsError> {
+        let folder = folder.as_ref();
+        let mut skills = Vec::new();
+        for path in entries(folder)? {
+            if path.is_dir() {
+                let main = path.join("SKILL.md");
+                if main.is_file() {
+                    let files = entries(&path)?.into_iter().filter(|file| *file != main);
+                    let files = files.filter_map(|file| name_of(&file, false)).collect();
+                    skills.push(Skill::read(&main, name_of(&path, false), files)?);
+                }
+            } else if path.extension().is_some_and(|extension| extension.eq_ignore_ascii_case("md"))
+            {
+                skills.push(Skill::read(&path, name_of(&path, true), Vec::new())?);
+            }
+        }
+        skills.sort_by(|a, b| a.name.cmp(&b.name));
+        if let Some(twins) = skills.windows(2).find(|pair| pair[0].name == pair[1].name) {
+            return Err(SkillsError::NameTaken(twins[0].name.clone()));
+        }
+        if skills.is_empty() {
+            return Err(SkillsError::None(folder.to_owned()));
+        }
+        Ok(Self { skills })
+    }
+
+    /// Returns the skills, in the order of their names.
+    #[must_use]
+    pub fn skills(&self) -> &[Skill] {
+        &self.skills
+    }
+
+    fn load(&self, name: &str) -> ToolResult {
+        match self.skills.iter().find(|skill| skill.name == name) {
+            Some(skill) if skill.files.is_empty() => ToolResult::new(skill.text.clone()),
+            Some(skill) => {
+                let files = skill.files.join(", ");
+                ToolResult::new(format!(
+                    "{}\n\nFiles that come with this skill: {files}",
+                    skill.text
+                ))
+            }
+            None => ToolResult::error(format!("skill not found: {name}")),
+        }
+    }
+}
+
+impl Skill {
+    fn read(path: &Path, name: Option<String>, files: Vec<String>) -> Result<Self, SkillsError> {
+        let failed = |error| SkillsError::Io { path: path.to_owned(), error };
+        let length = fs::metadata(path).map_err(failed)?.len();
+        if length > MAX_BYTES {
+            return Err(SkillsError::TooLarge { path: path.to_owned(), bytes: length });
+        }
+        let source = fs::read_to_string(path).map_err(failed)?;
+        let (head, text) = split(source.trim_start_matches('\u{feff}'));
+        let field = |key: &str| {
+            let line = head.lines().find_map(|line| line.strip_prefix(key)?.strip_prefix(':'))?;
+            let value = line.trim().trim_matches(['"', '\'']);
+            (!value.is_empty()).then(|| value.to_owned())
+        };
+        let first = text.lines().map(|line| line.trim_start_matches('#').trim());
+        let first = first.filter(|line| !line.is_empty()).map(str::to_owned).next();
+        Ok(Self {
+            name: field("name").or(name).unwrap_or_default(),
+            description: field("description").or(first).unwrap_or_default(),
+            text: text.trim().to_owned(),
+            files,
+        })
+    }
+}
+
+/// Returns what stands between the first two lines of `---`, if the text begins with one, and the rest.
+fn split(source: &str) -> (&str, &str) {
+    let line = |text: &str| text.strip_prefix("---").is_some_and(|rest| rest.trim_end().is_empty());
+    let mut lines = source.split_inclusive('\n');
+    let Some(first) = lines.next().filter(|first| line(first)) else { return ("", source) };
+    let mut at = first.len();
+    for next in lines {
+        if line(next) {
+            return (&source[first.len()..at], &source[at + next.len()..]);
+        }
+        at += next.len();
+    }
+    ("", source)
+}
+
+fn entries(folder: &Path) -> Result<Vec<PathBuf>, SkillsError> {
+    let failed = |error| SkillsError::Io { path: folder.to_owned(), error };
+    let mut paths = Vec::new();
+    for entry in fs::read_dir(folder).map_err(failed)? {
+        paths.push(entry.map_err(failed)?.path());
+    }
+    paths.sort();
+    Ok(paths)
+}
+
+fn name_of(path: &Path, stem: bool) -> Option<String> {
+    let name = if stem { path.file_stem() } else { path.file_name() };
+    name.map(|name| name.to_string_lossy().into_owned())
+}
+
+impl Toolset for Skills {
+    fn tools(self: std::sync::Arc<Self>) -> Vec<Tool> {
+        let list: Vec<String> = self
+            .skills
+            .iter()
+            .map(|skill| format!("- {}: {}", skill.name, skill.description))
+            .collect();
+        let description = format!(
+            "Loads the instructions of a skill. Load one before you do what it is for. The skills are:\n{}",
+            list.join("\n")
+        );
+        let names: Vec<&str> = self.skills.iter().map(|skill| skill.name.as_str()).collect();
+        let schema = json!({
+            "type": "object",
+            "properties": {"name": {"type": "string", "enum": names}},
+            "required": ["name"],
+            "additionalProperties": false,
+        });
+        let tool = Tool::raw("load_skill", description, schema, move |arguments: Arguments| {
+            #[derive(serde::Deserialize)]
+            struct Wanted {
+                name: String,
+            }
+            match arguments.parse::<Wanted>() {
+                Ok(wanted) => self.load(&wanted.name),
+                Err(error) => ToolResult::error(error.to_string()),
+            }
+        });
+        let mut annotations = crate::ToolAnnotations::default();
+        annotations.read_only = Some(true);
+        annotations.open_world = Some(false);
+        vec![tool.with_annotations(annotations)]
+    }
+}
+
+/// Why a folder of skills cannot be used.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SkillsError {
+    /// The folder or a file in it cannot be read, or is no UTF-8 text.
+    Io {
+        /// Which.
+        path: PathBuf,
+        /// Why.
+        error: io::Error,
+    },
+    /// A file is larger than 256 KiB.
+    TooLarge {
+        /// Which.
+        path: PathBuf,
+        /// How large it is.
+        bytes: u64,
+    },
+    /// Two skills have this name.
+    NameTaken(String),
+    /// There is no skill in this folder.
+    None(PathBuf),
+}
+
+impl fmt::Display for SkillsError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Io { path, error } => write!(f, "cannot read {}: {error}", path.display()),
+            Self::TooLarge { path, bytes } => {
+                write!(f, "{} has {bytes} bytes; a skill may have {MAX_BYTES}", path.display())
+            }
+            Self::NameTaken(name) => write!(f, "two skills are named `{name}`"),
+            Self::None(path) => write!(
+                f,
+                "no skill is in {}: a skill is a file `<name>.md`, or a folder with a `SKILL.md`",
+                path.display()
+            ),
+        }
+    }
+}
+
+impl std::error::Error for SkillsError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Io { error, .. } => Some(error),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A model that plays a script.
+
+use std::collections::VecDeque;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::call::{Arguments, ToolCall};
+use crate::model::{
+    Delta, Deltas, Finish, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
+    Reply, Usage,
+};
+use crate::tool::BoxFuture;
+
+/// A model that replies what a script says, turn by turn, and remembers what it was asked.
+///
+/// Each method adds a turn. Clones play the same script: keep one to look at the [`requests`](Self::requests) afterwards.
+/// Where an agent listens to deltas, replies come in pieces, word by word.
+///
+/// ```
+/// use toolbox::agent::Agent;
+/// use toolbox::testing::ScriptedModel;
+/// use toolbox::{tool, tools};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedModel::new()
+///     .calls("add", r#"{"a": 2, "b": 3}"#)
+///     .respond(|request| {
+///         let sum = request.history.steps().last().unwrap().results()[0].text().into_owned();
+///         Ok(format!("The sum is {sum}.").into())
+///     });
+/// let agent = Agent::builder(model.clone()).tools(tools![add]).build()?;
+/// assert_eq!(agent.run("2 + 3?").await?.content, "The sum is 5.");
+/// assert_eq!(model.requests().len(), 2);
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct ScriptedModel {
+    state: Arc<Mutex<State>>,
+    name: Arc<str>,
+}
+
+#[derive(Default)]
+struct State {
+    turns: VecDeque<Turn>,
+    /// Played whenever no turn is left.
+    forever: Option<Turn>,
+    requests: Vec<ModelRequest>,
+    calls: usize,
+    played: usize,
+}
+
+#[derive(Clone)]
+struct Turn {
+    play: Arc<Play>,
+    delay: Duration,
+}
+
+type Play = dyn Fn(&ModelRequest) -> Result<ModelResponse, ModelError> + Send + Sync;
+
+impl ScriptedModel {
+    /// Returns a model with an empty script.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { state: Arc::default(), name: Arc::from("scripted") }
+    }
+
+    /// Returns a model that answers every request with the same text.
+    pub fn answering(text: impl Into<String>) -> Self {
+        Self::new().text(text).forever()
+    }
+
+    /// Reads a script that a [`Recorder`] wrote: a JSON array of replies.
+    ///
+    /// # Errors
+    ///
+    /// What serde says when it is none.
+    pub fn from_recording(json: &str) -> serde_json::Result<Self> {
+        let replies: Vec<Reply> = serde_json::from_str(json)?;
+        Ok(replies.into_iter().fold(Self::new(), Self::reply))
+    }
+
+    /// Answers with a text.
+    #[must_use]
+    pub fn text(self, text: impl Into<String>) -> Self {
+        self.reply(Reply::text(text))
+    }
+
+    /// Makes one call. Ids are `call_1`, `call_2` and so on.
+    #[must_use]
+    pub fn calls(self, name: impl Into<String>, arguments: impl Into<Arguments>) -> Self {
+        self.calls_all([(name.into(), arguments.into())])
+    }
+
+    /// Makes several calls in one reply.
+    #[must_use]
+    pub fn calls_all<N: Into<String>, A: Into<Arguments>>(
+        self,
+        calls: impl IntoIterator<Item = (N, A)>,
+    ) -> Self {
+        let calls: Vec<ToolCall> = {
+            let mut state = self.state();
+            calls
+                .into_iter()
+                .map(|(name, arguments)| {
+                    state.calls += 1;
+                    ToolCall::new(format!("call_{}", state.calls), name, arguments)
+                })
+                .collect()
+        };
+        self.reply(Reply::calls(calls))
+    }
+
+    /// Replies with this.
+    #[must_use]
+    pub fn reply(self, reply: Reply) -> Self {
+        let usage = Usage::new(10, 5);
+        self.respond(move |_| Ok(ModelResponse::from(reply.clone()).with_usage(usage)))
+    }
+
+    /// Fails.
+    #[must_use]
+    pub fn error(self, kind: ModelErrorKind, message: impl Into<String>) -> Self {
+        let error = ModelError::new(kind, message);
+        self.respond(move |_| Err(error.clone()))
+    }
+
+    /// Replies what a function of the request says; a text and a [`Reply`] become a response by `into`.
+    #[must_use]
+    pub fn respond(
+        self,
+        respond: impl Fn(&ModelRequest) -> Result<ModelResponse, ModelError> + Send + Sync + 'static,
+    ) -> Self {
+        let turn = Turn { play: Arc::new(respond), delay: Duration::ZERO };
+        self.state().turns.push_back(turn);
+        self
+    }
+
+    /// Lets the model think for so long before the turn added last.
+    #[must_use]
+    pub fn after(self, delay: Duration) -> Self {
+        if let Some(turn) = self.state().turns.back_mut() {
+            turn.delay = delay;
+        }
+        self
+    }
+
+    /// Stops the reply of the turn added last for another reason than it would give itself.
+    #[must_use]
+    pub fn finishing(self, finish: Finish) -> Self {
+        if let Some(turn) = self.state().turns.back_mut() {
+            let play = Arc::clone(&turn.play);
+            turn.play = Arc::new(move |request| {
+                let mut response = play(request)?;
+                response.reply.finish = finish.clone();
+                Ok(response)
+            });
+        }
+        self
+    }
+
+    /// Plays the turn added last again and again, once the others are played.
+    #[must_use]
+    pub fn forever(self) -> Self {
+        {
+            let mut state = self.state();
+            state.forever = state.turns.pop_back();
+        }
+        self
+    }
+
+    /// Returns the model under another name.
+    #[must_use]
+    pub fn named(mut self, name: &str) -> Self {
+        self.name = Arc::from(name);
+        self
+    }
+
+    /// Returns what the model was asked so far.
+    #[must_use]
+    pub fn requests(&self) -> Vec<ModelRequest> {
+        self.state().requests.clone()
+    }
+
+    /// Returns how many turns are left to play, but for one that is played forever.
+    #[must_use]
+    pub fn turns_left(&self) -> usize {
+        self.state().turns.len()
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn next(&self, request: &ModelRequest) -> Result<Turn, ModelError> {
+        let mut state = self.state();
+        state.requests.push(request.clone());
+        state.played += 1;
+        let turn = state.turns.pop_front().or_else(|| state.forever.clone());
+        turn.ok_or_else(|| {
+            ModelError::new(
+                ModelErrorKind::Other,
+                format!("the script is over: nothing is left for request {}", state.played),
+            )
+        })
+    }
+}
+
+impl Default for ScriptedModel {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Model for ScriptedModel {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn provider(&self) -> &'static str {
+        "scripted"
+    }
+
+    fn respond<'a>(
+        &'a self,
+        request: &'a ModelRequest,
+        deltas: Deltas<'a>,
+    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
+        Box::pin(async move {
+            let turn = self.next(request)?;
+            if !turn.delay.is_zero() {
+                tokio::time::sleep(turn.delay).await;
+            }
+            let response = (turn.play)(request)?;
+            if deltas.are_wanted() {
+                stream(&response.reply, deltas);
+            }
+            Ok(response)
+        })
+    }
+}
+
+impl fmt::Debug for ScriptedModel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ScriptedModel")
+            .field("turns_left", &self.turns_left())
+            .finish_non_exhaustive()
+    }
+}
+
+fn stream(reply: &Reply, deltas: Deltas<'_>) {
+    for (index, part) in reply.parts.iter().enumerate() {
+        match part {
+            Part::Text { text, .. } => {
+                for word in text.split_inclusive(' ') {
+                    deltas.send(Delta::Text(word.to_owned()));
+                }
+            }
+            Part::Reasoning { text, .. } if !text.is_empty() => {
+                deltas.send(Delta::Reasoning(text.clone()));
+            }
+            Part::Call { call, .. } => {
+                let (id, name) = (call.id.clone(), call.name.clone());
+                deltas.send(Delta::Call { index, id, name });
+                let text = call.arguments.as_str().to_owned();
+                deltas.send(Delta::Arguments { index, text });
+            }
+            Part::Reasoning { .. } | Part::Other(_) => {}
+        }
+    }
+}
