@@ -50,6 +50,7 @@
 //! | `agent` | no | agents, models, transcripts, the formats of the providers, scripted models; no further crate |
 //! | `skills` | no | `load_skill`: a folder of instructions as a tool; no further crate |
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
+//! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!
 //! # What cannot be promised
@@ -85,6 +86,8 @@ mod layer;
 #[cfg(feature = "agent")]
 pub mod model;
 mod output;
+#[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
+pub mod provider;
 mod remark;
 mod result;
 mod rules;

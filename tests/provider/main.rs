@@ -1,0 +1,360 @@
+//! Models behind an HTTP service, against a server on loopback that plays recorded answers and faults.
+
+#![allow(missing_docs, reason = "a test binary has no API")]
+
+mod server;
+
+use std::sync::Mutex;
+use std::time::Duration;
+
+use server::{Answer, Server, answer, event_pieces, events, json};
+use toolbox::model::{
+    Delta, Deltas, History, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse,
+};
+use toolbox::provider::{Anthropic, Gemini, OpenAi};
+
+const CALLS: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.json");
+const CALLS_STREAM: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.sse");
+const RESPONSE: &str = include_str!("../../toolbox/src/wire/openai_responses/recorded/calls.json");
+const RESPONSE_STREAM: &str =
+    include_str!("../../toolbox/src/wire/openai_responses/recorded/calls.sse");
+
+const KEY: &str = "sk-very-secret-key";
+const MILLI: Duration = Duration::from_millis(1);
+
+/// A model that does not wait long.
+fn model(server: &Server) -> OpenAi {
+    OpenAi::new(KEY, "gpt-4.1").base_url(&server.url).backoff(MILLI, Duration::from_secs(5))
+}
+
+async fn whole(model: &dyn Model) -> Result<ModelResponse, ModelError> {
+    model.respond(&ModelRequest::new(History::from("hi")), Deltas::none()).await
+}
+
+async fn streamed(model: &dyn Model) -> (Vec<Delta>, Result<ModelResponse, ModelError>) {
+    let deltas = Mutex::new(Vec::new());
+    let sink = |delta| deltas.lock().unwrap().push(delta);
+    let request = ModelRequest::new(History::from("hi"));
+    let response = model.respond(&request, Deltas::to(&sink)).await;
+    (deltas.into_inner().unwrap(), response)
+}
+
+fn kind(response: &Result<ModelResponse, ModelError>) -> Option<ModelErrorKind> {
+    response.as_ref().err().map(ModelError::kind)
+}
+
+#[tokio::test]
+async fn every_service_is_asked_in_its_own_way() {
+    let anthropic = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
+    let gemini = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}]}"#;
+    let gemini_stream = format!("data: {gemini}\r\n\r\n");
+    let server = Server::start([
+        json(200, "", CALLS),
+        json(200, "", RESPONSE),
+        json(200, "", anthropic),
+        json(200, "", gemini),
+        events(&gemini_stream),
+        json(200, "", CALLS),
+    ])
+    .await;
+    let url = format!("{}/v1/?api-version=1", server.url);
+    let openai =
+        OpenAi::new(format!(" {KEY}\n"), "gpt-4.1").base_url(url).header("X-Own", "own value");
+    assert_eq!(whole(&openai).await.unwrap().reply.content(), "Let me look.");
+    assert_eq!(whole(&openai.clone().responses()).await.unwrap().reply.content(), "Let me look.");
+    let claude = Anthropic::new(KEY, "claude").base_url(&server.url);
+    assert_eq!(whole(&claude).await.unwrap().reply.content(), "hi");
+    let gemini = Gemini::new(KEY, "gemini-2.5-flash").base_url(&server.url);
+    assert_eq!(whole(&gemini).await.unwrap().reply.content(), "hi");
+    assert_eq!(streamed(&gemini).await.1.unwrap().reply.content(), "hi");
+    let local = OpenAi::new("", "qwen3").base_url(&server.url);
+    assert_eq!(whole(&local).await.unwrap().reply.content(), "Let me look.");
+    assert_eq!((openai.name(), openai.provider()), ("gpt-4.1", "openai"));
+    assert_eq!((claude.provider(), gemini.provider()), ("anthropic", "gcp.gemini"));
+
+    let seen = server.seen();
+    let targets: Vec<&str> = seen.iter().map(|seen| seen.target.as_str()).collect();
+    assert_eq!(
+        targets,
+        [
+            "/v1/chat/completions?api-version=1",
+            "/v1/responses?api-version=1",
+            "/v1/messages",
+            "/v1beta/models/gemini-2.5-flash:generateContent",
+            "/v1beta/models/gemini-2.5-flash:streamGenerateContent?alt=sse",
+            "/chat/completions",
+        ]
+    );
+    let bearer = format!("Bearer {KEY}");
+    assert_eq!(seen[0].header("authorization"), Some(bearer.as_str()));
+    assert_eq!(seen[0].header("x-own"), Some("own value"));
+    assert_eq!(seen[0].header("content-type"), Some("application/json"));
+    assert_eq!(seen[0].body["model"], "gpt-4.1");
+    assert_eq!(seen[2].header("x-api-key"), Some(KEY));
+    assert_eq!(seen[2].header("anthropic-version"), Some("2023-06-01"));
+    assert_eq!(seen[3].header("x-goog-api-key"), Some(KEY));
+    assert_eq!(seen[4].header("accept"), Some("text/event-stream"));
+    assert_eq!(seen[5].header("authorization"), None);
+}
+
+#[tokio::test]
+async fn what_may_pass_is_tried_again_and_nothing_else() {
+    use ModelErrorKind as Kind;
+    let error = |status| json(status, "", r#"{"error":{"message":"m"}}"#);
+    let good = || json(200, "", CALLS);
+    let cases: Vec<(Vec<Answer>, usize, Option<Kind>, usize)> = vec![
+        (vec![error(500), error(502), good()], 3, None, 3),
+        (vec![error(408), error(409), error(529), good()], 3, None, 4),
+        (vec![error(503), error(503), error(503), good()], 2, Some(Kind::Unavailable), 3),
+        (vec![error(500), good()], 0, Some(Kind::Unavailable), 1),
+        (vec![error(400), good()], 3, Some(Kind::InvalidRequest), 1),
+        (vec![error(401), good()], 3, Some(Kind::Unauthorized), 1),
+        (vec![error(403), good()], 3, Some(Kind::Unauthorized), 1),
+        (vec![error(404), good()], 3, Some(Kind::InvalidRequest), 1),
+        (vec![error(422), good()], 3, Some(Kind::InvalidRequest), 1),
+        (vec![json(429, "retry-after-ms: 1\r\n", ""), good()], 3, None, 2),
+        (vec![json(429, "retry-after: 0\r\n", ""), good()], 3, None, 2),
+        (vec![json(429, "retry-after: Sun, 06 Nov 1994 08:49:37 GMT\r\n", ""), good()], 3, None, 2),
+        (vec![json(429, "retry-after: 3600\r\n", ""), good()], 3, Some(Kind::RateLimited), 1),
+        (
+            vec![
+                json(429, "", r#"{"error":{"code":"insufficient_quota","message":"pay"}}"#),
+                good(),
+            ],
+            3,
+            Some(Kind::RateLimited),
+            1,
+        ),
+        (vec![json(500, "x-should-retry: false\r\n", ""), good()], 3, Some(Kind::Unavailable), 1),
+        // A failure in a body of status 200.
+        (
+            vec![json(200, "", r#"{"error":{"type":"server_error","message":"m"}}"#), good()],
+            3,
+            None,
+            2,
+        ),
+        // The connection ends before the body, or before anything.
+        (
+            vec![
+                Answer::Pieces(vec![b"HTTP/1.1 200 OK\r\ncontent-length: 99\r\n\r\n{".to_vec()]),
+                good(),
+            ],
+            3,
+            None,
+            2,
+        ),
+        (vec![Answer::Pieces(vec![]), good()], 3, None, 2),
+        (vec![Answer::Pieces(vec![b"nonsense\r\n\r\n".to_vec()]), good()], 3, None, 2),
+    ];
+    for (at, (answers, retries, expected, requests)) in cases.into_iter().enumerate() {
+        let server = Server::start(answers).await;
+        let response = whole(&model(&server).retries(retries)).await;
+        assert_eq!(kind(&response), expected, "case {at}: {response:?}");
+        assert_eq!(server.seen().len(), requests, "case {at}");
+    }
+    let server =
+        Server::start([json(429, "retry-after: 3600\r\n", r#"{"error":{"message":"slow down"}}"#)])
+            .await;
+    let error = whole(&model(&server)).await.unwrap_err();
+    assert_eq!(error.retry_after(), Some(Duration::from_secs(3600)));
+    assert_eq!(error.to_string(), "slow down (status 429)");
+}
+
+#[tokio::test]
+async fn what_is_no_reply_is_an_error_that_shows_what_it_is() {
+    use ModelErrorKind as Kind;
+    let html = "<html><title>Sign in</title></html>";
+    let cases = [
+        (json(200, "", "{\"choices\":"), Kind::InvalidResponse, "EOF"),
+        (json(200, "", ""), Kind::InvalidResponse, "EOF"),
+        (answer(200, "text/html", "", html.as_bytes()), Kind::InvalidResponse, "Sign in"),
+        (answer(502, "text/html", "", html.as_bytes()), Kind::Unavailable, "Sign in"),
+        (answer(200, "application/json", "", b"\xff\xfe"), Kind::InvalidResponse, "UTF-8"),
+        (
+            json(200, "", &format!("\"{}\"", "x".repeat(9000))),
+            Kind::InvalidResponse,
+            "larger than 8192 bytes",
+        ),
+        (json(302, "location: http://127.0.0.1:1/\r\n", ""), Kind::Other, "status 302"),
+        (
+            json(
+                400,
+                "",
+                r#"{"error":{"message":"This model's maximum context length is 8 tokens"}}"#,
+            ),
+            Kind::ContextTooLong,
+            "8 tokens",
+        ),
+    ];
+    for (answer, expected, shown) in cases {
+        let server = Server::start([answer]).await;
+        let error = whole(&model(&server).retries(0).max_reply_bytes(8192)).await.unwrap_err();
+        assert_eq!(error.kind(), expected, "{error}");
+        assert!(error.to_string().contains(shown), "{error}");
+        assert_eq!(server.seen().len(), 1);
+    }
+}
+
+#[tokio::test]
+async fn a_stream_is_read_however_it_is_cut_into_packets() {
+    let expected = {
+        let server = Server::start([json(200, "", CALLS)]).await;
+        whole(&model(&server)).await.unwrap()
+    };
+    for size in [1, 7, 1000, usize::MAX] {
+        let pieces = CALLS_STREAM.as_bytes().chunks(size).map(<[u8]>::to_vec);
+        let server = Server::start([Answer::Pieces(event_pieces(pieces))]).await;
+        let (deltas, response) = streamed(&model(&server)).await;
+        assert_eq!(response.unwrap(), expected);
+        assert_eq!(deltas.len(), 6);
+    }
+    let crlf = CALLS_STREAM.replace('\n', "\r\n");
+    let unfinished = CALLS_STREAM.trim_end();
+    let whole_body = CALLS;
+    let answers = [
+        events(&crlf),
+        events(unfinished),
+        // Events under another name, and a whole reply where events were asked for.
+        json(200, "", CALLS_STREAM),
+        json(200, "", whole_body),
+        // The connection stays open after the end marker.
+        Answer::ThenSilent(event_pieces([CALLS_STREAM.as_bytes().to_vec()])),
+    ];
+    for answer in answers {
+        let server = Server::start([answer]).await;
+        let (deltas, response) = streamed(&model(&server)).await;
+        assert_eq!(response.unwrap(), expected);
+        let calls = deltas.iter().filter(|delta| matches!(delta, Delta::Call { .. })).count();
+        assert_eq!(calls, 2);
+    }
+    let server = Server::start([events(RESPONSE_STREAM)]).await;
+    let (_, response) = streamed(&model(&server).responses()).await;
+    assert_eq!(response.unwrap().reply.tool_calls().count(), 2);
+}
+
+#[tokio::test]
+async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
+    use ModelErrorKind as Kind;
+    let first = CALLS_STREAM.split_inclusive("\n\n").collect::<Vec<_>>();
+    let good = || events(CALLS_STREAM);
+    let fast = Duration::from_millis(100);
+    let cut_chunk = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\ndata".to_vec();
+    let cases: Vec<(Answer, Option<Kind>, usize)> = vec![
+        // Before anything was handed on.
+        (events(first[0]), None, 2),
+        (events(""), None, 2),
+        (Answer::Pieces(vec![cut_chunk]), None, 2),
+        (Answer::ThenSilent(vec![]), None, 2),
+        (Answer::ThenSilent(event_pieces([first[0].as_bytes().to_vec()])), None, 2),
+        (json(500, "", ""), None, 2),
+        (
+            events("data: {\"error\":{\"type\":\"overloaded_error\",\"message\":\"m\"}}\n\n"),
+            None,
+            2,
+        ),
+        // After.
+        (events(&first[..2].concat()), Some(Kind::Connection), 1),
+        (events(&first[..6].concat()), Some(Kind::Connection), 1),
+        (events(&format!("{}data: {{\"cho", first[1])), Some(Kind::Connection), 1),
+        (Answer::ThenSilent(event_pieces([first[1].as_bytes().to_vec()])), Some(Kind::TimedOut), 1),
+        (
+            events(&format!(
+                "{}data: {{\"error\":{{\"type\":\"overloaded_error\"}}}}\n\n",
+                first[1]
+            )),
+            Some(Kind::Unavailable),
+            1,
+        ),
+        // Not a matter of time.
+        (events("data: nonsense\n\n"), Some(Kind::InvalidResponse), 1),
+        (
+            Answer::Pieces(event_pieces([b"data: \xff\n\n".to_vec()])),
+            Some(Kind::InvalidResponse),
+            1,
+        ),
+        (events(&format!("data: {}", "x".repeat(20_000))), Some(Kind::InvalidResponse), 1),
+    ];
+    for (at, (answer, expected, requests)) in cases.into_iter().enumerate() {
+        let server = Server::start([answer, good()]).await;
+        let model = model(&server).idle_timeout(fast).max_reply_bytes(10_000);
+        let (_, response) = streamed(&model).await;
+        assert_eq!(kind(&response), expected, "case {at}: {response:?}");
+        assert_eq!(server.seen().len(), requests, "case {at}");
+    }
+}
+
+#[tokio::test]
+async fn a_server_that_is_not_there_or_says_nothing_is_an_error() {
+    let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", gone.local_addr().unwrap());
+    drop(gone);
+    let model = OpenAi::new(KEY, "m").base_url(url).backoff(MILLI, MILLI).retries(2);
+    assert_eq!(kind(&whole(&model).await), Some(ModelErrorKind::Connection));
+
+    let server = Server::start([Answer::ThenSilent(vec![])]).await;
+    let model = OpenAi::new(KEY, "m").base_url(&server.url).timeout(Duration::from_millis(50));
+    assert_eq!(kind(&whole(&model).await), Some(ModelErrorKind::TimedOut));
+}
+
+#[tokio::test]
+async fn dropping_a_request_ends_it() {
+    let mut server = Server::start([Answer::ThenSilent(vec![])]).await;
+    let model = model(&server);
+    let request = tokio::spawn(async move { whole(&model).await });
+    while server.seen().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    request.abort();
+    server.left.recv().await.unwrap();
+}
+
+#[tokio::test]
+async fn secrets_stay_secret() {
+    let own = "own-secret-value";
+    let body = format!(
+        r#"{{"error":{{"message":"Incorrect API key provided: {KEY} or sk-very***-key with {own}."}}}}"#
+    );
+    let server = Server::start([json(401, "", &body)]).await;
+    let with_password = server.url.replace("http://", "http://user:hunter22@");
+    let model = OpenAi::new(KEY, "m").base_url(with_password).header("x-own", own);
+    let error = whole(&model).await.unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "Incorrect API key provided: [secret] or [secret] with [secret]. (status 401)"
+    );
+    for shown in [format!("{model:?}"), format!("{error:?}"), format!("{model:#?}")] {
+        for secret in [KEY, own, "hunter22"] {
+            assert!(!shown.contains(secret), "{shown}");
+        }
+    }
+    assert_eq!(format!("{model:?}"), r#"OpenAi { model: "m", host: "127.0.0.1", .. }"#);
+}
+
+#[tokio::test]
+async fn settings_that_are_wrong_fail_the_request() {
+    let cases = [
+        (
+            OpenAi::new(KEY, "m").base_url("not a url"),
+            "the base URL for the model `m` is not valid",
+        ),
+        (
+            OpenAi::new(KEY, "m").base_url("file:///etc"),
+            "the base URL for the model `m` is not valid",
+        ),
+        (OpenAi::new("bad\nkey", "m"), "the key for the model `m` is not valid"),
+        (
+            OpenAi::new(KEY, "m").header("bad name", "x"),
+            "the header \"bad name\" for the model `m` is not valid",
+        ),
+    ];
+    for (model, message) in cases {
+        let error = whole(&model).await.unwrap_err();
+        assert_eq!(error.kind(), ModelErrorKind::InvalidRequest);
+        assert_eq!(error.to_string(), message);
+    }
+    let set = |name| std::env::var_os(name).is_some();
+    if !set("OPENAI_API_KEY") && !set("OPENAI_BASE_URL") {
+        let error = OpenAi::from_env("m").unwrap_err();
+        assert_eq!(error.to_string(), "the environment variable `OPENAI_API_KEY` is not set");
+    }
+}
