@@ -6,8 +6,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
+use toolbox::testing::ScriptedModel;
 use toolbox::{
-    Arguments, CancellationToken, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext, ToolError,
+    Agent, Arguments, CancellationToken, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext,
+    ToolError,
 };
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -21,6 +23,8 @@ type Fields = BTreeMap<String, String>;
 struct Seen {
     /// Each span with its name, the fields it was made with, and those recorded later.
     spans: Vec<(u64, Fields, Fields)>,
+    /// The names of each span and of the span it is in.
+    within: Vec<(String, Option<String>)>,
     /// Each event with the span it happened in.
     events: Vec<(Option<u64>, Fields)>,
 }
@@ -41,7 +45,10 @@ impl Visit for Reader<'_> {
 }
 
 impl<S: Subscriber + for<'a> LookupSpan<'a>> Layer<S> for Capture {
-    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, _: Context<'_, S>) {
+    fn on_new_span(&self, attributes: &Attributes<'_>, id: &Id, context: Context<'_, S>) {
+        let parent = context.span(id).and_then(|span| Some(span.parent()?.name().to_owned()));
+        let name = attributes.metadata().name().to_owned();
+        self.0.lock().unwrap().within.push((name, parent));
         let mut fields =
             Fields::from([("span".to_owned(), attributes.metadata().name().to_owned())]);
         attributes.record(&mut Reader(&mut fields));
@@ -185,4 +192,51 @@ async fn s1_36_the_refusal_of_a_blacklisted_tool_is_logged() {
             .any(|(_, event)| event["message"] == message && event["tool"] == name);
         assert!(logged, "{:?}", seen.events);
     }
+}
+
+#[tokio::test]
+async fn a_run_is_a_span_with_its_requests_and_calls_in_it() {
+    let capture = Capture::default();
+    let model = ScriptedModel::new()
+        .calls_all([("fine", "{}"), ("works_on", "{}")])
+        .text("secret answer")
+        .named("gpt-9");
+    let agent = Agent::builder(model).name("clerk").tools(tools()).build().unwrap();
+    let context = ToolContext::new().with(toolbox::Conversation::new("cli", "chat-7"));
+    {
+        let subscriber = tracing_subscriber::registry().with(capture.clone());
+        let _guard = tracing::subscriber::set_default(subscriber);
+        agent.run("secret question").in_context(context).await.unwrap();
+    }
+    let seen = std::mem::take(&mut *capture.0.lock().unwrap());
+    let under = |parent: &str| Some(parent.to_owned());
+    let mut within = seen.within.clone();
+    within.sort();
+    let (chat, tool) = ("chat".to_owned(), "execute_tool".to_owned());
+    assert_eq!(
+        within,
+        [
+            (chat.clone(), under("invoke_agent")),
+            (chat, under("invoke_agent")),
+            (tool.clone(), under("invoke_agent")),
+            (tool, under("invoke_agent")),
+            ("invoke_agent".to_owned(), None),
+        ]
+    );
+    let of = |name: &str| seen.spans.iter().find(|span| span.1["span"] == name).unwrap();
+    let (_, made, recorded) = of("invoke_agent");
+    assert_eq!(made["otel.name"], "invoke_agent clerk");
+    assert_eq!(made["gen_ai.agent.name"], "clerk");
+    assert_eq!(recorded["gen_ai.conversation.id"], "chat-7");
+    assert_eq!(recorded["gen_ai.usage.input_tokens"], "20");
+    let (_, made, recorded) = of("chat");
+    assert_eq!(made["otel.name"], "chat gpt-9");
+    assert_eq!(
+        (made["otel.kind"].as_str(), made["gen_ai.operation.name"].as_str()),
+        ("client", "chat")
+    );
+    assert_eq!(made["gen_ai.provider.name"], "scripted");
+    assert_eq!(recorded["gen_ai.usage.output_tokens"], "5");
+    assert_eq!(recorded["gen_ai.response.finish_reasons"], r#"["calls"]"#);
+    assert!(!format!("{:?}{:?}", seen.spans, seen.events).contains("secret"));
 }

@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::jobs::LateJobs;
 use super::paused::Paused;
+use crate::error::FailureKind;
 use crate::model::{History, ModelError, Usage};
 
 /// What a run came to.
@@ -129,6 +130,18 @@ pub enum RunErrorKind {
         /// What it said.
         message: String,
     },
+}
+
+impl RunError {
+    /// Returns the stable code of what went wrong, such as `model.rate_limited`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match &self.kind {
+            RunErrorKind::Model(error) => error.kind().code(),
+            RunErrorKind::MaxIterations(_) => StopReason::MaxIterations.code(),
+            RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
+        }
+    }
 }
 
 impl fmt::Display for RunError {

@@ -175,7 +175,9 @@ impl IntoFuture for Run {
         Box::pin(async move {
             let span = trace::run(called_as.as_deref().unwrap_or(agent.name()), &context);
             let run = step::run(Setup { agent, start, context, sink, answer, called_as });
-            run.instrument(span).await
+            let end = run.instrument(span.clone()).await;
+            trace::ended(&span, &end);
+            end
         })
     }
 }

@@ -3,6 +3,7 @@
 use tracing::Span;
 use tracing::field::Empty;
 
+use super::{RunError, RunOutcome};
 use crate::context::{Conversation, ToolContext};
 use crate::model::{Model, ModelError, ModelResponse};
 
@@ -23,6 +24,25 @@ pub(super) fn run(name: &str, context: &ToolContext) -> Span {
         span.record("gen_ai.conversation.id", conversation.chat_id.as_str());
     }
     span
+}
+
+/// Records how a run ended.
+pub(super) fn ended(span: &Span, end: &Result<RunOutcome, RunError>) {
+    let usage = match end {
+        Ok(outcome) => &outcome.usage,
+        Err(error) => &error.usage,
+    };
+    span.record("gen_ai.usage.input_tokens", usage.input_tokens);
+    span.record("gen_ai.usage.output_tokens", usage.output_tokens);
+    match end {
+        Ok(outcome) if outcome.is_answered() => {}
+        Ok(outcome) => {
+            span.record("error.type", outcome.reason.code());
+        }
+        Err(error) => {
+            span.record("error.type", error.code());
+        }
+    }
 }
 
 /// The span `chat {model}` of one request.

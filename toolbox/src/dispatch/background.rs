@@ -4,7 +4,7 @@ use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
 use super::supervise::cancelled;
-use super::{Waiting, answer};
+use super::{Waiting, answer, trace};
 use crate::context::ToolContext;
 use crate::job::{Completion, JobId};
 use crate::result::ToolResult;
@@ -31,7 +31,7 @@ impl Waiting {
             completions: completions.clone(),
             sent: false,
         };
-        runtime.spawn(self.detach().run_job(report));
+        runtime.spawn(trace::carried(self.detach().run_job(report)));
         ToolResult::background(text).with_job(job)
     }
 

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::answer;
 use super::held::Held;
 use super::supervise::panicked;
+use super::{answer, trace};
 use crate::call::ToolCall;
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -111,8 +111,9 @@ impl ToolBox {
         for (index, call, approved) in calls {
             let (toolbox, context) = (self.clone(), context.cloned());
             let (id, name) = (call.id.clone(), call.name.clone());
-            let run =
-                async move { (index, toolbox.dispatch(context.as_ref(), call, approved).await) };
+            let run = trace::carried(async move {
+                (index, toolbox.dispatch(context.as_ref(), call, approved).await)
+            });
             // Few calls are made under a limit, and the others need not carry what these do.
             let task = if held.is_empty() {
                 tasks.spawn(run)

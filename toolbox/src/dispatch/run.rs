@@ -272,7 +272,9 @@ impl Waiting {
         timeout: Option<Duration>,
     ) -> ToolResult {
         let call = self.detach();
+        let span = tracing::Span::current();
         let work = runtime.spawn_blocking(move || {
+            let _entered = span.enter();
             let held = places.held.clone();
             let result = held.sync_scope(|| call.run_on_this_thread());
             // The place is given back when the thread is, not when the caller stops waiting.
@@ -303,11 +305,11 @@ impl Waiting {
     ) -> ToolResult {
         let call = self.detach();
         let held = places.held.clone();
-        let work = runtime.spawn(async move {
+        let work = runtime.spawn(trace::carried(async move {
             let result = held.scope(call.run_here(None)).await;
             drop(places);
             result
-        });
+        }));
         self.watch(work, timeout, false).await
     }
 

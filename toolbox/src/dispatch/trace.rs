@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use tracing::field::Empty;
+use tracing::instrument::Instrumented;
 use tracing::level_filters::LevelFilter;
 use tracing::{Instrument, Level};
 
@@ -13,6 +14,12 @@ use crate::result::ToolResult;
 #[inline]
 pub(super) fn is_on() -> bool {
     LevelFilter::current() >= Level::INFO
+}
+
+/// Keeps work that goes on in a task of its own under the span it was started in.
+pub(super) fn carried<F: Future>(future: F) -> Instrumented<F> {
+    let span = if is_on() { tracing::Span::current() } else { tracing::Span::none() };
+    future.instrument(span)
 }
 
 /// The span `execute_tool {name}` of one call.
