@@ -53,10 +53,10 @@ pub(crate) fn quietly() {
         "s1.rs",
         "weaknesses.rs",
         "builder.rs",
-        "approvals.rs",
-        "jobs.rs",
-        "events.rs",
-        "run.rs",
+        "agents/approvals.rs",
+        "agents/jobs.rs",
+        "agents/events.rs",
+        "agents/run.rs",
     ];
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

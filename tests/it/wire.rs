@@ -165,7 +165,7 @@ fn keeps_the_rules<F: Format>(history: &History, key: &str, model: &str, check: 
     assert_eq!(messages(&read.history), sent);
 }
 
-fn keeps_the_rules_everywhere(history: &History) {
+pub(crate) fn keeps_the_rules_everywhere(history: &History) {
     keeps_the_rules::<OpenAiChat>(history, "messages", "gpt-4.1", chat);
     keeps_the_rules::<OpenAiResponses>(history, "input", "gpt-5", responses);
     keeps_the_rules::<Anthropic>(history, "messages", "claude-sonnet-4-5", anthropic);

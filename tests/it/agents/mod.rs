@@ -4,6 +4,7 @@ mod approvals;
 mod below;
 mod events;
 mod jobs;
+mod random;
 mod run;
 mod types;
 

@@ -155,11 +155,29 @@ impl AgentBuilder {
         self
     }
 
-    #[allow(dead_code, reason = "for the services behind features")]
-    pub(crate) fn backend(
-        mut self,
-        backend: impl FnOnce(&str) -> Arc<dyn Model> + Send + 'static,
-    ) -> Self {
+    /// Sets `OpenAI` as the service, with a key; [`model`](Self::model) names the model.
+    #[cfg(feature = "openai")]
+    pub fn openai(self, key: impl Into<String>) -> Self {
+        let key = key.into();
+        self.backend(move |model| Arc::new(crate::provider::OpenAi::new(key, model)))
+    }
+
+    /// Sets Anthropic as the service, with a key; [`model`](Self::model) names the model.
+    #[cfg(feature = "anthropic")]
+    pub fn anthropic(self, key: impl Into<String>) -> Self {
+        let key = key.into();
+        self.backend(move |model| Arc::new(crate::provider::Anthropic::new(key, model)))
+    }
+
+    /// Sets Gemini as the service, with a key; [`model`](Self::model) names the model.
+    #[cfg(feature = "gemini")]
+    pub fn gemini(self, key: impl Into<String>) -> Self {
+        let key = key.into();
+        self.backend(move |model| Arc::new(crate::provider::Gemini::new(key, model)))
+    }
+
+    #[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
+    fn backend(mut self, backend: impl FnOnce(&str) -> Arc<dyn Model> + Send + 'static) -> Self {
         self.backend = Some(Box::new(backend));
         self
     }

@@ -189,20 +189,17 @@ impl History {
 
     /// Makes ids and arguments such as every service takes, and returns how many calls there are.
     fn admit(&self, reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) -> usize {
-        let mut calls = 0;
-        let mut taken: Option<HashSet<String>> = None;
-        for part in &mut reply.parts {
-            let Part::Call { call, .. } = part else { continue };
-            calls += 1;
-            let taken = taken.get_or_insert_with(|| self.ids());
-            if !is_good_id(&call.id) || taken.contains(&call.id) {
-                let own = new_id(&call.id, taken);
-                repairs.push(HistoryRepair::RenamedCall {
-                    from: std::mem::replace(&mut call.id, own.clone()),
-                    to: own,
-                });
+        let ids = self.unused_ids(reply);
+        let calls = ids.len();
+        let parts = reply.parts.iter_mut().filter_map(|part| match part {
+            Part::Call { call, .. } => Some(call),
+            _ => None,
+        });
+        for (call, id) in parts.zip(ids) {
+            if let Some(own) = id {
+                let from = std::mem::replace(&mut call.id, own.clone());
+                repairs.push(HistoryRepair::RenamedCall { from, to: own });
             }
-            taken.insert(call.id.clone());
             if let Some(arguments) = presentable(&call.arguments) {
                 call.arguments = arguments;
                 repairs.push(HistoryRepair::MalformedArguments { call_id: call.id.clone() });
@@ -211,8 +208,25 @@ impl History {
         calls
     }
 
-    fn ids(&self) -> HashSet<String> {
-        self.steps().flat_map(|step| step.reply.tool_calls()).map(|call| call.id.clone()).collect()
+    /// Returns another id for each call of a reply whose own is taken, or not one that services take.
+    fn unused_ids(&self, reply: &Reply) -> Vec<Option<String>> {
+        let before = || self.steps().flat_map(|step| step.reply.tool_calls()).map(|call| &call.id);
+        let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).collect();
+        // Nearly always a few good ids that nobody has: those are only looked at.
+        let is_free = |at: usize| {
+            let id = own[at];
+            is_good_id(id) && !own[..at].contains(&id) && !before().any(|other| other == id)
+        };
+        if own.len() <= 16 && (0..own.len()).all(is_free) {
+            return vec![None; own.len()];
+        }
+        let mut taken: HashSet<String> = before().cloned().collect();
+        let fresh = own.into_iter().map(|id| {
+            let fresh = (!is_good_id(id) || taken.contains(id)).then(|| new_id(id, &taken));
+            taken.insert(fresh.clone().unwrap_or_else(|| id.clone()));
+            fresh
+        });
+        fresh.collect()
     }
 
     fn push_step(&mut self, reply: Reply, results: Vec<ToolResult>) {
