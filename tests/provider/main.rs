@@ -231,6 +231,17 @@ async fn a_stream_is_read_however_it_is_cut_into_packets() {
     let server = Server::start([events(RESPONSE_STREAM)]).await;
     let (_, response) = streamed(&model(&server).responses()).await;
     assert_eq!(response.unwrap().reply.tool_calls().count(), 2);
+
+    // Each form knows when its reply is whole, whether or not the connection ends.
+    let held = |text: &str| Answer::ThenSilent(event_pieces([text.as_bytes().to_vec()]));
+    let message = "data: {\"type\":\"message_start\",\"message\":{}}\n\n\
+        data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
+        data: {\"type\":\"message_stop\"}\n\n";
+    let server = Server::start([held(RESPONSE_STREAM), held(message)]).await;
+    let (_, response) = streamed(&model(&server).responses()).await;
+    assert_eq!(response.unwrap().reply.tool_calls().count(), 2);
+    let claude = Anthropic::new(KEY, "claude").base_url(&server.url);
+    assert_eq!(streamed(&claude).await.1.unwrap().reply.content(), "");
 }
 
 #[tokio::test]
