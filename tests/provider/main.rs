@@ -9,9 +9,10 @@ use std::time::Duration;
 
 use server::{Answer, Server, answer, event_pieces, events, json};
 use toolbox::model::{
-    Delta, Deltas, History, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse,
+    Delta, Deltas, History, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Replied,
 };
 use toolbox::provider::{Anthropic, Gemini, OpenAi};
+use toolbox::{ToolDefinition, ToolResult};
 
 const CALLS: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.json");
 const CALLS_STREAM: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.sse");
@@ -230,6 +231,17 @@ async fn a_stream_is_read_however_it_is_cut_into_packets() {
     let server = Server::start([events(RESPONSE_STREAM)]).await;
     let (_, response) = streamed(&model(&server).responses()).await;
     assert_eq!(response.unwrap().reply.tool_calls().count(), 2);
+
+    // Each form knows when its reply is whole, whether or not the connection ends.
+    let held = |text: &str| Answer::ThenSilent(event_pieces([text.as_bytes().to_vec()]));
+    let message = "data: {\"type\":\"message_start\",\"message\":{}}\n\n\
+        data: {\"type\":\"message_delta\",\"delta\":{\"stop_reason\":\"end_turn\"}}\n\n\
+        data: {\"type\":\"message_stop\"}\n\n";
+    let server = Server::start([held(RESPONSE_STREAM), held(message)]).await;
+    let (_, response) = streamed(&model(&server).responses()).await;
+    assert_eq!(response.unwrap().reply.tool_calls().count(), 2);
+    let claude = Anthropic::new(KEY, "claude").base_url(&server.url);
+    assert_eq!(streamed(&claude).await.1.unwrap().reply.content(), "");
 }
 
 #[tokio::test]
@@ -356,5 +368,59 @@ async fn settings_that_are_wrong_fail_the_request() {
     if !set("OPENAI_API_KEY") && !set("OPENAI_BASE_URL") {
         let error = OpenAi::from_env("m").unwrap_err();
         assert_eq!(error.to_string(), "the environment variable `OPENAI_API_KEY` is not set");
+    }
+}
+
+/// Holds a dialogue with each service at the address in `MODEL_SERVER`, which has to know the questions asked here.
+#[tokio::test]
+#[ignore = "needs a server that answers like the services"]
+async fn a_dialogue_with_every_service() {
+    let url = std::env::var("MODEL_SERVER").expect("MODEL_SERVER is the address of a server");
+    let models: [Box<dyn Model>; 4] = [
+        Box::new(OpenAi::new(KEY, "gpt-4.1").base_url(format!("{url}/v1"))),
+        Box::new(OpenAi::new(KEY, "gpt-5").base_url(format!("{url}/v1")).responses()),
+        Box::new(Anthropic::new(KEY, "claude-sonnet-4-5").base_url(&url)),
+        Box::new(Gemini::new(KEY, "gemini-2.5-flash").base_url(&url)),
+    ];
+    let text = serde_json::json!({"type": "string"});
+    let weather = ToolDefinition::new(
+        "get_weather",
+        "Tells the weather of a city",
+        serde_json::json!({"type": "object", "properties": {"city": text, "unit": text},
+            "required": ["city", "unit"], "additionalProperties": false}),
+    );
+    for model in models {
+        for stream in [false, true] {
+            let mut history = History::from("two cities");
+            let answer = loop {
+                let tools = vec![weather.clone()];
+                let request = ModelRequest::new(history.clone()).with_tools(tools);
+                let pieces = Mutex::new(String::new());
+                let sink = |delta| {
+                    if let Delta::Text(text) = delta {
+                        pieces.lock().unwrap().push_str(&text);
+                    }
+                };
+                let deltas = if stream { Deltas::to(&sink) } else { Deltas::none() };
+                let reply = model.respond(&request, deltas).await.unwrap().reply;
+                if stream {
+                    assert_eq!(*pieces.lock().unwrap(), reply.content());
+                }
+                let text = reply.content().into_owned();
+                match history.reply(reply) {
+                    Replied::Calls(open) => {
+                        // The arguments, said back, are the weather.
+                        let results: Vec<ToolResult> = open
+                            .calls()
+                            .map(|call| ToolResult::new(call.arguments.as_str()))
+                            .collect();
+                        assert_eq!(results.len(), 2);
+                        history = open.answer(results);
+                    }
+                    _ => break text,
+                }
+            };
+            assert_eq!(answer, "Both cities reported.", "{}, {stream}", model.provider());
+        }
     }
 }

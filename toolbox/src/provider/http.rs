@@ -26,6 +26,9 @@ const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 /// The most bytes of a response that reports a failure which are looked at.
 const MAX_FAILURE_BYTES: usize = 64 << 10;
 
+/// How long a stream is read on after its reply is whole.
+const LINGER: Duration = Duration::from_millis(50);
+
 /// The shortest secret that is taken out of messages; a shorter one would take words apart.
 const MIN_SECRET: usize = 6;
 
@@ -290,9 +293,8 @@ impl Http {
         let mut parser = Events::default();
         let mut events = Vec::new();
         let mut size = 0_usize;
-        let mut done = false;
         let mut broken = None;
-        while !done {
+        while !stream.is_done() {
             let chunk = match timeout(settings.idle_timeout, response.chunk()).await {
                 Ok(Ok(Some(chunk))) => chunk,
                 Ok(Ok(None)) => break,
@@ -311,13 +313,16 @@ impl Http {
             }
             parser.push(&chunk, &mut events).map_err(|_| self.no_text())?;
             for data in events.drain(..) {
-                // Some servers hold the connection open after this.
-                done |= data.trim() == "[DONE]";
                 let taken = stream.event(&data, &mut |delta| emit(delta));
                 taken.map_err(|error| self.unreadable(error, &data))?;
             }
         }
-        if broken.is_none() && !done && parser.waiting() > 0 {
+        if stream.is_done() {
+            // The end of the body is as good as here, and a connection that was read to its end can be used again. A
+            // server that holds it open instead is not waited for.
+            let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
+            timeout(LINGER, rest).await.ok();
+        } else if broken.is_none() && parser.waiting() > 0 {
             // The last event lacks its blank line, or the stream was cut in the middle of it.
             if parser.finish(&mut events).is_ok() {
                 for data in events.drain(..) {

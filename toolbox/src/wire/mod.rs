@@ -69,6 +69,12 @@ pub trait ResponseStream: Send {
     /// [`WireError`] if it is no event of this form, or reports that the service failed.
     fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError>;
 
+    /// Returns whether nothing that could follow belongs to the reply, so that nobody need wait for the connection to end.
+    /// Default: never.
+    fn is_done(&self) -> bool {
+        false
+    }
+
     /// Returns the whole reply.
     ///
     /// # Errors

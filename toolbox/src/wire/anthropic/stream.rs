@@ -99,6 +99,10 @@ struct MessageDelta {
 }
 
 impl ResponseStream for AnthropicStream {
+    fn is_done(&self) -> bool {
+        self.stopped
+    }
+
     fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
         // Some gateways add the end marker of another form; it proves nothing here.
         if matches!(data.trim(), "" | "[DONE]") {

@@ -73,6 +73,7 @@ pub struct OpenAiChatStream {
     /// Where the call of an index stands; a table, because an index may be any number.
     places: HashMap<u64, usize>,
     usage: Usage,
+    ended: bool,
 }
 
 struct CallSoFar {
@@ -96,8 +97,14 @@ impl std::fmt::Debug for OpenAiChatStream {
 }
 
 impl ResponseStream for OpenAiChatStream {
+    fn is_done(&self) -> bool {
+        // Counts of tokens may follow the reason, so only the marker is the end.
+        self.ended
+    }
+
     fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
         let data = data.trim();
+        self.ended |= data == "[DONE]";
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }

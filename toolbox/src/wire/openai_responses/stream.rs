@@ -53,6 +53,10 @@ impl std::fmt::Debug for OpenAiResponsesStream {
 }
 
 impl ResponseStream for OpenAiResponsesStream {
+    fn is_done(&self) -> bool {
+        self.last.is_some()
+    }
+
     fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
         let data = data.trim();
         if data.is_empty() || data == "[DONE]" {
