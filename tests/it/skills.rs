@@ -78,7 +78,8 @@ async fn s0_34_a_folder_of_skills_is_a_tool_that_loads_them() {
 
 #[test]
 fn a_folder_that_cannot_be_used_says_why() {
-    let cases: [(&str, &[(&str, &str)], &str); 3] = [
+    type Files<'a> = &'a [(&'a str, &'a str)];
+    let cases: [(&str, Files<'_>, &str); 3] = [
         ("none", &[("a.txt", "x")], "no skill is in "),
         (
             "twins",

@@ -80,7 +80,7 @@ async fn s3_10_11_what_the_user_should_see_is_in_the_event() {
     let model = ScriptedModel::new().calls_all([("show", "{}"), ("hide", "{}")]).text("ok");
     let log = Log::default();
     super::agent(&model, vec![shows, hides]).run("x").on_event(log.listener()).await.unwrap();
-    let shown: Vec<_> = log
+    let texts: Vec<_> = log
         .events()
         .into_iter()
         .filter_map(|event| match event.kind {
@@ -88,8 +88,8 @@ async fn s3_10_11_what_the_user_should_see_is_in_the_event() {
             _ => None,
         })
         .collect();
-    assert!(shown.contains(&("show".to_owned(), Some("Saved.".to_owned()))));
-    assert!(shown.contains(&("hide".to_owned(), None)));
+    assert!(texts.contains(&("show".to_owned(), Some("Saved.".to_owned()))));
+    assert!(texts.contains(&("hide".to_owned(), None)));
 }
 
 #[tokio::test]
@@ -108,8 +108,8 @@ async fn dropping_the_stream_of_events_ends_the_run() {
     let never = waits("never", move |_| {
         let held = Arc::clone(&held);
         async move {
-            let _held = held;
-            std::future::pending::<String>().await
+            std::future::pending::<()>().await;
+            format!("{held:?}")
         }
     });
     let model = ScriptedModel::new().calls("never", "{}").text("never");

@@ -128,7 +128,8 @@ fn results(suite: &mut Suite) {
         unreachable!()
     };
     let request = Rc::new(ModelRequest::new(open.answer([ToolResult::new(&*text)])));
-    let forms: [(&str, fn(&ModelRequest, &str, bool) -> String); 4] = [
+    type Body = fn(&ModelRequest, &str, bool) -> String;
+    let forms: [(&str, Body); 4] = [
         ("OpenAI chat", OpenAiChat::body),
         ("OpenAI Responses", OpenAiResponses::body),
         ("Anthropic", Anthropic::body),

@@ -11,6 +11,7 @@ use std::path::{Path, PathBuf};
 use serde_json::json;
 
 use crate::call::Arguments;
+use crate::definition::ToolAnnotations;
 use crate::result::ToolResult;
 use crate::tool::{Tool, Toolset};
 
@@ -187,9 +188,11 @@ impl Toolset for Skills {
                 Err(error) => ToolResult::error(error.to_string()),
             }
         });
-        let mut annotations = crate::ToolAnnotations::default();
-        annotations.read_only = Some(true);
-        annotations.open_world = Some(false);
+        let annotations = ToolAnnotations {
+            read_only: Some(true),
+            open_world: Some(false),
+            ..ToolAnnotations::default()
+        };
         vec![tool.with_annotations(annotations)]
     }
 }
