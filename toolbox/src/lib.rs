@@ -78,6 +78,8 @@ mod remark;
 mod result;
 mod rules;
 pub mod schema;
+#[cfg(feature = "search")]
+pub mod search;
 mod tool;
 
 #[doc(hidden)]
