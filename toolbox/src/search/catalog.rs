@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
-use super::index::{Entry, Index};
+use super::index::{Entry, Filter, Index};
 use super::pattern::{Pattern, PatternError};
 use super::plain;
 use super::score::{self, Ranked, Scratch};
@@ -222,7 +222,7 @@ pub(super) enum Mode<'s> {
     Pattern(Pattern),
 }
 
-type Filter<'s> = Box<dyn Fn(&ToolDefinition) -> bool + Send + Sync + 's>;
+type OwnedFilter<'s> = Box<dyn Fn(&ToolDefinition) -> bool + Send + Sync + 's>;
 
 /// A search that is about to run, from [`Catalog::search`] or [`Catalog::search_pattern`].
 #[must_use = "a search runs when its hits are asked for"]
@@ -230,7 +230,7 @@ pub struct Search<'s> {
     pub(super) catalog: &'s Catalog,
     pub(super) mode: Mode<'s>,
     pub(super) limit: usize,
-    pub(super) filter: Option<Filter<'s>>,
+    pub(super) filter: Option<OwnedFilter<'s>>,
     ranking: Ranking,
 }
 
@@ -272,20 +272,19 @@ impl<'s> Search<'s> {
     /// Returns the best `limit` hits, and how many of them are there because the query is their name.
     pub(super) fn run(&self, limit: usize) -> (Vec<Hit>, usize) {
         let index = self.catalog.read();
-        let mut allow =
-            |entry: &Entry| self.filter.as_ref().is_none_or(|keep| keep(&entry.definition));
+        let filter = self.filter.as_deref();
         match &self.mode {
-            Mode::Pattern(pattern) => (pattern.hits(&index, limit, &mut allow), 0),
+            Mode::Pattern(pattern) => (pattern.hits(&index, limit, filter), 0),
             Mode::Words(query) => with_scratch(|scratch| {
                 scratch.query.read(query, &index);
                 match self.ranking {
-                    Ranking::Tuned => score::rank(&index, scratch, limit, &mut allow),
+                    Ranking::Tuned => score::rank(&index, scratch, limit, filter),
                     Ranking::Plain { k1, b } => {
-                        let hits = plain::rank(&index, &scratch.query, k1, b, limit, &mut allow);
+                        let hits = plain::rank(&index, &scratch.query, k1, b, limit, filter);
                         return (hits, 0);
                     }
                 }
-                let exact = pin(&index, scratch, limit, &mut allow);
+                let exact = pin(&index, scratch, limit, filter);
                 let ranked = &scratch.candidates;
                 let hit = |(at, ranked): (usize, &Ranked)| {
                     hit(&index, ranked.slot, f64::from(ranked.score), at)
@@ -308,13 +307,13 @@ fn pin(
     index: &Index,
     scratch: &mut Scratch,
     limit: usize,
-    allow: &mut dyn FnMut(&Entry) -> bool,
+    filter: Filter<'_>,
 ) -> usize {
     let Scratch { query, candidates, .. } = scratch;
     let mut pinned = 0;
     let best = candidates.first().map_or(0.0, |ranked| ranked.score);
     for &slot in &query.exact {
-        if pinned == limit || !index.slots[slot as usize].as_ref().is_some_and(&mut *allow) {
+        if pinned == limit || !index.passes(slot as usize, filter) {
             continue;
         }
         let own = candidates.iter().position(|ranked| ranked.slot == slot);

@@ -1,6 +1,6 @@
 //! The texts of a tool, by the field they stand in.
 
-use serde_json::{Map, Value};
+use serde_json::Value;
 
 use crate::ToolDefinition;
 
@@ -26,6 +26,9 @@ const MAX_TEXT: usize = 16 * 1024;
 /// Schemas nested deeper than this are read no further.
 const MAX_HEIGHT: usize = 8;
 
+/// Values of one argument that are read, and tags of one tool.
+const MAX_VALUES: usize = 100;
+
 /// Schemas below one definition that are read.
 const MAX_SCHEMAS: usize = 2_000;
 
@@ -37,7 +40,7 @@ pub(super) fn qualified(name: &str) -> (Option<&str>, &str) {
     }
 }
 
-/// Calls `visit` with each text of a tool, field by field in the order of [`Field`].
+/// Calls `visit` with each text of a tool: those of its own in the order of [`Field`], then those of its arguments.
 pub(super) fn texts<'d>(
     definition: &'d ToolDefinition,
     server: Option<&'d str>,
@@ -52,20 +55,17 @@ pub(super) fn texts<'d>(
     if let Some(title) = &definition.title {
         visit(Field::Title, title);
     }
-    for tag in definition.tags.iter().take(100) {
+    for tag in definition.tags.iter().take(MAX_VALUES) {
         visit(Field::Tags, tag);
     }
     visit(Field::Description, &definition.description);
-    // One walk a field keeps the fields apart without a list in between.
-    for field in [Field::ArgumentName, Field::ArgumentDescription, Field::Values] {
-        let mut left = MAX_SCHEMAS;
-        schema(&definition.input_schema, field, 0, &mut left, &mut visit);
-    }
+    let mut left = MAX_SCHEMAS;
+    schema(&definition.input_schema, 0, &mut left, &mut visit);
 }
 
+/// Visits what a schema says of arguments, in the order of the schema.
 fn schema<'d>(
     value: &'d Value,
-    field: Field,
     height: usize,
     left: &mut usize,
     visit: &mut dyn FnMut(Field, &'d str),
@@ -75,39 +75,35 @@ fn schema<'d>(
         return;
     }
     *left -= 1;
-    if field == Field::ArgumentDescription && height > 0 {
-        if let Some(text) = map.get("description").and_then(Value::as_str) {
-            visit(field, text);
-        }
-    }
-    if field == Field::Values {
-        values(map, visit);
-    }
     for (keyword, below) in map {
         match (keyword.as_str(), below) {
-            ("properties" | "$defs" | "definitions", Value::Object(named)) => {
-                for (name, below) in named {
-                    if field == Field::ArgumentName && keyword == "properties" {
-                        visit(field, name);
-                    }
-                    schema(below, field, height + 1, left, visit);
+            ("description", Value::String(text)) if height > 0 => {
+                visit(Field::ArgumentDescription, text);
+            }
+            ("const", Value::String(text)) => visit(Field::Values, text),
+            ("enum", Value::Array(list)) => {
+                for text in list.iter().take(MAX_VALUES).filter_map(Value::as_str) {
+                    visit(Field::Values, text);
                 }
             }
-            ("items" | "additionalProperties", _) => schema(below, field, height + 1, left, visit),
+            ("properties", Value::Object(named)) => {
+                for (name, below) in named {
+                    visit(Field::ArgumentName, name);
+                    schema(below, height + 1, left, visit);
+                }
+            }
+            ("$defs" | "definitions", Value::Object(named)) => {
+                for below in named.values() {
+                    schema(below, height + 1, left, visit);
+                }
+            }
+            ("items" | "additionalProperties", _) => schema(below, height + 1, left, visit),
             ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
                 for below in list {
-                    schema(below, field, height + 1, left, visit);
+                    schema(below, height + 1, left, visit);
                 }
             }
             _ => {}
         }
-    }
-}
-
-/// Visits the texts that an argument may be.
-fn values<'d>(map: &'d Map<String, Value>, visit: &mut dyn FnMut(Field, &'d str)) {
-    let listed = map.get("enum").and_then(Value::as_array).into_iter().flatten().take(100);
-    for text in listed.chain(map.get("const")).filter_map(Value::as_str) {
-        visit(Field::Values, text);
     }
 }

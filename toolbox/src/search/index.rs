@@ -114,6 +114,9 @@ struct Reading {
     joined: String,
 }
 
+/// Which tools a search may find; `None` is all.
+pub(super) type Filter<'f> = Option<&'f (dyn Fn(&ToolDefinition) -> bool + Send + Sync + 'f)>;
+
 /// All that a search reads.
 #[derive(Debug)]
 pub(super) struct Index {
@@ -201,6 +204,14 @@ impl Index {
 
     pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
         (0..).zip(&self.slots).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
+    }
+
+    /// Whether a search with this filter may find the tool of a slot.
+    #[inline]
+    pub(super) fn passes(&self, slot: usize, filter: Filter<'_>) -> bool {
+        // A slot that got here by its postings holds a tool; only a filter has to look at it.
+        let Some(keep) = filter else { return true };
+        self.slots[slot].as_ref().is_some_and(|entry| keep(&entry.definition))
     }
 
     /// Returns the tools whose name is `key` but for case and separators.
@@ -341,7 +352,7 @@ impl Index {
         reading.clear();
         let mut left = MAX_WORDS;
         texts(definition, server, &mut |field, text| {
-            for (_, word) in words(text).take(left) {
+            for word in words(text).take(left) {
                 left -= 1;
                 let range = self.learn(word);
                 for index in range {
@@ -406,32 +417,28 @@ impl Index {
         let mut joined = std::mem::take(&mut reading.joined);
         let mut last = 0;
         joined.clear();
-        let mut found = Vec::new();
-        for (_, word) in words(name).take(MAX_WORDS) {
-            terms.of_word(word, &mut |part| {
-                if part.kind != Kind::Part {
-                    return;
-                }
+        for word in words(name).take(MAX_WORDS) {
+            terms.parts_of(word, &mut |part| {
                 joined.drain(..last);
                 last = joined.len();
-                joined.push_str(part.folded);
-                if last > 0 {
-                    found.push(joined.clone());
+                joined.push_str(part);
+                if last > 0 && joined.len() <= words::MAX_WORD {
+                    let term = self.learn_compound(&joined);
+                    reading.bump(term, Field::Name);
                 }
             });
         }
-        for text in found {
-            let term = if let Some(&term) = self.compounds.get(text.as_str()) {
-                term
-            } else {
-                let term = self.intern(&terms.joined(&[&text]));
-                self.compounds.insert(text.into(), term);
-                term
-            };
-            reading.bump(term, Field::Name);
-        }
         reading.joined = joined;
         self.terms = terms;
+    }
+
+    fn learn_compound(&mut self, folded: &str) -> u32 {
+        if let Some(&term) = self.compounds.get(folded) {
+            return term;
+        }
+        let term = self.intern(&Terms::default().joined(&[folded]));
+        self.compounds.insert(folded.into(), term);
+        term
     }
 
     fn intern(&mut self, text: &str) -> u32 {
@@ -530,7 +537,7 @@ fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
 pub(super) fn key(name: &str) -> String {
     let mut out = String::new();
     let mut key = String::new();
-    for (_, word) in words(name) {
+    for word in words(name) {
         words::fold(word, &mut out);
         key.push_str(&out);
     }

@@ -6,7 +6,7 @@ use regex::{Regex, RegexBuilder};
 
 use super::catalog::{Hit, hit};
 use super::fields::{Field, texts};
-use super::index::{Entry, Index};
+use super::index::{Filter, Index};
 use crate::ToolDefinition;
 
 /// The longest pattern that is taken, in characters.
@@ -118,7 +118,7 @@ impl Pattern {
         &self,
         index: &Index,
         limit: usize,
-        allow: &mut dyn FnMut(&Entry) -> bool,
+        filter: Filter<'_>,
     ) -> Vec<Hit> {
         let mut found: Vec<(usize, u64, u32)> = index
             .entries()
@@ -127,7 +127,7 @@ impl Pattern {
         found.sort_unstable();
         let allowed = found
             .into_iter()
-            .filter(|&(.., slot)| index.slots[slot as usize].as_ref().is_some_and(&mut *allow));
+            .filter(|&(.., slot)| index.passes(slot as usize, filter));
         let hits = allowed.take(limit).enumerate();
         hits.filter_map(|(at, (field, _, slot))| {
             let score = FIELDS.len() - field;
@@ -167,14 +167,23 @@ impl Text {
         // The whole name stands first: a pattern such as `^github__` speaks of it, not of its last part.
         let mut joined = definition.name.clone();
         let mut ends = [narrow(joined.len()); FIELDS.len()];
+        // Arguments come name by description; here each of the two is a field.
+        let (mut names, mut descriptions) = (String::new(), String::new());
         texts(definition, server, &mut |field, text| {
-            // The fields come in their order, so the last text of each decides where it ends.
-            if let Some(at @ 1..) = FIELDS.iter().position(|&other| other == field) {
-                joined.push('\n');
-                joined.push_str(text);
-                ends[at..].fill(narrow(joined.len()));
-            }
+            let Some(at @ 1..) = FIELDS.iter().position(|&other| other == field) else { return };
+            let place = match field {
+                Field::ArgumentName => &mut names,
+                Field::ArgumentDescription => &mut descriptions,
+                _ => &mut joined,
+            };
+            place.push('\n');
+            place.push_str(text);
+            ends[at..].fill(narrow(joined.len()));
         });
+        joined.push_str(&names);
+        ends[4..].fill(narrow(joined.len()));
+        joined.push_str(&descriptions);
+        ends[5] = narrow(joined.len());
         Self { joined: joined.into(), ends }
     }
 

@@ -1,11 +1,11 @@
 //! BM25 as the textbook has it, over all fields of a tool as one text.
 
 use super::catalog::{Hit, hit};
-use super::index::{Entry, Index, Role};
+use super::index::{Filter, Index, Role};
 use super::query::Query;
 use super::score::idf;
 
-/// Ranks the tools that `allow` lets pass by the plain formula; ties keep registration order.
+/// Ranks the tools that pass the filter by the plain formula; ties keep registration order.
 #[expect(clippy::cast_precision_loss, reason = "counts of words and tools")]
 pub(super) fn rank(
     index: &Index,
@@ -13,7 +13,7 @@ pub(super) fn rank(
     k1: f64,
     b: f64,
     limit: usize,
-    allow: &mut dyn FnMut(&Entry) -> bool,
+    filter: Filter<'_>,
 ) -> Vec<Hit> {
     let mean = index.length as f64 / index.len().max(1) as f64;
     let mut scores = vec![0.0_f64; index.slots.len()];
@@ -36,7 +36,7 @@ pub(super) fn rank(
     ranked.sort_unstable_by(better);
     let allowed = ranked
         .into_iter()
-        .filter(|&(slot, ..)| index.slots[slot as usize].as_ref().is_some_and(&mut *allow));
+        .filter(|&(slot, ..)| index.passes(slot as usize, filter));
     let hits = allowed.take(limit).enumerate();
     hits.filter_map(|(at, (slot, _, score))| hit(index, slot, score, at)).collect()
 }

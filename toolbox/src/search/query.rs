@@ -124,7 +124,7 @@ impl Query {
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut last = BREAK;
         self.joined.clear();
-        for (_, word) in words(sentence) {
+        for word in words(sentence) {
             if self.wanted.len() >= MAX_TERMS {
                 break;
             }
@@ -259,7 +259,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
 
 /// Whether a sentence tells something about its speaker: what is wanted stands in another.
 fn is_telling(sentence: &str) -> bool {
-    let mut words = words(sentence).map(|(_, word)| word);
+    let mut words = words(sentence);
     let (Some(first), second) = (words.next(), words.next().unwrap_or_default()) else {
         return false;
     };

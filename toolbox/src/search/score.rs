@@ -4,11 +4,11 @@
 //! processor's cache however large the catalog is. It keeps a few dozen candidates. What needs a look at a whole tool
 //! (how much of its name was asked for, words in a row) is computed for those alone.
 
-use super::index::{BREAK, Entry, Index, Posting};
+use super::index::{BREAK, Filter, Index, Posting};
 use super::query::Query;
 
 /// Tools whose sums are computed together.
-const BLOCK: usize = 4_096;
+const BLOCK: usize = 16_384;
 
 /// Candidates of the second pass, or more if more are asked for.
 const CANDIDATES: usize = 48;
@@ -25,11 +25,8 @@ pub(super) struct Ranked {
 
 /// A list of postings on its way through the blocks.
 #[derive(Debug, Clone, Copy)]
-struct Cursor {
-    /// A term, or a gram if `is_gram`.
-    key: u32,
-    is_gram: bool,
-    at: usize,
+struct Cursor<'i> {
+    rest: &'i [Posting],
     /// What the sentence gets for the largest impact.
     own: f32,
     /// What the whole request gets: less, if other sentences say the term too.
@@ -40,33 +37,32 @@ struct Cursor {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) query: Query,
-    cursors: Vec<Cursor>,
-    /// Where each sentence ends in `cursors`.
+    /// Where each sentence ends in the list of cursors.
     ends: Vec<usize>,
     repeats: Vec<(u32, f32, u32)>,
     total: Vec<f32>,
     sentence: Vec<f32>,
     best: Vec<f32>,
     pub(super) candidates: Vec<Ranked>,
-    /// For each term the query it was last part of.
-    marks: Vec<u32>,
+    /// For each term the query it was last part of, and how rare it was then.
+    marks: Vec<(u32, f32)>,
     mark: u32,
 }
 
-/// Ranks the tools that `allow` lets pass, best first, at most `limit`; ties keep registration order.
+/// Ranks the tools that pass the filter, best first, at most `limit`; ties keep registration order.
 pub(super) fn rank(
     index: &Index,
     scratch: &mut Scratch,
     limit: usize,
-    allow: &mut dyn FnMut(&Entry) -> bool,
+    filter: Filter<'_>,
 ) {
     scratch.candidates.clear();
     if limit == 0 || index.len() == 0 {
         return;
     }
-    scratch.open_cursors(index);
-    scratch.add_up(index, limit.max(CANDIDATES), allow);
-    scratch.look_closer(index, allow);
+    let mut cursors = scratch.open_cursors(index);
+    scratch.add_up(index, &mut cursors, limit.max(CANDIDATES), filter);
+    scratch.look_closer(index, filter);
     order(&mut scratch.candidates, index);
     scratch.spread(index);
     scratch.candidates.truncate(limit);
@@ -79,9 +75,15 @@ pub(super) fn idf(tools: usize, holding: usize) -> f64 {
     (1.0 + (tools - holding + 0.5) / (holding + 0.5)).ln()
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "a score needs no more than single precision")]
+/// The same in single precision, which a score needs no more than.
+#[expect(clippy::cast_precision_loss, reason = "counts of tools")]
+fn quick_idf(index: &Index, holding: usize) -> f32 {
+    let (tools, holding) = (index.len() as f32, holding as f32);
+    (1.0 + (tools - holding + 0.5) / (holding + 0.5)).ln()
+}
+
 fn rarity(index: &Index, holding: usize) -> f32 {
-    (idf(index.len(), holding) as f32).powf(index.weights.rarity)
+    quick_idf(index, holding).powf(index.weights.rarity)
 }
 
 /// Sorts by score, then by registration.
@@ -94,9 +96,9 @@ pub(super) fn order(ranked: &mut [Ranked], index: &Index) {
 
 impl Scratch {
     /// Gives each term of the query its weight and the begin of its postings.
-    fn open_cursors(&mut self, index: &Index) {
+    fn open_cursors<'i>(&mut self, index: &'i Index) -> Vec<Cursor<'i>> {
         let weights = &index.weights;
-        self.cursors.clear();
+        let mut cursors = Vec::with_capacity(self.query.wanted.len() + self.query.grams.len());
         self.ends.clear();
         self.repeats.clear();
         let several = self.query.sentences.len() > 1;
@@ -113,20 +115,22 @@ impl Scratch {
         if self.marks.len() < index.vocabulary() || self.mark == 0 {
             self.mark = 1;
             self.marks.clear();
-            self.marks.resize(index.vocabulary() + index.vocabulary() / 2, 0);
+            self.marks.resize(index.vocabulary() + index.vocabulary() / 2, (0, 0.0));
         }
         let mut from = 0;
         let mut grams = 0;
         for (number, &to) in self.query.sentences.iter().enumerate() {
             for wanted in &self.query.wanted[from..to] {
-                self.marks[wanted.term as usize] = self.mark;
-                let holding = index.postings(wanted.term).len();
+                let rest = index.postings(wanted.term);
+                let holding = rest.len();
+                let rare = rarity(index, holding);
+                self.marks[wanted.term as usize] = (self.mark, rare);
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
                 let broad = holding as f32 > weights.class_share * index.len() as f32;
                 if holding == 0 || broad && index.is_class(wanted.term) {
                     continue;
                 }
-                let rare = rarity(index, holding) * unit;
+                let rare = rare * unit;
                 let own = wanted.weight * saturated(wanted.count) * rare;
                 let share = if several {
                     let at = self.repeats.partition_point(|repeat| repeat.0 < wanted.term);
@@ -137,7 +141,7 @@ impl Scratch {
                 } else {
                     own
                 };
-                self.cursors.push(Cursor { key: wanted.term, is_gram: false, at: 0, own, share });
+                cursors.push(Cursor { rest, own, share });
             }
             from = to;
             let last = number + 1 == self.query.sentences.len();
@@ -146,18 +150,17 @@ impl Scratch {
                     continue;
                 }
                 grams += 1;
-                let holding = index.gram(wanted.gram).len();
-                if holding > 0 {
-                    #[expect(clippy::cast_possible_truncation, reason = "a score")]
-                    let idf = idf(index.len(), holding) as f32;
+                let rest = index.gram(wanted.gram);
+                if !rest.is_empty() {
+                    let idf = quick_idf(index, rest.len());
                     let own = weights.grams * saturated(wanted.count) * idf * 2.2 / 65_535.0;
-                    let cursor = Cursor { key: wanted.gram, is_gram: true, at: 0, own, share: own };
-                    self.cursors.push(cursor);
+                    cursors.push(Cursor { rest, own, share: own });
                 }
             }
-            self.ends.push(self.cursors.len());
+            self.ends.push(cursors.len());
         }
         debug_assert!(self.query.sentences.is_empty() || grams == self.query.grams.len());
+        cursors
     }
 
     /// Writes for each term what all sentences together say of it.
@@ -176,7 +179,13 @@ impl Scratch {
     }
 
     /// The first pass: leaves the best `keep` tools in `candidates`, in no order.
-    fn add_up(&mut self, index: &Index, keep: usize, allow: &mut dyn FnMut(&Entry) -> bool) {
+    fn add_up(
+        &mut self,
+        index: &Index,
+        cursors: &mut [Cursor<'_>],
+        keep: usize,
+        filter: Filter<'_>,
+    ) {
         let several = self.ends.len() > 1;
         let best_share = if several { index.weights.sentence } else { 0.0 };
         let room = BLOCK.min(index.slots.len());
@@ -194,8 +203,8 @@ impl Scratch {
             );
             let mut from = 0;
             for &to in &self.ends {
-                for cursor in &mut self.cursors[from..to] {
-                    let block = cursor.block(index, end);
+                for cursor in &mut cursors[from..to] {
+                    let block = cursor.block(end);
                     if several {
                         for posting in block {
                             let at = posting.slot as usize - start;
@@ -213,7 +222,8 @@ impl Scratch {
                 from = to;
                 if several {
                     for (best, sum) in best.iter_mut().zip(sentence.iter_mut()) {
-                        *best = best.max(*sum);
+                        // `f32::max` would look for what is no number, one sum at a time.
+                        *best = if *sum > *best { *sum } else { *best };
                         *sum = 0.0;
                     }
                 }
@@ -225,10 +235,10 @@ impl Scratch {
                 }
             }
             for (group, sums) in total.chunks_mut(16).enumerate() {
-                if sums.iter().fold(0.0_f32, |most, &sum| most.max(sum)) > threshold {
+                if sums.iter().fold(false, |any, &sum| any | (sum > threshold)) {
                     for (at, &score) in sums.iter().enumerate() {
                         let slot = start + group * 16 + at;
-                        if score > threshold && index.slots[slot].as_ref().is_some_and(&mut *allow) {
+                        if score > threshold && index.passes(slot, filter) {
                             #[expect(clippy::cast_possible_truncation, reason = "slots are counted in 32 bits")]
                             self.candidates.push(Ranked { slot: slot as u32, score });
                         }
@@ -244,28 +254,28 @@ impl Scratch {
     }
 
     /// The second pass: what only a look at the whole tool tells.
-    fn look_closer(&mut self, index: &Index, allow: &mut dyn FnMut(&Entry) -> bool) {
+    fn look_closer(&mut self, index: &Index, filter: Filter<'_>) {
         let weights = &index.weights;
-        for ranked in &mut self.candidates {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        for ranked in &mut candidates {
             let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
-            let said = |term: u32| term != BREAK && self.marks[term as usize] == self.mark;
             let (mut all, mut asked, mut phrases) = (0.0, 0.0, 0.0);
-            let mut last = BREAK;
+            let mut last = None;
             for (at, &term) in entry.sequence.iter().enumerate() {
+                let said = self.said(term);
                 let in_name = at < usize::from(entry.name_len);
-                let is_said = said(term);
-                if (in_name && term != BREAK) || (is_said && last != BREAK) {
-                    let rare = rarity(index, index.postings(term).len());
-                    if in_name {
-                        all += rare;
-                        asked += if is_said { rare } else { 0.0 };
-                    }
-                    if is_said && last != BREAK && self.query.phrases.binary_search(&(last, term)).is_ok() {
-                        let rare = rare + rarity(index, index.postings(last).len());
-                        phrases += rare * if in_name { weights.name_phrase } else { weights.phrase };
+                if in_name && term != BREAK {
+                    let idf = quick_idf(index, index.postings(term).len());
+                    all += idf;
+                    asked += if said.is_some() { idf } else { 0.0 };
+                }
+                if let (Some((first, before)), Some(rare)) = (last, said) {
+                    if self.query.phrases.binary_search(&(first, term)).is_ok() {
+                        let weight = if in_name { weights.name_phrase } else { weights.phrase };
+                        phrases += (before + rare) * weight;
                     }
                 }
-                last = if is_said { term } else { BREAK };
+                last = said.map(|rare| (term, rare));
             }
             ranked.score += phrases;
             if all > 0.0 {
@@ -273,16 +283,24 @@ impl Scratch {
                 ranked.score *= 1.0 + weights.cover * share.powi(weights.cover_power);
             }
         }
-        self.lift_named(index, allow);
+        self.candidates = candidates;
+        self.lift_named(index, filter);
+    }
+
+    /// Returns how rare a term is, if the query says it.
+    #[inline]
+    fn said(&self, term: u32) -> Option<f32> {
+        let &(mark, rare) = self.marks.get(term as usize)?;
+        (mark == self.mark).then_some(rare)
     }
 
     /// Adds what the tools get that a request names.
-    fn lift_named(&mut self, index: &Index, allow: &mut dyn FnMut(&Entry) -> bool) {
+    fn lift_named(&mut self, index: &Index, filter: Filter<'_>) {
         let lift = rarity(index, 1) * (index.weights.saturation + 1.0);
         for &slot in &self.query.named {
             if let Some(ranked) = self.candidates.iter_mut().find(|ranked| ranked.slot == slot) {
                 ranked.score += lift;
-            } else if index.slots[slot as usize].as_ref().is_some_and(&mut *allow) {
+            } else if index.passes(slot as usize, filter) {
                 self.candidates.push(Ranked { slot, score: lift });
             }
         }
@@ -297,50 +315,50 @@ impl Scratch {
             return;
         }
         let pool = self.candidates.len().min(3 * CHOSEN);
-        let words = &self.query.words;
-        let mut kept: Vec<(u32, f32)> = Vec::with_capacity(words.len());
-        for &term in words {
-            if term != BREAK && kept.len() < 128 && !kept.iter().any(|&(other, _)| other == term) {
-                kept.push((term, rarity(index, index.postings(term).len())));
+        // A bit for each word of the request, and what it weighs.
+        let mut words = [(BREAK, 0.0); 64];
+        let mut kept = 0;
+        for &term in &self.query.words {
+            let Some(rare) = self.said(term) else { continue };
+            if kept < words.len() && !words[..kept].iter().any(|&(other, _)| other == term) {
+                words[kept] = (term, rare);
+                kept += 1;
             }
         }
         let answers = |ranked: &Ranked| {
-            let mut bits = 0_u128;
-            if let Some(entry) = &index.slots[ranked.slot as usize] {
-                for &term in &entry.sequence {
-                    if term != BREAK && self.marks[term as usize] == self.mark {
-                        if let Some(at) = kept.iter().position(|&(other, _)| other == term) {
-                            bits |= 1 << at;
-                        }
-                    }
-                }
-            }
-            bits
+            let sequence = index.slots[ranked.slot as usize].iter().flat_map(|entry| &*entry.sequence);
+            sequence.filter(|&&term| self.said(term).is_some()).fold(0_u64, |bits, &term| {
+                bits | words[..kept].iter().position(|word| word.0 == term).map_or(0, |at| 1 << at)
+            })
         };
-        let mut bits: Vec<u128> = self.candidates[..pool].iter().map(answers).collect();
-        let sum = |mut bits: u128| {
+        let sum = |mut bits: u64| {
             let mut sum = 0.0;
             while bits != 0 {
-                sum += kept[bits.trailing_zeros() as usize].1;
+                sum += words[bits.trailing_zeros() as usize].1;
                 bits &= bits - 1;
             }
             sum
         };
+        let mut pooled = [(0_u64, 0.0_f32); 3 * CHOSEN];
+        for (pooled, ranked) in pooled.iter_mut().zip(&self.candidates) {
+            let bits = answers(ranked);
+            *pooled = (bits, sum(bits));
+        }
         let mut answered = 0;
         for rank in 0..CHOSEN.min(pool) {
             let mut chosen = (rank, f32::MIN);
             for at in rank..pool {
-                let all = sum(bits[at]);
-                let again = if all > 0.0 { sum(bits[at] & answered) / all } else { 0.0 };
+                let (bits, all) = pooled[at];
+                let again = if bits & answered != 0 { sum(bits & answered) / all } else { 0.0 };
                 let score = self.candidates[at].score * (1.0 - weight * again);
                 if score > chosen.1 {
                     chosen = (at, score);
                 }
             }
             let (at, score) = chosen;
-            answered |= bits[at];
+            answered |= pooled[at].0;
             self.candidates[rank..=at].rotate_right(1);
-            bits[rank..=at].rotate_right(1);
+            pooled[rank..=at].rotate_right(1);
             self.candidates[rank].score = score;
         }
         let floor = self.candidates[CHOSEN.min(pool) - 1].score;
@@ -350,16 +368,18 @@ impl Scratch {
     }
 }
 
-impl Cursor {
+impl<'i> Cursor<'i> {
     /// Returns the postings up to `end`, and goes on behind them.
     #[inline]
-    fn block<'i>(&mut self, index: &'i Index, end: usize) -> &'i [Posting] {
-        let list = if self.is_gram { index.gram(self.key) } else { index.postings(self.key) };
-        let rest = &list[self.at..];
+    fn block(&mut self, end: usize) -> &'i [Posting] {
         let within = |posting: &Posting| (posting.slot as usize) < end;
-        let len = if rest.last().is_none_or(within) { rest.len() } else { rest.partition_point(within) };
-        self.at += len;
-        &rest[..len]
+        let len = match self.rest.last() {
+            Some(last) if !within(last) => self.rest.partition_point(within),
+            _ => self.rest.len(),
+        };
+        let (block, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        block
     }
 }
 

@@ -74,11 +74,11 @@ impl Weights {
     /// The weights that every catalog uses.
     pub(super) const TUNED: Self = Self {
         fields: [
-            field(4.0, 0.8, 3.0),   // name
-            field(2.0, 0.0, 2.0),   // server
+            field(3.0, 0.8, 3.0),   // name
+            field(2.7, 0.0, 2.0),   // server
             field(3.0, 0.5, 3.0),   // title
             field(2.0, 0.5, 3.0),   // tags
-            field(1.0, 0.65, 11.0), // description
+            field(1.0, 0.5, 11.0), // description
             field(0.5, 0.5, 5.0),   // argument names
             field(0.5, 0.8, 20.0),  // argument descriptions
             field(0.3, 0.8, 10.0),  // values
@@ -91,8 +91,8 @@ impl Weights {
         telling: 0.7,
         pair_length: 0.5,
         single: 0.4,
-        whole: 1.0,
-        compound: 0.5,
+        whole: 1.3,
+        compound: 0.3,
         class: 0.35,
         class_share: 0.25,
         grams: 0.2,
@@ -100,8 +100,8 @@ impl Weights {
         sentence: 0.3,
         cover: 0.3,
         cover_power: 3,
-        phrase: 0.25,
-        name_phrase: 0.5,
+        phrase: 0.2,
+        name_phrase: 0.3,
         answered: 0.1,
     };
 }

@@ -36,20 +36,51 @@ pub(super) struct Term<'t> {
     pub(super) kind: Kind,
 }
 
-/// Returns the words of a text with the byte each starts at.
-pub(super) fn words(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let mut rest = 0;
-    std::iter::from_fn(move || {
-        let start = rest + text[rest..].find(is_word)?;
-        let tail = &text[start..];
-        let len = tail.find(|c| !is_word(c)).unwrap_or(tail.len());
-        rest = start + len;
-        Some((start, &tail[..len]))
-    })
+/// Returns the words of a text.
+pub(super) fn words(text: &str) -> Words<'_> {
+    Words { rest: text }
 }
 
-fn is_word(c: char) -> bool {
-    if c.is_ascii() { c.is_ascii_alphanumeric() } else { c.is_alphanumeric() || is_combining_mark(c) }
+/// The words of a text that are still to come.
+#[derive(Debug, Clone)]
+pub(super) struct Words<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Words<'t> {
+    type Item = &'t str;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'t str> {
+        let start = run(self.rest, false);
+        let tail = &self.rest[start..];
+        let len = run(tail, true);
+        self.rest = &tail[len..];
+        (len > 0).then(|| &tail[..len])
+    }
+}
+
+/// Returns how far a text goes on with characters that are all in a word, or all between words.
+#[inline]
+fn run(text: &str, within: bool) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        // Almost all text is ASCII, where a byte is a character.
+        if byte.is_ascii() {
+            if byte.is_ascii_alphanumeric() != within {
+                break;
+            }
+            at += 1;
+        } else {
+            let Some(c) = text[at..].chars().next() else { break };
+            if (c.is_alphanumeric() || is_combining_mark(c)) != within {
+                break;
+            }
+            at += c.len_utf8();
+        }
+    }
+    at
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -145,6 +176,22 @@ impl Terms {
         if parts > 1 {
             let text = &stem(&self.stemmer, &self.whole);
             visit(Term { text, folded: &self.whole, kind: Kind::Whole });
+        }
+    }
+
+    /// Calls `visit` with each part of a word in lower case, not stemmed; scripts without spaces are left out.
+    pub(super) fn parts_of(&mut self, word: &str, visit: &mut dyn FnMut(&str)) {
+        let word = cut(word, MAX_WORD);
+        self.bounds.clear();
+        split(word, &mut self.bounds);
+        let mut from = 0;
+        for &to in &self.bounds {
+            let part = &word[from..to];
+            from = to;
+            if !part.chars().next().is_some_and(is_dense) {
+                fold(part, &mut self.part);
+                visit(&self.part);
+            }
         }
     }
 
