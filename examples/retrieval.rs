@@ -66,13 +66,18 @@ impl Tools {
         let mut definitions = Vec::new();
         let mut ids = HashMap::new();
         let mut taken = HashSet::new();
+        let mut shared = HashMap::new();
         for tool in lines(text) {
             let tool = tool?;
             let string = |key: &str| tool[key].as_str().unwrap_or_default();
-            // A catalog holds one tool a name. A separator more makes another name of the same words.
+            // A catalog holds one tool a name. Separators make another name of the same words: the count of tools that
+            // share it, with `_` and `-` for its digits.
             let mut name = string("name").to_owned();
             while !taken.insert(name.clone()) {
-                name.push('_');
+                let count = shared.entry(string("name").to_owned()).or_insert(0_u32);
+                *count += 1;
+                let digits = format!("{count:b}").replace('0', "_").replace('1', "-");
+                name = format!("{}{digits}", string("name"));
             }
             ids.insert(name.clone(), tool["id"].clone());
             let description = string("description");

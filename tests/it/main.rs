@@ -19,6 +19,7 @@ mod rows;
 mod s0;
 mod s1;
 mod s3;
+mod search;
 mod support;
 mod tracing_events;
 mod weaknesses;

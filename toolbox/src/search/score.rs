@@ -16,6 +16,9 @@ const CANDIDATES: usize = 48;
 /// Ranks that are chosen with an eye on what better ranks have answered.
 const CHOSEN: usize = 10;
 
+/// Terms of name, title and description beyond which a tool is long.
+const USUAL_SEQUENCE: f32 = 30.0;
+
 /// A tool with its score.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ranked {
@@ -57,7 +60,8 @@ pub(super) fn rank(
     filter: Filter<'_>,
 ) {
     scratch.candidates.clear();
-    if limit == 0 || index.len() == 0 {
+    let limit = limit.min(index.len());
+    if limit == 0 {
         return;
     }
     let mut cursors = scratch.open_cursors(index);
@@ -260,6 +264,9 @@ impl Scratch {
         for ranked in &mut candidates {
             let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
             let (mut all, mut asked, mut phrases) = (0.0, 0.0, 0.0);
+            // A long text has many words in a row by chance, or on purpose.
+            #[expect(clippy::cast_precision_loss, reason = "a count of words")]
+            let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
             let mut last = None;
             for (at, &term) in entry.sequence.iter().enumerate() {
                 let said = self.said(term);
@@ -271,7 +278,7 @@ impl Scratch {
                 }
                 if let (Some((first, before)), Some(rare)) = (last, said) {
                     if self.query.phrases.binary_search(&(first, term)).is_ok() {
-                        let weight = if in_name { weights.name_phrase } else { weights.phrase };
+                        let weight = if in_name { weights.name_phrase } else { weights.phrase * length };
                         phrases += (before + rare) * weight;
                     }
                 }
