@@ -12,6 +12,7 @@ use foldhash::fast::RandomState;
 
 use super::fields::{FIELDS, Field, qualified, texts};
 use super::lists::{Known, known, known_pairs};
+use super::pattern::{Text, TextBuilder};
 use super::weights::{FieldWeight, Weights};
 use super::words::{self, Kind, Term, Terms, words};
 use crate::ToolDefinition;
@@ -88,7 +89,7 @@ pub(super) struct Entry {
     /// Terms in all fields: the length of the tool for plain BM25.
     pub(super) length: u32,
     /// What a pattern is matched against.
-    pub(super) text: super::pattern::Text,
+    pub(super) text: Text,
 }
 
 /// A term of the tool that is being read.
@@ -112,6 +113,7 @@ struct Reading {
     grams: Vec<u32>,
     folded: String,
     joined: String,
+    text: TextBuilder,
 }
 
 /// Which tools a search may find; `None` is all.
@@ -129,7 +131,7 @@ pub(super) struct Index {
     dictionary: Map<Box<str>, u32>,
     surfaces: Map<Box<str>, (u32, u32)>,
     pieces: Vec<Piece>,
-    /// Terms that a query may write as two words, by their spelling in one.
+    /// Terms of two words or more that a text may write as one, by that spelling.
     compounds: Map<Box<str>, u32>,
     postings: Vec<Vec<Posting>>,
     grams: Map<u32, Vec<Posting>>,
@@ -232,7 +234,7 @@ impl Index {
     }
 
     pub(super) fn compound(&self, folded: &str) -> Option<u32> {
-        self.compounds.get(folded).copied()
+        self.compounds.get(words::singular(folded)).copied()
     }
 
     pub(super) fn class(&self, class: u16) -> Option<u32> {
@@ -275,14 +277,14 @@ impl Index {
             self.by_key.entry(key).or_default().push(slot);
         }
         self.by_name.insert(name, slot);
+        self.length += u64::from(self.reading.length);
         let reading = &self.reading;
-        self.length += u64::from(reading.length);
         self.slots[slot as usize] = Some(Entry {
             order,
             sequence: reading.sequence.as_slice().into(),
             name_len: u16::try_from(reading.name_len).unwrap_or(u16::MAX),
             length: reading.length,
-            text: super::pattern::Text::of(&definition, server.as_deref()),
+            text: self.reading.text.finish(),
             definition,
             server,
         });
@@ -351,7 +353,9 @@ impl Index {
         let mut reading = std::mem::take(&mut self.reading);
         reading.clear();
         let mut left = MAX_WORDS;
+        reading.text.begin(&definition.name);
         texts(definition, server, &mut |field, text| {
+            reading.text.push(field, text);
             for word in words(text).take(left) {
                 left -= 1;
                 let range = self.learn(word);
@@ -395,7 +399,7 @@ impl Index {
             let (role, faint) = Role::of(&part, known);
             self.pieces.push(Piece { term, role, faint });
             if part.kind == Kind::Whole {
-                self.compounds.insert(part.folded.into(), term);
+                self.compounds.insert(part.text.into(), term);
             }
             if role.has_classes() {
                 for &class in known.into_iter().flat_map(|known| &known.classes) {
@@ -433,11 +437,12 @@ impl Index {
     }
 
     fn learn_compound(&mut self, folded: &str) -> u32 {
-        if let Some(&term) = self.compounds.get(folded) {
+        let text = words::singular(folded);
+        if let Some(&term) = self.compounds.get(text) {
             return term;
         }
-        let term = self.intern(&Terms::default().joined(&[folded]));
-        self.compounds.insert(folded.into(), term);
+        let term = self.intern(text);
+        self.compounds.insert(text.into(), term);
         term
     }
 

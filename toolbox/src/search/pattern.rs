@@ -5,9 +5,8 @@ use std::fmt;
 use regex::{Regex, RegexBuilder};
 
 use super::catalog::{Hit, hit};
-use super::fields::{Field, texts};
+use super::fields::Field;
 use super::index::{Filter, Index};
-use crate::ToolDefinition;
 
 /// The longest pattern that is taken, in characters.
 pub const MAX_PATTERN_CHARS: usize = 200;
@@ -163,30 +162,6 @@ pub(super) struct Text {
 }
 
 impl Text {
-    pub(super) fn of(definition: &ToolDefinition, server: Option<&str>) -> Self {
-        // The whole name stands first: a pattern such as `^github__` speaks of it, not of its last part.
-        let mut joined = definition.name.clone();
-        let mut ends = [narrow(joined.len()); FIELDS.len()];
-        // Arguments come name by description; here each of the two is a field.
-        let (mut names, mut descriptions) = (String::new(), String::new());
-        texts(definition, server, &mut |field, text| {
-            let Some(at @ 1..) = FIELDS.iter().position(|&other| other == field) else { return };
-            let place = match field {
-                Field::ArgumentName => &mut names,
-                Field::ArgumentDescription => &mut descriptions,
-                _ => &mut joined,
-            };
-            place.push('\n');
-            place.push_str(text);
-            ends[at..].fill(narrow(joined.len()));
-        });
-        joined.push_str(&names);
-        ends[4..].fill(narrow(joined.len()));
-        joined.push_str(&descriptions);
-        ends[5] = narrow(joined.len());
-        Self { joined: joined.into(), ends }
-    }
-
     fn field_at(&self, offset: usize) -> usize {
         self.ends.iter().position(|&end| offset <= end as usize).unwrap_or(FIELDS.len() - 1)
     }
@@ -197,6 +172,45 @@ impl Text {
         let text = &self.joined[start..self.ends[field] as usize];
         let text = if field == 0 { Some(text) } else { text.strip_prefix('\n') };
         text.into_iter().flat_map(|text| text.split('\n'))
+    }
+}
+
+/// Puts the texts of a tool together, with buffers that are used again.
+#[derive(Debug, Default)]
+pub(super) struct TextBuilder {
+    joined: String,
+    /// Arguments come name by description; here each of the two is a field.
+    arguments: [String; 2],
+    ends: [u32; FIELDS.len()],
+}
+
+impl TextBuilder {
+    /// Begins with the whole name: a pattern such as `^github__` speaks of it, not of its last part.
+    pub(super) fn begin(&mut self, name: &str) {
+        self.joined.clear();
+        self.joined.push_str(name);
+        self.arguments.iter_mut().for_each(String::clear);
+        self.ends = [narrow(name.len()); FIELDS.len()];
+    }
+
+    /// Adds a text; the fields before the arguments come in their order.
+    pub(super) fn push(&mut self, field: Field, text: &str) {
+        let Some(at @ 1..) = FIELDS.iter().position(|&other| other == field) else { return };
+        let place = match at {
+            4 | 5 => &mut self.arguments[at - 4],
+            _ => &mut self.joined,
+        };
+        place.push('\n');
+        place.push_str(text);
+        self.ends[at..].fill(narrow(self.joined.len()));
+    }
+
+    pub(super) fn finish(&self) -> Text {
+        let [names, descriptions] = &self.arguments;
+        let mut ends = self.ends;
+        ends[4] = narrow(self.joined.len() + names.len());
+        ends[5] = narrow(self.joined.len() + names.len() + descriptions.len());
+        Text { joined: [&*self.joined, names, descriptions].concat().into(), ends }
     }
 }
 

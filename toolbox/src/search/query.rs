@@ -130,10 +130,13 @@ impl Query {
             }
             self.pieces_of(word, index, &mut pieces);
             let digits = word.bytes().any(|byte| byte.is_ascii_digit());
-            let base = if digits { base * weights.digits } else { base };
             let mut stop = false;
             for &Piece { term, role, faint } in &pieces {
                 let mut weight = if faint { base * weights.faint } else { base };
+                // Without spaces, a number and the words around it are one run.
+                if digits && !matches!(role, Role::Pair | Role::Single) {
+                    weight *= weights.digits;
+                }
                 match role {
                     Role::Stop if !stops => {
                         stop = true;
@@ -170,7 +173,15 @@ impl Query {
                     self.grams.push(WantedGram { gram, sentence: number, count: 1 });
                 });
             }
-            self.read_compound(index, from, base * weights.compound);
+            let weight = if digits { base * weights.digits } else { base };
+            // The word in the spelling of a tool that writes it apart or together.
+            let alias = index.surface(&self.folded).and_then(|pieces| Some(pieces.first()?.term));
+            for term in [index.compound(&self.folded), alias].into_iter().flatten() {
+                if !pieces.iter().any(|piece| piece.term == term) {
+                    self.want(from, term, weight * weights.whole);
+                }
+            }
+            self.read_compound(index, from, weight * weights.compound);
         }
         self.pieces = pieces;
     }

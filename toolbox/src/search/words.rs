@@ -174,8 +174,7 @@ impl Terms {
             visit(Term { text, folded: &self.part, kind: Kind::Part });
         }
         if parts > 1 {
-            let text = &stem(&self.stemmer, &self.whole);
-            visit(Term { text, folded: &self.whole, kind: Kind::Whole });
+            visit(Term { text: singular(&self.whole), folded: &self.whole, kind: Kind::Whole });
         }
     }
 
@@ -219,6 +218,14 @@ fn stem<'a>(stemmer: &Stemmer, word: &'a str) -> std::borrow::Cow<'a, str> {
         stemmer.stem(word)
     } else {
         word.into()
+    }
+}
+
+/// Returns a compound without the `s` of a plural. A stemmer would cost more, and knows no compounds.
+pub(super) fn singular(folded: &str) -> &str {
+    match folded.strip_suffix('s') {
+        Some(stem) if stem.len() > 3 && !stem.ends_with(['s', 'u', 'i']) => stem,
+        _ => folded,
     }
 }
 
