@@ -44,11 +44,19 @@ fn sample() -> (Catalog, Vec<(String, Vec<String>)>) {
     };
     let text = |value: &Value| value.as_str().expect("text").to_owned();
     let tools = lines("tools.jsonl").into_iter().map(|tool| {
-        ToolDefinition::new(text(&tool["name"]), text(&tool["description"]), tool["input_schema"].clone())
+        ToolDefinition::new(
+            text(&tool["name"]),
+            text(&tool["description"]),
+            tool["input_schema"].clone(),
+        )
     });
-    let relevant = |query: &Value| query["relevant"].as_array().expect("labels").iter().map(text).collect();
+    let relevant =
+        |query: &Value| query["relevant"].as_array().expect("labels").iter().map(text).collect();
     let queries = lines("queries.jsonl");
-    (tools.collect(), queries.iter().map(|query| (text(&query["query"]), relevant(query))).collect())
+    (
+        tools.collect(),
+        queries.iter().map(|query| (text(&query["query"]), relevant(query))).collect(),
+    )
 }
 
 #[test]
@@ -119,7 +127,8 @@ fn s2_27_a_term_in_any_field_finds_its_tool() {
     catalog.add(tool("zebra_find", "Looks around"));
     catalog.add(tool("in_description", "Counts giraffes"));
     catalog.add(with_arguments("in_argument", "Does it", json!({"hippo": {"type": "string"}})));
-    let schema = json!({"x": {"type": "object", "properties": {"y": {"description": "A lion or two"}}}});
+    let schema =
+        json!({"x": {"type": "object", "properties": {"y": {"description": "A lion or two"}}}});
     catalog.add(with_arguments("in_argument_description", "Does it", schema));
     catalog.add(with_arguments("in_values", "Does it", json!({"x": {"enum": ["tiger", "cat"]}})));
     let mut titled = tool("in_title", "Does it");
@@ -146,7 +155,8 @@ fn s2_27_a_term_in_any_field_finds_its_tool() {
 
 #[test]
 fn s2_28_29_patterns_are_unanchored_and_may_ignore_case() {
-    let catalog = catalog(&[("brave_web_search", "Web"), ("exa_search", "Neural"), ("hexa_code", "Colors")]);
+    let catalog =
+        catalog(&[("brave_web_search", "Web"), ("exa_search", "Neural"), ("hexa_code", "Colors")]);
     assert_eq!(by_pattern(&catalog, "brave_"), ["brave_web_search"]);
     assert_eq!(by_pattern(&catalog, "exa_.*"), ["exa_search", "hexa_code"]);
     assert_eq!(by_pattern(&catalog, "(?i)EXA_"), ["exa_search", "hexa_code"]);
@@ -159,7 +169,10 @@ fn s2_30_a_pattern_has_200_characters_at_most() {
     for character in ["a", "é", "漢"] {
         assert!(catalog.search_pattern(&character.repeat(200)).is_ok());
         let error = catalog.search_pattern(&character.repeat(201)).unwrap_err();
-        assert_eq!((error.code(), &error), ("pattern_too_long", &PatternError::TooLong { chars: 201 }));
+        assert_eq!(
+            (error.code(), &error),
+            ("pattern_too_long", &PatternError::TooLong { chars: 201 })
+        );
     }
 }
 
@@ -278,7 +291,9 @@ fn w2_08_an_exact_name_comes_first_in_any_spelling() {
         ("create", "Makes"),
         ("CREATE", "Shouts"),
     ]);
-    for query in ["createPullRequest", "create_pull_request", "Create Pull Request", "CREATE-PULL.REQUEST"] {
+    for query in
+        ["createPullRequest", "create_pull_request", "Create Pull Request", "CREATE-PULL.REQUEST"]
+    {
         assert_eq!(first(&catalog, query), "createPullRequest", "{query}");
     }
     assert_eq!(names(&catalog.search("create").hits())[..2], ["create", "CREATE"]);
@@ -316,7 +331,8 @@ fn w2_09_changes_are_seen_by_the_next_search() {
         let word = words[dice.below(words.len())];
         let hits = other.search(word).limit(50).hits();
         // All weigh the same, so the order is that of registration, and a replacement keeps its place.
-        let same = expected.iter().filter(|(_, other)| *other == word).map(|(name, _)| name.as_str());
+        let same =
+            expected.iter().filter(|(_, other)| *other == word).map(|(name, _)| name.as_str());
         assert_eq!(names(&hits), same.collect::<Vec<_>>(), "{step}");
         assert_eq!(other.len(), expected.len());
     }
@@ -374,7 +390,8 @@ fn s12_hostile_queries_are_bounded() {
     let odd = "\u{202e}\u{0}\u{feff}🦀 ＡＢＣ ﬃ \u{301}\u{301} İ ß ﷺ".repeat(500);
     let unbroken = "漢".repeat(300_000);
     let camel = "aB".repeat(100_000);
-    for query in ["", " ", "\n\t", "the of and", "AND OR NOT", "\"", "+-*/(){}[]^~?:\\", "a", "🦀"] {
+    for query in ["", " ", "\n\t", "the of and", "AND OR NOT", "\"", "+-*/(){}[]^~?:\\", "a", "🦀"]
+    {
         assert!(catalog.search(query).hits().len() <= 5, "{query}");
     }
     for query in [&long, &many, &odd, &unbroken, &camel] {
@@ -394,8 +411,10 @@ fn s13_a_description_stuffed_with_words_does_not_win() {
     let all: String = queries.iter().map(|(query, _)| query.as_str()).collect::<Vec<_>>().join(" ");
     catalog.add(tool("best_tool_ever", &all.repeat(20)));
     catalog.add(tool("best_tool_of_all", &all));
-    let stuffed = |hits: &[Hit]| names(hits).iter().filter(|name| name.starts_with("best_tool")).count();
-    let lost = queries.iter().filter(|(query, _)| stuffed(&catalog.search(query).limit(1).hits()) > 0);
+    let stuffed =
+        |hits: &[Hit]| names(hits).iter().filter(|name| name.starts_with("best_tool")).count();
+    let lost =
+        queries.iter().filter(|(query, _)| stuffed(&catalog.search(query).limit(1).hits()) > 0);
     let lost = lost.count();
     assert!(lost * 20 <= queries.len(), "{lost} of {} first places", queries.len());
 }
@@ -414,7 +433,8 @@ fn s14_what_is_filtered_out_takes_nobodys_place() {
     }
     let hits = catalog.search_pattern("search").unwrap().limit(20).filter(allowed).hits();
     assert!(hits.len() == 20 && ends(&hits));
-    let both = catalog.search("search").filter(allowed).filter(|definition| definition.name.len() == 8);
+    let both =
+        catalog.search("search").filter(allowed).filter(|definition| definition.name.len() == 8);
     assert_eq!(names(&both.hits()), ["search_9"]);
 }
 
@@ -422,12 +442,18 @@ fn s14_what_is_filtered_out_takes_nobodys_place() {
 struct Toy(AtomicUsize);
 
 impl Embedder for Toy {
-    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
-        const TOPICS: [&[&str]; 3] = [&["feline", "kitty", "cat"], &["canine", "puppy", "dog"], &["ship", "vessel"]];
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
+        const TOPICS: [&[&str]; 3] =
+            [&["feline", "kitty", "cat"], &["canine", "puppy", "dog"], &["ship", "vessel"]];
         self.0.fetch_add(texts.len(), Ordering::Relaxed);
         let vector = |text: &String| {
             let text = text.to_lowercase();
-            TOPICS.map(|topic| topic.iter().map(|word| text.matches(word).count() as f32).sum()).to_vec()
+            TOPICS
+                .map(|topic| topic.iter().map(|word| text.matches(word).count() as f32).sum())
+                .to_vec()
         };
         Box::pin(async move { Ok(texts.iter().map(vector).collect()) })
     }
@@ -462,14 +488,21 @@ fn meaning_and_words_are_ranked_together() {
 fn a_failing_embedder_is_an_error() {
     struct Broken(bool);
     impl Embedder for Broken {
-        fn embed<'a>(&'a self, _: &'a [String]) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
-            let outcome = if self.0 { Ok(Vec::new()) } else { Err(Arc::from("no network".to_owned())) };
-            let outcome = outcome.map_err(|text: Arc<str>| SharedError::from(Box::<dyn std::error::Error + Send + Sync>::from(&*text)));
+        fn embed<'a>(
+            &'a self,
+            _: &'a [String],
+        ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
+            let outcome =
+                if self.0 { Ok(Vec::new()) } else { Err(Arc::from("no network".to_owned())) };
+            let outcome = outcome.map_err(|text: Arc<str>| {
+                SharedError::from(Box::<dyn std::error::Error + Send + Sync>::from(&*text))
+            });
             Box::pin(async move { outcome })
         }
     }
     let catalog = catalog(&[("a", "A"), ("b", "B")]);
-    let ask = |broken| now(catalog.search("c").hits_with(&Embeddings::new(Broken(broken)))).unwrap_err();
+    let ask =
+        |broken| now(catalog.search("c").hits_with(&Embeddings::new(Broken(broken)))).unwrap_err();
     assert!(matches!(ask(true), EmbedError::Count { texts: 2, vectors: 0 }));
     assert_eq!(ask(false).to_string(), "the embedder failed");
 }

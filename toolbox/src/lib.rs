@@ -37,6 +37,7 @@
 //! | collect, forbid and call tools | [`ToolBox`], [`ToolBoxBuilder`], [`ToolCall`], [`ToolResult`] |
 //! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
 //! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`] |
+//! | find one of many tools | the module `search` (feature `search`) |
 //! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
 //! | work in the background | [`Completion`], [`JobId`], [`ToolContext::with_completions`] |
 //!
@@ -46,6 +47,7 @@
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
+//! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!
 //! # What cannot be promised

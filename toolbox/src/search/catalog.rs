@@ -73,12 +73,12 @@ impl Catalog {
         server: &str,
         definitions: impl IntoIterator<Item = D>,
     ) {
-        self.extend_with(Some(server.into()), &mut definitions.into_iter().map(Into::into));
+        self.extend_with(Some(&server.into()), &mut definitions.into_iter().map(Into::into));
     }
 
     fn extend_with(
         &self,
-        server: Option<Arc<str>>,
+        server: Option<&Arc<str>>,
         definitions: &mut dyn Iterator<Item = Arc<ToolDefinition>>,
     ) {
         loop {
@@ -89,18 +89,20 @@ impl Catalog {
             }
             self.write(|index| {
                 for definition in batch {
-                    index.put(definition, server.clone());
+                    index.put(definition, server.cloned());
                 }
             });
         }
     }
 
     /// Takes a tool out and returns it.
+    #[expect(clippy::must_use_candidate, reason = "to take a tool out is enough")]
     pub fn remove(&self, name: &str) -> Option<Arc<ToolDefinition>> {
         self.write(|index| index.remove(name))
     }
 
     /// Takes out all tools that were added from a server, and returns how many they were.
+    #[expect(clippy::must_use_candidate, reason = "to take them out is enough")]
     pub fn remove_from(&self, server: &str) -> usize {
         self.write(|index| {
             let of_server = |entry: &&Entry| entry.server.as_deref() == Some(server);
@@ -131,7 +133,6 @@ impl Catalog {
     /// Begins a search by words: a sentence, a few keywords, or a name.
     ///
     /// Any text will do. Of a very long one, the first 16 KiB and the first 256 terms are read.
-    #[must_use]
     pub fn search<'s>(&'s self, query: &'s str) -> Search<'s> {
         Search::new(self, Mode::Words(query))
     }
@@ -298,17 +299,15 @@ impl<'s> Search<'s> {
 impl fmt::Debug for Search<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         // The query is somebody's request, and stays out of logs.
-        f.debug_struct("Search").field("limit", &self.limit).field("ranking", &self.ranking).finish()
+        f.debug_struct("Search")
+            .field("limit", &self.limit)
+            .field("ranking", &self.ranking)
+            .finish()
     }
 }
 
 /// Puts the tools whose name is the query before all others, and returns how many there are.
-fn pin(
-    index: &Index,
-    scratch: &mut Scratch,
-    limit: usize,
-    filter: Filter<'_>,
-) -> usize {
+fn pin(index: &Index, scratch: &mut Scratch, limit: usize, filter: Filter<'_>) -> usize {
     let Scratch { query, candidates, .. } = scratch;
     let mut pinned = 0;
     let best = candidates.first().map_or(0.0, |ranked| ranked.score);

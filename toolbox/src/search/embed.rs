@@ -25,7 +25,10 @@ pub trait Embedder: Send + Sync {
     /// # Errors
     ///
     /// Whatever keeps the model from its work.
-    fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>>;
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>>;
 }
 
 /// An embedder with the vectors of the tools it has seen.
@@ -34,8 +37,11 @@ pub trait Embedder: Send + Sync {
 /// left the catalog are forgotten.
 pub struct Embeddings<E> {
     embedder: E,
-    vectors: Mutex<HashMap<String, (Arc<ToolDefinition>, Arc<[f32]>)>>,
+    vectors: Mutex<HashMap<String, Known>>,
 }
+
+/// A tool that was embedded, and its vector.
+type Known = (Arc<ToolDefinition>, Arc<[f32]>);
 
 impl<E: Embedder> Embeddings<E> {
     /// Returns an embedder that has seen no tool yet.
@@ -88,7 +94,10 @@ impl<E: Embedder> Embeddings<E> {
 impl<E: fmt::Debug> fmt::Debug for Embeddings<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner).len();
-        f.debug_struct("Embeddings").field("embedder", &self.embedder).field("tools", &known).finish()
+        f.debug_struct("Embeddings")
+            .field("embedder", &self.embedder)
+            .field("tools", &known)
+            .finish()
     }
 }
 
@@ -113,7 +122,8 @@ impl Search<'_> {
         let (by_words, exact) = self.run(depth);
         let tools: Vec<(u32, Arc<ToolDefinition>)> = {
             let index = self.catalog.read();
-            let keep = |definition: &ToolDefinition| self.filter.as_ref().is_none_or(|f| f(definition));
+            let keep =
+                |definition: &ToolDefinition| self.filter.as_ref().is_none_or(|f| f(definition));
             let entries = index.entries().filter(|(_, entry)| keep(&entry.definition));
             entries.map(|(slot, entry)| (slot, entry.definition.clone())).collect()
         };
@@ -122,7 +132,9 @@ impl Search<'_> {
         let mut by_meaning: Vec<(f32, usize)> = vectors
             .iter()
             .enumerate()
-            .map(|(at, (_, vector))| (vector.iter().zip(asked[0].iter()).map(|(a, b)| a * b).sum(), at))
+            .map(|(at, (_, vector))| {
+                (vector.iter().zip(asked[0].iter()).map(|(a, b)| a * b).sum(), at)
+            })
             .collect();
         by_meaning.sort_by(|a, b| b.0.total_cmp(&a.0));
         by_meaning.truncate(depth);
@@ -203,7 +215,9 @@ impl std::error::Error for EmbedError {
 fn normalized(mut vector: Vec<f32>) -> Arc<[f32]> {
     let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
     if length.is_finite() && length > 0.0 {
-        vector.iter_mut().for_each(|x| *x /= length);
+        for x in &mut vector {
+            *x /= length;
+        }
     } else {
         vector.fill(0.0);
     }

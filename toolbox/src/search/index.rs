@@ -337,7 +337,8 @@ impl Index {
 
     /// Builds all anew, without the words that no tool says any more.
     fn sweep(&mut self) {
-        let mut entries: Vec<Entry> = std::mem::take(&mut self.slots).into_iter().flatten().collect();
+        let mut entries: Vec<Entry> =
+            std::mem::take(&mut self.slots).into_iter().flatten().collect();
         entries.sort_unstable_by_key(|entry| entry.order);
         let order = self.order;
         *self = Self::new(self.weights.clone());
@@ -484,7 +485,8 @@ impl Index {
             *scale = boost / (1.0 - slope + slope * length / usual);
         }
         for local in &reading.locals {
-            let sum: f32 = local.counts.iter().zip(scale).map(|(&n, scale)| f32::from(n) * scale).sum();
+            let sum: f32 =
+                local.counts.iter().zip(scale).map(|(&n, scale)| f32::from(n) * scale).sum();
             let list = &mut self.postings[local.term as usize];
             self.used += usize::from(list.is_empty());
             let impact = quantized(sum / (weights.saturation + sum));
@@ -533,8 +535,8 @@ fn narrow(number: usize) -> u32 {
 fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
     let whole = key(name);
     let bare = Some(key(qualified(name).1)).filter(|bare| *bare != whole);
-    let served = server.map(|server| key(server) + &whole).filter(|served| *served != whole);
-    let keys = [Some(whole), bare, served];
+    let with_server = server.map(|server| key(server) + &whole).filter(|key| *key != whole);
+    let keys = [Some(whole), bare, with_server];
     keys.into_iter().flatten().filter(|key| !key.is_empty())
 }
 

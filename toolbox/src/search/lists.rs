@@ -45,7 +45,8 @@ pub(super) fn known_pairs() -> &'static [(String, String, u16)] {
         let mut terms = Terms::default();
         let mut pairs = Vec::new();
         for (number, class) in (0_u16..).zip(classes()) {
-            for (first, second) in class.split_whitespace().filter_map(|word| word.split_once('+')) {
+            for (first, second) in class.split_whitespace().filter_map(|word| word.split_once('+'))
+            {
                 pairs.push((terms.joined(&[first]), terms.joined(&[second]), number));
             }
         }

@@ -7,6 +7,7 @@ use regex::{Regex, RegexBuilder};
 use super::catalog::{Hit, hit};
 use super::fields::Field;
 use super::index::{Filter, Index};
+use super::words;
 
 /// The longest pattern that is taken, in characters.
 pub const MAX_PATTERN_CHARS: usize = 200;
@@ -113,20 +114,13 @@ impl Pattern {
     }
 
     /// Returns the tools that match, those with a match in a better field first; ties keep registration order.
-    pub(super) fn hits(
-        &self,
-        index: &Index,
-        limit: usize,
-        filter: Filter<'_>,
-    ) -> Vec<Hit> {
+    pub(super) fn hits(&self, index: &Index, limit: usize, filter: Filter<'_>) -> Vec<Hit> {
         let mut found: Vec<(usize, u64, u32)> = index
             .entries()
             .filter_map(|(slot, entry)| Some((self.field(&entry.text)?, entry.order, slot)))
             .collect();
         found.sort_unstable();
-        let allowed = found
-            .into_iter()
-            .filter(|&(.., slot)| index.passes(slot as usize, filter));
+        let allowed = found.into_iter().filter(|&(.., slot)| index.passes(slot as usize, filter));
         let hits = allowed.take(limit).enumerate();
         hits.filter_map(|(at, (field, _, slot))| {
             let score = FIELDS.len() - field;
@@ -138,7 +132,7 @@ impl Pattern {
 
 /// Says where a pattern is wrong, which the compiled engine keeps to itself.
 fn invalid(pattern: &str, error: &regex::Error) -> PatternError {
-    let at = |offset: usize| pattern[..pattern.floor_char_boundary(offset)].chars().count();
+    let at = |offset: usize| words::cut(pattern, offset).chars().count();
     match regex_syntax::Parser::new().parse(pattern) {
         Err(regex_syntax::Error::Parse(error)) => PatternError::Invalid {
             position: at(error.span().start.offset),

@@ -34,9 +34,7 @@ pub(super) fn rank(
         .collect();
     let better = |a: &(u32, u64, f64), b: &(u32, u64, f64)| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1));
     ranked.sort_unstable_by(better);
-    let allowed = ranked
-        .into_iter()
-        .filter(|&(slot, ..)| index.passes(slot as usize, filter));
+    let allowed = ranked.into_iter().filter(|&(slot, ..)| index.passes(slot as usize, filter));
     let hits = allowed.take(limit).enumerate();
     hits.filter_map(|(at, (slot, _, score))| hit(index, slot, score, at)).collect()
 }

@@ -95,7 +95,11 @@ impl Query {
         let joins = |c: char| matches!(c, '_' | '-' | '.' | ':' | '/');
         let written = text.split(|c: char| !(c.is_alphanumeric() || joins(c)));
         for word in written.map(|word| word.trim_matches(joins)).filter(|w| w.len() <= MAX_NAME) {
-            let camel = || word.chars().zip(word.chars().skip(1)).any(|(a, b)| a.is_lowercase() && b.is_uppercase());
+            let camel = || {
+                word.chars()
+                    .zip(word.chars().skip(1))
+                    .any(|(a, b)| a.is_lowercase() && b.is_uppercase())
+            };
             if self.named.len() < 64 && word.len() > 3 && (word.contains(joins) || camel()) {
                 self.named.extend(index.by_key(&key(word)).iter().take(8));
             }
@@ -250,8 +254,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
         if rest.is_empty() {
             return None;
         }
-        let mut chars = rest.char_indices().peekable();
-        while let Some((at, c)) = chars.next() {
+        for (at, c) in rest.char_indices() {
             // A full stop within a word or a number ends nothing.
             let spaced = || rest[at + 1..].chars().next().is_none_or(char::is_whitespace);
             let ends = match c {

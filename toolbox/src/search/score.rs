@@ -53,12 +53,7 @@ pub(super) struct Scratch {
 }
 
 /// Ranks the tools that pass the filter, best first, at most `limit`; ties keep registration order.
-pub(super) fn rank(
-    index: &Index,
-    scratch: &mut Scratch,
-    limit: usize,
-    filter: Filter<'_>,
-) {
+pub(super) fn rank(index: &Index, scratch: &mut Scratch, limit: usize, filter: Filter<'_>) {
     scratch.candidates.clear();
     let limit = limit.min(index.len());
     if limit == 0 {
@@ -112,9 +107,8 @@ impl Scratch {
         // An impact is a share of 65 535; the factor of BM25 that lifts it over 1 comes back here.
         let unit = (weights.saturation + 1.0) / 65_535.0;
         #[expect(clippy::cast_precision_loss, reason = "counts of words")]
-        let saturated = |count: u32| {
-            (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32)
-        };
+        let saturated =
+            |count: u32| (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32);
         self.mark = self.mark.wrapping_add(1);
         if self.marks.len() < index.vocabulary() || self.mark == 0 {
             self.mark = 1;
@@ -150,7 +144,9 @@ impl Scratch {
             from = to;
             let last = number + 1 == self.query.sentences.len();
             for wanted in &self.query.grams {
-                if wanted.sentence as usize != number && !(last && wanted.sentence as usize > number) {
+                if wanted.sentence as usize != number
+                    && !(last && wanted.sentence as usize > number)
+                {
                     continue;
                 }
                 grams += 1;
@@ -169,8 +165,9 @@ impl Scratch {
 
     /// Writes for each term what all sentences together say of it.
     fn count_repeats(&mut self) {
-        self.repeats
-            .extend(self.query.wanted.iter().map(|wanted| (wanted.term, wanted.weight, wanted.count)));
+        self.repeats.extend(
+            self.query.wanted.iter().map(|wanted| (wanted.term, wanted.weight, wanted.count)),
+        );
         self.repeats.sort_unstable_by_key(|repeat| repeat.0);
         self.repeats.dedup_by(|next, first| {
             let same = next.0 == first.0;
@@ -239,11 +236,14 @@ impl Scratch {
                 }
             }
             for (group, sums) in total.chunks_mut(16).enumerate() {
-                if sums.iter().fold(false, |any, &sum| any | (sum > threshold)) {
+                if sums.iter().map(|&sum| u32::from(sum > threshold)).sum::<u32>() > 0 {
                     for (at, &score) in sums.iter().enumerate() {
                         let slot = start + group * 16 + at;
                         if score > threshold && index.passes(slot, filter) {
-                            #[expect(clippy::cast_possible_truncation, reason = "slots are counted in 32 bits")]
+                            #[expect(
+                                clippy::cast_possible_truncation,
+                                reason = "slots are counted in 32 bits"
+                            )]
                             self.candidates.push(Ranked { slot: slot as u32, score });
                         }
                     }
@@ -276,11 +276,12 @@ impl Scratch {
                     all += idf;
                     asked += if said.is_some() { idf } else { 0.0 };
                 }
-                if let (Some((first, before)), Some(rare)) = (last, said) {
-                    if self.query.phrases.binary_search(&(first, term)).is_ok() {
-                        let weight = if in_name { weights.name_phrase } else { weights.phrase * length };
-                        phrases += (before + rare) * weight;
-                    }
+                if let (Some((first, before)), Some(rare)) = (last, said)
+                    && self.query.phrases.binary_search(&(first, term)).is_ok()
+                {
+                    let weight =
+                        if in_name { weights.name_phrase } else { weights.phrase * length };
+                    phrases += (before + rare) * weight;
                 }
                 last = said.map(|rare| (term, rare));
             }
@@ -333,7 +334,8 @@ impl Scratch {
             }
         }
         let answers = |ranked: &Ranked| {
-            let sequence = index.slots[ranked.slot as usize].iter().flat_map(|entry| &*entry.sequence);
+            let sequence =
+                index.slots[ranked.slot as usize].iter().flat_map(|entry| &*entry.sequence);
             sequence.filter(|&&term| self.said(term).is_some()).fold(0_u64, |bits, &term| {
                 bits | words[..kept].iter().position(|word| word.0 == term).map_or(0, |at| 1 << at)
             })
@@ -354,8 +356,7 @@ impl Scratch {
         let mut answered = 0;
         for rank in 0..CHOSEN.min(pool) {
             let mut chosen = (rank, f32::MIN);
-            for at in rank..pool {
-                let (bits, all) = pooled[at];
+            for (at, &(bits, all)) in pooled.iter().enumerate().take(pool).skip(rank) {
                 let again = if bits & answered != 0 { sum(bits & answered) / all } else { 0.0 };
                 let score = self.candidates[at].score * (1.0 - weight * again);
                 if score > chosen.1 {

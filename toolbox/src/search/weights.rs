@@ -74,14 +74,14 @@ impl Weights {
     /// The weights that every catalog uses.
     pub(super) const TUNED: Self = Self {
         fields: [
-            field(3.0, 0.8, 3.0),   // name
-            field(2.7, 0.0, 2.0),   // server
-            field(3.0, 0.5, 3.0),   // title
-            field(2.0, 0.5, 3.0),   // tags
+            field(3.0, 0.8, 3.0),  // name
+            field(2.7, 0.0, 2.0),  // server
+            field(3.0, 0.5, 3.0),  // title
+            field(2.0, 0.5, 3.0),  // tags
             field(1.0, 0.5, 11.0), // description
-            field(0.5, 0.5, 5.0),   // argument names
-            field(0.5, 0.8, 20.0),  // argument descriptions
-            field(0.3, 0.8, 10.0),  // values
+            field(0.5, 0.5, 5.0),  // argument names
+            field(0.5, 0.8, 20.0), // argument descriptions
+            field(0.3, 0.8, 10.0), // values
         ],
         saturation: 1.4,
         repeats: 1.0,

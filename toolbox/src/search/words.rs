@@ -30,8 +30,6 @@ pub(super) enum Kind {
 pub(super) struct Term<'t> {
     /// The stem.
     pub(super) text: &'t str,
-    /// The word in lower case and without accents.
-    pub(super) folded: &'t str,
     /// Which part of its word it is.
     pub(super) kind: Kind,
 }
@@ -122,7 +120,7 @@ fn is_dense(c: char) -> bool {
         | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF // Han
         | 0xAC00..=0xD7AF         // Hangul syllables
         | 0xFF66..=0xFF9F         // half-width Katakana
-        | 0x20000..=0x3FFFF)      // Han, further planes
+        | 0x20000..=0x3FFFF) // Han, further planes
 }
 
 /// Turns words into terms, with buffers that are used again.
@@ -171,10 +169,10 @@ impl Terms {
             parts += 1;
             self.whole.push_str(&self.part);
             let text = &stem(&self.stemmer, &self.part);
-            visit(Term { text, folded: &self.part, kind: Kind::Part });
+            visit(Term { text, kind: Kind::Part });
         }
         if parts > 1 {
-            visit(Term { text: singular(&self.whole), folded: &self.whole, kind: Kind::Whole });
+            visit(Term { text: singular(&self.whole), kind: Kind::Whole });
         }
     }
 
@@ -210,7 +208,14 @@ impl Terms {
 
 /// Cuts a text to at most `max` bytes, at a character.
 pub(super) fn cut(text: &str, max: usize) -> &str {
-    &text[..text.floor_char_boundary(max)]
+    if text.len() <= max {
+        return text;
+    }
+    let mut end = max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
 }
 
 fn stem<'a>(stemmer: &Stemmer, word: &'a str) -> std::borrow::Cow<'a, str> {
@@ -240,13 +245,12 @@ fn split(word: &str, bounds: &mut Vec<usize>) {
         };
         let next = chars.peek().map(|&(_, c)| class(c));
         let boundary = match (last, now) {
-            (None, _) => false,
             (Some(Class::Lower), Class::Upper) => true,
             // The last capital of a row begins the next part (`HTTPServer`), unless a plural `s` is all that follows.
             (Some(Class::Upper), Class::Upper) => {
                 next == Some(Class::Lower) && !plural(&word[at + c.len_utf8()..])
             }
-            (Some(Class::Upper), Class::Lower) => false,
+            (None, _) | (Some(Class::Upper), Class::Lower) => false,
             (Some(before), now) => before != now,
         };
         if boundary {
@@ -298,7 +302,7 @@ fn pairs(run: &str, scratch: &mut String, visit: &mut dyn FnMut(Term<'_>)) {
     scratch.clear();
     scratch.extend(run.nfkc());
     let run = scratch.as_str();
-    let mut visit = |text, kind| visit(Term { text, folded: text, kind });
+    let mut visit = |text, kind| visit(Term { text, kind });
     let mut last: Option<usize> = None;
     let ends = run.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
     let alone = run.chars().nth(1).is_none();
