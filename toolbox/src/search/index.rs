@@ -12,7 +12,8 @@ use foldhash::fast::RandomState;
 
 use super::fields::{FIELDS, Field, qualified, texts};
 use super::lists::{Known, known, known_pairs};
-use super::pattern::{Text, TextBuilder};
+use super::pattern::Text;
+use super::reading::{Reading, in_sequence};
 use super::weights::{FieldWeight, Weights};
 use super::words::{self, Kind, Term, Terms, words};
 use crate::ToolDefinition;
@@ -90,30 +91,6 @@ pub(super) struct Entry {
     pub(super) length: u32,
     /// What a pattern is matched against.
     pub(super) text: Text,
-}
-
-/// A term of the tool that is being read.
-#[derive(Debug, Clone, Copy)]
-struct Local {
-    term: u32,
-    counts: [u16; FIELDS],
-    plain: u16,
-}
-
-/// Buffers for reading one tool after another.
-#[derive(Debug, Default)]
-struct Reading {
-    locals: Vec<Local>,
-    /// For each term its place in `locals`, or [`BREAK`].
-    place: Vec<u32>,
-    lengths: [f32; FIELDS],
-    sequence: Vec<u32>,
-    name_len: usize,
-    length: u32,
-    grams: Vec<u32>,
-    folded: String,
-    joined: String,
-    text: TextBuilder,
 }
 
 /// Which tools a search may find; `None` is all.
@@ -527,7 +504,7 @@ fn quantized(share: f32) -> u16 {
     (share * 65_535.0 + 0.5) as u16
 }
 
-fn narrow(number: usize) -> u32 {
+pub(super) fn narrow(number: usize) -> u32 {
     u32::try_from(number).expect("fewer terms than 2^32")
 }
 
@@ -549,82 +526,4 @@ pub(super) fn key(name: &str) -> String {
         key.push_str(&out);
     }
     key
-}
-
-fn in_sequence(field: Field) -> bool {
-    matches!(field, Field::Name | Field::Server | Field::Title | Field::Description)
-}
-
-impl Reading {
-    fn clear(&mut self) {
-        for local in &self.locals {
-            self.place[local.term as usize] = BREAK;
-        }
-        self.locals.clear();
-        self.lengths = [0.0; FIELDS];
-        self.sequence.clear();
-        self.name_len = 0;
-        self.length = 0;
-        self.grams.clear();
-    }
-
-    fn note(&mut self, piece: Piece, field: Field, pair_length: f32) {
-        let Piece { term, role, .. } = piece;
-        match role {
-            Role::Part | Role::Pair => {
-                let local = self.bump(term, field);
-                local.plain = local.plain.saturating_add(1);
-                self.length += 1;
-                self.lengths[field as usize] += if role == Role::Part { 1.0 } else { pair_length };
-                if role == Role::Part && in_sequence(field) {
-                    self.sequence.push(term);
-                }
-            }
-            Role::Stop if matches!(field, Field::Name | Field::Title) => {
-                self.bump(term, field);
-                self.lengths[field as usize] += 1.0;
-            }
-            Role::Stop if in_sequence(field) => self.sequence.push(BREAK),
-            Role::Stop => {}
-            Role::Whole | Role::Single | Role::Class => {
-                self.bump(term, field);
-            }
-        }
-    }
-
-    fn bump(&mut self, term: u32, field: Field) -> &mut Local {
-        let at = term as usize;
-        if self.place.len() <= at {
-            self.place.resize(at + at / 2 + 64, BREAK);
-        }
-        if self.place[at] == BREAK {
-            self.place[at] = narrow(self.locals.len());
-            self.locals.push(Local { term, counts: [0; FIELDS], plain: 0 });
-        }
-        let local = &mut self.locals[self.place[at] as usize];
-        let count = &mut local.counts[field as usize];
-        *count = count.saturating_add(1);
-        local
-    }
-
-    fn note_grams(&mut self, word: &str) {
-        let mut folded = std::mem::take(&mut self.folded);
-        words::fold(words::cut(word, words::MAX_WORD), &mut folded);
-        grams(&folded, &mut |gram| self.grams.push(gram));
-        self.folded = folded;
-    }
-}
-
-/// Visits the runs of four characters of a word, with a mark before its first.
-pub(super) fn grams(folded: &str, visit: &mut dyn FnMut(u32)) {
-    if !folded.is_ascii() || folded.len() < 3 {
-        return;
-    }
-    let mut gram = u32::from(b'^');
-    for (at, byte) in folded.bytes().enumerate() {
-        gram = gram << 8 | u32::from(byte);
-        if at >= 2 {
-            visit(gram);
-        }
-    }
 }

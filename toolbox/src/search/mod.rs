@@ -43,6 +43,7 @@ mod lists;
 mod pattern;
 mod plain;
 mod query;
+mod reading;
 mod score;
 mod weights;
 mod words;

@@ -1,7 +1,8 @@
 //! A query as the ranking reads it: terms with their weights, sentence by sentence.
 
-use super::index::{BREAK, Index, Piece, Role, grams, key};
+use super::index::{BREAK, Index, Piece, Role, key};
 use super::lists::known;
+use super::reading::grams;
 use super::words::{self, Terms, words};
 
 /// What is read of a query, in bytes. A longer one is a document; its beginning says what is wanted.
