@@ -20,6 +20,7 @@ mod rows;
 mod s0;
 mod s1;
 mod s3;
+mod search;
 mod skills;
 mod support;
 mod tracing_events;

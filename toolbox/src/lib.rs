@@ -37,6 +37,7 @@
 //! | collect, forbid and call tools | [`ToolBox`], [`ToolBoxBuilder`], [`ToolCall`], [`ToolResult`] |
 //! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
 //! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`] |
+//! | find one of many tools | the module `search` (feature `search`) |
 //! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
 //! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
 //! | talk to a provider with a loop of your own | `wire` (feature `agent`) |
@@ -51,6 +52,7 @@
 //! | `skills` | no | `load_skill`: a folder of instructions as a tool; no further crate |
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
+//! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!
 //! # What cannot be promised
@@ -92,6 +94,8 @@ mod remark;
 mod result;
 mod rules;
 pub mod schema;
+#[cfg(feature = "search")]
+pub mod search;
 #[cfg(feature = "agent")]
 pub mod testing;
 mod tool;

@@ -1,0 +1,249 @@
+//! The same tools and queries in `toolbox::search`, tantivy and the crate `bm25`, each on one thread and in memory.
+//!
+//! ```sh
+//! cargo bench --bench search -- TOOLS.jsonl QUERIES.jsonl [TOOLS]
+//! ```
+//!
+//! The tools are repeated with other words until there are as many as asked for (10 000 if nothing is said). Queries of
+//! 25 to 35 words are asked, the best ten answers taken. All engines are measured in turns, so that a busy machine is
+//! busy for each of them.
+
+use std::collections::HashMap;
+use std::hint::black_box;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use tantivy::collector::TopDocs;
+use tantivy::query::{BooleanQuery, Occur, Query, TermQuery};
+use tantivy::schema::{IndexRecordOption, STORED, Schema, TextFieldIndexing, TextOptions};
+use tantivy::tokenizer::{Language, LowerCaser, SimpleTokenizer, Stemmer, TextAnalyzer, TokenStream};
+use tantivy::{Index, TantivyDocument, Term};
+use toolbox::ToolDefinition;
+use toolbox::search::Catalog;
+
+const HITS: usize = 10;
+const ROUNDS: usize = 12;
+
+fn main() {
+    let args: Vec<String> = std::env::args().skip(1).filter(|arg| !arg.starts_with("--")).collect();
+    let here = concat!(env!("CARGO_MANIFEST_DIR"), "/../../examples/data/retrieval");
+    let path = |at: usize, name: &str| {
+        args.get(at).cloned().unwrap_or_else(|| format!("{here}/{name}.jsonl"))
+    };
+    let count = args.get(2).map_or(10_000, |count| count.parse().expect("a number of tools"));
+    let tools = repeated(&definitions(&path(0, "tools")), count);
+    let queries = queries(&path(1, "queries"));
+    println!("{} tools, {} queries", tools.len(), queries.len());
+
+    let texts: Vec<String> = tools.iter().map(|tool| text(tool)).collect();
+    let (catalog, index_toolbox) = best(|| tools.iter().cloned().collect::<Catalog>());
+    let (tantivy, index_tantivy) = best(|| Tantivy::new(&texts));
+    let bm25 = (count <= 20_000).then(|| {
+        best(|| {
+            bm25::SearchEngineBuilder::<u32>::with_corpus(bm25::Language::English, texts.iter().map(String::as_str))
+                .build()
+        })
+    });
+
+    let mut times: HashMap<&str, Vec<Duration>> = HashMap::new();
+    for round in 0..ROUNDS {
+        let mut engine = |name, search: &dyn Fn(&str) -> usize| {
+            for query in &queries {
+                let start = Instant::now();
+                black_box(search(black_box(query)));
+                let time = start.elapsed();
+                if round >= 2 {
+                    times.entry(name).or_default().push(time);
+                }
+            }
+        };
+        engine("toolbox", &|query| catalog.search(query).limit(HITS).hits().len());
+        engine("tantivy", &|query| tantivy.search(query));
+        if let Some((bm25, _)) = bm25.as_ref().filter(|_| round < 4) {
+            engine("bm25", &|query| bm25.search(query, HITS).len());
+        }
+    }
+    println!("| engine | index | median query | p99 | p99 / median |\n|---|---|---|---|---|");
+    for (name, index) in [
+        ("toolbox", Some(index_toolbox)),
+        ("tantivy", Some(index_tantivy)),
+        ("bm25", bm25.as_ref().map(|(_, time)| *time)),
+    ] {
+        let (Some(index), Some(times)) = (index, times.get_mut(name)) else { continue };
+        times.sort_unstable();
+        let at = |share: f64| times[((times.len() - 1) as f64 * share) as usize].as_secs_f64() * 1e6;
+        let (median, late) = (at(0.5), at(0.99));
+        println!(
+            "| {name} | {:.0} ms | {median:.0} µs | {late:.0} µs | {:.1} |",
+            index.as_secs_f64() * 1e3,
+            late / median
+        );
+    }
+    patterns(&tools);
+}
+
+/// Patterns over 1 000 tools, beside a scan of the same five fields with the same engine.
+fn patterns(tools: &[Arc<ToolDefinition>]) {
+    let tools = &tools[..tools.len().min(1_000)];
+    let catalog: Catalog = tools.iter().cloned().collect();
+    let fields: Vec<[String; 5]> = tools.iter().map(|tool| five(tool)).collect();
+    println!("\n| pattern over {} tools | toolbox | scan of five fields |\n|---|---|---|", tools.len());
+    for pattern in ["weather", "(?i)GET_", "^get_.*info$", "brave_|exa_"] {
+        let (mut own, mut scan) = (Vec::new(), Vec::new());
+        for _ in 0..50 {
+            let start = Instant::now();
+            black_box(catalog.search_pattern(pattern).expect("a pattern").hits());
+            own.push(start.elapsed());
+            let start = Instant::now();
+            let regex = regex::Regex::new(pattern).expect("a pattern");
+            black_box(fields.iter().filter(|fields| fields.iter().any(|text| regex.is_match(text))).count());
+            scan.push(start.elapsed());
+        }
+        own.sort_unstable();
+        scan.sort_unstable();
+        let shown = pattern.replace('|', "\\|");
+        println!("| `{shown}` | {:.0?} | {:.0?} |", own[25], scan[25]);
+    }
+}
+
+fn five(tool: &ToolDefinition) -> [String; 5] {
+    let mut names = String::new();
+    let mut descriptions = String::new();
+    let properties = tool.input_schema["properties"].as_object();
+    for (name, schema) in properties.into_iter().flatten() {
+        names.push_str(name);
+        names.push('\n');
+        descriptions.push_str(schema["description"].as_str().unwrap_or_default());
+        descriptions.push('\n');
+    }
+    [tool.name.clone(), tool.title.clone().unwrap_or_default(), tool.description.clone(), names, descriptions]
+}
+
+/// Builds three times and returns the last result with the shortest time.
+fn best<T>(build: impl Fn() -> T) -> (T, Duration) {
+    let timed = || {
+        let start = Instant::now();
+        let value = build();
+        (value, start.elapsed())
+    };
+    let first = timed().1.min(timed().1);
+    let (value, last) = timed();
+    (value, first.min(last))
+}
+
+/// One field with the words of the whole tool, English stems, no writer threads.
+struct Tantivy {
+    searcher: tantivy::Searcher,
+    analyzer: std::cell::RefCell<TextAnalyzer>,
+    field: tantivy::schema::Field,
+}
+
+impl Tantivy {
+    fn new(texts: &[String]) -> Self {
+        let analyzer = TextAnalyzer::builder(SimpleTokenizer::default())
+            .filter(LowerCaser)
+            .filter(Stemmer::new(Language::English))
+            .build();
+        let mut schema = Schema::builder();
+        let indexing = TextFieldIndexing::default()
+            .set_tokenizer("tools")
+            .set_index_option(IndexRecordOption::WithFreqs);
+        let field = schema.add_text_field("text", TextOptions::default().set_indexing_options(indexing));
+        let id = schema.add_u64_field("id", STORED);
+        let index = Index::create_in_ram(schema.build());
+        index.tokenizers().register("tools", analyzer.clone());
+        let mut writer = index.writer_with_num_threads(1, 200_000_000).expect("a writer");
+        for (number, text) in (0_u64..).zip(texts) {
+            let mut document = TantivyDocument::default();
+            document.add_text(field, text);
+            document.add_u64(id, number);
+            writer.add_document(document).expect("a document");
+        }
+        writer.commit().expect("a commit");
+        let searcher = index.reader().expect("a reader").searcher();
+        Self { searcher, analyzer: analyzer.into(), field }
+    }
+
+    fn search(&self, query: &str) -> usize {
+        let mut analyzer = self.analyzer.borrow_mut();
+        let mut stream = analyzer.token_stream(query);
+        let mut terms: Vec<(Occur, Box<dyn Query>)> = Vec::new();
+        let mut seen = std::collections::HashSet::new();
+        while stream.advance() {
+            let word = &stream.token().text;
+            if seen.insert(word.clone()) {
+                let term = Term::from_field_text(self.field, word);
+                terms.push((Occur::Should, Box::new(TermQuery::new(term, IndexRecordOption::WithFreqs))));
+            }
+        }
+        let query = BooleanQuery::new(terms);
+        self.searcher.search(&query, &TopDocs::with_limit(HITS).order_by_score()).expect("a search").len()
+    }
+}
+
+fn lines(path: &str) -> impl Iterator<Item = Value> {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let lines: Vec<Value> =
+        text.lines().map(|line| serde_json::from_str(line).expect("a line of JSON")).collect();
+    lines.into_iter()
+}
+
+fn definitions(path: &str) -> Vec<ToolDefinition> {
+    let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+    lines(path)
+        .map(|tool| ToolDefinition::new(text(&tool["name"]), text(&tool["description"]), tool["input_schema"].clone()))
+        .collect()
+}
+
+fn queries(path: &str) -> Vec<String> {
+    let texts: Vec<String> = lines(path).map(|query| query["query"].as_str().unwrap_or_default().to_owned()).collect();
+    let long = |text: &&String| (25..=35).contains(&text.split_whitespace().count());
+    let chosen: Vec<String> = texts.iter().filter(long).take(200).cloned().collect();
+    if chosen.len() >= 20 { chosen } else { texts }
+}
+
+/// Returns `count` tools: those given, then copies that end in the words of others.
+fn repeated(tools: &[ToolDefinition], count: usize) -> Vec<Arc<ToolDefinition>> {
+    let copy = |at: usize| {
+        let mut tool = tools[at % tools.len()].clone();
+        let round = at / tools.len();
+        if round > 0 {
+            let other = &tools[(at * 7_919 + round) % tools.len()];
+            tool.name = format!("{}_{round}", tool.name);
+            tool.description = format!("{} {:.40}", tool.description, other.description);
+        }
+        Arc::new(tool)
+    };
+    (0..count).map(copy).collect()
+}
+
+/// Returns the words of a tool as one text.
+fn text(tool: &ToolDefinition) -> String {
+    fn walk(value: &Value, text: &mut String) {
+        match value {
+            Value::Object(map) => {
+                for (key, value) in map {
+                    if let (Some(named), "properties") = (value.as_object(), key.as_str()) {
+                        for name in named.keys() {
+                            text.push(' ');
+                            text.push_str(name);
+                        }
+                    }
+                    if key != "type" && key != "required" {
+                        walk(value, text);
+                    }
+                }
+            }
+            Value::Array(list) => list.iter().for_each(|value| walk(value, text)),
+            Value::String(string) => {
+                text.push(' ');
+                text.push_str(string);
+            }
+            _ => {}
+        }
+    }
+    let mut text = format!("{} {}", tool.name, tool.description);
+    walk(&tool.input_schema, &mut text);
+    text
+}

@@ -1,0 +1,225 @@
+//! Meaning beside words: a model that its user brings, joined with the ranking by words.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::catalog::{Hit, Mode, Search, hit};
+use crate::{BoxFuture, SharedError, ToolDefinition};
+
+/// What joins two rankings: a place counts `1 / (60 + rank)` (Cormack, Clarke & Büttcher 2009, reciprocal rank fusion).
+const FUSION: f64 = 60.0;
+
+/// Places of each ranking that are joined, or more if more hits are asked for.
+const DEPTH: usize = 50;
+
+/// Texts that are embedded in one request.
+const BATCH: usize = 64;
+
+/// A model that turns texts into vectors: near texts mean nearly the same.
+///
+/// The box has no model in it. Any will do, local or remote; all vectors of one embedder have the same length.
+pub trait Embedder: Send + Sync {
+    /// Returns one vector for each text, in their order.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the model from its work.
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>>;
+}
+
+/// An embedder with the vectors of the tools it has seen.
+///
+/// Give it to [`Search::hits_with`]. Tools that are new to it are embedded when a search first meets them; those that
+/// left the catalog are forgotten.
+pub struct Embeddings<E> {
+    embedder: E,
+    vectors: Mutex<HashMap<String, Known>>,
+}
+
+/// A tool that was embedded, and its vector.
+type Known = (Arc<ToolDefinition>, Arc<[f32]>);
+
+impl<E: Embedder> Embeddings<E> {
+    /// Returns an embedder that has seen no tool yet.
+    pub fn new(embedder: E) -> Self {
+        Self { embedder, vectors: Mutex::default() }
+    }
+
+    /// Returns each tool with its vector; the new ones are embedded.
+    async fn vectors(
+        &self,
+        tools: &[(u32, Arc<ToolDefinition>)],
+    ) -> Result<Vec<(u32, Arc<[f32]>)>, EmbedError> {
+        let missing: Vec<Arc<ToolDefinition>> = {
+            let mut known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+            if known.len() > tools.len() {
+                let live: std::collections::HashSet<&str> =
+                    tools.iter().map(|(_, tool)| tool.name.as_str()).collect();
+                known.retain(|name, _| live.contains(name.as_str()));
+            }
+            let is_new = |tool: &&Arc<ToolDefinition>| {
+                known.get(&tool.name).is_none_or(|(seen, _)| !Arc::ptr_eq(seen, tool))
+            };
+            tools.iter().map(|(_, tool)| tool).filter(is_new).cloned().collect()
+        };
+        for batch in missing.chunks(BATCH) {
+            let texts: Vec<String> =
+                batch.iter().map(|tool| format!("{}: {}", tool.name, tool.description)).collect();
+            let vectors = self.embed(&texts).await?;
+            let mut known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+            for (tool, vector) in batch.iter().zip(vectors) {
+                known.insert(tool.name.clone(), (tool.clone(), vector));
+            }
+        }
+        let known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        let vector = |(slot, tool): &(u32, Arc<ToolDefinition>)| {
+            known.get(&tool.name).map(|(_, vector)| (*slot, vector.clone()))
+        };
+        Ok(tools.iter().filter_map(vector).collect())
+    }
+
+    async fn embed(&self, texts: &[String]) -> Result<Vec<Arc<[f32]>>, EmbedError> {
+        let vectors = self.embedder.embed(texts).await.map_err(EmbedError::Model)?;
+        if vectors.len() != texts.len() {
+            return Err(EmbedError::Count { texts: texts.len(), vectors: vectors.len() });
+        }
+        Ok(vectors.into_iter().map(normalized).collect())
+    }
+}
+
+impl<E: fmt::Debug> fmt::Debug for Embeddings<E> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner).len();
+        f.debug_struct("Embeddings")
+            .field("embedder", &self.embedder)
+            .field("tools", &known)
+            .finish()
+    }
+}
+
+impl Search<'_> {
+    /// Runs the search by words and by meaning, and joins both rankings; a search by a pattern runs as ever.
+    ///
+    /// A tool whose name is the query still comes first. The score of a hit is that of the joined ranking.
+    ///
+    /// # Errors
+    ///
+    /// [`EmbedError::Model`] if the embedder fails, [`EmbedError::Count`] if it returns more or fewer vectors than texts.
+    ///
+    /// # Cancellation
+    ///
+    /// If the future is dropped, tools whose vectors have arrived stay embedded; nothing else remains.
+    pub async fn hits_with<E: Embedder>(
+        &self,
+        embeddings: &Embeddings<E>,
+    ) -> Result<Vec<Hit>, EmbedError> {
+        let Mode::Words(query) = &self.mode else { return Ok(self.hits()) };
+        let depth = self.limit.max(DEPTH);
+        let (by_words, exact) = self.run(depth);
+        let tools: Vec<(u32, Arc<ToolDefinition>)> = {
+            let index = self.catalog.read();
+            let keep =
+                |definition: &ToolDefinition| self.filter.as_ref().is_none_or(|f| f(definition));
+            let entries = index.entries().filter(|(_, entry)| keep(&entry.definition));
+            entries.map(|(slot, entry)| (slot, entry.definition.clone())).collect()
+        };
+        let vectors = embeddings.vectors(&tools).await?;
+        let asked = embeddings.embed(&[(*query).to_owned()]).await?;
+        let mut by_meaning: Vec<(f32, usize)> = vectors
+            .iter()
+            .enumerate()
+            .map(|(at, (_, vector))| {
+                (vector.iter().zip(asked[0].iter()).map(|(a, b)| a * b).sum(), at)
+            })
+            .collect();
+        by_meaning.sort_by(|a, b| b.0.total_cmp(&a.0));
+        by_meaning.truncate(depth);
+        Ok(self.join(by_words, exact, by_meaning.iter().map(|&(_, at)| &tools[at])))
+    }
+
+    fn join<'t>(
+        &self,
+        by_words: Vec<Hit>,
+        exact: usize,
+        by_meaning: impl Iterator<Item = &'t (u32, Arc<ToolDefinition>)>,
+    ) -> Vec<Hit> {
+        #[expect(clippy::cast_precision_loss, reason = "ranks")]
+        let points = |rank: usize| 1.0 / (FUSION + rank as f64);
+        let mut joined = by_words;
+        for (at, found) in joined.iter_mut().enumerate() {
+            // A name that is the query outweighs both rankings together.
+            found.score = points(at + 1) + if at < exact { 1.0 } else { 0.0 };
+        }
+        let index = self.catalog.read();
+        for (rank, (slot, definition)) in (1..).zip(by_meaning) {
+            if let Some(found) =
+                joined.iter_mut().find(|found| Arc::ptr_eq(&found.definition, definition))
+            {
+                found.score += points(rank);
+            } else if index.slots[*slot as usize]
+                .as_ref()
+                .is_some_and(|entry| Arc::ptr_eq(&entry.definition, definition))
+            {
+                joined.extend(hit(&index, *slot, points(rank), 0));
+            }
+        }
+        joined.sort_by(|a, b| b.score.total_cmp(&a.score));
+        joined.truncate(self.limit);
+        for (rank, found) in (1..).zip(&mut joined) {
+            found.rank = rank;
+        }
+        joined
+    }
+}
+
+/// Why a search by meaning failed.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub enum EmbedError {
+    /// The embedder failed.
+    Model(SharedError),
+    /// The embedder returned another number of vectors than it got texts.
+    Count {
+        /// The texts it got.
+        texts: usize,
+        /// The vectors it returned.
+        vectors: usize,
+    },
+}
+
+impl fmt::Display for EmbedError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Model(_) => f.write_str("the embedder failed"),
+            Self::Count { texts, vectors } => {
+                write!(f, "the embedder returned {vectors} vectors for {texts} texts")
+            }
+        }
+    }
+}
+
+impl std::error::Error for EmbedError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Model(source) => Some(source.as_ref()),
+            Self::Count { .. } => None,
+        }
+    }
+}
+
+/// Returns a vector of length 1 in the same direction, so that a product of two is their cosine.
+fn normalized(mut vector: Vec<f32>) -> Arc<[f32]> {
+    let length = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    if length.is_finite() && length > 0.0 {
+        for x in &mut vector {
+            *x /= length;
+        }
+    } else {
+        vector.fill(0.0);
+    }
+    vector.into()
+}

@@ -1,0 +1,109 @@
+//! The texts of a tool, by the field they stand in.
+
+use serde_json::Value;
+
+use crate::ToolDefinition;
+
+/// Where in a definition a text stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Field {
+    Name,
+    Server,
+    Title,
+    Tags,
+    Description,
+    ArgumentName,
+    ArgumentDescription,
+    Values,
+}
+
+/// How many fields there are.
+pub(super) const FIELDS: usize = 8;
+
+/// What is read of one text, in bytes. A description longer than that is a document, and its end says little.
+const MAX_TEXT: usize = 16 * 1024;
+
+/// Schemas nested deeper than this are read no further.
+const MAX_HEIGHT: usize = 8;
+
+/// Values of one argument that are read, and tags of one tool.
+const MAX_VALUES: usize = 100;
+
+/// Schemas below one definition that are read.
+const MAX_SCHEMAS: usize = 2_000;
+
+/// Returns the server and the tool that a name says: `github__create_issue`, `mcp__github__create_issue`.
+pub(super) fn qualified(name: &str) -> (Option<&str>, &str) {
+    match name.rsplit_once("__") {
+        Some((server, tool)) if !server.is_empty() && !tool.is_empty() => (Some(server), tool),
+        _ => (None, name),
+    }
+}
+
+/// Calls `visit` with each text of a tool: those of its own in the order of [`Field`], then those of its arguments.
+pub(super) fn texts<'d>(
+    definition: &'d ToolDefinition,
+    server: Option<&'d str>,
+    visit: &mut dyn FnMut(Field, &'d str),
+) {
+    let mut visit = |field, text: &'d str| visit(field, super::words::cut(text, MAX_TEXT));
+    let (prefix, name) = qualified(&definition.name);
+    visit(Field::Name, name);
+    for server in prefix.into_iter().chain(server) {
+        visit(Field::Server, server);
+    }
+    if let Some(title) = &definition.title {
+        visit(Field::Title, title);
+    }
+    for tag in definition.tags.iter().take(MAX_VALUES) {
+        visit(Field::Tags, tag);
+    }
+    visit(Field::Description, &definition.description);
+    let mut left = MAX_SCHEMAS;
+    schema(&definition.input_schema, 0, &mut left, &mut visit);
+}
+
+/// Visits what a schema says of arguments, in the order of the schema.
+fn schema<'d>(
+    value: &'d Value,
+    height: usize,
+    left: &mut usize,
+    visit: &mut dyn FnMut(Field, &'d str),
+) {
+    let Value::Object(map) = value else { return };
+    if height > MAX_HEIGHT || *left == 0 {
+        return;
+    }
+    *left -= 1;
+    for (keyword, below) in map {
+        match (keyword.as_str(), below) {
+            ("description", Value::String(text)) if height > 0 => {
+                visit(Field::ArgumentDescription, text);
+            }
+            ("const", Value::String(text)) => visit(Field::Values, text),
+            ("enum", Value::Array(list)) => {
+                for text in list.iter().take(MAX_VALUES).filter_map(Value::as_str) {
+                    visit(Field::Values, text);
+                }
+            }
+            ("properties", Value::Object(named)) => {
+                for (name, below) in named {
+                    visit(Field::ArgumentName, name);
+                    schema(below, height + 1, left, visit);
+                }
+            }
+            ("$defs" | "definitions", Value::Object(named)) => {
+                for below in named.values() {
+                    schema(below, height + 1, left, visit);
+                }
+            }
+            ("items" | "additionalProperties", _) => schema(below, height + 1, left, visit),
+            ("anyOf" | "oneOf" | "allOf" | "prefixItems", Value::Array(list)) => {
+                for below in list {
+                    schema(below, height + 1, left, visit);
+                }
+            }
+            _ => {}
+        }
+    }
+}

@@ -1,0 +1,56 @@
+//! Tool search: the right one of a hundred thousand tools, from an everyday sentence.
+//!
+//! A [`Catalog`] is an index over [definitions](crate::ToolDefinition). It ranks them by the words of a query, finds them
+//! by a pattern, and needs no network and no model. Whatever is added, replaced or taken out is visible to the next
+//! search.
+//!
+//! ```
+//! use serde_json::json;
+//! use toolbox::{ToolDefinition, search::Catalog};
+//!
+//! let catalog = Catalog::new();
+//! for (name, description) in [
+//!     ("createPullRequest", "Proposes changes for review"),
+//!     ("convert_time", "Converts a time between timezones"),
+//! ] {
+//!     catalog.add(ToolDefinition::new(name, description, json!({"type": "object"})));
+//! }
+//!
+//! let hits = catalog.search("open a pull request").limit(1).hits();
+//! assert_eq!(hits[0].definition.name, "createPullRequest");
+//!
+//! let hits = catalog.search_pattern("(?i)^CONVERT_")?.hits();
+//! assert_eq!(hits[0].definition.name, "convert_time");
+//! # Ok::<(), toolbox::search::PatternError>(())
+//! ```
+//!
+//! # How tools are ranked
+//!
+//! A tool whose name is the query, in whatever case and with whatever separators, comes first. The others are ranked by
+//! BM25 over their fields: name, server, title, tags, description, argument names, argument descriptions and the values
+//! an argument may have. Identifiers are taken apart (`createPullRequest`, `HTTPServer2`), English words are stemmed,
+//! Chinese, Japanese, Korean and Thai are compared by pairs of characters. The page `docs/search.md` of the repository has
+//! the method in full, and what it reaches on public data.
+//!
+//! Who needs the formula of the textbook asks for [`Ranking::Plain`]; who has a model for meaning adds it with
+//! [`Embeddings`].
+
+mod catalog;
+mod embed;
+mod fields;
+mod index;
+mod lists;
+mod pattern;
+mod plain;
+mod query;
+mod reading;
+mod score;
+mod weights;
+mod words;
+
+#[cfg(test)]
+mod tests;
+
+pub use catalog::{Catalog, DEFAULT_LIMIT, Hit, Ranking, Search};
+pub use embed::{EmbedError, Embedder, Embeddings};
+pub use pattern::{MAX_PATTERN_CHARS, PatternError};

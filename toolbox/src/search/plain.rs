@@ -1,0 +1,45 @@
+//! BM25 as the textbook has it, over all fields of a tool as one text.
+
+use super::catalog::{Hit, hit};
+use super::index::{Filter, Index, Role};
+use super::query::Query;
+use super::score::idf;
+
+/// Ranks the tools that pass the filter by the plain formula; ties keep registration order.
+#[expect(clippy::cast_precision_loss, reason = "counts of words and tools")]
+pub(super) fn rank(
+    index: &Index,
+    query: &Query,
+    k1: f64,
+    b: f64,
+    limit: usize,
+    filter: Filter<'_>,
+) -> Vec<Hit> {
+    let mean = index.length as f64 / index.len().max(1) as f64;
+    let mut scores = vec![0.0_f64; index.slots.len()];
+    for &term in &query.plain {
+        let holding = index.postings(term).iter().filter(|posting| posting.count > 0);
+        let idf = idf(index.len(), holding.clone().count());
+        for posting in holding {
+            let Some(entry) = &index.slots[posting.slot as usize] else { continue };
+            let count = f64::from(posting.count);
+            let norm = 1.0 - b + b * f64::from(entry.length) / mean;
+            scores[posting.slot as usize] += idf * count * (k1 + 1.0) / (count + k1 * norm);
+        }
+    }
+    let mut ranked: Vec<(u32, u64, f64)> = index
+        .entries()
+        .map(|(slot, entry)| (slot, entry.order, scores[slot as usize]))
+        .filter(|&(.., score)| score > 0.0)
+        .collect();
+    let better = |a: &(u32, u64, f64), b: &(u32, u64, f64)| b.2.total_cmp(&a.2).then(a.1.cmp(&b.1));
+    ranked.sort_unstable_by(better);
+    let allowed = ranked.into_iter().filter(|&(slot, ..)| index.passes(slot as usize, filter));
+    let hits = allowed.take(limit).enumerate();
+    hits.filter_map(|(at, (slot, _, score))| hit(index, slot, score, at)).collect()
+}
+
+/// Whether a term counts for the plain formula: words and pairs of characters, and nothing that is made of them.
+pub(super) fn counts(role: Role) -> bool {
+    matches!(role, Role::Part | Role::Pair)
+}

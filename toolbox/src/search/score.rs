@@ -1,0 +1,405 @@
+//! The tuned ranking: postings first, then a closer look at the best of them.
+//!
+//! The first pass adds up what each term weighs in each tool, a block of tools at a time, so that the sums stay in the
+//! processor's cache however large the catalog is. It keeps a few dozen candidates. What needs a look at a whole tool
+//! (how much of its name was asked for, words in a row) is computed for those alone.
+
+use super::index::{BREAK, Filter, Index, Posting};
+use super::query::Query;
+
+/// Tools whose sums are computed together.
+const BLOCK: usize = 16_384;
+
+/// Candidates of the second pass, or more if more are asked for.
+const CANDIDATES: usize = 48;
+
+/// Ranks that are chosen with an eye on what better ranks have answered.
+const CHOSEN: usize = 10;
+
+/// Terms of name, title and description beyond which a tool is long.
+const USUAL_SEQUENCE: f32 = 30.0;
+
+/// A tool with its score.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Ranked {
+    pub(super) slot: u32,
+    pub(super) score: f32,
+}
+
+/// A list of postings on its way through the blocks.
+#[derive(Debug, Clone, Copy)]
+struct Cursor<'i> {
+    rest: &'i [Posting],
+    /// What the sentence gets for the largest impact.
+    own: f32,
+    /// What the whole request gets: less, if other sentences say the term too.
+    share: f32,
+}
+
+/// Buffers of a search, used again by the next.
+#[derive(Debug, Default)]
+pub(super) struct Scratch {
+    pub(super) query: Query,
+    /// Where each sentence ends in the list of cursors.
+    ends: Vec<usize>,
+    repeats: Vec<(u32, f32, u32)>,
+    total: Vec<f32>,
+    sentence: Vec<f32>,
+    best: Vec<f32>,
+    pub(super) candidates: Vec<Ranked>,
+    /// For each term the query it was last part of, and how rare it was then.
+    marks: Vec<(u32, f32)>,
+    mark: u32,
+}
+
+/// Ranks the tools that pass the filter, best first, at most `limit`; ties keep registration order.
+pub(super) fn rank(index: &Index, scratch: &mut Scratch, limit: usize, filter: Filter<'_>) {
+    scratch.candidates.clear();
+    let limit = limit.min(index.len());
+    if limit == 0 {
+        return;
+    }
+    let mut cursors = scratch.open_cursors(index);
+    scratch.add_up(index, &mut cursors, limit.max(CANDIDATES), filter);
+    scratch.look_closer(index, filter);
+    order(&mut scratch.candidates, index);
+    scratch.spread(index);
+    scratch.candidates.truncate(limit);
+}
+
+/// Returns how much rarer than all tools those of a list are, as the logarithm that BM25 uses.
+#[expect(clippy::cast_precision_loss, reason = "counts of tools")]
+pub(super) fn idf(tools: usize, holding: usize) -> f64 {
+    let (tools, holding) = (tools as f64, holding as f64);
+    (1.0 + (tools - holding + 0.5) / (holding + 0.5)).ln()
+}
+
+/// The same in single precision, which a score needs no more than.
+#[expect(clippy::cast_precision_loss, reason = "counts of tools")]
+fn quick_idf(index: &Index, holding: usize) -> f32 {
+    let (tools, holding) = (index.len() as f32, holding as f32);
+    (1.0 + (tools - holding + 0.5) / (holding + 0.5)).ln()
+}
+
+fn rarity(index: &Index, holding: usize) -> f32 {
+    quick_idf(index, holding).powf(index.weights.rarity)
+}
+
+/// Sorts by score, then by registration.
+pub(super) fn order(ranked: &mut [Ranked], index: &Index) {
+    let registered = |slot: u32| index.slots[slot as usize].as_ref().map(|entry| entry.order);
+    ranked.sort_unstable_by(|a, b| {
+        b.score.total_cmp(&a.score).then_with(|| registered(a.slot).cmp(&registered(b.slot)))
+    });
+}
+
+impl Scratch {
+    /// Gives each term of the query its weight and the begin of its postings.
+    fn open_cursors<'i>(&mut self, index: &'i Index) -> Vec<Cursor<'i>> {
+        let weights = &index.weights;
+        let mut cursors = Vec::with_capacity(self.query.wanted.len() + self.query.grams.len());
+        self.ends.clear();
+        self.repeats.clear();
+        let several = self.query.sentences.len() > 1;
+        if several {
+            self.count_repeats();
+        }
+        // An impact is a share of 65 535; the factor of BM25 that lifts it over 1 comes back here.
+        let unit = (weights.saturation + 1.0) / 65_535.0;
+        #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+        let saturated =
+            |count: u32| (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32);
+        self.mark = self.mark.wrapping_add(1);
+        if self.marks.len() < index.vocabulary() || self.mark == 0 {
+            self.mark = 1;
+            self.marks.clear();
+            self.marks.resize(index.vocabulary() + index.vocabulary() / 2, (0, 0.0));
+        }
+        let mut from = 0;
+        let mut grams = 0;
+        for (number, &to) in self.query.sentences.iter().enumerate() {
+            for wanted in &self.query.wanted[from..to] {
+                let rest = index.postings(wanted.term);
+                let holding = rest.len();
+                let rare = rarity(index, holding);
+                self.marks[wanted.term as usize] = (self.mark, rare);
+                #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
+                let broad = holding as f32 > weights.class_share * index.len() as f32;
+                if holding == 0 || broad && index.is_class(wanted.term) {
+                    continue;
+                }
+                let rare = rare * unit;
+                let own = wanted.weight * saturated(wanted.count) * rare;
+                let share = if several {
+                    let at = self.repeats.partition_point(|repeat| repeat.0 < wanted.term);
+                    let (_, weight, count) = self.repeats[at];
+                    #[expect(clippy::cast_precision_loss, reason = "counts of words")]
+                    let part = wanted.count as f32 / count as f32;
+                    weight * saturated(count) * part * rare
+                } else {
+                    own
+                };
+                cursors.push(Cursor { rest, own, share });
+            }
+            from = to;
+            let last = number + 1 == self.query.sentences.len();
+            for wanted in &self.query.grams {
+                if wanted.sentence as usize != number
+                    && !(last && wanted.sentence as usize > number)
+                {
+                    continue;
+                }
+                grams += 1;
+                let rest = index.gram(wanted.gram);
+                if !rest.is_empty() {
+                    let idf = quick_idf(index, rest.len());
+                    let own = weights.grams * saturated(wanted.count) * idf * 2.2 / 65_535.0;
+                    cursors.push(Cursor { rest, own, share: own });
+                }
+            }
+            self.ends.push(cursors.len());
+        }
+        debug_assert!(self.query.sentences.is_empty() || grams == self.query.grams.len());
+        cursors
+    }
+
+    /// Writes for each term what all sentences together say of it.
+    fn count_repeats(&mut self) {
+        self.repeats.extend(
+            self.query.wanted.iter().map(|wanted| (wanted.term, wanted.weight, wanted.count)),
+        );
+        self.repeats.sort_unstable_by_key(|repeat| repeat.0);
+        self.repeats.dedup_by(|next, first| {
+            let same = next.0 == first.0;
+            if same {
+                first.1 = first.1.max(next.1);
+                first.2 += next.2;
+            }
+            same
+        });
+    }
+
+    /// The first pass: leaves the best `keep` tools in `candidates`, in no order.
+    fn add_up(
+        &mut self,
+        index: &Index,
+        cursors: &mut [Cursor<'_>],
+        keep: usize,
+        filter: Filter<'_>,
+    ) {
+        let several = self.ends.len() > 1;
+        let best_share = if several { index.weights.sentence } else { 0.0 };
+        let room = BLOCK.min(index.slots.len());
+        for sums in [&mut self.total, &mut self.sentence, &mut self.best] {
+            sums.clear();
+            sums.resize(room, 0.0);
+        }
+        let mut threshold = 0.0;
+        for start in (0..index.slots.len()).step_by(BLOCK) {
+            let end = (start + BLOCK).min(index.slots.len());
+            let (total, sentence, best) = (
+                &mut self.total[..end - start],
+                &mut self.sentence[..end - start],
+                &mut self.best[..end - start],
+            );
+            let mut from = 0;
+            for &to in &self.ends {
+                for cursor in &mut cursors[from..to] {
+                    let block = cursor.block(end);
+                    if several {
+                        for posting in block {
+                            let at = posting.slot as usize - start;
+                            let impact = f32::from(posting.impact);
+                            total[at] += cursor.share * impact;
+                            sentence[at] += cursor.own * impact;
+                        }
+                    } else {
+                        for posting in block {
+                            let at = posting.slot as usize - start;
+                            total[at] += cursor.own * f32::from(posting.impact);
+                        }
+                    }
+                }
+                from = to;
+                if several {
+                    for (best, sum) in best.iter_mut().zip(sentence.iter_mut()) {
+                        // `f32::max` would look for what is no number, one sum at a time.
+                        *best = if *sum > *best { *sum } else { *best };
+                        *sum = 0.0;
+                    }
+                }
+            }
+            if several {
+                for (total, best) in total.iter_mut().zip(best.iter_mut()) {
+                    *total += best_share * (*best - *total);
+                    *best = 0.0;
+                }
+            }
+            for (group, sums) in total.chunks_mut(16).enumerate() {
+                if sums.iter().map(|&sum| u32::from(sum > threshold)).sum::<u32>() > 0 {
+                    for (at, &score) in sums.iter().enumerate() {
+                        let slot = start + group * 16 + at;
+                        if score > threshold && index.passes(slot, filter) {
+                            #[expect(
+                                clippy::cast_possible_truncation,
+                                reason = "slots are counted in 32 bits"
+                            )]
+                            self.candidates.push(Ranked { slot: slot as u32, score });
+                        }
+                    }
+                    if self.candidates.len() >= 4 * keep {
+                        threshold = cut(&mut self.candidates, keep, index);
+                    }
+                }
+                sums.fill(0.0);
+            }
+        }
+        cut(&mut self.candidates, keep, index);
+    }
+
+    /// The second pass: what only a look at the whole tool tells.
+    fn look_closer(&mut self, index: &Index, filter: Filter<'_>) {
+        let weights = &index.weights;
+        let mut candidates = std::mem::take(&mut self.candidates);
+        for ranked in &mut candidates {
+            let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
+            let (mut all, mut asked, mut phrases) = (0.0, 0.0, 0.0);
+            // A long text has many words in a row by chance, or on purpose.
+            #[expect(clippy::cast_precision_loss, reason = "a count of words")]
+            let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
+            let mut last = None;
+            for (at, &term) in entry.sequence.iter().enumerate() {
+                let said = self.said(term);
+                let in_name = at < usize::from(entry.name_len);
+                if in_name && term != BREAK {
+                    let idf = quick_idf(index, index.postings(term).len());
+                    all += idf;
+                    asked += if said.is_some() { idf } else { 0.0 };
+                }
+                if let (Some((first, before)), Some(rare)) = (last, said)
+                    && self.query.phrases.binary_search(&(first, term)).is_ok()
+                {
+                    let weight =
+                        if in_name { weights.name_phrase } else { weights.phrase * length };
+                    phrases += (before + rare) * weight;
+                }
+                last = said.map(|rare| (term, rare));
+            }
+            ranked.score += phrases;
+            if all > 0.0 {
+                let share: f32 = asked / all;
+                ranked.score *= 1.0 + weights.cover * share.powi(weights.cover_power);
+            }
+        }
+        self.candidates = candidates;
+        self.lift_named(index, filter);
+    }
+
+    /// Returns how rare a term is, if the query says it.
+    #[inline]
+    fn said(&self, term: u32) -> Option<f32> {
+        let &(mark, rare) = self.marks.get(term as usize)?;
+        (mark == self.mark).then_some(rare)
+    }
+
+    /// Adds what the tools get that a request names.
+    fn lift_named(&mut self, index: &Index, filter: Filter<'_>) {
+        let lift = rarity(index, 1) * (index.weights.saturation + 1.0);
+        for &slot in &self.query.named {
+            if let Some(ranked) = self.candidates.iter_mut().find(|ranked| ranked.slot == slot) {
+                ranked.score += lift;
+            } else if index.passes(slot as usize, filter) {
+                self.candidates.push(Ranked { slot, score: lift });
+            }
+        }
+    }
+
+    /// Lets a tool for the next part of a request pass one more for the part that is answered.
+    ///
+    /// A request for two things has two good tools; without this, all that resemble the first come before the second.
+    fn spread(&mut self, index: &Index) {
+        let weight = index.weights.answered;
+        if weight <= 0.0 || self.candidates.len() < 3 {
+            return;
+        }
+        let pool = self.candidates.len().min(3 * CHOSEN);
+        // A bit for each word of the request, and what it weighs.
+        let mut words = [(BREAK, 0.0); 64];
+        let mut kept = 0;
+        for &term in &self.query.words {
+            let Some(rare) = self.said(term) else { continue };
+            if kept < words.len() && !words[..kept].iter().any(|&(other, _)| other == term) {
+                words[kept] = (term, rare);
+                kept += 1;
+            }
+        }
+        let answers = |ranked: &Ranked| {
+            let sequence =
+                index.slots[ranked.slot as usize].iter().flat_map(|entry| &*entry.sequence);
+            sequence.filter(|&&term| self.said(term).is_some()).fold(0_u64, |bits, &term| {
+                bits | words[..kept].iter().position(|word| word.0 == term).map_or(0, |at| 1 << at)
+            })
+        };
+        let sum = |mut bits: u64| {
+            let mut sum = 0.0;
+            while bits != 0 {
+                sum += words[bits.trailing_zeros() as usize].1;
+                bits &= bits - 1;
+            }
+            sum
+        };
+        let mut pooled = [(0_u64, 0.0_f32); 3 * CHOSEN];
+        for (pooled, ranked) in pooled.iter_mut().zip(&self.candidates) {
+            let bits = answers(ranked);
+            *pooled = (bits, sum(bits));
+        }
+        let mut answered = 0;
+        for rank in 0..CHOSEN.min(pool) {
+            let mut chosen = (rank, f32::MIN);
+            for (at, &(bits, all)) in pooled.iter().enumerate().take(pool).skip(rank) {
+                let again = if bits & answered != 0 { sum(bits & answered) / all } else { 0.0 };
+                let score = self.candidates[at].score * (1.0 - weight * again);
+                if score > chosen.1 {
+                    chosen = (at, score);
+                }
+            }
+            let (at, score) = chosen;
+            answered |= pooled[at].0;
+            self.candidates[rank..=at].rotate_right(1);
+            pooled[rank..=at].rotate_right(1);
+            self.candidates[rank].score = score;
+        }
+        let floor = self.candidates[CHOSEN.min(pool) - 1].score;
+        for ranked in &mut self.candidates[CHOSEN.min(pool)..] {
+            ranked.score = ranked.score.min(floor);
+        }
+    }
+}
+
+impl<'i> Cursor<'i> {
+    /// Returns the postings up to `end`, and goes on behind them.
+    #[inline]
+    fn block(&mut self, end: usize) -> &'i [Posting] {
+        let within = |posting: &Posting| (posting.slot as usize) < end;
+        let len = match self.rest.last() {
+            Some(last) if !within(last) => self.rest.partition_point(within),
+            _ => self.rest.len(),
+        };
+        let (block, rest) = self.rest.split_at(len);
+        self.rest = rest;
+        block
+    }
+}
+
+/// Keeps the best, and returns the score that a further one has to beat.
+fn cut(candidates: &mut Vec<Ranked>, keep: usize, index: &Index) -> f32 {
+    if candidates.len() <= keep {
+        return 0.0;
+    }
+    let registered = |slot: u32| index.slots[slot as usize].as_ref().map(|entry| entry.order);
+    candidates.select_nth_unstable_by(keep - 1, |a, b| {
+        b.score.total_cmp(&a.score).then_with(|| registered(a.slot).cmp(&registered(b.slot)))
+    });
+    candidates.truncate(keep);
+    candidates[keep - 1].score
+}

@@ -1,0 +1,155 @@
+//! The parts of the search, each by itself.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::index::{Index, key};
+use super::query::Query;
+use super::score::idf;
+use super::words::{Kind, Terms, words};
+use crate::ToolDefinition;
+
+fn parts(word: &str) -> Vec<String> {
+    let mut parts = Vec::new();
+    Terms::default().of_word(word, &mut |term| {
+        if matches!(term.kind, Kind::Part | Kind::Pair) {
+            parts.push(term.text.to_owned());
+        }
+    });
+    parts
+}
+
+#[test]
+fn words_are_runs_of_letters_and_digits() {
+    let cases: [(&str, &[&str]); 8] = [
+        ("", &[]),
+        ("--- ", &[]),
+        ("read_file, now", &["read", "file", "now"]),
+        ("it's 3.5%", &["it", "s", "3", "5"]),
+        ("naïve café", &["naïve", "café"]),
+        ("naı\u{308}ve", &["naı\u{308}ve"]),
+        ("天气 now", &["天气", "now"]),
+        ("🦀crab🦀", &["crab"]),
+    ];
+    for (text, expected) in cases {
+        assert_eq!(words(text).collect::<Vec<_>>(), expected, "{text}");
+    }
+}
+
+#[test]
+fn identifiers_are_taken_apart() {
+    let cases: [(&str, &[&str]); 14] = [
+        ("createPullRequest", &["creat", "pull", "request"]),
+        ("HTTPServer", &["http", "server"]),
+        ("getURLs", &["get", "url"]),
+        ("getUserIDsOfTeam", &["get", "user", "id", "of", "team"]),
+        ("sha256sum", &["sha", "256", "sum"]),
+        ("X", &["x"]),
+        ("converting", &["convert"]),
+        ("Straße", &["strass"]),
+        ("İstanbul", &["istanbul"]),
+        ("ISPARTA", &["isparta"]),
+        ("ıspartaÇ", &["isparta", "c"]),
+        ("ＡＢＣ", &["abc"]),
+        ("查询天气", &["查询", "询天", "天气"]),
+        ("猫", &["猫"]),
+    ];
+    for (word, expected) in cases {
+        assert_eq!(parts(word), expected, "{word}");
+    }
+    // Parts of a name in other letters are kept as they are.
+    assert_eq!(parts("हिन्दी").len(), 1);
+}
+
+#[test]
+fn names_have_one_spelling() {
+    for name in
+        ["createPullRequest", "create_pull_request", "Create-Pull.Request", "CREATE PULL REQUEST"]
+    {
+        assert_eq!(key(name), "createpullrequest");
+    }
+    assert_eq!(key("!?"), "");
+}
+
+fn tool(name: &str, description: &str) -> Arc<ToolDefinition> {
+    Arc::new(ToolDefinition::new(name, description, json!({"type": "object"})))
+}
+
+#[test]
+fn what_is_taken_out_leaves_nothing_behind() {
+    let mut index = Index::default();
+    index.put(tool("keep", "Stays"), None);
+    let before = index.vocabulary();
+    for round in 0..30 {
+        for n in 0..300 {
+            index.put(
+                tool(&format!("tool_{round}_{n}"), &format!("word{round}x{n} other{n}y{round}")),
+                None,
+            );
+        }
+        for n in 0..300 {
+            assert!(index.remove(&format!("tool_{round}_{n}")).is_some());
+        }
+    }
+    // The words of 9 000 tools were swept on the way.
+    assert!(index.vocabulary() < before + 10_000, "{}", index.vocabulary());
+    assert_eq!((index.len(), index.length), (1, 2));
+    let term = index.term("stay").expect("the word is still known");
+    assert_eq!(index.postings(term).len(), 1);
+    assert!(index.by_key("tool00").is_empty());
+}
+
+#[test]
+fn a_change_leaves_what_an_index_built_anew_would_have() {
+    let mut changed = Index::default();
+    for n in 0..50 {
+        changed.put(tool(&format!("tool_{n}"), "Sends the mail"), None);
+    }
+    for n in (0..50).step_by(3) {
+        changed.put(tool(&format!("tool_{n}"), "Reads files of a folder"), Some("drive".into()));
+        changed.remove(&format!("tool_{}", n + 1));
+    }
+    let mut anew = Index::default();
+    let mut entries: Vec<_> = changed.entries().map(|(_, entry)| entry).collect();
+    entries.sort_by_key(|entry| entry.order);
+    for entry in entries {
+        anew.put(entry.definition.clone(), entry.server.clone());
+    }
+    assert_eq!((changed.len(), changed.length), (anew.len(), anew.length));
+    for word in ["mail", "file", "folder", "drive", "tool", "send"] {
+        let weights = |index: &Index| {
+            let postings = index.term(word).map_or(&[][..], |term| index.postings(term));
+            let mut weights: Vec<_> =
+                postings.iter().map(|posting| (posting.impact, posting.count)).collect();
+            weights.sort_unstable();
+            weights
+        };
+        assert_eq!(weights(&changed), weights(&anew), "{word}");
+    }
+}
+
+#[test]
+fn a_request_is_read_by_sentences() {
+    let mut index = Index::default();
+    index.put(tool("weather", "Weather and rain in a city"), None);
+    index.put(tool("real_estate_finder", "Houses"), None);
+    let mut query = Query::default();
+    query.read("I am in the city. Will it rain? Version 3.5 of weather.", &index);
+    assert_eq!(query.sentences.len(), 3);
+    let weight = |query: &Query, word: &str| {
+        let term = index.term(word).expect("a word of a tool");
+        query.wanted.iter().find(|wanted| wanted.term == term).map(|wanted| wanted.weight)
+    };
+    assert_eq!(weight(&query, "citi"), Some(index.weights.telling));
+    assert_eq!(weight(&query, "rain"), Some(1.0));
+    query.read("the of", &index);
+    assert!(query.wanted.is_empty());
+    query.read("apartment", &index);
+    assert_eq!(query.wanted.len(), 1, "the class of the word leads to houses");
+}
+
+#[test]
+fn rare_terms_count_more() {
+    assert!(idf(100, 1) > idf(100, 50) && idf(100, 100) > 0.0);
+}

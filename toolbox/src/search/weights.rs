@@ -1,0 +1,107 @@
+//! The numbers of the tuned ranking, each with the reason it is there.
+//!
+//! They were found on nine public sets of labelled requests, one left out at a time; `docs/search.md` has the figures.
+//! All optima are flat: a tenth more or less of any of them changes nothing that can be measured.
+
+use super::fields::FIELDS;
+
+/// How much one field counts.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FieldWeight {
+    /// What one occurrence weighs.
+    pub(super) boost: f32,
+    /// How far a long text is held against its words, from 0 (not at all) to 1 (in full).
+    pub(super) slope: f32,
+    /// How many terms such a text usually has.
+    ///
+    /// BM25 takes the mean of the collection. A fixed length ranks a little better over small catalogs, and what a
+    /// tool's words weigh then depends on that tool alone: it is computed once, when the tool is added.
+    pub(super) usual: f32,
+}
+
+/// The numbers of the tuned ranking.
+#[derive(Debug, Clone)]
+pub(super) struct Weights {
+    /// By [`Field`](super::fields::Field).
+    pub(super) fields: [FieldWeight; FIELDS],
+    /// Where further occurrences of a term stop to count.
+    pub(super) saturation: f32,
+    /// The same for a term that a query repeats.
+    pub(super) repeats: f32,
+    /// The power of the inverse document frequency: a little more than 1 favours rare words.
+    pub(super) rarity: f32,
+    /// What a word weighs that asks for anything at all, and a piece of Chinese or Japanese that is mostly grammar.
+    pub(super) faint: f32,
+    /// What a word with digits weighs: mostly the value of an argument.
+    pub(super) digits: f32,
+    /// What a sentence weighs that tells about the speaker (`I am planning a trip.`) and asks nothing.
+    pub(super) telling: f32,
+    /// What a pair of characters counts towards a text's length, which is measured in words.
+    pub(super) pair_length: f32,
+    /// What a single character of such a script weighs beside its pairs.
+    pub(super) single: f32,
+    /// What an identifier weighs as a whole, next to its parts.
+    pub(super) whole: f32,
+    /// What two words of a query weigh that a tool writes as one.
+    pub(super) compound: f32,
+    /// What the class of a word weighs next to the word.
+    pub(super) class: f32,
+    /// Classes that more than this share of all tools belong to say nothing and are left out.
+    pub(super) class_share: f32,
+    /// What the character 4-grams of a tool's name weigh.
+    pub(super) grams: f32,
+    /// How far the grams of a long name are held against it.
+    pub(super) gram_slope: f32,
+    /// What the best sentence of a request weighs, against the request as a whole.
+    pub(super) sentence: f32,
+    /// How much is added to a tool whose whole name is in the query.
+    pub(super) cover: f32,
+    /// The power of the share of the name that is in the query: half a name is not half as good as all of it.
+    pub(super) cover_power: i32,
+    /// What two words in a row weigh that stand in a row in the tool too, over the words alone.
+    pub(super) phrase: f32,
+    /// The same in a tool's name.
+    pub(super) name_phrase: f32,
+    /// How much of a tool's score goes when better tools have answered the same words of the request.
+    pub(super) answered: f32,
+}
+
+const fn field(boost: f32, slope: f32, usual: f32) -> FieldWeight {
+    FieldWeight { boost, slope, usual }
+}
+
+impl Weights {
+    /// The weights that every catalog uses.
+    pub(super) const TUNED: Self = Self {
+        fields: [
+            field(3.0, 0.8, 3.0),  // name
+            field(2.7, 0.0, 2.0),  // server
+            field(3.0, 0.5, 3.0),  // title
+            field(2.0, 0.5, 3.0),  // tags
+            field(1.0, 0.5, 11.0), // description
+            field(0.5, 0.5, 5.0),  // argument names
+            field(0.5, 0.8, 20.0), // argument descriptions
+            field(0.3, 0.8, 10.0), // values
+        ],
+        saturation: 1.4,
+        repeats: 1.0,
+        rarity: 1.1,
+        faint: 0.4,
+        digits: 0.4,
+        telling: 0.7,
+        pair_length: 0.5,
+        single: 0.6,
+        whole: 1.0,
+        compound: 0.2,
+        class: 0.35,
+        class_share: 0.25,
+        grams: 0.2,
+        gram_slope: 0.8,
+        sentence: 0.3,
+        cover: 0.3,
+        cover_power: 3,
+        phrase: 0.2,
+        name_phrase: 0.3,
+        answered: 0.1,
+    };
+}

@@ -1,0 +1,323 @@
+//! Text to words, and words to the terms that are compared.
+//!
+//! A word is a run of letters and digits. An identifier is taken apart where its case or its kind of character changes
+//! (`createPullRequest`, `HTTPServer2`), and stays findable as a whole as well. Scripts that put no space between words
+//! (Chinese, Japanese, Korean, Thai and their neighbours) are taken as overlapping pairs of characters, which needs no
+//! dictionary and is as good as one for ranking.
+
+use snowball_stemmers_rs::{Algorithm, Stemmer};
+use unicode_normalization::UnicodeNormalization;
+use unicode_normalization::char::is_combining_mark;
+
+/// Words longer than this, in bytes, are cut: nothing that long is a word somebody looks for.
+pub(super) const MAX_WORD: usize = 64;
+
+/// Which part of its word a term stands for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A part of an identifier, or a word that has only one part.
+    Part,
+    /// An identifier of several parts, joined.
+    Whole,
+    /// Two characters in a row of a script without spaces, or the only one there is.
+    Pair,
+    /// One character of a run of several.
+    Single,
+}
+
+/// What is compared instead of a word or a part of one.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Term<'t> {
+    /// The stem.
+    pub(super) text: &'t str,
+    /// Which part of its word it is.
+    pub(super) kind: Kind,
+}
+
+/// Returns the words of a text.
+pub(super) fn words(text: &str) -> Words<'_> {
+    Words { rest: text }
+}
+
+/// The words of a text that are still to come.
+#[derive(Debug, Clone)]
+pub(super) struct Words<'t> {
+    rest: &'t str,
+}
+
+impl<'t> Iterator for Words<'t> {
+    type Item = &'t str;
+
+    #[inline]
+    fn next(&mut self) -> Option<&'t str> {
+        let start = run(self.rest, false);
+        let tail = &self.rest[start..];
+        let len = run(tail, true);
+        self.rest = &tail[len..];
+        (len > 0).then(|| &tail[..len])
+    }
+}
+
+/// Returns how far a text goes on with characters that are all in a word, or all between words.
+#[inline]
+fn run(text: &str, within: bool) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 0;
+    while let Some(&byte) = bytes.get(at) {
+        // Almost all text is ASCII, where a byte is a character.
+        if byte.is_ascii() {
+            if byte.is_ascii_alphanumeric() != within {
+                break;
+            }
+            at += 1;
+        } else {
+            let Some(c) = text[at..].chars().next() else { break };
+            if (c.is_alphanumeric() || is_combining_mark(c)) != within {
+                break;
+            }
+            at += c.len_utf8();
+        }
+    }
+    at
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Class {
+    Upper,
+    Lower,
+    Digit,
+    /// A script without spaces.
+    Dense,
+    /// A mark belongs to the character before it.
+    Mark,
+}
+
+fn class(c: char) -> Class {
+    if c.is_ascii_digit() || c.is_numeric() {
+        Class::Digit
+    } else if c.is_ascii_lowercase() {
+        Class::Lower
+    } else if c.is_uppercase() {
+        Class::Upper
+    } else if c.is_ascii() {
+        Class::Lower
+    } else if is_dense(c) {
+        Class::Dense
+    } else if is_combining_mark(c) {
+        Class::Mark
+    } else {
+        Class::Lower
+    }
+}
+
+fn is_dense(c: char) -> bool {
+    matches!(u32::from(c),
+        0x0E00..=0x0EFF           // Thai, Lao
+        | 0x1000..=0x109F         // Myanmar
+        | 0x1100..=0x11FF         // Hangul letters
+        | 0x1780..=0x17FF         // Khmer
+        | 0x3005..=0x3007 | 0x3040..=0x30FF | 0x31F0..=0x31FF // Japanese
+        | 0x3400..=0x4DBF | 0x4E00..=0x9FFF | 0xF900..=0xFAFF // Han
+        | 0xAC00..=0xD7AF         // Hangul syllables
+        | 0xFF66..=0xFF9F         // half-width Katakana
+        | 0x20000..=0x3FFFF) // Han, further planes
+}
+
+/// Turns words into terms, with buffers that are used again.
+pub(super) struct Terms {
+    stemmer: Stemmer,
+    bounds: Vec<usize>,
+    part: String,
+    whole: String,
+}
+
+impl std::fmt::Debug for Terms {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Terms")
+    }
+}
+
+impl Default for Terms {
+    fn default() -> Self {
+        Self {
+            stemmer: Stemmer::create(Algorithm::English),
+            bounds: Vec::new(),
+            part: String::new(),
+            whole: String::new(),
+        }
+    }
+}
+
+impl Terms {
+    /// Calls `visit` with each term of one word: its parts in order, then the whole if it has several.
+    pub(super) fn of_word(&mut self, word: &str, visit: &mut dyn FnMut(Term<'_>)) {
+        let word = cut(word, MAX_WORD);
+        self.bounds.clear();
+        split(word, &mut self.bounds);
+        self.whole.clear();
+        let mut from = 0;
+        let mut parts = 0;
+        for index in 0..self.bounds.len() {
+            let to = self.bounds[index];
+            let part = &word[from..to];
+            from = to;
+            if part.chars().next().is_some_and(is_dense) {
+                pairs(part, &mut self.part, visit);
+                continue;
+            }
+            fold(part, &mut self.part);
+            parts += 1;
+            self.whole.push_str(&self.part);
+            let text = &stem(&self.stemmer, &self.part);
+            visit(Term { text, kind: Kind::Part });
+        }
+        if parts > 1 {
+            visit(Term { text: singular(&self.whole), kind: Kind::Whole });
+        }
+    }
+
+    /// Calls `visit` with each part of a word in lower case, not stemmed; scripts without spaces are left out.
+    pub(super) fn parts_of(&mut self, word: &str, visit: &mut dyn FnMut(&str)) {
+        let word = cut(word, MAX_WORD);
+        self.bounds.clear();
+        split(word, &mut self.bounds);
+        let mut from = 0;
+        for &to in &self.bounds {
+            let part = &word[from..to];
+            from = to;
+            if !part.chars().next().is_some_and(is_dense) {
+                fold(part, &mut self.part);
+                visit(&self.part);
+            }
+        }
+    }
+
+    /// Returns the terms of several words written as one.
+    pub(super) fn joined(&mut self, words: &[&str]) -> String {
+        let mut joined = String::new();
+        for word in words {
+            self.of_word(word, &mut |term| {
+                if term.kind != Kind::Whole {
+                    joined.push_str(term.text);
+                }
+            });
+        }
+        joined
+    }
+}
+
+/// Cuts a text to at most `max` bytes, at a character.
+pub(super) fn cut(text: &str, max: usize) -> &str {
+    if text.len() <= max {
+        return text;
+    }
+    let mut end = max;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}
+
+fn stem<'a>(stemmer: &Stemmer, word: &'a str) -> std::borrow::Cow<'a, str> {
+    if word.len() > 2 && word.bytes().all(|b| b.is_ascii_lowercase()) {
+        stemmer.stem(word)
+    } else {
+        word.into()
+    }
+}
+
+/// Returns a compound without the `s` of a plural. A stemmer would cost more, and knows no compounds.
+pub(super) fn singular(folded: &str) -> &str {
+    match folded.strip_suffix('s') {
+        Some(stem) if stem.len() > 3 && !stem.ends_with(['s', 'u', 'i']) => stem,
+        _ => folded,
+    }
+}
+
+/// Writes where each part of a word ends.
+fn split(word: &str, bounds: &mut Vec<usize>) {
+    let mut chars = word.char_indices().peekable();
+    let mut last = None;
+    while let Some((at, c)) = chars.next() {
+        let now = match class(c) {
+            Class::Mark => continue,
+            other => other,
+        };
+        let next = chars.peek().map(|&(_, c)| class(c));
+        let boundary = match (last, now) {
+            (Some(Class::Lower), Class::Upper) => true,
+            // The last capital of a row begins the next part (`HTTPServer`), unless a plural `s` is all that follows.
+            (Some(Class::Upper), Class::Upper) => {
+                next == Some(Class::Lower) && !plural(&word[at + c.len_utf8()..])
+            }
+            (None, _) | (Some(Class::Upper), Class::Lower) => false,
+            (Some(before), now) => before != now,
+        };
+        if boundary {
+            bounds.push(at);
+        }
+        last = Some(now);
+    }
+    if !word.is_empty() {
+        bounds.push(word.len());
+    }
+}
+
+/// Whether an acronym goes on with the `s` of a plural and nothing else in lower case: `URLs`, `getIDsOfUsers`.
+fn plural(rest: &str) -> bool {
+    let mut chars = rest.chars();
+    chars.next() == Some('s') && chars.next().is_none_or(|c| class(c) != Class::Lower)
+}
+
+/// Writes one spelling for all to `out`: lower case, without accents, compatible forms (full width, ligatures) made plain.
+pub(super) fn fold(word: &str, out: &mut String) {
+    out.clear();
+    if word.is_ascii() {
+        out.push_str(word);
+        out.make_ascii_lowercase();
+        return;
+    }
+    for c in word.nfkd().filter(|&c| !is_accent(c)) {
+        match c {
+            // The dotless letter is the dotted one without its dot, and a capital `I` may stand for both.
+            'ı' => out.push('i'),
+            'ß' => out.push_str("ss"),
+            'ø' | 'Ø' => out.push('o'),
+            'đ' | 'Đ' => out.push('d'),
+            'ł' | 'Ł' => out.push('l'),
+            'æ' | 'Æ' => out.push_str("ae"),
+            'œ' | 'Œ' => out.push_str("oe"),
+            _ => out.extend(c.to_lowercase().filter(|&c| !is_accent(c))),
+        }
+    }
+}
+
+/// Whether a mark changes how a letter is written and not which letter it is. Vowel signs of Indic scripts do the latter.
+fn is_accent(c: char) -> bool {
+    matches!(u32::from(c), 0x0300..=0x036F | 0x064B..=0x0652)
+}
+
+/// Visits the overlapping pairs of characters of a run and each character, or the one character it has.
+fn pairs(run: &str, scratch: &mut String, visit: &mut dyn FnMut(Term<'_>)) {
+    scratch.clear();
+    scratch.extend(run.nfkc());
+    let run = scratch.as_str();
+    let mut visit = |text, kind| visit(Term { text, kind });
+    let mut last: Option<usize> = None;
+    let ends = run.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
+    let alone = run.chars().nth(1).is_none();
+    for (at, end) in ends {
+        if let Some(last) = last {
+            visit(&run[last..end], Kind::Pair);
+        }
+        visit(&run[at..end], if alone { Kind::Pair } else { Kind::Single });
+        last = Some(at);
+    }
+}
+
+/// Whether a piece of Chinese or Japanese is mostly grammar, or a way to ask: particles, pronouns, `please`.
+pub(super) fn is_grammar(piece: &str) -> bool {
+    const FAINT: &str = "的了我你您请吗呢吧把和与及是在有想帮要这那个下们并为将对给能可以";
+    let hiragana = |c: char| matches!(u32::from(c), 0x3040..=0x309F);
+    piece.chars().any(|c| FAINT.contains(c)) || piece.chars().all(hiragana)
+}
