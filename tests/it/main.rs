@@ -13,6 +13,7 @@ mod agents;
 mod agreement;
 mod arguments;
 mod concurrency;
+mod gateway;
 mod handlers;
 mod hostile_text;
 mod names;

@@ -76,6 +76,8 @@ pub struct ToolContext {
     /// State bound to the tool, then state of the box.
     pub(crate) bound: Option<Arc<Values>>,
     pub(crate) state: Option<Arc<Values>>,
+    /// Whether somebody gave their word for this very call.
+    pub(crate) approved: bool,
 }
 
 /// What the program gave with a call.
@@ -325,6 +327,12 @@ impl ToolContext {
 
     pub(crate) fn with_deferral(mut self) -> Self {
         self.given().deferrable = true;
+        self
+    }
+
+    /// Adds a value that somebody else holds as well.
+    pub(crate) fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
+        self.given().values.insert(value);
         self
     }
 

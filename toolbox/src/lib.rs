@@ -88,6 +88,8 @@ mod layer;
 #[cfg(feature = "agent")]
 pub mod model;
 mod output;
+#[cfg(any(feature = "agent", feature = "search"))]
+mod promotion;
 #[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
 pub mod provider;
 mod remark;

@@ -65,6 +65,7 @@ struct Extra {
     repairs: Vec<Repair>,
     job: Option<crate::job::JobId>,
     edited: Option<Arguments>,
+    references: Vec<String>,
     omitted_bytes: usize,
 }
 
@@ -133,6 +134,14 @@ impl ToolResult {
 
     pub(crate) fn with_source(mut self, source: SharedError) -> Self {
         self.extra().source = Some(source);
+        self
+    }
+
+    /// Returns the result with another text for the model.
+    #[cfg(feature = "search")]
+    pub(crate) fn with_text(mut self, text: String) -> Self {
+        self.content = Parts::One(Content::Text(text));
+        self.flags.structured = false;
         self
     }
 
@@ -280,6 +289,21 @@ impl ToolResult {
     #[must_use]
     pub fn repairs(&self) -> &[Repair] {
         self.extra.as_ref().map_or(&[], |extra| &extra.repairs)
+    }
+
+    /// Returns the names of the tools that the result refers to: those that a search found.
+    #[must_use]
+    pub fn references(&self) -> &[String] {
+        self.extra.as_ref().map_or(&[], |extra| &extra.references)
+    }
+
+    /// Returns the result as one that refers to tools by their names. Providers that can, load their definitions.
+    #[must_use]
+    pub fn with_references(mut self, tools: Vec<String>) -> Self {
+        if !tools.is_empty() {
+            self.extra().references = tools;
+        }
+        self
     }
 
     /// Returns the arguments that the tool ran with, where an approver changed those of the model.

@@ -21,6 +21,7 @@ use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
     Replied, Reply, ToolChoice, Usage,
 };
+use crate::promotion::Promotions;
 use crate::rules::Rules;
 
 mod answer;
@@ -74,6 +75,8 @@ struct Running {
     /// What the agent itself forbade when it was last looked at.
     rules: Option<Arc<Rules>>,
     nested: Arc<super::lineage::Nested>,
+    /// Tools that a search found, offered beside those of the box for some steps.
+    promotions: Arc<Promotions>,
     events: Emitter,
     jobs: Jobs,
     guard: RepeatGuard,
@@ -120,9 +123,11 @@ impl Running {
             sink: events.sink().cloned(),
             nested: Arc::clone(&nested),
         };
+        let promotions = Arc::new(Promotions::default());
         let mut context = given
             .clone()
             .with(lineage)
+            .with_shared(Arc::clone(&promotions))
             .with_depth(given.depth() + 1)
             .with_cancellation(token.clone())
             .with_completions(jobs.sender())
@@ -158,6 +163,7 @@ impl Running {
             over_budget: false,
             rules: None,
             nested,
+            promotions,
             events,
             jobs,
             answer: None,
@@ -308,7 +314,8 @@ impl Running {
         self.iterations += 1;
         self.events.enter_step(self.iterations);
         self.take_rules();
-        let offer = self.agent.toolbox.offer_in(&self.context);
+        let found = self.promotions.enter(self.iterations);
+        let offer = self.agent.toolbox.offer_with(&self.context, &found);
         self.request.tools = match &self.answer {
             Some(answer) => answer.beside(&offer),
             None => offer,

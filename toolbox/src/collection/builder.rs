@@ -154,6 +154,14 @@ impl ToolBoxBuilder {
         self
     }
 
+    /// Lets deferred tools be called by their own names, or only through a gateway that finds them. Default: by their names.
+    ///
+    /// Off, the result of such a call is `tool not found: <name>`.
+    pub fn deferred_calls(mut self, direct: bool) -> Self {
+        self.settings.deferred_calls = direct;
+        self
+    }
+
     /// Records arguments and results in trace spans. Default: off, since they may hold secrets.
     pub fn record_content(mut self, record: bool) -> Self {
         self.settings.record_content = record;

@@ -79,6 +79,11 @@ impl ToolBox {
         }
     }
 
+    #[cfg(feature = "search")]
+    pub(crate) fn downgrade(&self) -> WeakToolBox {
+        WeakToolBox(Arc::downgrade(&self.shared))
+    }
+
     pub(crate) fn snapshot(&self) -> Arc<Snapshot> {
         self.shared.current.load_full()
     }
@@ -235,14 +240,25 @@ impl ToolBox {
         self.shared.current.load().definitions().clone()
     }
 
-    /// Returns the definitions of the tools that may be called from `context`.
+    /// Returns the definitions of the tools that may be called from `context`, and those of `found` that may.
     #[cfg(feature = "agent")]
-    pub(crate) fn offer_in(&self, context: &ToolContext) -> Definitions {
+    pub(crate) fn offer_with(
+        &self,
+        context: &ToolContext,
+        found: &[Arc<ToolDefinition>],
+    ) -> Definitions {
         let all = self.offer();
-        if context.rules().is_none() || all.iter().all(|tool| context.permits(&tool.name)) {
+        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
+        let nobody_forbids = context.rules().is_none() || all.iter().all(permitted);
+        if nobody_forbids && found.is_empty() {
             return all;
         }
-        all.iter().filter(|tool| context.permits(&tool.name)).cloned().collect()
+        let snapshot = self.snapshot();
+        let more = found.iter().map(AsRef::as_ref).filter(|tool: &&ToolDefinition| {
+            let offered = all.iter().any(|own| own.name == tool.name);
+            !offered && snapshot.get(&tool.name).is_some() && snapshot.permits(&tool.name)
+        });
+        all.iter().chain(more).filter(|tool| permitted(tool)).cloned().collect()
     }
 
     /// Returns the name under which the box knows a tool that a provider may know by another.
@@ -367,6 +383,18 @@ impl ToolBox {
             }
         });
         other
+    }
+}
+
+/// A handle that does not keep its box alive: for what a box holds and looks at itself.
+#[cfg(feature = "search")]
+#[derive(Clone)]
+pub(crate) struct WeakToolBox(std::sync::Weak<Shared>);
+
+#[cfg(feature = "search")]
+impl WeakToolBox {
+    pub(crate) fn upgrade(&self) -> Option<ToolBox> {
+        Some(ToolBox { shared: self.0.upgrade()? })
     }
 }
 

@@ -67,7 +67,7 @@ impl Snapshot {
         self.entries.len()
     }
 
-    pub(super) fn generation(&self) -> u64 {
+    pub(crate) fn generation(&self) -> u64 {
         self.generation
     }
 
@@ -79,7 +79,7 @@ impl Snapshot {
         self.rules.permit(name)
     }
 
-    pub(super) fn tools(&self) -> impl Iterator<Item = &Tool> {
+    pub(crate) fn tools(&self) -> impl Iterator<Item = &Tool> {
         self.entries.values().map(|entry| &entry.tool)
     }
 

@@ -7,7 +7,7 @@ use tokio::task::JoinSet;
 
 use super::held::Held;
 use super::supervise::panicked;
-use super::{answer, trace};
+use super::{Pass, answer, trace};
 use crate::call::ToolCall;
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -93,7 +93,8 @@ impl ToolBox {
             self.beside_each_other(context, admitted, &mut results).await;
         } else {
             for (index, call, approved) in admitted {
-                results[index] = Some(self.dispatch(context, call, approved).await);
+                results[index] =
+                    Some(self.dispatch(context, call, Pass { approved, hidden: false }).await);
             }
         }
         results.into_iter().flatten().collect()
@@ -111,8 +112,9 @@ impl ToolBox {
         for (index, call, approved) in calls {
             let (toolbox, context) = (self.clone(), context.cloned());
             let (id, name) = (call.id.clone(), call.name.clone());
+            let pass = Pass { approved, hidden: false };
             let run = trace::carried(async move {
-                (index, toolbox.dispatch(context.as_ref(), call, approved).await)
+                (index, toolbox.dispatch(context.as_ref(), call, pass).await)
             });
             // Few calls are made under a limit, and the others need not carry what these do.
             let task = if held.is_empty() {

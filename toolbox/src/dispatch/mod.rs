@@ -49,6 +49,8 @@ pub(crate) struct Settings {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) record_content: bool,
     pub(crate) suggest_tools: bool,
+    /// Whether a deferred tool can be called by its own name.
+    pub(crate) deferred_calls: bool,
     /// What the program gives with each call.
     pub(crate) call_state: Vec<Requirement>,
 }
@@ -78,6 +80,7 @@ impl Default for Settings {
             approver: None,
             record_content: false,
             suggest_tools: false,
+            deferred_calls: true,
             call_state: Vec::new(),
         }
     }
@@ -93,7 +96,7 @@ impl ToolBox {
     ///
     /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResult> + Send {
-        self.dispatch(None, call, false)
+        self.dispatch(None, call, Pass::default())
     }
 
     /// Makes one call with what the program gives along: a conversation, a cancellation, a deadline.
@@ -106,21 +109,31 @@ impl ToolBox {
         context: &ToolContext,
         call: ToolCall,
     ) -> impl Future<Output = ToolResult> + Send {
-        self.dispatch(Some(context), call, false)
+        self.dispatch(Some(context), call, Pass::default())
     }
 
-    /// Makes one call; `approved` says that somebody gave their word for it already.
+    /// Makes one call of a tool that may be one of those hidden behind others.
+    #[cfg(feature = "search")]
+    pub(crate) async fn call_hidden(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
+        // Who approved of the call of the gateway saw what it asks for.
+        let pass = Pass { approved: context.approved, hidden: true };
+        self.dispatch(Some(context), call, pass).await
+    }
+
+    /// Makes one call.
     #[inline]
     pub(crate) async fn dispatch(
         &self,
         given: Option<&ToolContext>,
         call: ToolCall,
-        approved: bool,
+        pass: Pass,
     ) -> ToolResult {
-        match self.begin(call.id, &call.name, call.arguments.as_str(), given) {
+        match self.begin(call.id, &call.name, call.arguments.as_str(), given, pass) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments, approved).await,
+            Begun::Waiting(admitted) => {
+                Waiting::finish(admitted, call.arguments, pass.approved).await
+            }
         }
     }
 
@@ -135,7 +148,7 @@ impl ToolBox {
     /// As for [`ToolBox::call`].
     pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
         let arguments = &*arguments.as_arguments();
-        let result = match self.begin(String::new(), name, arguments, None) {
+        let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
             Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into(), false).await,
@@ -148,9 +161,17 @@ impl ToolBox {
     /// Takes a call as far as it goes without waiting: for most synchronous tools, to its end.
     #[allow(clippy::inline_always, reason = "else every result is moved once more")]
     #[inline(always)]
-    fn begin(&self, id: String, name: &str, text: &str, given: Option<&ToolContext>) -> Begun {
+    fn begin(
+        &self,
+        id: String,
+        name: &str,
+        text: &str,
+        given: Option<&ToolContext>,
+        pass: Pass,
+    ) -> Begun {
         let snapshot = self.shared.current.load();
-        let Some(entry) = snapshot.get(name).or_else(|| snapshot.by_alias(name)) else {
+        let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
+        let Some(entry) = found.filter(|entry| self.is_open_to(entry, pass)) else {
             return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings));
         };
         let settings = &self.shared.settings;
@@ -166,6 +187,7 @@ impl ToolBox {
             given: given.and_then(|context| context.given.clone()),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
+            approved: false,
         };
         if !(entry.at_once && settings.is_plain() && context.given.is_none()) || trace::is_on() {
             return Begun::Waiting(self.admit(entry, context));
@@ -182,10 +204,25 @@ impl ToolBox {
         }
     }
 
+    /// Whether a tool can be called at all: a deferred one may be hidden behind those that search.
+    #[inline]
+    fn is_open_to(&self, entry: &Entry, pass: Pass) -> bool {
+        self.shared.settings.deferred_calls || pass.hidden || !entry.tool.definition().deferred
+    }
+
     #[inline]
     fn admit(&self, entry: &Entry, context: ToolContext) -> Admitted {
         Admitted { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
     }
+}
+
+/// What is known of a call before it is made.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Pass {
+    /// Somebody gave their word for it already.
+    pub(crate) approved: bool,
+    /// It comes through a gateway, and may reach what is hidden behind it.
+    pub(crate) hidden: bool,
 }
 
 /// How far a call came without waiting.

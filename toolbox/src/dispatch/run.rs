@@ -100,6 +100,7 @@ impl Waiting {
         approved: bool,
     ) -> BoxFuture<'static, ToolResult> {
         let mut call = Self { admitted, arguments, approved };
+        call.admitted.context.approved = approved;
         Box::pin(async move {
             let began = call.context.watch().map(|_| now());
             let mut result = if trace::is_on() {
@@ -126,7 +127,7 @@ impl Waiting {
         }
         if self.tool.inner().running.approval.is_needed() && !self.approved {
             match self.ask().await {
-                Ok(None) => {}
+                Ok(None) => self.admitted.context.approved = true,
                 Ok(Some(edited)) => {
                     self.arguments = edited;
                     let result = self.let_in().await;

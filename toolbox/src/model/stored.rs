@@ -121,6 +121,8 @@ struct ResultOut<'a> {
     silent: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     for_user: Option<&'a str>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    references: &'a [String],
 }
 
 #[derive(Deserialize)]
@@ -150,6 +152,8 @@ pub(crate) struct StoredResult {
     silent: bool,
     #[serde(default)]
     for_user: Option<String>,
+    #[serde(default)]
+    references: Vec<String>,
 }
 
 fn result_out(result: &ToolResult) -> ResultOut<'_> {
@@ -161,6 +165,7 @@ fn result_out(result: &ToolResult) -> ResultOut<'_> {
         pending: result.is_pending(),
         silent: result.is_silent(),
         for_user: result.own_user_text(),
+        references: result.references(),
     }
 }
 
@@ -174,7 +179,7 @@ impl From<StoredResult> for ToolResult {
         if let Some(text) = stored.for_user {
             result = result.with_user_text(text);
         }
-        result.with_call_id(stored.call_id)
+        result.with_references(stored.references).with_call_id(stored.call_id)
     }
 }
 

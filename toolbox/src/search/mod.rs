@@ -38,6 +38,7 @@
 mod catalog;
 mod embed;
 mod fields;
+mod gateway;
 mod index;
 mod lists;
 mod pattern;
@@ -53,4 +54,5 @@ mod tests;
 
 pub use catalog::{Catalog, DEFAULT_LIMIT, Hit, Ranking, Search};
 pub use embed::{EmbedError, Embedder, Embeddings};
+pub use gateway::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
 pub use pattern::{MAX_PATTERN_CHARS, PatternError};

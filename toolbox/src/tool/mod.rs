@@ -63,6 +63,7 @@ pub(crate) struct Inner {
     pub(crate) handler: Handler,
     pub(crate) origin: Origin,
     pub(crate) requirements: Arc<[Requirement]>,
+    pub(crate) source: Option<Arc<str>>,
     pub(crate) running: Running,
 }
 
@@ -192,6 +193,7 @@ impl Tool {
                 handler,
                 origin,
                 requirements: Arc::from([]),
+                source: None,
                 running: Running::default(),
             }),
         })
@@ -219,6 +221,24 @@ impl Tool {
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.inner.origin
+    }
+
+    /// Returns the server the tool comes from, if it comes from one.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.inner.source.as_deref()
+    }
+
+    /// Returns the tool as one of a server, such as `github`: a search for the server finds it.
+    #[must_use]
+    pub fn from_source(mut self, server: impl Into<Arc<str>>) -> Self {
+        self.inner_mut().source = Some(server.into());
+        self
+    }
+
+    #[cfg(feature = "search")]
+    pub(crate) fn shared_definition(&self) -> &Arc<ToolDefinition> {
+        &self.inner.definition
     }
 
     /// Returns the states that the tool needs and that are not bound to it yet.

@@ -171,7 +171,7 @@ impl Running {
         }
         if let Some(answer) = &self.answer {
             for (call, _) in answers {
-                results.push(answer.toolbox().dispatch(Some(&self.context), call, false).await);
+                results.push(answer.toolbox().call_in(&self.context, call).await);
             }
         }
         if self.events.is_on() {

@@ -1,0 +1,393 @@
+//! Three tools in place of many: search, read the schema, call.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+
+use serde_json::{Value, json};
+use toolbox::agent::{Agent, StopReason};
+use toolbox::search::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
+use toolbox::testing::{ScriptedModel, check};
+use toolbox::{Arguments, Decision, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
+
+use crate::support::says;
+
+/// Get current time in a specific timezone
+#[tool(deferred)]
+fn time_get_current_time(
+    /// IANA timezone name
+    timezone: &str,
+) -> Value {
+    json!({"time": "2026-01-07T02:15:00+09:00", "timezone": timezone})
+}
+
+/// Opens a pull request.
+#[tool(deferred, name = "createPullRequest")]
+fn create_pull_request(title: &str, #[arg(default = 1, range = 1..=9)] reviewers: u8) -> String {
+    format!("{title} for {reviewers}")
+}
+
+/// A box with the tools above, sixty others behind the gateway, and ten in front of it.
+fn toolbox() -> ToolBox {
+    let toolbox = ToolBox::new();
+    toolbox.register_all((0..10).map(|at| says(&format!("builtin_{at}"), "ok")));
+    let other = |at: usize| {
+        let description = format!("Does thing number {at} with widgets and gadgets.");
+        says(&format!("widget_{at:02}"), "ok").with_description(description).deferred()
+    };
+    toolbox.register_all((0..60).map(other));
+    toolbox.register_all([time_get_current_time::tool(), create_pull_request::tool()]);
+    toolbox.register(Gateway::over(&toolbox));
+    toolbox
+}
+
+async fn call(toolbox: &ToolBox, name: &str, arguments: Value) -> ToolResult {
+    toolbox.call(ToolCall::new("c", name, arguments)).await
+}
+
+async fn found(toolbox: &ToolBox, name: &str, arguments: Value) -> Vec<String> {
+    let result = call(toolbox, name, arguments).await;
+    assert!(!result.is_error(), "{result:?}");
+    let reply: Value = serde_json::from_str(&result.text()).unwrap();
+    let name = |tool: &Value| tool["name"].as_str().unwrap().to_owned();
+    let names: Vec<String> = reply["tools"].as_array().unwrap().iter().map(name).collect();
+    assert_eq!(names, result.references());
+    names
+}
+
+#[test]
+fn s2_01_02_08_13_the_gateway_is_three_tools() {
+    let toolbox = ToolBox::from(time_get_current_time::tool());
+    toolbox.register(Gateway::over(&toolbox));
+    let definitions = toolbox.definitions();
+    let names: Vec<&str> = definitions.iter().map(|tool| tool.name.as_str()).collect();
+    assert_eq!(names, [SEARCH_WORDS, SEARCH_PATTERN, EXECUTE]);
+    assert!(definitions.iter().all(|tool| !tool.description.is_empty()));
+    // At four characters a token, in the largest form.
+    for dialect in toolbox::schema::Dialect::ALL {
+        let bytes = toolbox.definitions_for(dialect).json().len();
+        assert!(bytes <= 1200, "{dialect:?}: {bytes}");
+    }
+}
+
+#[test]
+fn s2_03_14_23_33_what_is_behind_the_gateway_is_not_in_the_list() {
+    let toolbox = toolbox();
+    let names: Vec<String> = toolbox.definitions().iter().map(|tool| tool.name.clone()).collect();
+    assert_eq!((names.len(), toolbox.len()), (13, 75));
+    assert!(names.iter().all(|name| name.starts_with("builtin_") || name.starts_with("toolbox_")));
+}
+
+#[test]
+fn s2_05_06_07_the_schemas_are_those_of_the_specification() {
+    let toolbox = toolbox();
+    let schema = |name: &str| toolbox.get(name).unwrap().definition().input_schema.clone();
+    let types = |schema: &Value| -> Vec<(String, Value)> {
+        let properties = schema["properties"].as_object().unwrap();
+        properties.iter().map(|(name, own)| (name.clone(), own["type"].clone())).collect()
+    };
+    let words = schema(SEARCH_WORDS);
+    assert_eq!(
+        types(&words),
+        [("text".into(), json!("string")), ("limit".into(), json!("number"))]
+    );
+    assert_eq!(words["required"], json!(["text"]));
+    let pattern = schema(SEARCH_PATTERN);
+    assert_eq!(
+        types(&pattern),
+        [("pattern".into(), json!("string")), ("limit".into(), json!("number"))]
+    );
+    assert_eq!(pattern["required"], json!(["pattern"]));
+    let execute = schema(EXECUTE);
+    assert_eq!(
+        types(&execute),
+        [("name".into(), json!("string")), ("arguments".into(), json!("string"))]
+    );
+}
+
+#[tokio::test]
+async fn s2_16_17_w2_13_hits_bring_their_whole_schemas_in_compact_json() {
+    let toolbox = toolbox();
+    let result = call(&toolbox, SEARCH_WORDS, json!({"text": "time timezone"})).await;
+    let definition = time_get_current_time::tool().definition().clone();
+    let reply: Value = serde_json::from_str(&result.text()).unwrap();
+    assert_eq!(
+        reply["tools"][0],
+        json!({"name": "time_get_current_time", "description": "Get current time in a specific timezone", "schema": definition.input_schema})
+    );
+    assert!(!result.text().contains('\n') && !result.text().contains(": "));
+}
+
+#[tokio::test]
+async fn s2_20_21_w2_03_arguments_come_as_text_or_as_an_object() {
+    let toolbox = toolbox();
+    let wanted = json!({"timezone": "Asia/Tokyo"});
+    let forms = [
+        json!({"name": "time_get_current_time", "arguments": wanted.to_string()}),
+        json!({"name": "time_get_current_time", "arguments": wanted}),
+        json!({"toolId": "time_get_current_time", "arguments": wanted.to_string()}),
+        // Text in text is what the gate itself unwraps, once.
+        json!({"name": "time_get_current_time", "arguments": Value::from(wanted.to_string()).to_string()}),
+    ];
+    for form in forms {
+        let result = call(&toolbox, EXECUTE, form.clone()).await;
+        assert_eq!(
+            result.text(),
+            r#"{"time":"2026-01-07T02:15:00+09:00","timezone":"Asia/Tokyo"}"#,
+            "{form}"
+        );
+        assert_eq!(result.call_id(), "c");
+    }
+    let nothing = call(&toolbox, EXECUTE, json!({"name": "widget_03"})).await;
+    assert_eq!(nothing.text(), "ok");
+}
+
+#[tokio::test]
+async fn w2_04_arguments_that_do_not_fit_are_refused_with_the_schema() {
+    let toolbox = toolbox();
+    let call = |arguments: Value| {
+        call(&toolbox, EXECUTE, json!({"name": "createPullRequest", "arguments": arguments}))
+    };
+    let result = call(json!({"titel": "x", "reviewers": 12})).await;
+    let text = result.text().into_owned();
+    assert_eq!(result.code(), Some("args.missing"));
+    for part in [
+        "missing required argument `title`",
+        "did you mean `title`",
+        "at most 9",
+        "the schema of its arguments: {\"type\":\"object\"",
+    ] {
+        assert!(text.contains(part), "{part} in {text}");
+    }
+    for broken in ["{\"title\":", "[]", "nonsense"] {
+        assert!(call(broken.into()).await.code().unwrap().starts_with("args."), "{broken}");
+    }
+    // Of a large schema, only the part that matters.
+    let many: serde_json::Map<String, Value> = (0..200)
+        .map(|at| {
+            (
+                format!("field_{at}"),
+                json!({"type": "string", "description": "Something to fill in"}),
+            )
+        })
+        .collect();
+    let large =
+        Tool::raw("large", "d", json!({"type": "object", "properties": many}), |_: Arguments| "ok");
+    let own = ToolBox::from(large.deferred());
+    own.register(Gateway::over(&own));
+    let arguments = json!({"name": "large", "arguments": {"field_7": 1}});
+    let result = own.call(ToolCall::new("c", EXECUTE, arguments)).await;
+    let text = result.text().into_owned();
+    assert!(text.contains("field_7") && text.len() < 1000, "{text}");
+}
+
+#[tokio::test]
+async fn w2_14_limits_are_clamped() {
+    let toolbox = toolbox();
+    for (limit, count) in [
+        (json!(null), 5),
+        (json!(1), 1),
+        (json!(0), 1),
+        (json!(-7), 1),
+        (json!(2.9), 2),
+        (json!(1e300), 20),
+        (json!(10_000), 20),
+    ] {
+        let arguments = if limit.is_null() {
+            json!({"text": "widget"})
+        } else {
+            json!({"text": "widget", "limit": limit})
+        };
+        assert_eq!(found(&toolbox, SEARCH_WORDS, arguments).await.len(), count, "{limit}");
+        let arguments = if limit.is_null() {
+            json!({"pattern": "^widget"})
+        } else {
+            json!({"pattern": "^widget", "limit": limit})
+        };
+        assert_eq!(found(&toolbox, SEARCH_PATTERN, arguments).await.len(), count, "{limit}");
+    }
+}
+
+#[tokio::test]
+async fn a_pattern_that_is_none_says_where() {
+    let toolbox = toolbox();
+    for (pattern, code, says) in [
+        ("x".repeat(201), "pattern_too_long", "201"),
+        ("ab(".to_owned(), "invalid_pattern", "character 2"),
+        ("(?:a{1000}){1000}".to_owned(), "pattern_too_large", "fewer"),
+    ] {
+        let result = call(&toolbox, SEARCH_PATTERN, json!({ "pattern": pattern })).await;
+        assert_eq!(result.code(), Some(code));
+        assert!(result.text().contains(says), "{}", result.text());
+    }
+}
+
+#[tokio::test]
+async fn d01_s14_what_is_blacklisted_is_neither_found_nor_run() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let own = Arc::clone(&count);
+    let secret = Tool::new("launch_rocket", "Launches a rocket.").call(move |_| {
+        own.fetch_add(1, SeqCst);
+        "up"
+    });
+    let toolbox = toolbox();
+    toolbox.register(secret.deferred());
+    assert_eq!(
+        found(&toolbox, SEARCH_WORDS, json!({"text": "launch rocket"})).await[0],
+        "launch_rocket"
+    );
+    let forbidden = ToolContext::new().with_blacklist("LAUNCH_*");
+    let executes = || ToolCall::new("c", EXECUTE, r#"{"name":"launch_rocket","arguments":"{}"}"#);
+    // By the context of a call, then by the box.
+    assert_eq!(toolbox.call_in(&forbidden, executes()).await.code(), Some("tool.blacklisted"));
+    let search = ToolCall::new("c", SEARCH_WORDS, r#"{"text":"launch_rocket"}"#);
+    assert!(
+        !toolbox
+            .call_in(&forbidden, search)
+            .await
+            .references()
+            .contains(&"launch_rocket".to_owned())
+    );
+    toolbox.blacklist("launch_rocket");
+    assert_eq!(toolbox.call(executes()).await.code(), Some("tool.blacklisted"));
+    let names =
+        found(&toolbox, SEARCH_PATTERN, json!({"pattern": "launch|rocket", "limit": 20})).await;
+    assert!(!names.contains(&"launch_rocket".to_owned()));
+    assert_eq!(count.load(SeqCst), 0);
+}
+
+#[tokio::test]
+async fn w2_10_tools_that_come_and_go_are_seen_by_the_next_search() {
+    let toolbox = toolbox();
+    let search = || found(&toolbox, SEARCH_WORDS, json!({"text": "translate a poem"}));
+    assert!(!search().await.contains(&"translate".to_owned()));
+    toolbox.register(says("translate", "ok").with_description("Translates poems.").deferred());
+    assert_eq!(search().await[0], "translate");
+    // Another definition of the same name takes its place.
+    toolbox.register(says("translate", "ok").with_description("Grinds coffee.").deferred());
+    assert_eq!(
+        found(&toolbox, SEARCH_WORDS, json!({"text": "grind coffee"})).await[0],
+        "translate"
+    );
+    toolbox.unregister("translate");
+    assert!(!search().await.contains(&"translate".to_owned()));
+}
+
+#[tokio::test]
+async fn a_search_for_a_server_finds_its_tools() {
+    let toolbox = ToolBox::from(vec![
+        says("list", "ok").with_description("Lists things.").from_source("jira").deferred(),
+        says("send", "ok").with_description("Sends things.").from_source("gmail").deferred(),
+    ]);
+    toolbox.register(Gateway::over(&toolbox));
+    assert_eq!(found(&toolbox, SEARCH_WORDS, json!({"text": "jira"})).await, ["list"]);
+}
+
+#[tokio::test]
+async fn s2_04_22_the_dialogue_of_the_specification() {
+    let model = ScriptedModel::new()
+        .calls(SEARCH_WORDS, r#"{"text":"time timezone"}"#)
+        .respond(|request| {
+            let step = request.history.steps().next_back().unwrap();
+            let reply: Value = serde_json::from_str(&step.results()[0].text()).unwrap();
+            let tool = &reply["tools"][0];
+            assert_eq!(tool["schema"]["properties"]["timezone"]["type"], "string");
+            let arguments =
+                json!({"name": tool["name"], "arguments": r#"{"timezone":"Asia/Tokyo"}"#});
+            let call = ToolCall::new("call_2", EXECUTE, arguments);
+            Ok(toolbox::model::Reply::calls([call]).into())
+        })
+        .text("The current time in Tokyo is 2:15 AM on Jan 7, 2026");
+    let agent = Agent::builder(model).toolbox(toolbox()).build().unwrap();
+    let outcome = agent.run("What time is it in Tokyo?").await.unwrap();
+    check(&outcome.history)
+        .calls(SEARCH_WORDS, json!({"text": "time timezone"}))
+        .calls(EXECUTE, json!({"name": "time_get_current_time"}))
+        .returns(r#"{"time":"2026-01-07T02:15:00+09:00","timezone":"Asia/Tokyo"}"#)
+        .answers("The current time in Tokyo is 2:15 AM on Jan 7, 2026");
+}
+
+#[tokio::test]
+async fn w2_15_found_tools_join_the_next_requests_for_a_while() {
+    let toolbox = ToolBox::from(time_get_current_time::tool());
+    toolbox.register(Gateway::over(&toolbox).promoting_for(2));
+    let model = ScriptedModel::new()
+        .calls(SEARCH_WORDS, r#"{"text":"time"}"#)
+        .calls("time_get_current_time", r#"{"timezone":"Asia/Tokyo"}"#)
+        .calls("time_get_current_time", r#"{"timezone":"Europe/Paris"}"#)
+        .text("done");
+    let agent = Agent::builder(model.clone()).toolbox(toolbox).build().unwrap();
+    agent.run("x").await.unwrap();
+    let offered: Vec<bool> = model
+        .requests()
+        .iter()
+        .map(|request| request.tools.iter().any(|tool| tool.name == "time_get_current_time"))
+        .collect();
+    assert_eq!(offered, [false, true, true, false]);
+}
+
+#[tokio::test]
+async fn a_hidden_tool_may_be_called_by_its_name_or_only_through_the_gateway() {
+    let tool = time_get_current_time::tool();
+    let direct = || ToolCall::new("c", "time_get_current_time", r#"{"timezone":"UTC"}"#);
+    for (allowed, code) in [(true, None), (false, Some("tool.not_found"))] {
+        let toolbox =
+            ToolBox::builder().tools(tool.clone()).deferred_calls(allowed).build().unwrap();
+        toolbox.register(Gateway::over(&toolbox));
+        assert_eq!(toolbox.call(direct()).await.code(), code);
+        let through = json!({"name": "time_get_current_time", "arguments": {"timezone": "UTC"}});
+        assert!(!call(&toolbox, EXECUTE, through).await.is_error());
+    }
+}
+
+#[tokio::test]
+async fn a_tool_behind_the_gateway_waits_for_approval_once() {
+    let guarded = says("launch", "up").with_description("Launches.").needs_approval().deferred();
+    let build = |model: &ScriptedModel| {
+        let toolbox = ToolBox::from(guarded.clone());
+        toolbox.register(Gateway::over(&toolbox));
+        Agent::builder(model.clone()).toolbox(toolbox).build().unwrap()
+    };
+    let model =
+        ScriptedModel::new().calls(EXECUTE, r#"{"name":"launch","arguments":"{}"}"#).text("done");
+    let agent = build(&model);
+    let outcome = agent.run("x").await.unwrap();
+    assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
+    let outcome =
+        agent.resume(outcome.paused.unwrap(), [("call_1", Decision::Approve)]).await.unwrap();
+    check(&outcome.history).calls(EXECUTE, json!({"name": "launch"})).returns("up").answers("done");
+}
+
+#[tokio::test]
+async fn a_reply_keeps_its_budget() {
+    let long = "x".repeat(3000);
+    let tool = |at: usize| {
+        let schema =
+            json!({"type": "object", "properties": {"a": {"type": "string", "description": long}}});
+        Tool::raw(format!("widget_{at}"), "A widget.", schema, |_: Arguments| "ok").deferred()
+    };
+    let toolbox: ToolBox = (0..10).map(tool).collect();
+    toolbox.register(Gateway::over(&toolbox).max_reply_bytes(4000));
+    let result = call(&toolbox, SEARCH_WORDS, json!({"text": "widget", "limit": 10})).await;
+    let reply: Value = serde_json::from_str(&result.text()).unwrap();
+    let tools = reply["tools"].as_array().unwrap();
+    assert!(result.text().len() <= 4000, "{}", result.text().len());
+    assert!(tools[0]["schema"].is_object() && tools[9]["schema"].is_null());
+    let nothing = call(&toolbox, SEARCH_WORDS, json!({"text": "zzzz"})).await;
+    assert_eq!(nothing.text(), r#"{"tools":[],"note":"nothing was found; try other words"}"#);
+}
+
+#[tokio::test]
+async fn the_gateway_does_not_call_itself() {
+    let toolbox = toolbox();
+    for name in [SEARCH_WORDS, SEARCH_PATTERN, EXECUTE] {
+        let result =
+            call(&toolbox, EXECUTE, json!({"name": name, "arguments": {"text": "x"}})).await;
+        assert!(result.text().contains("by itself"), "{}", result.text());
+    }
+    let missing = call(&toolbox, EXECUTE, json!({"name": "no_such", "arguments": "{}"})).await;
+    assert_eq!(missing.text(), "tool not found: no_such");
+    for garbage in ["", "[]", "{}", "{\"name\":7}", "\u{0}"] {
+        let result = toolbox.call(ToolCall::new("c", EXECUTE, garbage)).await;
+        assert_eq!(result.code(), Some("args.invalid"), "{garbage}");
+    }
+}

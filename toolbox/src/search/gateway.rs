@@ -1,0 +1,386 @@
+//! Three tools in place of a thousand: two that search the others, and one that calls what was found.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::{Catalog, Hit, Search};
+use crate::call::{Arguments, ToolCall};
+use crate::collection::{Snapshot, ToolBox, WeakToolBox};
+use crate::context::ToolContext;
+use crate::definition::{ToolAnnotations, ToolDefinition};
+use crate::error::FailureKind;
+use crate::promotion::Promotions;
+use crate::result::ToolResult;
+use crate::tool::{Tool, Toolset};
+
+/// The name of the tool that searches by words.
+pub const SEARCH_WORDS: &str = "toolbox_search_bm25";
+/// The name of the tool that searches by a regular expression.
+pub const SEARCH_PATTERN: &str = "toolbox_search_regex";
+/// The name of the tool that calls what was found.
+pub const EXECUTE: &str = "toolbox_execute";
+
+/// How many hits a model gets when it does not say, and the most it can ask for.
+const LIMIT: (usize, usize) = (5, 20);
+
+/// The longest schema that is repeated whole when arguments do not fit it, in bytes.
+const SCHEMA_BYTES: usize = 2048;
+
+/// Lets a model find and call the deferred tools of a box by three tools in their place.
+///
+/// [Deferred](Tool::deferred) tools are left out of the list that is sent to a model. Registered in the same box, the gateway adds
+/// `toolbox_search_bm25`, `toolbox_search_regex` and `toolbox_execute` to that list: the model searches, reads the schemas of
+/// what it found, and calls it. Whatever it calls passes the same gate as any call; what may not be called is not found
+/// either. Tools that come and go are seen by the next search.
+///
+/// ```
+/// use toolbox::search::Gateway;
+/// use toolbox::{tool, tools, ToolBox, ToolCall};
+///
+/// /// Get current time in a specific timezone
+/// #[tool(deferred)]
+/// fn time_get_current_time(
+///     /// IANA timezone name
+///     timezone: &str,
+/// ) -> String {
+///     format!("noon in {timezone}")
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let toolbox = ToolBox::from(tools![time_get_current_time]);
+/// toolbox.register(Gateway::over(&toolbox));
+/// assert_eq!(toolbox.definitions().len(), 3);
+///
+/// let call = ToolCall::new("1", "toolbox_search_bm25", r#"{"text":"time timezone"}"#);
+/// assert!(toolbox.call(call).await.text().starts_with(r#"{"tools":[{"name":"time_get_current_time","description":"#));
+///
+/// let arguments = r#"{"name":"time_get_current_time","arguments":"{\"timezone\":\"Asia/Tokyo\"}"}"#;
+/// let result = toolbox.call(ToolCall::new("2", "toolbox_execute", arguments)).await;
+/// assert_eq!(result.text(), "noon in Asia/Tokyo");
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Gateway {
+    toolbox: WeakToolBox,
+    catalog: Catalog,
+    known: Arc<Mutex<Known>>,
+    reply_bytes: usize,
+    promoted_steps: u32,
+}
+
+/// What the catalog holds, of which generation of the box.
+#[derive(Default)]
+struct Known {
+    generation: Option<u64>,
+    tools: HashMap<String, Arc<ToolDefinition>>,
+}
+
+impl Gateway {
+    /// Returns a gateway to the deferred tools of a box. It does not keep the box alive.
+    #[must_use]
+    pub fn over(toolbox: &ToolBox) -> Self {
+        Self {
+            toolbox: toolbox.downgrade(),
+            catalog: Catalog::new(),
+            known: Arc::default(),
+            reply_bytes: 16 << 10,
+            promoted_steps: 0,
+        }
+    }
+
+    /// Limits the text of one reply to a search, in bytes. Default 16 KiB.
+    ///
+    /// The best hit is there whole in any case; of those that do not fit, the schemas are left out, then the rest.
+    #[must_use]
+    pub fn max_reply_bytes(mut self, bytes: usize) -> Self {
+        self.reply_bytes = bytes;
+        self
+    }
+
+    /// Lets tools that an agent's model found join the definitions of its next `steps` requests, so that it can call them by
+    /// their own names, and a provider can hold it to their schemas. Default 0: they are called by `toolbox_execute`.
+    #[must_use]
+    pub fn promoting_for(mut self, steps: u32) -> Self {
+        self.promoted_steps = steps;
+        self
+    }
+
+    /// Returns the catalog that is searched, as it is now.
+    ///
+    /// It holds the deferred tools of the box, whether or not they may be called.
+    #[must_use]
+    pub fn catalog(&self) -> Catalog {
+        if let Some(toolbox) = self.toolbox.upgrade() {
+            self.refresh(&toolbox.snapshot());
+        }
+        self.catalog.clone()
+    }
+
+    /// Brings the catalog up to date with the box.
+    fn refresh(&self, snapshot: &Snapshot) {
+        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.generation == Some(snapshot.generation()) {
+            return;
+        }
+        let mut gone = std::mem::take(&mut known.tools);
+        for tool in snapshot.tools().filter(|tool| tool.definition().deferred) {
+            let definition = tool.shared_definition();
+            let before = gone.remove(&definition.name);
+            if !before.is_some_and(|before| Arc::ptr_eq(&before, definition)) {
+                match tool.source() {
+                    Some(server) => self.catalog.add_from(server, Arc::clone(definition)),
+                    None => self.catalog.add(Arc::clone(definition)),
+                };
+            }
+            known.tools.insert(definition.name.clone(), Arc::clone(definition));
+        }
+        for name in gone.keys() {
+            self.catalog.remove(name);
+        }
+        known.generation = Some(snapshot.generation());
+    }
+
+    /// Runs a search and tells the model what was found.
+    fn answer(&self, context: &ToolContext, limit: Option<f64>, search: Search<'_>) -> ToolResult {
+        let Some(toolbox) = self.toolbox.upgrade() else {
+            return ToolResult::failure(FailureKind::Infrastructure, "the toolbox is gone");
+        };
+        let snapshot = toolbox.snapshot();
+        // A search looks at the catalog when its hits are asked for.
+        self.refresh(&snapshot);
+        let may = |definition: &ToolDefinition| {
+            snapshot.permits(&definition.name) && context.permits(&definition.name)
+        };
+        let hits = search.filter(may).limit(clamped(limit)).hits();
+        if let Some(promotions) = context.get::<Promotions>() {
+            promotions.add(hits.iter().map(|hit| &hit.definition), self.promoted_steps);
+        }
+        let names = hits.iter().map(|hit| hit.definition.name.clone()).collect();
+        ToolResult::new(self.reply(&hits)).with_references(names)
+    }
+
+    fn reply(&self, hits: &[Hit]) -> String {
+        let mut left = self.reply_bytes;
+        let mut tools: Vec<Box<RawValue>> = Vec::new();
+        for hit in hits {
+            let definition = &*hit.definition;
+            let whole = Shown { schema: Some(&definition.input_schema), ..Shown::of(definition) };
+            let short = Shown::of(definition);
+            let fits = |text: &RawValue| text.get().len() < left;
+            let text = [whole, short]
+                .iter()
+                .filter_map(|shown| serde_json::value::to_raw_value(shown).ok())
+                .find(|text| tools.is_empty() || fits(text));
+            let Some(text) = text else { break };
+            left = left.saturating_sub(text.get().len() + 1);
+            tools.push(text);
+        }
+        let note = match hits.len() - tools.len() {
+            0 if hits.is_empty() => Some("nothing was found; try other words".to_owned()),
+            0 => None,
+            more => Some(format!("{more} more were found; search for fewer, or with other words")),
+        };
+        // Such a value always has a text.
+        serde_json::to_string(&Reply { tools, note }).unwrap_or_default()
+    }
+
+    async fn execute(&self, context: &ToolContext, text: &str) -> ToolResult {
+        let wanted = match Wanted::read(text) {
+            Ok(wanted) => wanted,
+            Err(what) => {
+                return ToolResult::failure(FailureKind::InvalidArguments, what);
+            }
+        };
+        let Some(toolbox) = self.toolbox.upgrade() else {
+            return ToolResult::failure(FailureKind::Infrastructure, "the toolbox is gone");
+        };
+        if [SEARCH_WORDS, SEARCH_PATTERN, EXECUTE].contains(&wanted.name.as_str()) {
+            let text = format!("call `{}` by itself, not through `{EXECUTE}`", wanted.name);
+            return ToolResult::error(text);
+        }
+        let call = ToolCall::new(context.call_id(), wanted.name, wanted.arguments);
+        let name = call.name.clone();
+        let result = toolbox.call_hidden(context, call).await;
+        if result.failure_kind() != Some(FailureKind::InvalidArguments) {
+            return result;
+        }
+        match toolbox.get(&name) {
+            Some(tool) => with_schema(result, &tool.definition().input_schema),
+            None => result,
+        }
+    }
+}
+
+/// A hit as the model reads it.
+#[derive(Serialize)]
+struct Shown<'a> {
+    name: &'a str,
+    description: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    schema: Option<&'a Value>,
+}
+
+impl<'a> Shown<'a> {
+    fn of(definition: &'a ToolDefinition) -> Self {
+        Self { name: &definition.name, description: &definition.description, schema: None }
+    }
+}
+
+#[derive(Serialize)]
+struct Reply {
+    tools: Vec<Box<RawValue>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<String>,
+}
+
+/// What `toolbox_execute` is asked for.
+struct Wanted {
+    name: String,
+    arguments: Arguments,
+}
+
+impl Wanted {
+    /// Reads a name and arguments, which may be an object, or JSON text of one, or missing.
+    fn read(text: &str) -> Result<Self, String> {
+        #[derive(Deserialize)]
+        struct Given<'a> {
+            #[serde(alias = "toolId", alias = "tool_id", alias = "tool")]
+            name: String,
+            #[serde(borrow, default)]
+            arguments: Option<&'a RawValue>,
+        }
+        let given: Given<'_> = serde_json::from_str(text).map_err(|error| {
+            format!(
+                "the arguments for `{EXECUTE}` were refused: {error}; \
+                 send {{\"name\": the tool's name, \"arguments\": its arguments}}"
+            )
+        })?;
+        let raw = given.arguments.map_or("{}", RawValue::get);
+        // Text of JSON inside of JSON is unwrapped once; what the tool makes of it is its own affair.
+        let arguments = match serde_json::from_str::<String>(raw) {
+            Ok(text) => Arguments::from(text),
+            Err(_) => Arguments::from(raw),
+        };
+        Ok(Self { name: given.name, arguments })
+    }
+}
+
+/// Takes any number a model writes for a limit as one that is fine.
+#[allow(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "the number is small and not negative by then"
+)]
+fn clamped(limit: Option<f64>) -> usize {
+    let (usual, most) = LIMIT;
+    limit.map_or(usual, |limit| limit.clamp(1.0, most as f64) as usize)
+}
+
+/// Adds the part of a tool's schema that says how its arguments should be.
+fn with_schema(result: ToolResult, schema: &Value) -> ToolResult {
+    let told = result.text().into_owned();
+    let whole = schema.to_string();
+    let relevant = if whole.len() <= SCHEMA_BYTES {
+        whole
+    } else {
+        let named = |name: &String| told.contains(&format!("`{name}"));
+        let properties = schema["properties"].as_object().into_iter().flatten();
+        let properties = properties.filter(|(name, _)| named(name));
+        let parts: serde_json::Map<String, Value> =
+            properties.map(|(name, schema)| (name.clone(), schema.clone())).collect();
+        json!({ "properties": parts, "required": schema["required"] }).to_string()
+    };
+    result.with_text(format!("{told}\nthe schema of its arguments: {relevant}"))
+}
+
+impl Toolset for Gateway {
+    fn tools(self: Arc<Self>) -> Vec<Tool> {
+        #[derive(Deserialize)]
+        struct Words {
+            text: String,
+            limit: Option<f64>,
+        }
+        #[derive(Deserialize)]
+        struct Pattern {
+            pattern: String,
+            limit: Option<f64>,
+        }
+        let limit = json!({"type": "number", "description": "1 to 20, default 5"});
+        let schema = |name: &str, about: &str| {
+            json!({
+                "type": "object",
+                "properties": {name: {"type": "string", "description": about}, "limit": limit},
+                "required": [name],
+                "additionalProperties": false,
+            })
+        };
+        let (words, pattern, execute) = (Arc::clone(&self), Arc::clone(&self), self);
+        let by_words = Tool::raw(
+            SEARCH_WORDS,
+            "Finds more tools by what they do. Search before you say that you cannot do something.",
+            schema("text", "What to do"),
+            move |context: ToolContext, arguments: Arguments| match arguments.parse::<Words>() {
+                Ok(Words { text, limit }) => {
+                    words.answer(&context, limit, words.catalog.search(&text))
+                }
+                Err(error) => ToolResult::error(error.to_string()),
+            },
+        );
+        let by_pattern = Tool::raw(
+            SEARCH_PATTERN,
+            "Finds more tools by a regular expression.",
+            schema("pattern", "Such as `^github_.*issue`"),
+            move |context: ToolContext, arguments: Arguments| match arguments.parse::<Pattern>() {
+                Ok(Pattern { pattern: wanted, limit }) => {
+                    match pattern.catalog.search_pattern(&wanted) {
+                        Ok(search) => pattern.answer(&context, limit, search),
+                        Err(error) => {
+                            let kind = FailureKind::InvalidArguments;
+                            ToolResult::failure(kind, error.to_string()).with_code(error.code())
+                        }
+                    }
+                }
+                Err(error) => ToolResult::error(error.to_string()),
+            },
+        );
+        let call = Tool::raw(
+            EXECUTE,
+            "Calls a tool that was found.",
+            json!({
+                "type": "object",
+                "properties": {
+                    "name": {"type": "string"},
+                    "arguments": {"type": "string", "description": "Its arguments as JSON text"},
+                },
+                "required": ["name", "arguments"],
+                "additionalProperties": false,
+            }),
+            move |context: ToolContext, arguments: Arguments| {
+                let gateway = Arc::clone(&execute);
+                async move { gateway.execute(&context, arguments.as_str()).await }
+            },
+        );
+        let looks = ToolAnnotations {
+            read_only: Some(true),
+            open_world: Some(false),
+            ..ToolAnnotations::default()
+        };
+        vec![
+            by_words.with_annotations(looks),
+            by_pattern.with_annotations(looks),
+            // What it calls has a time limit of its own, and reads its arguments itself.
+            call.without_timeout().with_unchecked_arguments(),
+        ]
+    }
+}
+
+impl fmt::Debug for Gateway {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Gateway").field("catalog", &self.catalog).finish_non_exhaustive()
+    }
+}
