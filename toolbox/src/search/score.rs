@@ -191,8 +191,10 @@ impl Scratch {
         let best_share = if several { index.weights.sentence } else { 0.0 };
         let room = BLOCK.min(index.slots.len());
         for sums in [&mut self.total, &mut self.sentence, &mut self.best] {
-            sums.clear();
-            sums.resize(room, 0.0);
+            // Each block leaves its sums at zero, so only new ones have to be set.
+            if sums.len() < room {
+                sums.resize(room, 0.0);
+            }
         }
         let mut threshold = 0.0;
         for start in (0..index.slots.len()).step_by(BLOCK) {
@@ -206,23 +208,18 @@ impl Scratch {
             for &to in &self.ends {
                 for cursor in &mut cursors[from..to] {
                     let block = cursor.block(end);
-                    if several {
-                        for posting in block {
-                            let at = posting.slot as usize - start;
-                            let impact = f32::from(posting.impact);
-                            total[at] += cursor.share * impact;
-                            sentence[at] += cursor.own * impact;
-                        }
-                    } else {
-                        for posting in block {
-                            let at = posting.slot as usize - start;
-                            total[at] += cursor.own * f32::from(posting.impact);
-                        }
+                    let sums = if several { &mut *sentence } else { &mut *total };
+                    add(sums, block, start, cursor.own);
+                    #[expect(clippy::float_cmp, reason = "one is a copy of the other, or is not")]
+                    if cursor.share != cursor.own {
+                        add(total, block, start, cursor.share - cursor.own);
                     }
                 }
                 from = to;
                 if several {
-                    for (best, sum) in best.iter_mut().zip(sentence.iter_mut()) {
+                    let sums = best.iter_mut().zip(sentence.iter_mut());
+                    for ((best, sum), total) in sums.zip(total.iter_mut()) {
+                        *total += *sum;
                         // `f32::max` would look for what is no number, one sum at a time.
                         *best = if *sum > *best { *sum } else { *best };
                         *sum = 0.0;
@@ -372,6 +369,16 @@ impl Scratch {
         let floor = self.candidates[CHOSEN.min(pool) - 1].score;
         for ranked in &mut self.candidates[CHOSEN.min(pool)..] {
             ranked.score = ranked.score.min(floor);
+        }
+    }
+}
+
+/// Adds what the postings of one term weigh to the sums of the block that begins at `start`.
+#[inline]
+fn add(sums: &mut [f32], postings: &[Posting], start: usize, weight: f32) {
+    for posting in postings {
+        if let Some(sum) = sums.get_mut(posting.slot as usize - start) {
+            *sum += weight * f32::from(posting.impact);
         }
     }
 }
