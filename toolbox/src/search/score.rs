@@ -11,7 +11,7 @@ use super::query::Query;
 const BLOCK: usize = 16_384;
 
 /// Candidates of the second pass, or more if more are asked for.
-const CANDIDATES: usize = 48;
+const CANDIDATES: usize = 32;
 
 /// Ranks that are chosen with an eye on what better ranks have answered.
 const CHOSEN: usize = 10;
@@ -319,7 +319,7 @@ impl Scratch {
         if weight <= 0.0 || self.candidates.len() < 3 {
             return;
         }
-        let pool = self.candidates.len().min(3 * CHOSEN);
+        let pool = self.candidates.len().min(2 * CHOSEN);
         // A bit for each word of the request, and what it weighs.
         let mut words = [(BREAK, 0.0); 64];
         let mut kept = 0;
@@ -345,7 +345,7 @@ impl Scratch {
             }
             sum
         };
-        let mut pooled = [(0_u64, 0.0_f32); 3 * CHOSEN];
+        let mut pooled = [(0_u64, 0.0_f32); 2 * CHOSEN];
         for (pooled, ranked) in pooled.iter_mut().zip(&self.candidates) {
             let bits = answers(ranked);
             *pooled = (bits, sum(bits));
