@@ -11,7 +11,7 @@ use super::query::Query;
 const BLOCK: usize = 16_384;
 
 /// Candidates of the second pass, or more if more are asked for.
-const CANDIDATES: usize = 48;
+const CANDIDATES: usize = 32;
 
 /// Ranks that are chosen with an eye on what better ranks have answered.
 const CHOSEN: usize = 10;
@@ -191,8 +191,10 @@ impl Scratch {
         let best_share = if several { index.weights.sentence } else { 0.0 };
         let room = BLOCK.min(index.slots.len());
         for sums in [&mut self.total, &mut self.sentence, &mut self.best] {
-            sums.clear();
-            sums.resize(room, 0.0);
+            // Each block leaves its sums at zero, so only new ones have to be set.
+            if sums.len() < room {
+                sums.resize(room, 0.0);
+            }
         }
         let mut threshold = 0.0;
         for start in (0..index.slots.len()).step_by(BLOCK) {
@@ -206,23 +208,18 @@ impl Scratch {
             for &to in &self.ends {
                 for cursor in &mut cursors[from..to] {
                     let block = cursor.block(end);
-                    if several {
-                        for posting in block {
-                            let at = posting.slot as usize - start;
-                            let impact = f32::from(posting.impact);
-                            total[at] += cursor.share * impact;
-                            sentence[at] += cursor.own * impact;
-                        }
-                    } else {
-                        for posting in block {
-                            let at = posting.slot as usize - start;
-                            total[at] += cursor.own * f32::from(posting.impact);
-                        }
+                    let sums = if several { &mut *sentence } else { &mut *total };
+                    add(sums, block, start, cursor.own);
+                    #[expect(clippy::float_cmp, reason = "one is a copy of the other, or is not")]
+                    if cursor.share != cursor.own {
+                        add(total, block, start, cursor.share - cursor.own);
                     }
                 }
                 from = to;
                 if several {
-                    for (best, sum) in best.iter_mut().zip(sentence.iter_mut()) {
+                    let sums = best.iter_mut().zip(sentence.iter_mut());
+                    for ((best, sum), total) in sums.zip(total.iter_mut()) {
+                        *total += *sum;
                         // `f32::max` would look for what is no number, one sum at a time.
                         *best = if *sum > *best { *sum } else { *best };
                         *sum = 0.0;
@@ -322,7 +319,7 @@ impl Scratch {
         if weight <= 0.0 || self.candidates.len() < 3 {
             return;
         }
-        let pool = self.candidates.len().min(3 * CHOSEN);
+        let pool = self.candidates.len().min(2 * CHOSEN);
         // A bit for each word of the request, and what it weighs.
         let mut words = [(BREAK, 0.0); 64];
         let mut kept = 0;
@@ -348,7 +345,7 @@ impl Scratch {
             }
             sum
         };
-        let mut pooled = [(0_u64, 0.0_f32); 3 * CHOSEN];
+        let mut pooled = [(0_u64, 0.0_f32); 2 * CHOSEN];
         for (pooled, ranked) in pooled.iter_mut().zip(&self.candidates) {
             let bits = answers(ranked);
             *pooled = (bits, sum(bits));
@@ -372,6 +369,16 @@ impl Scratch {
         let floor = self.candidates[CHOSEN.min(pool) - 1].score;
         for ranked in &mut self.candidates[CHOSEN.min(pool)..] {
             ranked.score = ranked.score.min(floor);
+        }
+    }
+}
+
+/// Adds what the postings of one term weigh to the sums of the block that begins at `start`.
+#[inline]
+fn add(sums: &mut [f32], postings: &[Posting], start: usize, weight: f32) {
+    for posting in postings {
+        if let Some(sum) = sums.get_mut(posting.slot as usize - start) {
+            *sum += weight * f32::from(posting.impact);
         }
     }
 }
