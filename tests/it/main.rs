@@ -15,6 +15,7 @@ mod arguments;
 mod concurrency;
 mod gateway;
 mod handlers;
+mod hostile_schemas;
 mod hostile_text;
 mod names;
 mod rows;

@@ -20,7 +20,7 @@ const REQUIRED: &[(&str, &[(u32, u32)])] = &[
     ("H", &[(1, 18)]),
     ("C", &[(1, 12)]),
     ("D", &[(1, 3), (5, 5), (8, 12)]),
-    ("S", &[(10, 14)]),
+    ("S", &[(1, 15)]),
 ];
 
 /// Returns the row and the test of each line of the table.
