@@ -391,3 +391,38 @@ async fn the_gateway_does_not_call_itself() {
         assert_eq!(result.code(), Some("args.invalid"), "{garbage}");
     }
 }
+
+/// A model for whom a word and its translation mean the same.
+struct Dictionary {
+    broken: bool,
+}
+
+impl toolbox::search::Embedder for Dictionary {
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> toolbox::BoxFuture<'a, Result<Vec<Vec<f32>>, toolbox::SharedError>> {
+        Box::pin(async move {
+            if self.broken {
+                return Err(Arc::new(std::io::Error::other("no model")) as toolbox::SharedError);
+            }
+            let about_mail = |text: &String| text.contains("Brief") || text.contains("letter");
+            Ok(texts.iter().map(|text| vec![f32::from(u8::from(about_mail(text))), 0.1]).collect())
+        })
+    }
+}
+
+#[tokio::test]
+async fn a_model_for_meaning_finds_what_no_word_names() {
+    use toolbox::search::Embeddings;
+    for (broken, first) in [(false, Some("post")), (true, None)] {
+        let toolbox = ToolBox::from(vec![
+            says("post", "ok").with_description("Sends a letter.").deferred(),
+            says("bake", "ok").with_description("Bakes bread.").deferred(),
+        ]);
+        let embeddings = Embeddings::new(Dictionary { broken });
+        toolbox.register(Gateway::over(&toolbox).with_embeddings(embeddings));
+        let names = found(&toolbox, SEARCH_WORDS, json!({"text": "Brief", "limit": 1})).await;
+        assert_eq!(names.first().map(String::as_str), first);
+    }
+}

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Catalog, Hit, Search};
+use super::{Catalog, EmbedError, Embedder, Embeddings, Hit, Search};
 use crate::call::{Arguments, ToolCall};
 use crate::collection::{Snapshot, ToolBox, WeakToolBox};
 use crate::context::ToolContext;
@@ -16,7 +16,7 @@ use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::error::FailureKind;
 use crate::promotion::Promotions;
 use crate::result::ToolResult;
-use crate::tool::{Tool, Toolset};
+use crate::tool::{BoxFuture, Tool, Toolset};
 
 /// The name of the tool that searches by words.
 pub const SEARCH_WORDS: &str = "toolbox_search_bm25";
@@ -69,8 +69,20 @@ pub struct Gateway {
     toolbox: WeakToolBox,
     catalog: Catalog,
     known: Arc<Mutex<Known>>,
+    meaning: Option<Arc<dyn Meaning>>,
     reply_bytes: usize,
     promoted_steps: u32,
+}
+
+/// Ranks by meaning as well as by words, with a model whose type is forgotten.
+trait Meaning: Send + Sync {
+    fn hits<'a>(&'a self, search: &'a Search<'_>) -> BoxFuture<'a, Result<Vec<Hit>, EmbedError>>;
+}
+
+impl<E: Embedder> Meaning for Embeddings<E> {
+    fn hits<'a>(&'a self, search: &'a Search<'_>) -> BoxFuture<'a, Result<Vec<Hit>, EmbedError>> {
+        Box::pin(search.hits_with(self))
+    }
 }
 
 /// What the catalog holds, of which generation of the box.
@@ -88,6 +100,7 @@ impl Gateway {
             toolbox: toolbox.downgrade(),
             catalog: Catalog::new(),
             known: Arc::default(),
+            meaning: None,
             reply_bytes: 16 << 10,
             promoted_steps: 0,
         }
@@ -107,6 +120,15 @@ impl Gateway {
     #[must_use]
     pub fn promoting_for(mut self, steps: u32) -> Self {
         self.promoted_steps = steps;
+        self
+    }
+
+    /// Ranks what a search by words finds by its meaning as well, with a model of your own. Default: by words alone.
+    ///
+    /// Where the model fails, words alone decide, and the failure is logged.
+    #[must_use]
+    pub fn with_embeddings<E: Embedder + 'static>(mut self, embeddings: Embeddings<E>) -> Self {
+        self.meaning = Some(Arc::new(embeddings));
         self
     }
 
@@ -146,7 +168,12 @@ impl Gateway {
     }
 
     /// Runs a search and tells the model what was found.
-    fn answer(&self, context: &ToolContext, limit: Option<f64>, search: Search<'_>) -> ToolResult {
+    async fn answer(
+        &self,
+        context: &ToolContext,
+        limit: Option<f64>,
+        search: Search<'_>,
+    ) -> ToolResult {
         let Some(toolbox) = self.toolbox.upgrade() else {
             return ToolResult::failure(FailureKind::Infrastructure, "the toolbox is gone");
         };
@@ -156,7 +183,19 @@ impl Gateway {
         let may = |definition: &ToolDefinition| {
             snapshot.permits(&definition.name) && context.permits(&definition.name)
         };
-        let hits = search.filter(may).limit(clamped(limit)).hits();
+        let search = search.filter(may).limit(clamped(limit));
+        let meant = match &self.meaning {
+            Some(meaning) => Some(meaning.hits(&search).await),
+            None => None,
+        };
+        let hits = match meant {
+            Some(Ok(hits)) => hits,
+            Some(Err(error)) => {
+                tracing::warn!(%error, "the model for meaning failed; words alone decide");
+                search.hits()
+            }
+            None => search.hits(),
+        };
         if let Some(promotions) = context.get::<Promotions>() {
             promotions.add(hits.iter().map(|hit| &hit.definition), self.promoted_steps);
         }
@@ -324,28 +363,38 @@ impl Toolset for Gateway {
             SEARCH_WORDS,
             "Finds more tools by what they do. Search before you say that you cannot do something.",
             schema("text", "What to do"),
-            move |context: ToolContext, arguments: Arguments| match arguments.parse::<Words>() {
-                Ok(Words { text, limit }) => {
-                    words.answer(&context, limit, words.catalog.search(&text))
+            move |context: ToolContext, arguments: Arguments| {
+                let gateway = Arc::clone(&words);
+                async move {
+                    match arguments.parse::<Words>() {
+                        Ok(Words { text, limit }) => {
+                            let search = gateway.catalog.search(&text);
+                            gateway.answer(&context, limit, search).await
+                        }
+                        Err(error) => ToolResult::error(error.to_string()),
+                    }
                 }
-                Err(error) => ToolResult::error(error.to_string()),
             },
         );
         let by_pattern = Tool::raw(
             SEARCH_PATTERN,
             "Finds more tools by a regular expression.",
             schema("pattern", "Such as `^github_.*issue`"),
-            move |context: ToolContext, arguments: Arguments| match arguments.parse::<Pattern>() {
-                Ok(Pattern { pattern: wanted, limit }) => {
-                    match pattern.catalog.search_pattern(&wanted) {
-                        Ok(search) => pattern.answer(&context, limit, search),
+            move |context: ToolContext, arguments: Arguments| {
+                let gateway = Arc::clone(&pattern);
+                async move {
+                    let Pattern { pattern, limit } = match arguments.parse() {
+                        Ok(wanted) => wanted,
+                        Err(error) => return ToolResult::error(error.to_string()),
+                    };
+                    match gateway.catalog.search_pattern(&pattern) {
+                        Ok(search) => gateway.answer(&context, limit, search).await,
                         Err(error) => {
                             let kind = FailureKind::InvalidArguments;
                             ToolResult::failure(kind, error.to_string()).with_code(error.code())
                         }
                     }
                 }
-                Err(error) => ToolResult::error(error.to_string()),
             },
         );
         let call = Tool::raw(
