@@ -315,7 +315,10 @@ fn s3_36_the_reply_of_the_specification_is_read() {
     });
     let body = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
     let reply = OpenAiChat::response(&body.to_string()).unwrap().reply;
-    assert_eq!((&*reply.content(), &reply.finish), ("I'll read that file for you.", &Finish::Calls));
+    assert_eq!(
+        (&*reply.content(), &reply.finish),
+        ("I'll read that file for you.", &Finish::Calls)
+    );
     let call = reply.tool_calls().next().unwrap();
     assert_eq!(*call, ToolCall::new("call_abc123", "read_file", r#"{"path": "/tmp/foo"}"#));
 }
