@@ -114,6 +114,8 @@ impl Running {
         done: Vec<ToolResult>,
     ) -> Option<End> {
         let Plan { made, mut results, stop } = plan;
+        // The transcript may say it otherwise: as it was edited, or mended.
+        let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
         let made = self.call_all(made, &mut results).await;
         self.jobs.note(&made);
         results.extend(made);
@@ -133,7 +135,7 @@ impl Running {
         }
         self.request.history = open.answer(results);
         if let Some(step) = self.request.history.steps().next_back() {
-            self.guard.note(step.calls());
+            self.guard.note(asked.into_iter().zip(step.results()));
         }
         if let Some((tool, message)) = failed {
             return Some(End::Failed(RunErrorKind::Tool { tool, message }));
