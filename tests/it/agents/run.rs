@@ -641,3 +641,28 @@ fn an_agent_runs_without_a_runtime() {
     let outcome = crate::support::now(agent(&scripted_sum(), tools![add]).run("x").into_future());
     assert_eq!(outcome.unwrap().content, "It is 5.");
 }
+
+#[test]
+fn a_limit_of_time_needs_neither_a_clock_nor_a_sensible_value() {
+    crate::support::quietly();
+    for limit in [Duration::from_secs(5), Duration::MAX] {
+        let agent = Agent::builder(ScriptedModel::answering("ok")).timeout(limit).build().unwrap();
+        let without_time = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let outcome = without_time.block_on(agent.run("x").into_future());
+        assert_eq!(outcome.unwrap().content, "ok");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_bounds_a_run_holds_in_any_order() {
+    let late = || ScriptedModel::new().text("late").after(Duration::from_secs(60));
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(1);
+    let run = agent(&late(), vec![]).run("x").with_deadline(deadline.into_std());
+    let outcome = run.in_context(ToolContext::new()).await.unwrap();
+    assert_eq!(outcome.reason, StopReason::TimedOut);
+
+    let token = CancellationToken::new();
+    token.cancel();
+    let run = agent(&late(), vec![]).run("x").with_cancellation(token);
+    assert_eq!(run.in_context(ToolContext::new()).await.unwrap().reason, StopReason::Cancelled);
+}

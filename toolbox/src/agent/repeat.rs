@@ -74,7 +74,7 @@ impl RepeatGuard {
 }
 
 /// The code of the result that tells a model of its repetition.
-pub(super) const TOLD: &str = "call.repeated";
+const TOLD: &str = "call.repeated";
 
 /// Returns that result.
 pub(super) fn told(call: &ToolCall, times: u32) -> ToolResult {

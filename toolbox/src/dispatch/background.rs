@@ -3,6 +3,7 @@
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::held::Held;
 use super::supervise::cancelled;
 use super::{Waiting, answer};
 use crate::context::ToolContext;
@@ -31,7 +32,13 @@ impl Waiting {
             completions: completions.clone(),
             sent: false,
         };
-        runtime.spawn(self.detach().run_job(report));
+        if let Some(watch) = self.context.watch() {
+            watch.started(&self.context, &self.arguments);
+        }
+        let mut work = self.detach();
+        work.admitted.context = self.context.without_deferral();
+        // Whoever started it may wait for it, in a place that the job would wait for in turn.
+        runtime.spawn(Held::current().scope(work.run_job(report)));
         ToolResult::background(text).with_job(job)
     }
 
