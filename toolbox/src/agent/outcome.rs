@@ -143,6 +143,7 @@ impl RunError {
             RunErrorKind::Model(error) => error.kind().code(),
             RunErrorKind::MaxIterations(_) => StopReason::MaxIterations.code(),
             RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
+            RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
         }
     }
 }

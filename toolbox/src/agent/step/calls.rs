@@ -47,13 +47,12 @@ impl Running {
         let Paused { mut open, mut nested, done, observations, .. } = paused;
         let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
         for mut call in waiting {
-            // A document that somebody altered must not stand in for a decision.
-            let tool = self.agent.toolbox.get(&call.name);
-            if tool.is_some_and(|tool| tool.inner().running.starts_run)
-                && let Some(below) = nested.remove(&call.id)
-            {
+            if let Some(below) = nested.remove(&call.id) {
                 self.nested.resumed.put(&call.id, (below, decisions_below(decisions, &call.id)));
-                plan.made.push((call, true));
+                // A document that somebody altered must not stand in for a decision.
+                let tool = self.agent.toolbox.get(&call.name);
+                let was_let_in = tool.is_some_and(|tool| tool.inner().running.starts_run);
+                plan.made.push((call, was_let_in));
                 continue;
             }
             match decisions.get(&call.id) {
