@@ -301,3 +301,24 @@ fn gemini(contents: &[Value]) -> Result<usize, String> {
     same(&open, &[], contents.len())?;
     Ok(calls)
 }
+
+/// A reply as the specification writes it: without the envelope of a service, which adds its own keys around it.
+#[test]
+fn s3_36_the_reply_of_the_specification_is_read() {
+    let message = json!({
+        "content": "I'll read that file for you.",
+        "tool_calls": [{
+            "id": "call_abc123",
+            "type": "function",
+            "function": {"name": "read_file", "arguments": "{\"path\": \"/tmp/foo\"}"}
+        }]
+    });
+    let body = json!({"choices": [{"message": message, "finish_reason": "tool_calls"}]});
+    let reply = OpenAiChat::response(&body.to_string()).unwrap().reply;
+    assert_eq!(
+        (&*reply.content(), &reply.finish),
+        ("I'll read that file for you.", &Finish::Calls)
+    );
+    let call = reply.tool_calls().next().unwrap();
+    assert_eq!(*call, ToolCall::new("call_abc123", "read_file", r#"{"path": "/tmp/foo"}"#));
+}

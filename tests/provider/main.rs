@@ -4,15 +4,16 @@
 
 mod server;
 
-use std::sync::Mutex;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use server::{Answer, Server, answer, event_pieces, events, json};
+use toolbox::agent::{Agent, Event, EventKind};
 use toolbox::model::{
-    Delta, Deltas, History, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Replied,
+    Delta, Deltas, History, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse,
 };
 use toolbox::provider::{Anthropic, Gemini, OpenAi};
-use toolbox::{ToolDefinition, ToolResult};
+use toolbox::{tool, tools};
 
 const CALLS: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.json");
 const CALLS_STREAM: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.sse");
@@ -371,56 +372,65 @@ async fn settings_that_are_wrong_fail_the_request() {
     }
 }
 
-/// Holds a dialogue with each service at the address in `MODEL_SERVER`, which has to know the questions asked here.
+/// Tells the weather of a city.
+#[tool]
+fn get_weather(city: &str, unit: &str) -> String {
+    format!("4 degrees {unit} in {city}")
+}
+
+/// Adds two numbers.
+#[tool]
+fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+/// Multiplies two numbers.
+#[tool]
+fn mul(a: i64, b: i64) -> i64 {
+    a * b
+}
+
+/// Agents hold dialogues with each service at the address in `MODEL_SERVER`, which has to know the questions asked here.
 #[tokio::test]
 #[ignore = "needs a server that answers like the services"]
-async fn a_dialogue_with_every_service() {
+async fn agents_hold_dialogues_with_every_service() {
     let url = std::env::var("MODEL_SERVER").expect("MODEL_SERVER is the address of a server");
-    let models: [Box<dyn Model>; 4] = [
-        Box::new(OpenAi::new(KEY, "gpt-4.1").base_url(format!("{url}/v1"))),
-        Box::new(OpenAi::new(KEY, "gpt-5").base_url(format!("{url}/v1")).responses()),
-        Box::new(Anthropic::new(KEY, "claude-sonnet-4-5").base_url(&url)),
-        Box::new(Gemini::new(KEY, "gemini-2.5-flash").base_url(&url)),
+    let models: [Arc<dyn Model>; 4] = [
+        Arc::new(OpenAi::new(KEY, "gpt-4.1").base_url(format!("{url}/v1"))),
+        Arc::new(OpenAi::new(KEY, "gpt-5").base_url(format!("{url}/v1")).responses()),
+        Arc::new(Anthropic::new(KEY, "claude-sonnet-4-5").base_url(&url)),
+        Arc::new(Gemini::new(KEY, "gemini-2.5-flash").base_url(&url)),
     ];
-    let text = serde_json::json!({"type": "string"});
-    let weather = ToolDefinition::new(
-        "get_weather",
-        "Tells the weather of a city",
-        serde_json::json!({"type": "object", "properties": {"city": text, "unit": text},
-            "required": ["city", "unit"], "additionalProperties": false}),
-    );
+    let dialogues = [
+        ("two cities", "Both cities reported.", 2),
+        ("chain", "The answer is 4936.", 3),
+        ("no tools", "Plain answer, no tool was called.", 1),
+    ];
     for model in models {
-        for stream in [false, true] {
-            let mut history = History::from("two cities");
-            let answer = loop {
-                let tools = vec![weather.clone()];
-                let request = ModelRequest::new(history.clone()).with_tools(tools);
-                let pieces = Mutex::new(String::new());
-                let sink = |delta| {
-                    if let Delta::Text(text) = delta {
-                        pieces.lock().unwrap().push_str(&text);
-                    }
-                };
-                let deltas = if stream { Deltas::to(&sink) } else { Deltas::none() };
-                let reply = model.respond(&request, deltas).await.unwrap().reply;
-                if stream {
-                    assert_eq!(*pieces.lock().unwrap(), reply.content());
-                }
-                let text = reply.content().into_owned();
-                match history.reply(reply) {
-                    Replied::Calls(open) => {
-                        // The arguments, said back, are the weather.
-                        let results: Vec<ToolResult> = open
-                            .calls()
-                            .map(|call| ToolResult::new(call.arguments.as_str()))
-                            .collect();
-                        assert_eq!(results.len(), 2);
-                        history = open.answer(results);
-                    }
-                    _ => break text,
+        let tools = tools![get_weather, add, mul];
+        let agent =
+            Agent::builder(Arc::clone(&model)).system("Be brief.").tools(tools).build().unwrap();
+        for (question, answer, iterations) in dialogues {
+            // A service streams for whoever listens.
+            let pieces = Arc::new(Mutex::new(String::new()));
+            let own = Arc::clone(&pieces);
+            let listener = move |event: Event| {
+                if let EventKind::Delta(Delta::Text(text)) = event.kind {
+                    own.lock().unwrap().push_str(&text);
                 }
             };
-            assert_eq!(answer, "Both cities reported.", "{}, {stream}", model.provider());
+            for run in [agent.run(question), agent.run(question).on_event(listener)] {
+                let outcome = run.await.unwrap();
+                let about = format!("{} on {question:?}", model.provider());
+                assert_eq!(
+                    (outcome.content.as_str(), outcome.iterations),
+                    (answer, iterations),
+                    "{about}"
+                );
+                let results = outcome.history.steps().flat_map(|step| step.results());
+                assert!(results.into_iter().all(|result| !result.is_error()), "{about}");
+            }
+            assert!(pieces.lock().unwrap().ends_with(answer));
         }
     }
 }

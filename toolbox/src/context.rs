@@ -308,6 +308,25 @@ impl ToolContext {
         self.given.as_ref()?.approver.as_ref()
     }
 
+    /// Returns what a call made with this context is given.
+    ///
+    /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of that tool again.
+    #[inline]
+    pub(crate) fn given_below(&self) -> Option<Arc<Given>> {
+        if self.tool.is_some() && self.is_deferrable() {
+            return self.without_deferral().given;
+        }
+        self.given.clone()
+    }
+
+    /// Returns the context of a call that nobody waits for, or nobody who could go on with it later.
+    #[cold]
+    pub(crate) fn without_deferral(&self) -> Self {
+        let mut own = self.clone();
+        own.given().deferrable = false;
+        own
+    }
+
     pub(crate) fn is_deferrable(&self) -> bool {
         self.given.as_ref().is_some_and(|given| given.deferrable)
     }

@@ -240,3 +240,137 @@ async fn an_approver_that_panics_or_hangs_is_a_refusal() {
     assert_eq!(outcome.reason, StopReason::Cancelled);
     check(&outcome.history).calls("pay", json!({})).fails("call.cancelled");
 }
+
+#[tokio::test]
+async fn an_altered_document_does_not_stand_in_for_a_decision() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let model = ScriptedModel::new().calls("pay", "{}").text("never");
+    let agent = super::agent(&model, vec![counted("pay", &count).needs_approval()]);
+    let paused = agent.run("x").await.unwrap().paused.unwrap();
+    let mut altered = serde_json::to_value(&paused).unwrap();
+    altered["nested"] = json!({"call_1": altered.clone()});
+    let paused: Paused = serde_json::from_value(altered).unwrap();
+    let outcome = agent.resume(paused, [("call_2", Decision::Approve)]).await.unwrap();
+    assert_eq!((outcome.reason, count.load(SeqCst)), (StopReason::ApprovalNeeded, 0));
+}
+
+#[tokio::test]
+async fn a_call_that_a_tool_makes_in_turn_cannot_wait_for_a_decision() {
+    // To approve of the outer call would make it again, and the inner one would wait again.
+    let child = super::agent(&pays(5), vec![pay::tool().needs_approval()]);
+    for (inner, arguments, told) in [
+        (pay::tool().needs_approval(), r#"{"to":"Bo","cents":5}"#, "nobody here can give it"),
+        (child.as_tool("pay", "d"), r#"{"task":"go"}"#, "nobody here can give it"),
+    ] {
+        let outer = Tool::raw("outer", "d", json!({"type": "object"}), {
+            move |context: toolbox::ToolContext, _: toolbox::Arguments| {
+                let inner = ToolBox::from(inner.clone());
+                async move { inner.call_in(&context, ToolCall::new("n", "pay", arguments)).await }
+            }
+        });
+        let model = ScriptedModel::new().calls("outer", "{}").text("ok");
+        let outcome = super::agent(&model, vec![outer]).run("x").await.unwrap();
+        assert_eq!(outcome.content, "ok");
+        check(&outcome.history).calls("outer", json!({})).fails("tool.not_approved");
+        let step = outcome.history.steps().next().unwrap();
+        assert!(step.results()[0].text().ends_with(told), "{step:?}");
+    }
+}
+
+#[tokio::test]
+async fn an_agent_in_the_background_does_not_wait_for_a_decision() {
+    let child = super::agent(&pays(5), vec![pay::tool().needs_approval()]);
+    let model = ScriptedModel::new().calls("child", r#"{"task":"t"}"#).text("wait").text("end");
+    let agent = super::agent(&model, vec![child.as_tool("child", "d").background()]);
+    let outcome = agent.run("x").await.unwrap();
+    let told = outcome.history.last_user_text().unwrap().into_owned();
+    let why = "agent `child` needs an approval, and nobody here can give it";
+    assert!(outcome.is_answered() && told.ends_with(why), "{told}");
+}
+
+#[tokio::test]
+async fn a_resumed_run_has_what_is_left_of_its_budget() {
+    let build = |model: &ScriptedModel| {
+        let tools = pay::tool().needs_approval();
+        Agent::builder(model.clone()).tools(tools).max_total_calls(2).max_total_tokens(40)
+    };
+    let model = (0..9).fold(ScriptedModel::new(), |model, at| {
+        model.calls("pay", format!(r#"{{"to":"Bo","cents":{at}}}"#))
+    });
+    let agent = build(&model).build().unwrap();
+    let mut outcome = agent.run("x").await.unwrap();
+    let mut resumed = 0;
+    while let Some(paused) = outcome.paused.take() {
+        resumed += 1;
+        let kept = serde_json::to_string(&paused).unwrap();
+        let paused: Paused = serde_json::from_str(&kept).unwrap();
+        let decisions = paused.pending().into_iter().map(|call| (call.id, Decision::Approve));
+        outcome = agent.resume(paused, decisions.collect::<Vec<_>>()).await.unwrap();
+    }
+    assert_eq!((outcome.reason, resumed, outcome.iterations), (StopReason::Budget, 2, 3));
+    check(&outcome.history)
+        .calls("pay", json!({"cents": 1}))
+        .returns("Bo got 1")
+        .calls("pay", json!({"cents": 2}))
+        .fails("run.over_budget");
+
+    // Tokens of the runs before count as well.
+    let model = ScriptedModel::new()
+        .calls("pay", r#"{"to":"Bo","cents":1}"#)
+        .calls("pay", r#"{"to":"Bo","cents":2}"#);
+    let agent = build(&model).max_total_tokens(30).build().unwrap();
+    let paused = agent.run("x").await.unwrap().paused.unwrap();
+    let paused = agent.resume(paused, [("call_1", Decision::Approve)]).await.unwrap().paused;
+    let outcome = agent.resume(paused.unwrap(), [("call_2", Decision::Approve)]).await.unwrap();
+    assert_eq!((outcome.reason, outcome.iterations), (StopReason::Budget, 2));
+}
+
+#[tokio::test]
+async fn a_failure_that_ends_the_run_does_so_after_the_decision() {
+    let down =
+        Tool::new("db", "d").call(|_| Err::<String, _>(toolbox::ToolError::infrastructure("down")));
+    let model = ScriptedModel::new().calls_all([("db", "{}"), ("note", "{}")]).text("never");
+    let count = Arc::new(AtomicUsize::new(0));
+    let agent = Agent::builder(model)
+        .tools(vec![down, counted("note", &count).needs_approval()])
+        .on_infrastructure_failure(toolbox::agent::InfrastructurePolicy::Abort)
+        .build()
+        .unwrap();
+    let paused = agent.run("x").await.unwrap().paused.unwrap();
+    let error = agent.resume(paused, [("call_2", Decision::Approve)]).await.unwrap_err();
+    assert_eq!(error.to_string(), "tool `db` failed: down");
+    check(&error.history).calls("note", json!({})).returns("1");
+}
+
+#[tokio::test]
+async fn what_was_edited_is_made_again_as_it_was_edited() {
+    let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
+    let own = Arc::clone(&seen);
+    let flaky =
+        Tool::raw("db", "d", json!({"type": "object"}), move |given: toolbox::Arguments| {
+            let mut seen = own.lock().unwrap();
+            seen.push(given.into_string());
+            if seen.len() < 2 {
+                return Err(toolbox::ToolError::infrastructure("down"));
+            }
+            Ok("here".to_owned())
+        });
+    let asked = AtomicUsize::new(0);
+    let flaky =
+        flaky.with_approver(move |_: ApprovalRequest| {
+            let first = asked.fetch_add(1, SeqCst) == 0;
+            async move {
+                if first { Decision::Edit(r#"{"safe":true}"#.into()) } else { Decision::Approve }
+            }
+        });
+    let mut annotations = toolbox::ToolAnnotations::default();
+    annotations.read_only = Some(true);
+    let agent = Agent::builder(ScriptedModel::new().calls("db", "{}").text("ok"))
+        .tools(flaky.with_annotations(annotations))
+        .on_infrastructure_failure(toolbox::agent::InfrastructurePolicy::Retry(2))
+        .build()
+        .unwrap();
+    let outcome = agent.run("x").await.unwrap();
+    assert_eq!(*seen.lock().unwrap(), [r#"{"safe":true}"#; 2]);
+    check(&outcome.history).calls("db", json!({"safe": true})).returns("here");
+}

@@ -363,3 +363,119 @@ async fn a_child_that_stops_early_says_why() {
         assert!(outcome.as_ref().unwrap().content.starts_with(text), "{outcome:?}");
     }
 }
+
+#[tokio::test]
+async fn c07_the_strictest_limit_of_depth_holds_for_all_below() {
+    let grandchild_model = ScriptedModel::answering("deep");
+    let grandchild = Agent::builder(grandchild_model.clone()).max_depth(100).build().unwrap();
+    let child = agent(&delegates("grandchild"), vec![grandchild.as_tool("grandchild", "d")]);
+    let boss = Agent::builder(delegates("child"))
+        .add_subagent(child.as_tool("child", "d"))
+        .max_depth(2)
+        .build()
+        .unwrap();
+    let outcome = boss.run("x").await.unwrap();
+    assert!(
+        outcome.content.ends_with("2 agents are at work above one another, and no more may be")
+    );
+    assert_eq!(grandchild_model.requests().len(), 0);
+}
+
+#[tokio::test]
+async fn c08_a_tool_that_starts_runs_itself_is_held_to_the_depth() {
+    let toolbox = ToolBox::new();
+    let model = ScriptedModel::new()
+        .respond(|request| match request.history.steps().last() {
+            None => {
+                let call = toolbox::ToolCall::new("c", "again", "{}");
+                Ok(toolbox::model::Reply::calls([call]).into())
+            }
+            Some(step) => Ok(step.results()[0].text().into_owned().into()),
+        })
+        .forever();
+    let own = Agent::builder(model).toolbox(toolbox.clone()).max_depth(3).build().unwrap();
+    let again = own.clone();
+    toolbox.register(Tool::raw(
+        "again",
+        "d",
+        json!({"type": "object"}),
+        move |context: ToolContext, _: toolbox::Arguments| {
+            let run = again.run("x").in_context(context);
+            async move { run.await.map_or_else(|error| error.to_string(), |outcome| outcome.content) }
+        },
+    ));
+    let outcome = own.run("x").await.unwrap();
+    let text =
+        "the agent was not started: 3 agents are at work above one another, and no more may be";
+    assert_eq!(outcome.content, text);
+
+    // Whatever depth somebody else claims.
+    let context = ToolContext::new().with_depth(u32::MAX);
+    let error = own.run("x").in_context(context).await.unwrap_err();
+    assert!(matches!(error.kind, toolbox::agent::RunErrorKind::TooDeep(u32::MAX)));
+}
+
+#[tokio::test]
+async fn d03_what_the_box_of_the_root_forbids_no_agent_below_may_call() {
+    let count = Arc::new(AtomicUsize::new(0));
+    let calls = || {
+        ScriptedModel::new()
+            .respond(|request| match request.history.steps().last() {
+                None => {
+                    Ok(toolbox::model::Reply::calls([toolbox::ToolCall::new("c", "rm", "{}")])
+                        .into())
+                }
+                Some(step) => Ok(step.results()[0].code().unwrap_or("ran").into()),
+            })
+            .forever()
+    };
+    let child = agent(&calls(), vec![counted("rm", &count)]);
+    let toolbox = ToolBox::from(child.as_tool("child", "d"));
+    toolbox.blacklist("rm");
+    let own = toolbox.clone();
+    toolbox.register(Tool::new("lift", "d").call(move |_| own.lift_blacklist("rm").to_string()));
+    let model = ScriptedModel::new()
+        .calls("child", r#"{"task":"a"}"#)
+        .calls("lift", "{}")
+        .calls("child", r#"{"task":"b"}"#)
+        .text("ok");
+    let boss = Agent::builder(model).toolbox(toolbox).build().unwrap();
+    let outcome = boss.run("x").await.unwrap();
+    check(&outcome.history)
+        .calls("child", json!({"task": "a"}))
+        .returns("tool.blacklisted")
+        .calls("lift", json!({}))
+        .returns("true")
+        .calls("child", json!({"task": "b"}))
+        .returns("ran");
+    assert_eq!(count.load(SeqCst), 1);
+}
+
+#[tokio::test]
+async fn c09_what_an_agent_may_not_spend_is_not_taken_from_those_above() {
+    let leaves = Arc::new(AtomicUsize::new(0));
+    let fans = |to: &'static str, width: usize, arguments: &'static str| {
+        ScriptedModel::new()
+            .respond(move |request| match request.history.steps().last() {
+                None => Ok(toolbox::model::Reply::calls(
+                    (0..width).map(|at| toolbox::ToolCall::new(format!("c{at}"), to, arguments)),
+                )
+                .into()),
+                Some(_) => Ok("done".into()),
+            })
+            .forever()
+    };
+    let child = Agent::builder(fans("leaf", 60, "{}"))
+        .tools(counted("leaf", &leaves))
+        .max_total_calls(5)
+        .build()
+        .unwrap();
+    let boss = Agent::builder(fans("child", 10, r#"{"task":"go"}"#))
+        .add_subagent(child.as_tool("child", "d"))
+        .parallel_tools(false)
+        .max_total_calls(100)
+        .build()
+        .unwrap();
+    boss.run("x").await.unwrap();
+    assert_eq!(leaves.load(SeqCst), 50);
+}

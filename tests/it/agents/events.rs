@@ -125,3 +125,70 @@ async fn dropping_the_stream_of_events_ends_the_run() {
     assert!(Arc::strong_count(&alive) < while_it_runs);
     assert_eq!(model.requests().len(), 1);
 }
+
+#[tokio::test]
+async fn calls_that_are_not_made_are_told_of_by_name() {
+    let ends = |log: &Log| -> Vec<String> {
+        let events = log.events().into_iter().map(|event| match event.kind {
+            EventKind::ApprovalDeferred { tool, call_id } => format!("{call_id} {tool} deferred"),
+            EventKind::ToolFinished(end) => {
+                format!("{} {} {}", end.call_id, end.tool, end.code.unwrap_or("ok"))
+            }
+            _ => String::new(),
+        });
+        events.filter(|event| !event.is_empty()).collect()
+    };
+    // Beyond the budget.
+    let log = Log::default();
+    let model = ScriptedModel::new().calls_all([("t", "{}"), ("t", "{}")]);
+    let agent = Agent::builder(model).tools(says("t", "s")).max_total_calls(1).build().unwrap();
+    agent.run("x").on_event(log.listener()).await.unwrap();
+    assert_eq!(ends(&log), ["call_2 t run.over_budget", "call_1 t ok"]);
+
+    // Repeated.
+    let log = Log::default();
+    let model = ScriptedModel::new().calls_all([("t", "{}"), ("u", "{}")]).forever();
+    let agent = Agent::builder(model).tools(vec![says("t", "s"), says("u", "s")]).repeat_limit(2);
+    let outcome = agent.build().unwrap().run("x").on_event(log.listener()).await.unwrap();
+    let calls: usize = outcome.history.steps().map(|step| step.results().len()).sum();
+    let ends_of_t = ends(&log).iter().filter(|end| end.contains(" t ")).count();
+    assert_eq!((ends(&log).len(), ends_of_t), (calls, calls / 2));
+
+    // Decided on elsewhere.
+    let model = ScriptedModel::new().calls_all([("t", "{}"), ("t", "{}")]).text("never");
+    let agent = super::agent(&model, vec![says("t", "s").needs_approval()]);
+    let paused = agent.run("x").await.unwrap().paused.unwrap();
+    let log = Log::default();
+    let denied = [("call_1", toolbox::Decision::Deny("no".into()))];
+    agent.resume(paused, denied).on_event(log.listener()).await.unwrap();
+    assert_eq!(ends(&log), ["call_1 t tool.not_approved", "call_2 t deferred"]);
+}
+
+#[tokio::test]
+async fn a_background_tool_and_a_failed_run_are_told_of_from_start_to_end() {
+    let log = Log::default();
+    let model = ScriptedModel::new().calls("job", "{}").text("wait");
+    let job = waits("job", |_| async { "built".to_owned() }).background();
+    super::agent(&model, vec![job]).run("x").on_event(log.listener()).await.unwrap_err();
+    let words: Vec<_> = log.events().iter().map(|event| word(&event.kind)).collect();
+    let at = |wanted: &str| words.iter().position(|word| word == wanted);
+    assert!(at("job starts").unwrap() < at("job ok").unwrap(), "{words:?}");
+    assert!(matches!(&log.events().last().unwrap().kind,
+        EventKind::Failed { message, .. } if message.contains("the script is over")));
+}
+
+#[tokio::test]
+async fn a_listener_may_panic_with_anything() {
+    struct PanicsAgain;
+    impl Drop for PanicsAgain {
+        fn drop(&mut self) {
+            if !std::thread::panicking() {
+                std::panic::panic_any("explicit panic");
+            }
+        }
+    }
+    crate::support::quietly();
+    let run = super::agent(&ScriptedModel::answering("ok"), vec![]).run("x");
+    let outcome = run.on_event(|_| std::panic::panic_any(PanicsAgain)).await.unwrap();
+    assert_eq!(outcome.content, "ok");
+}

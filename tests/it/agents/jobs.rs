@@ -111,3 +111,50 @@ async fn a_dropped_or_cancelled_run_takes_its_jobs_along() {
         assert_eq!(ends.load(SeqCst), 0);
     }
 }
+
+#[tokio::test(start_paused = true)]
+async fn an_answer_of_a_type_waits_for_jobs_too() {
+    let ends = Arc::new(AtomicUsize::new(0));
+    let model = ScriptedModel::new()
+        .calls("a", "{}")
+        .calls("final_answer", r#"{"answer":["early"]}"#)
+        .calls("final_answer", r#"{"answer":["late"]}"#);
+    let run = super::agent(&model, vec![build("a", 5, &ends)]).run("x");
+    let outcome = run.answering_with::<Vec<String>>().await.unwrap();
+    assert_eq!(outcome.answer_as::<Vec<String>>().unwrap(), ["late"]);
+    assert_eq!((told(&outcome.history).len(), ends.load(SeqCst)), (1, 1));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_run_that_waits_for_a_decision_loses_no_completion() {
+    for (policy, left) in [(JobPolicy::Wait, 0), (JobPolicy::Leave, 1)] {
+        let ends = Arc::new(AtomicUsize::new(0));
+        let model = ScriptedModel::new().calls_all([("a", "{}"), ("ask", "{}")]).text("ok");
+        let ask = crate::support::says("ask", "asked").needs_approval();
+        let agent =
+            Agent::builder(model).tools(vec![build("a", 5, &ends), ask]).jobs(policy).build();
+        let agent = agent.unwrap();
+        let mut outcome = agent.run("x").await.unwrap();
+        assert_eq!((outcome.reason, outcome.jobs.len()), (StopReason::ApprovalNeeded, left));
+        assert_eq!(outcome.jobs.next().await.is_some(), left > 0);
+        assert_eq!(ends.load(SeqCst), 1);
+        let kept = serde_json::to_string(&outcome.paused.unwrap()).unwrap();
+        let paused = serde_json::from_str(&kept).unwrap();
+        let outcome = agent.resume(paused, [("call_2", toolbox::Decision::Approve)]).await.unwrap();
+        assert_eq!((outcome.content.as_str(), told(&outcome.history).len()), ("ok", 1 - left));
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_job_needs_no_second_place_under_the_limit_of_whoever_waits_for_it() {
+    let ends = Arc::new(AtomicUsize::new(0));
+    let toolbox = toolbox::ToolBox::builder().tools(build("a", 5, &ends)).max_concurrency(1);
+    let toolbox = toolbox.build().unwrap();
+    let agent = |model| Agent::builder(model).toolbox(toolbox.clone()).build().unwrap();
+    let child = agent(ScriptedModel::new().calls("a", "{}").text("wait").text("done"));
+    toolbox.register(child.as_tool("child", "d"));
+    let boss = agent(ScriptedModel::new().calls("child", r#"{"task":"t"}"#).text("ok"));
+    let run = tokio::time::timeout(Duration::from_secs(1000), boss.run("x").into_future());
+    assert_eq!(run.await.expect("the run ends").unwrap().content, "ok");
+    assert_eq!(ends.load(SeqCst), 1);
+}

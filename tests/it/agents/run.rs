@@ -368,6 +368,32 @@ async fn w1_07_garbage_from_the_model_never_ends_the_run() {
 }
 
 #[tokio::test]
+async fn w1_07_a_call_in_a_run_is_read_as_it_was_written() {
+    // A tool that would take any object never sees one that stands for a broken one.
+    let count = Arc::new(AtomicUsize::new(0));
+    let own = Arc::clone(&count);
+    let wipe = Tool::raw("wipe", "d", json!({"type": "object"}), move |_: toolbox::Arguments| {
+        own.fetch_add(1, SeqCst);
+        "wiped".to_owned()
+    });
+    let model = ScriptedModel::new()
+        .calls("wipe", r#"{"dry_run": tru"#)
+        .calls("add", "[1]")
+        .respond(|r| Ok(text(r).into()));
+    let outcome = agent(&model, vec![wipe, add::tool()]).run("x").await.unwrap();
+    assert_eq!(count.load(SeqCst), 0);
+    let step = outcome.history.steps().next().unwrap();
+    assert!(step.results()[0].text().contains("line 1, column 13"), "{step:?}");
+    assert!(outcome.content.contains("must be an object, got an array"), "{}", outcome.content);
+
+    // What a box can read, it reads in a run too.
+    for written in [r#""{\"a\":2,\"b\":3}""#, "```json\n{\"a\":2,\"b\":3}\n```"] {
+        let model = ScriptedModel::new().calls("add", written).respond(|r| Ok(text(r).into()));
+        assert_eq!(agent(&model, tools![add]).run("x").await.unwrap().content, "5", "{written}");
+    }
+}
+
+#[tokio::test]
 async fn w3_05_a_failing_model_leaves_the_transcript() {
     let model = ScriptedModel::new()
         .calls("add", r#"{"a":1,"b":1}"#)
@@ -440,6 +466,16 @@ async fn the_same_call_again_and_again_is_told_then_stopped() {
     assert_eq!((count.load(SeqCst), outcome.iterations), (3, 5));
     let told = outcome.history.steps().nth(3).unwrap().results()[0].text().into_owned();
     assert!(told.contains("3 times in a row, always with the same result"), "{told}");
+
+    // Neither broken arguments nor an approver that edits them hide it.
+    let edits = says("t", "same").with_approver(|_: toolbox::ApprovalRequest| async {
+        toolbox::Decision::Edit("{}".into())
+    });
+    for (tool, arguments) in [(says("t", "same"), "{"), (edits, " {} ")] {
+        let model = ScriptedModel::new().calls("t", arguments).forever();
+        let outcome = agent(&model, vec![tool]).run("x").await.unwrap();
+        assert_eq!(outcome.reason, StopReason::Repeated);
+    }
 
     // Polling is no repetition: the result changes.
     let count = Arc::new(AtomicUsize::new(0));
@@ -604,4 +640,29 @@ async fn runs_of_one_agent_do_not_see_each_other() {
 fn an_agent_runs_without_a_runtime() {
     let outcome = crate::support::now(agent(&scripted_sum(), tools![add]).run("x").into_future());
     assert_eq!(outcome.unwrap().content, "It is 5.");
+}
+
+#[test]
+fn a_limit_of_time_needs_neither_a_clock_nor_a_sensible_value() {
+    crate::support::quietly();
+    for limit in [Duration::from_secs(5), Duration::MAX] {
+        let agent = Agent::builder(ScriptedModel::answering("ok")).timeout(limit).build().unwrap();
+        let without_time = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let outcome = without_time.block_on(agent.run("x").into_future());
+        assert_eq!(outcome.unwrap().content, "ok");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_bounds_a_run_holds_in_any_order() {
+    let late = || ScriptedModel::new().text("late").after(Duration::from_secs(60));
+    let deadline = tokio::time::Instant::now() + Duration::from_secs(1);
+    let run = agent(&late(), vec![]).run("x").with_deadline(deadline.into_std());
+    let outcome = run.in_context(ToolContext::new()).await.unwrap();
+    assert_eq!(outcome.reason, StopReason::TimedOut);
+
+    let token = CancellationToken::new();
+    token.cancel();
+    let run = agent(&late(), vec![]).run("x").with_cancellation(token);
+    assert_eq!(run.in_context(ToolContext::new()).await.unwrap().reason, StopReason::Cancelled);
 }

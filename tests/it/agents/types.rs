@@ -87,3 +87,13 @@ async fn an_agent_has_typed_arguments_and_a_typed_result() {
     assert_eq!(result.structured_content().unwrap()["score"], 7);
     assert_eq!(judge_model.requests()[0].history.last_user_text().unwrap(), r#"{"text":"Once"}"#);
 }
+
+#[tokio::test]
+async fn a_run_that_waits_for_a_decision_has_no_answer_yet() {
+    let model =
+        ScriptedModel::new().calls_all([("ask", "{}"), ("final_answer", r#"{"answer":["x"]}"#)]);
+    let ask = crate::support::says("ask", "asked").needs_approval();
+    let run = agent(&model, vec![ask]).run("x").answering_with::<Vec<String>>();
+    let outcome = run.await.unwrap();
+    assert_eq!((outcome.reason, outcome.answer), (StopReason::ApprovalNeeded, None));
+}

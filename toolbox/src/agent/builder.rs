@@ -291,6 +291,8 @@ impl AgentBuilder {
     }
 
     /// Limits how many agents may be at work above one another, this one among them. Default 8.
+    ///
+    /// Holds for the agents below it too, whatever they say themselves.
     pub fn max_depth(mut self, agents: u32) -> Self {
         self.settings.max_depth = agents;
         self

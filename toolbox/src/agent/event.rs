@@ -112,6 +112,13 @@ pub enum EventKind {
         /// Whether it failed.
         is_error: bool,
     },
+    /// The run of one agent ended without an outcome.
+    Failed {
+        /// Why, for the programmer.
+        message: String,
+        /// What it cost, together.
+        usage: Usage,
+    },
     /// The run of one agent ended.
     Finished {
         /// Why.
@@ -200,8 +207,9 @@ impl Emitter {
             step: self.step.load(Ordering::Relaxed),
             kind: kind(),
         };
-        if catch_unwind(AssertUnwindSafe(|| sink(event))).is_err() {
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| sink(event))) {
             tracing::error!("a listener to events panicked");
+            crate::dispatch::forget_quietly(payload);
         }
     }
 

@@ -9,14 +9,14 @@ use crate::content::Content;
 use crate::job::{Completion, JobId};
 use crate::result::ToolResult;
 
-/// What becomes of background jobs when the model has its answer.
+/// What becomes of background jobs when the model has its answer, or the run stops for an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobPolicy {
     /// The run waits for them, and the model is told how each ended.
     #[default]
     Wait,
-    /// They go on; how they end arrives at [`RunOutcome::jobs`](super::RunOutcome::jobs).
+    /// They go on, unless the run is dropped before; how they end arrives at [`RunOutcome::jobs`](super::RunOutcome::jobs).
     Leave,
     /// They are cancelled.
     Cancel,

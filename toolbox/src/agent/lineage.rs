@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, HashMap};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use serde::{Deserialize, Serialize};
+
 use super::event::Sink;
 use super::paused::Paused;
 use crate::approval::Decision;
@@ -12,7 +14,7 @@ use crate::approval::Decision;
 pub(super) type Decisions = BTreeMap<String, Decision>;
 
 /// Given with every call of an agent; whoever has it works below that agent.
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub(super) struct Lineage {
     /// The agents at work, from the first.
     pub(super) agents: Arc<[AgentId]>,
@@ -20,6 +22,21 @@ pub(super) struct Lineage {
     pub(super) budgets: Budgets,
     pub(super) sink: Option<Sink>,
     pub(super) nested: Arc<Nested>,
+    /// How many agents may be at work above one another: what the strictest of them says.
+    pub(super) max_depth: u32,
+}
+
+impl Default for Lineage {
+    fn default() -> Self {
+        Self {
+            agents: Arc::default(),
+            path: Arc::default(),
+            budgets: Budgets::default(),
+            sink: None,
+            nested: Arc::default(),
+            max_depth: u32::MAX,
+        }
+    }
 }
 
 /// Tells agents apart; clones of one agent are the same.
@@ -61,13 +78,58 @@ impl<T> Table<T> {
 /// What a run and all below it may spend.
 #[derive(Debug)]
 pub(super) struct Budget {
-    calls: AtomicU64,
-    tokens: AtomicU64,
+    calls: Meter,
+    tokens: Meter,
 }
 
 impl Budget {
     pub(super) fn new(calls: u64, tokens: u64) -> Self {
-        Self { calls: AtomicU64::new(calls), tokens: AtomicU64::new(tokens) }
+        Self { calls: Meter::new(calls), tokens: Meter::new(tokens) }
+    }
+}
+
+/// What a run spent before it paused, with the runs below it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Spent {
+    calls: u64,
+    tokens: u64,
+}
+
+#[derive(Debug)]
+struct Meter {
+    limit: u64,
+    spent: AtomicU64,
+}
+
+impl Meter {
+    fn new(limit: u64) -> Self {
+        Self { limit, spent: AtomicU64::new(0) }
+    }
+
+    fn spent(&self) -> u64 {
+        self.spent.load(Ordering::Relaxed)
+    }
+
+    fn charge(&self, amount: u64) {
+        self.update(|spent| spent.saturating_add(amount));
+    }
+
+    /// Takes up to `wanted`, and returns how much there was.
+    fn take(&self, wanted: u64) -> u64 {
+        let left = |spent: u64| self.limit.saturating_sub(spent).min(wanted);
+        left(self.update(|spent| spent + left(spent)))
+    }
+
+    fn give_back(&self, amount: u64) {
+        self.update(|spent| spent.saturating_sub(amount));
+    }
+
+    /// Changes what was spent, and returns what it was.
+    fn update(&self, change: impl Fn(u64) -> u64) -> u64 {
+        let update = |spent| Some(change(spent));
+        let before = self.spent.fetch_update(Ordering::Relaxed, Ordering::Relaxed, update);
+        before.unwrap_or_default()
     }
 }
 
@@ -80,28 +142,46 @@ impl Budgets {
         Self(self.0.iter().cloned().chain([Arc::new(own)]).collect())
     }
 
-    /// Takes up to `wanted` calls, and returns how many there were.
+    /// Takes up to `wanted` calls, and returns how many there were: as many as the shortest budget has.
     pub(super) fn take_calls(&self, wanted: u64) -> u64 {
-        self.0.iter().fold(wanted, |wanted, budget| {
-            let before = budget
-                .calls
-                .fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                    Some(left.saturating_sub(wanted))
-                })
-                .unwrap_or_default();
-            before.min(wanted)
-        })
+        let mut granted = wanted;
+        let taken: Vec<u64> = self
+            .0
+            .iter()
+            .map(|budget| {
+                granted = budget.calls.take(granted);
+                granted
+            })
+            .collect();
+        for (budget, taken) in self.0.iter().zip(taken) {
+            budget.calls.give_back(taken - granted);
+        }
+        granted
     }
 
     pub(super) fn charge_tokens(&self, tokens: u64) {
         for budget in &*self.0 {
-            let _ = budget.tokens.fetch_update(Ordering::Relaxed, Ordering::Relaxed, |left| {
-                Some(left.saturating_sub(tokens))
-            });
+            budget.tokens.charge(tokens);
         }
     }
 
     pub(super) fn are_tokens_spent(&self) -> bool {
-        self.0.iter().any(|budget| budget.tokens.load(Ordering::Relaxed) == 0)
+        self.0.iter().any(|budget| budget.tokens.spent() >= budget.tokens.limit)
+    }
+
+    /// Returns what the innermost run spent.
+    pub(super) fn spent(&self) -> Spent {
+        self.0.last().map_or_else(Spent::default, |own| Spent {
+            calls: own.calls.spent(),
+            tokens: own.tokens.spent(),
+        })
+    }
+
+    /// Charges the innermost run for what it spent before it paused; each run above knows its own.
+    pub(super) fn resume(&self, spent: Spent) {
+        if let Some(own) = self.0.last() {
+            own.calls.charge(spent.calls);
+            own.tokens.charge(spent.tokens);
+        }
     }
 }

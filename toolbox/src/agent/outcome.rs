@@ -21,7 +21,8 @@ pub struct RunOutcome {
     pub reason: StopReason,
     /// How often the model was asked: one for an answer without calls, one more for each round of calls.
     pub iterations: u32,
-    /// What this agent's requests cost, together; those of agents below it are in their own results.
+    /// What this agent's requests cost, together; what those of agents below it cost is in their
+    /// [`Finished`](super::EventKind::Finished) events.
     pub usage: Usage,
     /// What was said. It can go on with another [`run`](super::Agent::run).
     pub history: History,
@@ -123,6 +124,8 @@ pub enum RunErrorKind {
     Model(ModelError),
     /// The model was asked as often as it may be, and that was to count as an error.
     MaxIterations(u32),
+    /// As many agents as may be at work above one another were at work already, this many.
+    TooDeep(u32),
     /// A tool failed for a reason outside its call, and that was to end the run: the tool's name, and what it said.
     Tool {
         /// The name of the tool.
@@ -140,6 +143,7 @@ impl RunError {
             RunErrorKind::Model(error) => error.kind().code(),
             RunErrorKind::MaxIterations(_) => StopReason::MaxIterations.code(),
             RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
+            RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
         }
     }
 }
@@ -151,6 +155,10 @@ impl fmt::Display for RunError {
             RunErrorKind::MaxIterations(limit) => {
                 write!(f, "the agent was not done after {limit} iterations")
             }
+            RunErrorKind::TooDeep(agents) => write!(
+                f,
+                "the agent was not started: {agents} agents are at work above one another, and no more may be"
+            ),
             RunErrorKind::Tool { tool, message } => write!(f, "tool `{tool}` failed: {message}"),
         }
     }

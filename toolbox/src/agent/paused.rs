@@ -4,9 +4,10 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lineage::Decisions;
+use super::lineage::{Decisions, Spent};
 use crate::approval::Decision;
 use crate::call::Arguments;
+use crate::content::Content;
 use crate::model::{Unanswered, Usage};
 use crate::result::ToolResult;
 
@@ -28,6 +29,11 @@ pub struct Paused {
     pub(super) nested: BTreeMap<String, Paused>,
     pub(super) iterations: u32,
     pub(super) usage: Usage,
+    #[serde(default)]
+    pub(super) spent: Spent,
+    /// What the model is told once the calls have their results: of background jobs that ended meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) observations: Vec<Vec<Content>>,
 }
 
 /// A call that waits for a decision.

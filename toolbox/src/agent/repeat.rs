@@ -14,6 +14,9 @@ pub(super) struct RepeatGuard {
     last: HashMap<u64, Streak>,
 }
 
+/// A call, without its id.
+pub(super) struct Key(u64);
+
 #[derive(Clone, Copy, Default)]
 struct Streak {
     times: u32,
@@ -36,7 +39,7 @@ impl RepeatGuard {
 
     pub(super) fn judge(&self, call: &ToolCall) -> Verdict {
         let Some(limit) = self.limit else { return Verdict::Run };
-        let times = self.last.get(&self.key(call)).map_or(1, |streak| streak.times + 1);
+        let times = self.last.get(&self.key(call).0).map_or(1, |streak| streak.times + 1);
         match times {
             times if times < limit => Verdict::Run,
             times if times == limit => Verdict::Tell(times),
@@ -44,14 +47,14 @@ impl RepeatGuard {
         }
     }
 
-    /// Takes note of a step: its calls, and what they came to. A call that came to something else starts anew.
-    pub(super) fn note<'a>(&mut self, step: impl Iterator<Item = (&'a ToolCall, &'a ToolResult)>) {
+    /// Takes note of a step: its calls as the model made them, and what they came to. A call that came to something else
+    /// starts anew.
+    pub(super) fn note<'a>(&mut self, step: impl Iterator<Item = (Key, &'a ToolResult)>) {
         if self.limit.is_none() {
             return;
         }
         let mut now = HashMap::with_capacity(self.last.len());
-        for (call, result) in step {
-            let key = self.key(call);
+        for (Key(key), result) in step {
             let came_to = self.hasher.hash_one(&*result.text());
             let before = self.last.get(&key).copied().unwrap_or_default();
             // The refusal of a repeated call is no news.
@@ -64,13 +67,14 @@ impl RepeatGuard {
         self.last = now;
     }
 
-    fn key(&self, call: &ToolCall) -> u64 {
-        self.hasher.hash_one((&call.name, call.arguments.as_str().trim()))
+    /// Returns what a call has in common with the same call made again.
+    pub(super) fn key(&self, call: &ToolCall) -> Key {
+        Key(self.hasher.hash_one((&call.name, call.arguments.as_str().trim())))
     }
 }
 
 /// The code of the result that tells a model of its repetition.
-pub(super) const TOLD: &str = "call.repeated";
+const TOLD: &str = "call.repeated";
 
 /// Returns that result.
 pub(super) fn told(call: &ToolCall, times: u32) -> ToolResult {

@@ -27,7 +27,7 @@ use crate::tool::BoxFuture;
 /// # Cancellation
 ///
 /// Dropping it, or what it is awaited in, ends the run: requests and tools are dropped where they wait, and background
-/// jobs are cancelled unless they were to be [left](super::JobPolicy::Leave).
+/// jobs are cancelled.
 #[must_use = "a run does nothing until it is awaited"]
 pub struct Run {
     agent: Agent,
@@ -85,7 +85,8 @@ impl Run {
         self
     }
 
-    /// Adds something the user says, behind what the run began with.
+    /// Adds something the user says, behind what the run began with. A resumed run first goes on with its calls, and
+    /// takes no input.
     pub fn with_input(mut self, input: impl Into<UserContent>) -> Self {
         if let Start::Fresh(own) = &mut self.start {
             own.push_user(input);
@@ -94,8 +95,16 @@ impl Run {
     }
 
     /// Gives a context to every call of the run: a conversation, states, a cancellation, a deadline, rules.
+    ///
+    /// What bounds the run already still does: the earlier deadline holds, and a cancellation that the context lacks.
     pub fn in_context(mut self, context: ToolContext) -> Self {
-        self.context = context;
+        let before = std::mem::replace(&mut self.context, context);
+        if let Some(deadline) = before.deadline() {
+            self = self.with_deadline(deadline);
+        }
+        if let (Some(token), None) = (before.cancellation(), self.context.cancellation()) {
+            self = self.with_cancellation(token.clone());
+        }
         self
     }
 
@@ -227,7 +236,11 @@ impl RunEvents {
     pub async fn outcome(self) -> Result<RunOutcome, RunError> {
         match self.outcome {
             Some(outcome) => outcome,
-            None => self.run.await,
+            None => {
+                // Else they would be kept until the end.
+                drop(self.receiver);
+                self.run.await
+            }
         }
     }
 }

@@ -16,7 +16,9 @@ use super::run::{Setup, Start};
 use super::watched::{Ended, watched};
 use super::{Inner, trace};
 use crate::cancel::CancellationToken;
+use crate::content::Content;
 use crate::context::{ToolContext, now};
+use crate::job::Completion;
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
     Replied, Reply, ToolChoice, Usage,
@@ -35,6 +37,9 @@ pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
     running.answer = answer.map(|schema| Answer::new(schema, &agent.inner.toolbox));
     let end = match start {
+        _ if context.depth() >= running.max_depth => {
+            End::Failed(RunErrorKind::TooDeep(context.depth()))
+        }
         Start::Fresh(history) => {
             running.request.history = history;
             running.go_on().await
@@ -65,15 +70,18 @@ struct Running {
     agent: Arc<Inner>,
     /// What the model is asked next; its history is the transcript of the run.
     request: ModelRequest,
+    /// What every call gets, but for what is forbidden.
+    base: ToolContext,
     /// What every call gets.
     context: ToolContext,
+    max_depth: u32,
     cancellation: CancelOnDrop,
     deadline: Option<Instant>,
     budgets: Budgets,
     /// Calls were refused because the run may make no more.
     over_budget: bool,
-    /// What the agent itself forbade when it was last looked at.
-    rules: Option<Arc<Rules>>,
+    /// What the agent and its box forbade when they were last looked at.
+    rules: Option<[Arc<Rules>; 2]>,
     nested: Arc<super::lineage::Nested>,
     /// Tools that a search found, offered beside those of the box for some steps.
     promotions: Arc<Promotions>,
@@ -116,7 +124,9 @@ impl Running {
         let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
         let jobs = Jobs::new();
         let nested = Arc::default();
+        let max_depth = above.max_depth.min(settings.max_depth);
         let lineage = Lineage {
+            max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
             path,
             budgets: budgets.clone(),
@@ -128,12 +138,13 @@ impl Running {
             .clone()
             .with(lineage)
             .with_shared(Arc::clone(&promotions))
-            .with_depth(given.depth() + 1)
+            .with_depth(given.depth().saturating_add(1))
             .with_cancellation(token.clone())
             .with_completions(jobs.sender())
             .with_deferral();
-        if let Some(timeout) = settings.timeout {
-            context = context.with_deadline(now() + timeout);
+        // A time that no clock can show is no limit.
+        if let Some(deadline) = settings.timeout.and_then(|timeout| now().checked_add(timeout)) {
+            context = context.with_deadline(deadline);
         }
         if let Some(approver) = &settings.approver {
             context = context.with_shared_approver(Arc::clone(approver));
@@ -158,7 +169,9 @@ impl Running {
             cancellation: CancelOnDrop { token, armed: true },
             agent,
             request,
+            base: context.clone(),
             context,
+            max_depth,
             budgets,
             over_budget: false,
             rules: None,
@@ -219,12 +232,16 @@ impl Running {
         spent.then(|| End::stopped(StopReason::Budget))
     }
 
-    /// Adds what was forbidden since the last step to what every call gets.
+    /// Forbids to every call, and to what is below it, what the agent and its box forbid by now.
     fn take_rules(&mut self) {
-        let rules = self.agent.rules.load_full();
-        let known = self.rules.as_ref().is_some_and(|known| Arc::ptr_eq(known, &rules));
-        if !known && !rules.is_empty() {
-            self.context = self.context.clone().with_rules(&rules);
+        let rules = [self.agent.rules.load_full(), self.agent.toolbox.rules()];
+        let known = self.rules.as_ref().is_some_and(|known| {
+            known.iter().zip(&rules).all(|(known, rules)| Arc::ptr_eq(known, rules))
+        });
+        if !known {
+            let forbidding = rules.iter().filter(|rules| !rules.is_empty());
+            self.context =
+                forbidding.fold(self.base.clone(), |context, own| context.with_rules(own));
         }
         self.rules = Some(rules);
     }
@@ -233,15 +250,34 @@ impl Running {
         std::mem::take(&mut self.request.history)
     }
 
+    /// Waits for the next job to end, where the run waits for them and one is open.
+    async fn next_job(&mut self) -> Result<Option<Completion>, StopReason> {
+        if !self.jobs.any_open() || self.agent.settings.jobs != JobPolicy::Wait {
+            return Ok(None);
+        }
+        match watched(self.jobs.next(), &self.cancellation.token, self.deadline).await {
+            Ended::Done(completion) => Ok(completion),
+            Ended::Cancelled => Err(StopReason::Cancelled),
+            Ended::TimedOut => Err(StopReason::TimedOut),
+            Ended::Panicked => Ok(None),
+        }
+    }
+
     /// Tells the model of a background job that ended.
-    fn observe(&mut self, completion: crate::Completion) {
+    fn observe(&mut self, completion: Completion) {
+        let observation = self.observation(completion);
+        self.request.history.push_user(observation);
+    }
+
+    /// Returns what the model is told of a background job that ended.
+    fn observation(&self, completion: Completion) -> Vec<Content> {
         self.events.emit(|| EventKind::JobCompleted {
             job: completion.job.clone(),
             call_id: completion.context.call_id().to_owned(),
             tool: completion.context.tool_name().to_owned(),
             is_error: completion.result.is_error(),
         });
-        self.request.history.push_user(observation(completion));
+        observation(completion)
     }
 
     /// Takes a reply without calls: is it the answer?
@@ -256,19 +292,13 @@ impl Running {
             }
             _ => {}
         }
-        if self.jobs.any_open() && self.agent.settings.jobs == JobPolicy::Wait {
-            let next = watched(self.jobs.next(), &self.cancellation.token, self.deadline).await;
-            return match next {
-                Ended::Done(Some(completion)) => {
-                    self.observe(completion);
-                    None
-                }
-                Ended::Cancelled => Some(End::Stopped(StopReason::Cancelled, text)),
-                Ended::TimedOut => Some(End::Stopped(StopReason::TimedOut, text)),
-                Ended::Done(None) | Ended::Panicked => {
-                    Some(End::Stopped(StopReason::Answered, text))
-                }
-            };
+        match self.next_job().await {
+            Ok(Some(completion)) => {
+                self.observe(completion);
+                return None;
+            }
+            Ok(None) => {}
+            Err(reason) => return Some(End::Stopped(reason, text)),
         }
         if let Some(answer) = &self.answer {
             // Models that know structured output may write the answer down instead of calling for it.
@@ -371,7 +401,11 @@ impl Running {
         let history = self.take_history();
         let (iterations, usage) = (self.iterations, self.usage);
         let (reason, content, paused, history) = match end {
-            End::Failed(kind) => return Err(RunError { kind, history, iterations, usage }),
+            End::Failed(kind) => {
+                let error = RunError { kind, history, iterations, usage };
+                self.events.emit(|| EventKind::Failed { message: error.to_string(), usage });
+                return Err(error);
+            }
             End::Stopped(reason, content) => (reason, content, None, history),
             End::Paused(paused) => {
                 let before = paused.open.before().clone();
@@ -379,12 +413,11 @@ impl Running {
             }
         };
         self.events.emit(|| EventKind::Finished { reason, usage });
-        let answer = self.answer.and_then(Answer::into_value);
-        let content = match &answer {
-            Some(answer) if reason == StopReason::Answered => answer.to_string(),
-            _ => content,
-        };
-        let leave = reason == StopReason::Answered && self.agent.settings.jobs == JobPolicy::Leave;
+        let answered = self.answer.filter(|_| reason == StopReason::Answered);
+        let answer = answered.and_then(Answer::into_value);
+        let content = answer.as_ref().map_or(content, ToString::to_string);
+        let ended_well = matches!(reason, StopReason::Answered | StopReason::ApprovalNeeded);
+        let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;
         self.cancellation.armed = !leave;
         let jobs = if leave { self.jobs.into_late() } else { LateJobs::default() };
         Ok(RunOutcome { content, reason, iterations, usage, history, answer, paused, jobs })

@@ -110,7 +110,7 @@ impl Agent {
             input,
             answer,
         })?;
-        Ok(tool.without_timeout())
+        Ok(tool.without_timeout().starting_a_run())
     }
 }
 
@@ -157,13 +157,14 @@ impl AgentTool {
     /// Whether one more agent may work below those that do.
     fn may_start(&self, context: &ToolContext, above: Option<&Lineage>) -> Result<(), ToolResult> {
         let inner = &self.agent.inner;
+        let limit = above.map_or(u32::MAX, |above| above.max_depth).min(inner.settings.max_depth);
         let at_work = above.is_some_and(|lineage| lineage.agents.contains(&inner.id));
         let text = if at_work && !inner.settings.recursion {
             format!(
                 "agent `{}` is at work above this call: it cannot be called from below",
                 self.name
             )
-        } else if context.depth() >= inner.settings.max_depth {
+        } else if context.depth() >= limit {
             format!(
                 "agent `{}` was not started: {} agents are at work above one another, and no more may be",
                 self.name,
@@ -237,6 +238,7 @@ impl AgentTool {
                 ToolResult::failure(FailureKind::Cancelled, format!("agent `{name}` was cancelled"))
             }
             StopReason::ApprovalNeeded => {
+                let above = above.filter(|_| context.is_deferrable());
                 if let (Some(paused), Some(above)) = (outcome.paused, above) {
                     above.nested.paused.put(context.call_id(), paused);
                     let text = format!("agent `{name}` waits for an approval");

@@ -28,7 +28,8 @@ pub(super) async fn watched<F: Future>(
     let mut cancelled = pin!(cancellation.cancelled());
     let mut timer = match deadline {
         Some(deadline) if Handle::try_current().is_ok() => {
-            Some(Box::pin(tokio::time::sleep_until(deadline.into())))
+            // A runtime built without time panics here, and there is no way to ask it first.
+            catch_unwind(|| Box::pin(tokio::time::sleep_until(deadline.into()))).ok()
         }
         _ => None,
     };

@@ -18,7 +18,7 @@ use crate::context::ToolContext;
 use crate::context::Values;
 use crate::definition::ToolDefinition;
 use crate::dispatch::Settings;
-use crate::rules::InvalidRuleError;
+use crate::rules::{InvalidRuleError, Rules};
 use crate::schema::Dialect;
 use crate::tool::{IntoTools, Origin, Tool};
 
@@ -261,6 +261,12 @@ impl ToolBox {
         all.iter().chain(more).filter(|tool| permitted(tool)).cloned().collect()
     }
 
+    /// Returns what the box forbids and allows.
+    #[cfg(feature = "agent")]
+    pub(crate) fn rules(&self) -> Arc<Rules> {
+        Arc::clone(self.shared.current.load().rules())
+    }
+
     /// Returns the name under which the box knows a tool that a provider may know by another.
     #[cfg(feature = "agent")]
     pub(crate) fn own_name(&self, name: &str) -> Option<String> {
@@ -375,7 +381,7 @@ impl ToolBox {
 
     fn with_tools(&self, tools: Vec<Tool>) -> Self {
         let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
-        let rules = self.snapshot().rules().clone();
+        let rules = Rules::clone(self.snapshot().rules());
         other.change(|next| {
             next.change_rules(|own| *own = rules);
             for tool in tools {

@@ -71,7 +71,7 @@ impl Snapshot {
         self.generation
     }
 
-    pub(super) fn rules(&self) -> &Rules {
+    pub(super) fn rules(&self) -> &Arc<Rules> {
         &self.rules
     }
 

@@ -3,6 +3,7 @@
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::held::Held;
 use super::supervise::cancelled;
 use super::{Waiting, answer, trace};
 use crate::context::ToolContext;
@@ -31,7 +32,14 @@ impl Waiting {
             completions: completions.clone(),
             sent: false,
         };
-        runtime.spawn(trace::carried(self.detach().run_job(report)));
+        if let Some(watch) = self.context.watch() {
+            watch.started(&self.context, &self.arguments);
+        }
+        let mut work = self.detach();
+        work.admitted.context = self.context.without_deferral();
+        // Whoever started it may wait for it, in a place that the job would wait for in turn.
+        let job_work = Held::current().scope(work.run_job(report));
+        runtime.spawn(trace::carried(job_work));
         ToolResult::background(text).with_job(job)
     }
 

@@ -184,7 +184,7 @@ impl ToolBox {
         let mut context = ToolContext {
             call_id: id,
             tool: Some(Arc::clone(&tool.definition)),
-            given: given.and_then(|context| context.given.clone()),
+            given: given.and_then(ToolContext::given_below),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
             approved: false,

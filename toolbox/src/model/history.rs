@@ -18,8 +18,8 @@ use crate::result::ToolResult;
 ///
 /// That holds by type: a reply that makes calls turns the history into [`Unanswered`], and only results turn it back.
 /// Providers refuse a request in which a call has no result, or two; such a request cannot be written down here.
-/// Ids of calls are made unique, and arguments that are no JSON object are kept as text inside of one, since services
-/// refuse those as well. Cloning shares the messages. Serializes as JSON, and reads back what it wrote; what comes from
+/// Ids of calls are made unique, and arguments that are no JSON object are kept as text inside of one once the call is
+/// answered, since services refuse those as well. Cloning shares the messages. Serializes as JSON, and reads back what it wrote; what comes from
 /// elsewhere is [`repaired`](History::repaired).
 ///
 /// ```
@@ -145,6 +145,7 @@ impl History {
 
     /// Adds what was said in another transcript; what cannot follow as it is, is mended.
     pub fn append(&mut self, other: History) {
+        let mut taken = self.ids();
         for message in other.messages {
             match message {
                 Message::Step(step) if step.results.is_empty() => {
@@ -153,7 +154,7 @@ impl History {
                 Message::Step(step) => {
                     let Step { mut reply, mut results } =
                         Arc::try_unwrap(step).unwrap_or_else(|step| step.copy());
-                    self.admit(&mut reply, &mut Vec::new());
+                    rename_calls(&mut reply, &mut taken, &mut Vec::new());
                     for (call, result) in reply.tool_calls().zip(&mut results) {
                         result.call_id.clone_from(&call.id);
                     }
@@ -169,8 +170,10 @@ impl History {
     /// The calls of a reply that ran into a limit or was refused are answered right away: they never run.
     #[must_use]
     pub fn reply(mut self, mut reply: Reply) -> Replied {
-        let calls = self.admit(&mut reply, &mut Vec::new());
-        if calls == 0 {
+        if !self.are_ids_free(&reply) {
+            rename_calls(&mut reply, &mut self.ids(), &mut Vec::new());
+        }
+        if reply.tool_calls().next().is_none() {
             // A reply with nothing in it cannot be sent back.
             if !reply.is_empty() {
                 self.push_step(reply, Vec::new());
@@ -187,46 +190,22 @@ impl History {
         Replied::CutOff(Unanswered { history: self, reply }.answer_rest([], &text))
     }
 
-    /// Makes ids and arguments such as every service takes, and returns how many calls there are.
-    fn admit(&self, reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) -> usize {
-        let ids = self.unused_ids(reply);
-        let calls = ids.len();
-        let parts = reply.parts.iter_mut().filter_map(|part| match part {
-            Part::Call { call, .. } => Some(call),
-            _ => None,
-        });
-        for (call, id) in parts.zip(ids) {
-            if let Some(own) = id {
-                let from = std::mem::replace(&mut call.id, own.clone());
-                repairs.push(HistoryRepair::RenamedCall { from, to: own });
-            }
-            if let Some(arguments) = presentable(&call.arguments) {
-                call.arguments = arguments;
-                repairs.push(HistoryRepair::MalformedArguments { call_id: call.id.clone() });
-            }
-        }
-        calls
+    /// Returns the ids of all calls so far.
+    fn ids(&self) -> HashSet<String> {
+        let calls = self.steps().flat_map(|step| step.reply.tool_calls());
+        calls.map(|call| call.id.clone()).collect()
     }
 
-    /// Returns another id for each call of a reply whose own is taken, or not one that services take.
-    fn unused_ids(&self, reply: &Reply) -> Vec<Option<String>> {
+    /// Returns whether a reply makes a few calls whose ids are good and nobody's: nearly always, and those are only
+    /// looked at.
+    fn are_ids_free(&self, reply: &Reply) -> bool {
         let before = || self.steps().flat_map(|step| step.reply.tool_calls()).map(|call| &call.id);
-        let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).collect();
-        // Nearly always a few good ids that nobody has: those are only looked at.
+        let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).take(17).collect();
         let is_free = |at: usize| {
             let id = own[at];
             is_good_id(id) && !own[..at].contains(&id) && !before().any(|other| other == id)
         };
-        if own.len() <= 16 && (0..own.len()).all(is_free) {
-            return vec![None; own.len()];
-        }
-        let mut taken: HashSet<String> = before().cloned().collect();
-        let fresh = own.into_iter().map(|id| {
-            let fresh = (!is_good_id(id) || taken.contains(id)).then(|| new_id(id, &taken));
-            taken.insert(fresh.clone().unwrap_or_else(|| id.clone()));
-            fresh
-        });
-        fresh.collect()
+        own.len() <= 16 && (0..own.len()).all(is_free)
     }
 
     fn push_step(&mut self, reply: Reply, results: Vec<ToolResult>) {
@@ -256,6 +235,7 @@ impl History {
     ) -> (Self, Vec<HistoryRepair>) {
         let mut history = Self::new();
         let mut repairs = Vec::new();
+        let mut taken = HashSet::new();
         let mut open: Option<FoundStep> = None;
         let mut waiting_users: Vec<Arc<[Content]>> = Vec::new();
         for message in messages {
@@ -269,7 +249,7 @@ impl History {
                         repairs.push(HistoryRepair::EmptyReply);
                         continue;
                     }
-                    open = Some(FoundStep::new(reply, &history, &mut repairs));
+                    open = Some(FoundStep::new(reply, &mut taken, &mut repairs));
                 }
                 FoundMessage::Result { call_id, result } => match &mut open {
                     Some(step) => step.take(call_id, result, &mut repairs),
@@ -304,9 +284,14 @@ struct FoundStep {
 }
 
 impl FoundStep {
-    fn new(mut reply: Reply, history: &History, repairs: &mut Vec<HistoryRepair>) -> Self {
+    fn new(
+        mut reply: Reply,
+        taken: &mut HashSet<String>,
+        repairs: &mut Vec<HistoryRepair>,
+    ) -> Self {
         let known_as = reply.tool_calls().map(|call| call.id.clone()).collect();
-        history.admit(&mut reply, repairs);
+        rename_calls(&mut reply, taken, repairs);
+        present_arguments(&mut reply, repairs);
         Self { reply, known_as, results: HashMap::new() }
     }
 
@@ -430,7 +415,8 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    /// Returns the calls, in order, under the ids that the results need.
+    /// Returns the calls, in order, under the ids that the results need and with the arguments as the model wrote them:
+    /// a box says what is wrong with them.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.reply.tool_calls()
     }
@@ -449,14 +435,8 @@ impl Unanswered {
 
     /// Changes the arguments of a call to those it is made with.
     pub(crate) fn set_arguments(&mut self, call_id: &str, arguments: Arguments) {
-        let arguments = presentable(&arguments).unwrap_or(arguments);
-        for part in &mut self.reply.parts {
-            if let Part::Call { call, .. } = part
-                && call.id == call_id
-            {
-                call.arguments = arguments;
-                return;
-            }
+        if let Some(call) = calls_mut(&mut self.reply).find(|call| call.id == call_id) {
+            call.arguments = arguments;
         }
     }
 
@@ -500,6 +480,7 @@ impl Unanswered {
             result
         });
         let results = results.collect();
+        present_arguments(&mut self.reply, &mut Vec::new());
         self.history.push_step(self.reply, results);
         self.history
     }
@@ -543,6 +524,35 @@ fn joined(content: &[Content]) -> Cow<'_, str> {
         (Some(first), Some(second)) => {
             let all: Vec<&str> = [first, second].into_iter().chain(texts).collect();
             Cow::Owned(all.join("\n"))
+        }
+    }
+}
+
+fn calls_mut(reply: &mut Reply) -> impl Iterator<Item = &mut ToolCall> {
+    reply.parts.iter_mut().filter_map(|part| match part {
+        Part::Call { call, .. } => Some(call),
+        _ => None,
+    })
+}
+
+/// Gives another id to each call whose own is taken, or not one that services take.
+fn rename_calls(reply: &mut Reply, taken: &mut HashSet<String>, repairs: &mut Vec<HistoryRepair>) {
+    for call in calls_mut(reply) {
+        if !is_good_id(&call.id) || taken.contains(&call.id) {
+            let own = new_id(&call.id, taken);
+            let from = std::mem::replace(&mut call.id, own);
+            repairs.push(HistoryRepair::RenamedCall { from, to: call.id.clone() });
+        }
+        taken.insert(call.id.clone());
+    }
+}
+
+/// Makes arguments such as every service takes.
+fn present_arguments(reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) {
+    for call in calls_mut(reply) {
+        if let Some(arguments) = presentable(&call.arguments) {
+            call.arguments = arguments;
+            repairs.push(HistoryRepair::MalformedArguments { call_id: call.id.clone() });
         }
     }
 }

@@ -82,6 +82,9 @@ pub(crate) struct Running {
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
     pub(crate) approval: Approval,
+    /// Whether a call starts a run, which may stop and be resumed with the run above it.
+    #[cfg(feature = "agent")]
+    pub(crate) starts_run: bool,
 }
 
 impl Running {
@@ -349,6 +352,13 @@ impl Tool {
     #[must_use]
     pub fn without_timeout(self) -> Self {
         self.with_timeout(Duration::MAX)
+    }
+
+    /// Says that a call of the tool starts a run of an agent.
+    #[cfg(feature = "agent")]
+    pub(crate) fn starting_a_run(mut self) -> Self {
+        self.inner_mut().running.starts_run = true;
+        self
     }
 
     /// Returns the tool with a limit on how many of its calls run at once; the others wait their turn.

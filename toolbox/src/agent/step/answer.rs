@@ -57,6 +57,11 @@ impl Answer {
         self.given.lock().unwrap_or_else(PoisonError::into_inner).is_some()
     }
 
+    /// Forgets an answer: something was learned since.
+    pub(super) fn forget(&self) {
+        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = None;
+    }
+
     /// Returns the definitions of a step, with the tool for the answer at their end.
     pub(super) fn beside(&self, offer: &Definitions) -> Definitions {
         offer.iter().chain(&*self.toolbox.offer()).cloned().collect()

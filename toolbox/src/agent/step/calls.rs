@@ -1,14 +1,18 @@
 //! The calls of one reply.
 
+use std::collections::HashMap;
+use std::time::Duration;
+
 use super::{Answer, End, Running};
 use crate::agent::builder::InfrastructurePolicy;
 use crate::agent::event::EventKind;
 use crate::agent::lineage::Decisions;
 use crate::agent::outcome::{RunErrorKind, StopReason};
 use crate::agent::paused::{Paused, decisions_below};
-use crate::agent::repeat::{TOLD, Verdict, told};
+use crate::agent::repeat::{Verdict, told};
 use crate::approval::Decision;
 use crate::call::ToolCall;
+use crate::content::Content;
 use crate::dispatch::Batch;
 use crate::error::FailureKind;
 use crate::model::Unanswered;
@@ -29,7 +33,7 @@ impl Running {
     pub(super) async fn make_calls(&mut self, open: Unanswered) -> Option<End> {
         let calls = open.calls().cloned().map(|call| (call, false)).collect();
         let plan = self.plan(calls);
-        self.carry_out(open, plan, Vec::new()).await
+        self.carry_out(open, plan, Vec::new(), Vec::new()).await
     }
 
     /// Goes on with a run that waited for decisions.
@@ -39,12 +43,16 @@ impl Running {
         self.events.enter_step(self.iterations);
         self.take_rules();
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
-        let Paused { mut open, mut nested, done, .. } = paused;
+        self.budgets.resume(paused.spent);
+        let Paused { mut open, mut nested, done, observations, .. } = paused;
         let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
         for mut call in waiting {
             if let Some(below) = nested.remove(&call.id) {
                 self.nested.resumed.put(&call.id, (below, decisions_below(decisions, &call.id)));
-                plan.made.push((call, true));
+                // A document that somebody altered must not stand in for a decision.
+                let tool = self.agent.toolbox.get(&call.name);
+                let was_let_in = tool.is_some_and(|tool| tool.inner().running.starts_run);
+                plan.made.push((call, was_let_in));
                 continue;
             }
             match decisions.get(&call.id) {
@@ -65,7 +73,7 @@ impl Running {
                 }
             }
         }
-        self.carry_out(open, plan, done).await
+        self.carry_out(open, plan, done, observations).await
     }
 
     /// Decides which calls are made.
@@ -112,9 +120,15 @@ impl Running {
         mut open: Unanswered,
         plan: Plan,
         done: Vec<ToolResult>,
+        observations: Vec<Vec<Content>>,
     ) -> Option<End> {
         let Plan { made, mut results, stop } = plan;
-        let made = self.call_all(made, &mut results).await;
+        if self.events.is_on() {
+            self.tell_of_unmade(&open, &results);
+        }
+        // The transcript may say it otherwise: as it was edited, or mended.
+        let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
+        let made = self.call_all(made).await;
         self.jobs.note(&made);
         results.extend(made);
         for result in &results {
@@ -122,18 +136,21 @@ impl Running {
                 open.set_arguments(result.call_id(), arguments.clone());
             }
         }
-        let failed = self.infrastructure_failure(&open, &results);
         results.extend(done);
+        let failed = self.infrastructure_failure(&open, &results);
         if results.iter().any(|result| result.failure_kind() == Some(FailureKind::Deferred)) {
-            return Some(self.pause(open, results));
+            return Some(self.pause(open, results, observations).await);
         }
         let prefix = &self.agent.settings.error_prefix;
         if !prefix.is_empty() {
             results = results.into_iter().map(|result| result.with_error_prefix(prefix)).collect();
         }
         self.request.history = open.answer(results);
+        for observation in observations {
+            self.request.history.push_user(observation);
+        }
         if let Some(step) = self.request.history.steps().next_back() {
-            self.guard.note(step.calls());
+            self.guard.note(asked.into_iter().zip(step.results()));
         }
         if let Some((tool, message)) = failed {
             return Some(End::Failed(RunErrorKind::Tool { tool, message }));
@@ -141,20 +158,29 @@ impl Running {
         if stop {
             return Some(End::stopped(StopReason::Repeated));
         }
-        let answered = self.answer.as_ref().is_some_and(Answer::is_given);
-        answered.then(|| End::stopped(StopReason::Answered))
+        if !self.answer.as_ref().is_some_and(Answer::is_given) {
+            return None;
+        }
+        match self.next_job().await {
+            Ok(None) => Some(End::stopped(StopReason::Answered)),
+            Ok(Some(completion)) => {
+                self.observe(completion);
+                self.answer.iter().for_each(Answer::forget);
+                None
+            }
+            Err(reason) => Some(End::stopped(reason)),
+        }
     }
 
     /// Makes calls through the gate, and says what becomes of those that are not let in.
-    async fn call_all(
-        &self,
-        calls: Vec<(ToolCall, bool)>,
-        refused: &mut [ToolResult],
-    ) -> Vec<ToolResult> {
+    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> Vec<ToolResult> {
         let settings = &self.agent.settings;
         let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
-        let names: Vec<(String, String)> =
-            calls.iter().map(|(call, _)| (call.id.clone(), call.name.clone())).collect();
+        let names: HashMap<String, String> = if self.events.is_on() {
+            calls.iter().map(|(call, _)| (call.id.clone(), call.name.clone())).collect()
+        } else {
+            HashMap::new()
+        };
         let (answers, calls): (Vec<_>, Vec<_>) = calls.into_iter().partition(|(call, _)| {
             self.answer.as_ref().is_some_and(|answer| answer.is_named(&call.name))
         });
@@ -175,8 +201,9 @@ impl Running {
             }
         }
         if self.events.is_on() {
-            for result in results.iter().chain(&*refused) {
-                self.tell_of_refusal(result, &names);
+            for result in &results {
+                let tool = names.get(result.call_id()).map_or("", String::as_str);
+                self.tell_of_refusal(tool, result);
             }
         }
         results
@@ -193,32 +220,48 @@ impl Running {
         let failed = results
             .iter()
             .filter(|result| result.failure_kind() == Some(FailureKind::Infrastructure));
+        // It ran, so whoever had to approve of it did; with other arguments perhaps.
         let again: Vec<(ToolCall, bool)> = failed
-            .filter_map(|result| calls.iter().find(|(call, _)| call.id == result.call_id()))
-            .filter(|(call, _)| {
-                toolbox
-                    .get(&call.name)
-                    .is_some_and(|tool| tool.definition().annotations.is_idempotent())
+            .filter_map(|result| {
+                let (call, _) = calls.iter().find(|(call, _)| call.id == result.call_id())?;
+                let tool = toolbox.get(&call.name)?;
+                let arguments = result.edited().unwrap_or(&call.arguments).clone();
+                let call = ToolCall::new(call.id.as_str(), call.name.as_str(), arguments);
+                tool.definition().annotations.is_idempotent().then_some((call, true))
             })
-            .cloned()
             .collect();
         if again.is_empty() {
             return false;
         }
         for result in toolbox.batch(Some(&self.context), again, batch).await {
             if let Some(old) = results.iter_mut().find(|old| old.call_id() == result.call_id()) {
-                *old = result;
+                let edited = old.edited().cloned();
+                *old = match edited {
+                    Some(arguments) => result.with_edited(arguments),
+                    None => result,
+                };
             }
         }
         true
     }
 
+    /// Says what became of calls that were never made.
+    fn tell_of_unmade(&self, open: &Unanswered, results: &[ToolResult]) {
+        let results: HashMap<&str, &ToolResult> =
+            results.iter().map(|result| (result.call_id(), result)).collect();
+        for call in open.calls() {
+            match results.get(call.id.as_str()) {
+                Some(result) if result.failure_kind() == Some(FailureKind::Deferred) => {
+                    self.tell_of_refusal(&call.name, result);
+                }
+                Some(result) => self.events.tool_finished(&call.name, result, Duration::ZERO),
+                None => {}
+            }
+        }
+    }
+
     /// Says what became of a call that the gate did not let in; of the others, the gate did.
-    fn tell_of_refusal(&self, result: &ToolResult, names: &[(String, String)]) {
-        let tool = names
-            .iter()
-            .find(|(id, _)| id == result.call_id())
-            .map_or("", |(_, name)| name.as_str());
+    fn tell_of_refusal(&self, tool: &str, result: &ToolResult) {
         match result.failure_kind() {
             Some(FailureKind::Blacklisted) => self.events.emit(|| EventKind::Blacklisted {
                 call_id: result.call_id().to_owned(),
@@ -237,11 +280,10 @@ impl Running {
                     | FailureKind::NotFound
                     | FailureKind::TooManyCalls
                     | FailureKind::DuplicateId
-                    | FailureKind::OverBudget
             )
-        ) || matches!(result.code(), Some("args.too_large" | TOLD));
+        ) || result.code() == Some("args.too_large");
         if outside {
-            self.events.tool_finished(tool, result, std::time::Duration::ZERO);
+            self.events.tool_finished(tool, result, Duration::ZERO);
         }
     }
 
@@ -261,7 +303,19 @@ impl Running {
     }
 
     /// Stops until somebody has decided.
-    fn pause(&mut self, open: Unanswered, results: Vec<ToolResult>) -> End {
+    async fn pause(
+        &mut self,
+        open: Unanswered,
+        results: Vec<ToolResult>,
+        mut observations: Vec<Vec<Content>>,
+    ) -> End {
+        while let Some(completion) = self.jobs.ready() {
+            observations.push(self.observation(completion));
+        }
+        // What ends while somebody decides would reach nobody, so jobs that are waited for end first.
+        while let Ok(Some(completion)) = self.next_job().await {
+            observations.push(self.observation(completion));
+        }
         let (waiting, done): (Vec<_>, Vec<_>) = results
             .into_iter()
             .partition(|result| result.failure_kind() == Some(FailureKind::Deferred));
@@ -273,6 +327,7 @@ impl Running {
             })
             .collect();
         let (iterations, usage) = (self.iterations, self.usage);
-        End::Paused(Box::new(Paused { open, done, nested, iterations, usage }))
+        let spent = self.budgets.spent();
+        End::Paused(Box::new(Paused { open, done, nested, iterations, usage, spent, observations }))
     }
 }

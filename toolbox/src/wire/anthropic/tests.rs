@@ -159,7 +159,9 @@ fn hostile_replies_are_refused_or_read_but_never_fatal() {
     else {
         panic!()
     };
-    assert!(open.calls().next().unwrap().arguments.as_str().contains("malformed_arguments"));
+    let history = open.answer([]);
+    let kept = history.last_reply().unwrap().tool_calls().next().unwrap();
+    assert!(kept.arguments.as_str().contains("malformed_arguments"));
     let many: Vec<Value> = (0..10_000)
         .map(|n| json!({"type": "tool_use", "id": format!("t{n}"), "name": "x", "input": {}}))
         .collect();

@@ -158,7 +158,9 @@ fn hostile_replies_are_refused_or_read_but_never_fatal() {
         r#"{{"candidates":[{{"content":{{"parts":[{{"functionCall":{{"name":"x","args":{args}}}}}]}}}}]}}"#
     );
     let open = open(History::new(), Gemini::response(&deep).unwrap().reply);
-    assert!(open.calls().next().unwrap().arguments.as_str().contains("malformed_arguments"));
+    let history = open.answer([]);
+    let kept = history.last_reply().unwrap().tool_calls().next().unwrap();
+    assert!(kept.arguments.as_str().contains("malformed_arguments"));
     let many: Vec<Value> = (0..10_000).map(|_| json!({"functionCall": {"name": "x"}})).collect();
     let body = json!({"candidates": [{"content": {"parts": many}}]}).to_string();
     assert_eq!(Gemini::response(&body).unwrap().reply.parts.len(), 10_000);
