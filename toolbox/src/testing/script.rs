@@ -77,7 +77,7 @@ impl ScriptedModel {
         Self::new().text(text).forever()
     }
 
-    /// Reads a script that a [`Recorder`] wrote: a JSON array of replies.
+    /// Reads a script that a [`Recorder`](super::Recorder) wrote: a JSON array of replies.
     ///
     /// # Errors
     ///
