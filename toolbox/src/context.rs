@@ -319,6 +319,12 @@ impl ToolContext {
         self.given.clone()
     }
 
+    /// Returns what a call gets that is made in the place of this one.
+    #[cfg(feature = "search")]
+    pub(crate) fn in_its_place(&self) -> Self {
+        Self { tool: None, ..self.clone() }
+    }
+
     /// Returns the context of a call that nobody waits for, or nobody who could go on with it later.
     #[cold]
     pub(crate) fn without_deferral(&self) -> Self {

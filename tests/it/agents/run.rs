@@ -666,3 +666,12 @@ async fn what_bounds_a_run_holds_in_any_order() {
     let run = agent(&late(), vec![]).run("x").with_cancellation(token);
     assert_eq!(run.in_context(ToolContext::new()).await.unwrap().reason, StopReason::Cancelled);
 }
+
+#[tokio::test]
+async fn a_required_call_is_required_once() {
+    let model = scripted_sum();
+    let agent = Agent::builder(model.clone()).tools(tools![add]).tool_choice(ToolChoice::Required);
+    agent.build().unwrap().run("x").await.unwrap();
+    let choices: Vec<_> = model.requests().into_iter().map(|request| request.tool_choice).collect();
+    assert_eq!(choices, [ToolChoice::Required, ToolChoice::Auto]);
+}

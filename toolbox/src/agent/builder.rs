@@ -290,11 +290,12 @@ impl AgentBuilder {
         self
     }
 
-    /// Limits how many agents may be at work above one another, this one among them. Default 8.
+    /// Limits how many agents may be at work above one another, this one among them. Default 8, at most 16: each works on the
+    /// stack of the one above.
     ///
     /// Holds for the agents below it too, whatever they say themselves.
     pub fn max_depth(mut self, agents: u32) -> Self {
-        self.settings.max_depth = agents;
+        self.settings.max_depth = agents.min(16);
         self
     }
 
@@ -343,7 +344,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Says whether the model must call a tool. Default: as it likes.
+    /// Says whether the model must call a tool first. Default: as it likes. Once it has called one, it may answer.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.settings.tool_choice = choice;
         self

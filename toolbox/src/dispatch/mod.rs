@@ -117,7 +117,8 @@ impl ToolBox {
     pub(crate) async fn call_hidden(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
         // Who approved of the call of the gateway saw what it asks for.
         let pass = Pass { approved: context.approved, hidden: true };
-        self.dispatch(Some(context), call, pass).await
+        // The call stands in the place of the gateway's own, and may wait for a decision as that one could.
+        self.dispatch(Some(&context.in_its_place()), call, pass).await
     }
 
     /// Makes one call.

@@ -15,7 +15,7 @@ use crate::call::ToolCall;
 use crate::content::Content;
 use crate::dispatch::Batch;
 use crate::error::FailureKind;
-use crate::model::Unanswered;
+use crate::model::{ToolChoice, Unanswered};
 use crate::result::ToolResult;
 
 /// What becomes of the calls of a reply.
@@ -146,6 +146,8 @@ impl Running {
             results = results.into_iter().map(|result| result.with_error_prefix(prefix)).collect();
         }
         self.request.history = open.answer(results);
+        // A call was made as was asked for; to ask for more would never let the model answer.
+        self.request.tool_choice = ToolChoice::Auto;
         for observation in observations {
             self.request.history.push_user(observation);
         }
