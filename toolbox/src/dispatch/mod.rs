@@ -36,6 +36,10 @@ use crate::tool::{Handler, Tool};
 
 /// How a box treats the calls that pass it.
 #[derive(Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the box with a name of its own"
+)]
 pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) concurrency: Option<Arc<Semaphore>>,

@@ -26,7 +26,7 @@ pub const SEARCH_PATTERN: &str = "toolbox_search_regex";
 pub const EXECUTE: &str = "toolbox_execute";
 
 /// How many hits a model gets when it does not say, and the most it can ask for.
-const LIMIT: (usize, usize) = (5, 20);
+const LIMIT: (usize, u8) = (5, 20);
 
 /// The longest schema that is repeated whole when arguments do not fit it, in bytes.
 const SCHEMA_BYTES: usize = 2048;
@@ -317,7 +317,7 @@ impl Wanted {
 )]
 fn clamped(limit: Option<f64>) -> usize {
     let (usual, most) = LIMIT;
-    limit.map_or(usual, |limit| limit.clamp(1.0, most as f64) as usize)
+    limit.map_or(usual, |limit| limit.clamp(1.0, f64::from(most)) as usize)
 }
 
 /// Adds the part of a tool's schema that says how its arguments should be.
