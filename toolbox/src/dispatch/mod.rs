@@ -36,6 +36,7 @@ use crate::tool::{Handler, Tool};
 
 /// How a box treats the calls that pass it.
 #[derive(Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub(crate) struct Settings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) concurrency: Option<Arc<Semaphore>>,
