@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolbox::model::{
-    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice,
+    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
 };
 use toolbox::schema::{Dialect, for_input};
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
@@ -82,6 +82,7 @@ fn conversations() -> Vec<Conversation> {
         .chain(requests())
         .map(|(about, request)| Conversation { about, request, only: None })
         .chain(requests_of_one())
+        .chain(searches())
         .collect()
 }
 
@@ -396,6 +397,85 @@ fn requests_of_one() -> Vec<Conversation> {
             "anthropic",
         ),
         one("thoughts, and validated calls", config, "gemini"),
+    ]
+}
+
+/// The model finds tools before it calls them. Services without a form for that take the same conversations as they are.
+fn searches() -> Vec<Conversation> {
+    let search = |id: &str| ToolCall::new(id, "toolbox_search_bm25", r#"{"text": "weather"}"#);
+    let found = |names: &[&str]| {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        ToolResult::new(r#"{"tools":[]}"#).with_references(names)
+    };
+    let asked = |result: ToolResult| step(ask(), Reply::calls([search("call_s")]), vec![result]);
+    let oslo = || Reply::calls([weather("call_1", r#"{"city": "Oslo"}"#)]);
+    let call = || {
+        step(
+            asked(found(&["get_weather", "docs.search"])),
+            oslo(),
+            vec![ToolResult::new("4 degrees")],
+        )
+    };
+    let both = step(
+        ask(),
+        Reply::calls([search("call_s"), ToolCall::new("call_t", "clock", "{}")]),
+        vec![ToolResult::error("`text` is blank"), ToolResult::new("Noon.")],
+    );
+    // As the service itself writes it: a search by an item of its own, then a call in a namespace.
+    let item = json!({"type": "tool_search_call", "id": "tsc_1"});
+    let own = Part::Call {
+        call: search("call_s"),
+        echo: Some(Echo::new(Dialect::OpenAiResponses, item)),
+    };
+    let own = step(ask(), Reply::new(vec![own]), vec![found(&["get_weather"])]);
+    let named = Part::Call {
+        call: weather("call_1", "{}"),
+        echo: Some(Echo::new(
+            Dialect::OpenAiResponses,
+            json!({"id": "fc_1", "namespace": "get_weather"}),
+        )),
+    };
+    let own = step(own, Reply::new(vec![named]), vec![ToolResult::new("4 degrees")]);
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}, "limit": {"type": "number"}},
+        "required": ["text"], "additionalProperties": false});
+    let tools = || {
+        vec![
+            ToolDefinition::new("toolbox_search_bm25", "Finds more tools", schema.clone()),
+            ToolDefinition::new("clock", "Tells the time", json!({"type": "object"})),
+        ]
+    };
+    let searching = |about, history| Conversation {
+        about,
+        request: ModelRequest::new(history)
+            .with_tools(tools())
+            .with_search(ToolSearch::new("toolbox_search_bm25", few_tools())),
+        only: None,
+    };
+    let mut many = searching("tools to find: many, and one of them is listed too", call());
+    many.request = many.request.with_tools([tools(), few_tools()].concat());
+    many.request.search =
+        Some(ToolSearch::new("toolbox_search_bm25", [few_tools(), many_tools()].concat()));
+    let mut forced = searching("tools to find: a search is forced", ask());
+    forced.request.tool_choice = ToolChoice::Tool("toolbox_search_bm25".into());
+    let mut gone = searching("tools to find: the search is gone", own.clone());
+    gone.request = gone.request.with_tools(few_tools());
+    vec![
+        searching("tools to find", ask()),
+        searching("tools to find: found, and called", call()),
+        searching("tools to find: found by an item of the service, and called in a namespace", own),
+        searching("tools to find: nothing found", asked(found(&[]))),
+        searching(
+            "tools to find: found what is there no more",
+            asked(found(&["get_weather", "gone"])),
+        ),
+        searching("tools to find: a search that failed, beside another call", both),
+        searching(
+            "tools to find: an earlier transcript without a search",
+            said(reasoning_of_openai(), "And Rome?"),
+        ),
+        many,
+        forced,
+        gone,
     ]
 }
 

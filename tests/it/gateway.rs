@@ -1,12 +1,14 @@
 //! Three tools in place of many: search, read the schema, call.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use toolbox::agent::{Agent, StopReason};
+use toolbox::model::ModelRequest;
 use toolbox::search::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
 use toolbox::testing::{ScriptedModel, check};
+use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Arguments, Decision, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
 
 use crate::support::says;
@@ -323,6 +325,156 @@ async fn w2_15_found_tools_join_the_next_requests_for_a_while() {
         .map(|request| request.tools.iter().any(|tool| tool.name == "time_get_current_time"))
         .collect();
     assert_eq!(offered, [false, true, true, false]);
+}
+
+fn sent<F: Format>(request: &ModelRequest) -> Value {
+    serde_json::from_str(&F::body(request, "m", false)).unwrap()
+}
+
+fn of_type<'a>(list: &'a Value, kind: &str) -> Vec<&'a Value> {
+    list.as_array().unwrap().iter().filter(|item| item["type"] == kind).collect()
+}
+
+#[tokio::test]
+async fn w2_15_services_with_a_search_of_their_own_are_asked_in_their_form() {
+    let toolbox = toolbox();
+    toolbox.blacklist("widget_00");
+    let model = ScriptedModel::new()
+        .calls(SEARCH_WORDS, r#"{"text":"time timezone","limit":1}"#)
+        .calls("time_get_current_time", r#"{"timezone":"Asia/Tokyo"}"#)
+        .calls(SEARCH_WORDS, r#"{"text":"zzzz"}"#)
+        .text("Noon.");
+    let agent = Agent::builder(model.clone())
+        .toolbox(toolbox.clone())
+        .native_tool_search(true)
+        .blacklist_tool("widget_01")
+        .build()
+        .unwrap();
+    let outcome = agent.run("What time is it in Tokyo?").await.unwrap();
+    check(&outcome.history)
+        .calls(SEARCH_WORDS, json!({"text": "time timezone"}))
+        .calls("time_get_current_time", json!({"timezone": "Asia/Tokyo"}))
+        .returns(r#"{"time":"2026-01-07T02:15:00+09:00","timezone":"Asia/Tokyo"}"#)
+        .answers("Noon.");
+
+    let requests = model.requests();
+    assert_eq!(requests.len(), 4);
+    let first = requests[0].search.as_ref().unwrap();
+    for (step, request) in requests.iter().enumerate() {
+        let search = request.search.as_ref().unwrap();
+        assert_eq!(search.tool, SEARCH_WORDS);
+        assert_eq!(search.deferred.len(), 60);
+        assert!(search.deferred.iter().all(|tool| !tool.name.starts_with("widget_00")));
+        // Nothing changed in between, so it is one list, lowered once.
+        assert!(std::ptr::eq(search.deferred.as_ptr(), first.deferred.as_ptr()));
+
+        let body = sent::<Anthropic>(request);
+        let tools = body["tools"].as_array().unwrap();
+        let deferred: Vec<_> = tools.iter().filter(|tool| tool["defer_loading"] == true).collect();
+        assert_eq!((tools.len(), deferred.len()), (73, 60));
+        assert!(deferred.iter().all(|tool| tool["cache_control"].is_null()));
+        let results: Vec<&Value> = body["messages"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .flat_map(|message| of_type(&message["content"], "tool_result"))
+            .collect();
+        assert_eq!(results.len(), step);
+        for (at, result) in results.iter().enumerate() {
+            let reference =
+                json!([{"type": "tool_reference", "tool_name": "time_get_current_time"}]);
+            assert_eq!(result["content"] == reference, at == 0, "{result}");
+            assert_eq!(result["content"].is_string(), at > 0, "{result}");
+        }
+
+        let body = sent::<OpenAiResponses>(request);
+        let searches = of_type(&body["tools"], "tool_search");
+        assert_eq!(searches.len(), 1);
+        assert_eq!(searches[0]["execution"], "client");
+        assert_eq!(searches[0]["parameters"]["required"], json!(["text"]));
+        assert_eq!(of_type(&body["tools"], "function").len(), 12);
+        let asked = of_type(&body["input"], "tool_search_call");
+        let found = of_type(&body["input"], "tool_search_output");
+        assert_eq!((asked.len(), found.len()), ([0, 1, 1, 2][step], [0, 1, 1, 2][step]));
+        for (asked, found) in asked.iter().zip(&found) {
+            assert!(asked["arguments"].is_object());
+            assert_eq!(asked["call_id"], found["call_id"]);
+        }
+        if let Some(first) = found.first() {
+            assert_eq!(first["tools"][0]["name"], "time_get_current_time");
+            assert!(first["tools"][0]["strict"].is_boolean());
+        }
+        if let Some(second) = found.get(1) {
+            assert_eq!(second["tools"], json!([]));
+        }
+        let called = of_type(&body["input"], "function_call");
+        assert_eq!(called.len(), [0, 0, 1, 1][step]);
+        assert!(called.iter().all(|call| call["name"] == "time_get_current_time"));
+
+        // The others are asked as ever.
+        let mut plain = request.clone();
+        plain.search = None;
+        assert_eq!(sent::<OpenAiChat>(request), sent::<OpenAiChat>(&plain));
+        assert_eq!(sent::<Gemini>(request), sent::<Gemini>(&plain));
+    }
+}
+
+#[tokio::test]
+async fn a_search_follows_the_box_and_the_rules() {
+    let toolbox = toolbox();
+    let model = ScriptedModel::new()
+        .calls("builtin_0", "{}")
+        .calls("change", "{}")
+        .calls("forbid", "{}")
+        .calls("time_get_current_time", r#"{"timezone":"UTC"}"#)
+        .text("done");
+    let agent: Arc<OnceLock<Agent>> = Arc::default();
+    let (own, later) = (toolbox.clone(), Arc::clone(&agent));
+    toolbox.register(Tool::new("change", "d").call(move |_| {
+        own.unregister("widget_07");
+        "changed"
+    }));
+    toolbox.register(Tool::new("forbid", "d").call(move |_| {
+        later.get().unwrap().blacklist_tool("time_*");
+        "forbidden"
+    }));
+    let built = Agent::builder(model.clone()).toolbox(toolbox).native_tool_search(true).build();
+    let outcome = agent.get_or_init(|| built.unwrap()).run("x").await.unwrap();
+    let counts: Vec<usize> = model
+        .requests()
+        .iter()
+        .map(|request| request.search.as_ref().unwrap().deferred.len())
+        .collect();
+    assert_eq!(counts, [62, 62, 61, 60, 60]);
+    let last = outcome.history.steps().nth(3).unwrap();
+    assert_eq!(last.results()[0].code(), Some("tool.blacklisted"));
+}
+
+#[tokio::test]
+async fn a_search_is_native_only_where_it_can_work() {
+    let deferred = || time_get_current_time::tool();
+    let with = |toolbox: ToolBox, native: bool| async move {
+        let model = ScriptedModel::answering("done");
+        let agent = Agent::builder(model.clone()).toolbox(toolbox).native_tool_search(native);
+        agent.build().unwrap().run("x").await.unwrap();
+        model.requests()[0].search.is_some()
+    };
+    let complete = |tool: Tool, direct: bool| {
+        let toolbox = ToolBox::builder().tools(tool).deferred_calls(direct).build().unwrap();
+        toolbox.register(Gateway::over(&toolbox));
+        toolbox
+    };
+    assert!(with(complete(deferred(), true), true).await);
+    assert!(!with(complete(deferred(), true), false).await);
+    // Found tools could not be called by their names.
+    assert!(!with(complete(deferred(), false), true).await);
+    // There is nothing to find.
+    assert!(!with(complete(says("own", "ok"), true), true).await);
+    // There is nothing to find it with, or it may not be called.
+    assert!(!with(ToolBox::from(deferred()), true).await);
+    let forbidden = complete(deferred(), true);
+    forbidden.blacklist(SEARCH_WORDS);
+    assert!(!with(forbidden, true).await);
 }
 
 #[tokio::test]

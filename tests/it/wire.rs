@@ -6,7 +6,9 @@ use std::collections::VecDeque;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
-use toolbox::model::{Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply};
+use toolbox::model::{
+    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolSearch,
+};
 use toolbox::schema::Dialect;
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolCall, ToolDefinition, ToolResult};
@@ -45,6 +47,11 @@ fn result() -> impl Strategy<Value = ToolResult> {
         text().prop_map(ToolResult::new),
         text().prop_map(ToolResult::error),
         vec(content(), 0..4).prop_map(ToolResult::from),
+        (text(), vec(prop::sample::select(vec!["now", "docs.find", "docs.search", "gone"]), 0..3))
+            .prop_map(|(text, found)| {
+                let found = found.into_iter().map(str::to_owned).collect();
+                ToolResult::new(text).with_references(found)
+            }),
     ]
 }
 
@@ -77,6 +84,9 @@ fn echo() -> impl Strategy<Value = Echo> {
         json!({"executableCode": {"language": "PYTHON", "code": "1"}}),
         json!({"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"}),
         json!({"type": "function_call", "call_id": "a", "name": "x", "arguments": "{}"}),
+        json!({"type": "tool_search_call", "id": "tsc_1"}),
+        json!({"type": "tool_search_call", "execution": "server", "arguments": {}}),
+        json!({"type": "tool_search_output", "execution": "server", "tools": []}),
         json!({"x": 1}),
         json!(null),
     ]);
@@ -152,9 +162,28 @@ type Check = fn(&[Value]) -> Result<usize, String>;
 /// Checks what a format writes, and that it reads back as what it says.
 fn keeps_the_rules<F: Format>(history: &History, key: &str, model: &str, check: Check) {
     let calls = history.steps().map(|step| step.results().len()).sum::<usize>();
-    let tools = [ToolDefinition::new("docs.search", "Searches", json!({"type": "object"}))];
+    let tool = |name: &str| ToolDefinition::new(name, "Searches", json!({"type": "object"}));
+    let deferred = vec![tool("now"), tool("docs.find"), tool("docs.search")];
+    for native in [false, true] {
+        let request = |history: &History| {
+            let request = ModelRequest::new(history.clone()).with_tools(vec![tool("docs.search")]);
+            let search = ToolSearch::new("docs.search", deferred.clone());
+            if native { request.with_search(search) } else { request }
+        };
+        keeps_the_rules_in::<F>(history, &request, key, model, calls, check);
+    }
+}
+
+fn keeps_the_rules_in<F: Format>(
+    history: &History,
+    request: &dyn Fn(&History) -> ModelRequest,
+    key: &str,
+    model: &str,
+    calls: usize,
+    check: Check,
+) {
     let messages = |history: &History| {
-        let request = ModelRequest::new(history.clone()).with_tools(tools.to_vec());
+        let request = request(history);
         let body: Value = serde_json::from_str(&F::body(&request, model, true)).unwrap();
         body[key].as_array().unwrap().clone()
     };
@@ -224,10 +253,13 @@ fn responses(items: &[Value]) -> Result<usize, String> {
     let mut calls = 0;
     let mut open: VecDeque<&Value> = VecDeque::new();
     for (at, item) in items.iter().enumerate() {
-        if item["type"] == "function_call" {
+        let is_ours = item["execution"] != "server";
+        if item["type"] == "function_call" || item["type"] == "tool_search_call" && is_ours {
             open.push_back(&item["call_id"]);
             calls += 1;
-        } else if item["type"] == "function_call_output" {
+        } else if item["type"] == "function_call_output"
+            || item["type"] == "tool_search_output" && is_ours
+        {
             same(&Vec::from_iter(open.pop_front()), &[&item["call_id"]], at)?;
         } else if item["role"] == "user" {
             same(&open.iter().copied().collect::<Vec<_>>(), &[], at)?;

@@ -427,7 +427,7 @@ async fn agents_hold_dialogues_with_every_service() {
                     (answer, iterations),
                     "{about}"
                 );
-                let results = outcome.history.steps().flat_map(|step| step.results());
+                let results = outcome.history.steps().flat_map(toolbox::model::Step::results);
                 assert!(results.into_iter().all(|result| !result.is_error()), "{about}");
             }
             assert!(pieces.lock().unwrap().ends_with(answer));

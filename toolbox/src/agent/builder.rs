@@ -62,6 +62,7 @@ pub(super) struct Settings {
     pub(super) tool_choice: ToolChoice,
     pub(super) options: Map<String, Value>,
     pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) native_search: bool,
 }
 
 impl Default for Settings {
@@ -83,6 +84,7 @@ impl Default for Settings {
             tool_choice: ToolChoice::Auto,
             options: Map::new(),
             approver: None,
+            native_search: false,
         }
     }
 }
@@ -347,6 +349,17 @@ impl AgentBuilder {
     /// Says whether the model must call a tool first. Default: as it likes. Once it has called one, it may answer.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.settings.tool_choice = choice;
+        self
+    }
+
+    /// Lets a model find deferred tools by the tool search of its service, and call them by their own names. Default: off.
+    ///
+    /// It takes the search tool of a `search::Gateway` in the box, which still runs the searches. Services
+    /// that know the form (Anthropic, and `OpenAI` Responses with models of GPT-5.4 or later) then load what was found
+    /// themselves; an older model may refuse the request. With any other service nothing changes. Nor does it in a box
+    /// where deferred tools are called [through the gateway only](crate::ToolBoxBuilder::deferred_calls).
+    pub fn native_tool_search(mut self, native: bool) -> Self {
+        self.settings.native_search = native;
         self
     }
 

@@ -16,14 +16,16 @@ use super::run::{Setup, Start};
 use super::watched::{Ended, watched};
 use super::{Inner, trace};
 use crate::cancel::CancellationToken;
+use crate::collection::Definitions;
 use crate::content::Content;
 use crate::context::{ToolContext, now};
+use crate::definition::ToolDefinition;
 use crate::job::Completion;
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
-    Replied, Reply, ToolChoice, Usage,
+    Replied, Reply, ToolChoice, ToolSearch, Usage,
 };
-use crate::promotion::Promotions;
+use crate::promotion::{Promotions, SEARCH_TOOL};
 use crate::rules::Rules;
 
 mod answer;
@@ -85,6 +87,8 @@ struct Running {
     nested: Arc<super::lineage::Nested>,
     /// Tools that a search found, offered beside those of the box for some steps.
     promotions: Arc<Promotions>,
+    /// Tools that a search can find, with the generation of the box they are of, until the rules change.
+    findable: Option<(u64, Definitions)>,
     events: Emitter,
     jobs: Jobs,
     guard: RepeatGuard,
@@ -177,6 +181,7 @@ impl Running {
             rules: None,
             nested,
             promotions,
+            findable: None,
             events,
             jobs,
             answer: None,
@@ -239,6 +244,7 @@ impl Running {
             known.iter().zip(&rules).all(|(known, rules)| Arc::ptr_eq(known, rules))
         });
         if !known {
+            self.findable = None;
             let forbidding = rules.iter().filter(|rules| !rules.is_empty());
             self.context =
                 forbidding.fold(self.base.clone(), |context, own| context.with_rules(own));
@@ -350,6 +356,7 @@ impl Running {
             Some(answer) => answer.beside(&offer),
             None => offer,
         };
+        self.request.search = self.search();
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
         let response = self.respond().await?;
@@ -362,6 +369,21 @@ impl Running {
             took: now().saturating_duration_since(began),
         });
         Ok(self.with_own_names(response))
+    }
+
+    /// Returns the search that a service may offer by itself, over what may be called right now.
+    fn search(&mut self) -> Option<ToolSearch> {
+        let is_search = |tool: &ToolDefinition| tool.name == SEARCH_TOOL;
+        if !self.agent.settings.native_search || !self.request.tools.iter().any(is_search) {
+            return None;
+        }
+        let toolbox = &self.agent.toolbox;
+        // The same list for as long as nothing changes, because it is lowered and serialized once for all its clones.
+        if self.findable.as_ref().is_none_or(|(of, _)| *of != toolbox.generation()) {
+            self.findable = Some(toolbox.findable(&self.context));
+        }
+        let (_, deferred) = self.findable.as_ref()?;
+        (!deferred.is_empty()).then(|| ToolSearch::new(SEARCH_TOOL, deferred.clone()))
     }
 
     async fn respond(&self) -> Result<ModelResponse, End> {

@@ -1,5 +1,7 @@
 //! What a model is told about the tools it may call, as one cheap value.
 
+#[cfg(feature = "agent")]
+use std::collections::HashMap;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
@@ -29,7 +31,7 @@ impl Definitions {
     pub fn lowered(&self, dialect: Dialect) -> Arc<DefinitionList> {
         let index = Dialect::ALL.iter().position(|own| *own == dialect).unwrap_or_default();
         let list = self.0.lists[index]
-            .get_or_init(|| Arc::new(DefinitionList::new(&self.0.definitions, dialect)));
+            .get_or_init(|| Arc::new(DefinitionList::new(self.shared(), dialect)));
         Arc::clone(list)
     }
 
@@ -69,29 +71,51 @@ impl fmt::Debug for Definitions {
 /// The tools of a box as one provider takes them: lowered, and serialized once.
 pub struct DefinitionList {
     dialect: Dialect,
-    json: Box<RawValue>,
+    #[cfg(feature = "agent")]
+    definitions: Arc<[ToolDefinition]>,
     lowered: Vec<Lowered>,
+    /// The whole list; one of tools that are to be found is never asked for it.
+    json: OnceLock<Box<RawValue>>,
+    /// Where each tool stands, by its own name and by the one it is sent under.
+    #[cfg(feature = "agent")]
+    places: OnceLock<HashMap<String, usize>>,
+    /// Each tool as one that is to be found.
+    #[cfg(feature = "agent")]
+    deferred: OnceLock<Vec<Box<RawValue>>>,
 }
 
 impl DefinitionList {
-    fn new(definitions: &[ToolDefinition], dialect: Dialect) -> Self {
-        let lowered: Vec<Lowered> =
-            definitions.iter().map(|definition| lower(definition, dialect)).collect();
-        // A JSON value always has a text.
-        let json = serde_json::value::to_raw_value(&list(&lowered)).unwrap_or_default();
-        Self { dialect, json, lowered }
+    #[cfg_attr(
+        not(feature = "agent"),
+        allow(clippy::needless_pass_by_value, reason = "agents keep the definitions")
+    )]
+    fn new(definitions: Arc<[ToolDefinition]>, dialect: Dialect) -> Self {
+        Self {
+            dialect,
+            lowered: definitions.iter().map(|definition| lower(definition, dialect)).collect(),
+            #[cfg(feature = "agent")]
+            definitions,
+            json: OnceLock::new(),
+            #[cfg(feature = "agent")]
+            places: OnceLock::new(),
+            #[cfg(feature = "agent")]
+            deferred: OnceLock::new(),
+        }
     }
 
     /// Returns the provider's whole `tools` value as JSON text, ready to be spliced into a request.
     #[must_use]
     pub fn json(&self) -> &str {
-        self.json.get()
+        self.raw().get()
     }
 
     /// Returns the same text as something serde splices into a larger document.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
-        &self.json
+        // A JSON value always has a text.
+        self.json.get_or_init(|| {
+            serde_json::value::to_raw_value(&list(&self.lowered)).unwrap_or_default()
+        })
     }
 
     /// Returns the list as a value.
@@ -125,6 +149,57 @@ impl DefinitionList {
         }
     }
 
+    /// Returns the dialect the list is written in.
+    #[cfg(feature = "agent")]
+    pub(crate) fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+
+    /// Returns each tool as it was lowered, beside its definition.
+    #[cfg(feature = "agent")]
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&ToolDefinition, &Lowered)> {
+        self.definitions.iter().zip(&self.lowered)
+    }
+
+    /// Returns where a tool stands, by its own name, or else by the name it is sent under.
+    #[cfg(feature = "agent")]
+    pub(crate) fn place(&self, name: &str) -> Option<usize> {
+        let places = self.places.get_or_init(|| {
+            let mut places = HashMap::with_capacity(self.lowered.len());
+            for (at, definition) in self.definitions.iter().enumerate() {
+                places.entry(definition.name.clone()).or_insert(at);
+            }
+            for (at, tool) in self.lowered.iter().enumerate() {
+                places.entry(tool.name.clone()).or_insert(at);
+            }
+            places
+        });
+        places.get(name).copied()
+    }
+
+    /// Returns the definition that stands at a place.
+    #[cfg(feature = "agent")]
+    pub(crate) fn definition(&self, place: usize) -> &ToolDefinition {
+        &self.definitions[place]
+    }
+
+    /// Returns each tool as JSON text that says it is loaded when a search refers to it, the way Anthropic writes that.
+    #[cfg(feature = "agent")]
+    pub(crate) fn deferred(&self) -> &[Box<RawValue>] {
+        self.deferred.get_or_init(|| {
+            let deferred = |tool: &Lowered| {
+                let mut tool = tool.tool.clone();
+                if let Some(fields) = tool.as_object_mut() {
+                    // The service takes no examples beside a tool search.
+                    fields.remove("input_examples");
+                    fields.insert("defer_loading".to_owned(), true.into());
+                }
+                serde_json::value::to_raw_value(&tool).unwrap_or_default()
+            };
+            self.lowered.iter().map(deferred).collect()
+        })
+    }
+
     /// Returns what the provider's dialect could not say, each with the name of its tool.
     pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
         self.lowered
@@ -138,7 +213,7 @@ impl fmt::Debug for DefinitionList {
         f.debug_struct("DefinitionList")
             .field("dialect", &self.dialect)
             .field("tools", &self.lowered.len())
-            .field("bytes", &self.json.get().len())
+            .field("bytes", &self.json().len())
             .finish_non_exhaustive()
     }
 }

@@ -267,6 +267,23 @@ impl ToolBox {
         Arc::clone(self.shared.current.load().rules())
     }
 
+    /// Returns the deferred tools that may be called from `context` by their own names, with the generation of the box they
+    /// are of. There are none where such tools are called through a gateway only.
+    #[cfg(feature = "agent")]
+    pub(crate) fn findable(&self, context: &ToolContext) -> (u64, Definitions) {
+        let snapshot = self.snapshot();
+        let generation = snapshot.generation();
+        if !self.shared.settings.deferred_calls {
+            return (generation, Definitions::default());
+        }
+        let all = snapshot.deferred();
+        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
+        if context.rules().is_none() || all.iter().all(permitted) {
+            return (generation, all.clone());
+        }
+        (generation, all.iter().filter(|tool| permitted(tool)).cloned().collect())
+    }
+
     /// Returns the name under which the box knows a tool that a provider may know by another.
     #[cfg(feature = "agent")]
     pub(crate) fn own_name(&self, name: &str) -> Option<String> {

@@ -16,6 +16,9 @@ pub(crate) struct Snapshot {
     rules: Arc<Rules>,
     generation: u64,
     definitions: OnceLock<Definitions>,
+    /// The tools that are found by a search alone.
+    #[cfg(feature = "agent")]
+    deferred: OnceLock<Definitions>,
     /// Names that only a provider knows tools by, worked out when a name is not found.
     aliases: OnceLock<IndexMap<String, usize>>,
 }
@@ -135,5 +138,17 @@ impl Snapshot {
     pub(crate) fn definitions(&self) -> &Definitions {
         self.definitions
             .get_or_init(|| self.listed().map(|tool| tool.definition().clone()).collect())
+    }
+
+    /// Returns the tools that a model is not told of before it finds them.
+    #[cfg(feature = "agent")]
+    pub(crate) fn deferred(&self) -> &Definitions {
+        self.deferred.get_or_init(|| {
+            self.entries
+                .values()
+                .filter(|entry| entry.permitted && entry.tool.definition().deferred)
+                .map(|entry| entry.tool.definition().clone())
+                .collect()
+        })
     }
 }

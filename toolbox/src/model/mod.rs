@@ -15,7 +15,7 @@ pub use history::{
 };
 pub(crate) use history::{MAX_DEPTH, depth};
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
-pub use request::{ModelRequest, ToolChoice};
+pub use request::{ModelRequest, ToolChoice, ToolSearch};
 pub(crate) use stored::{deserialize_results, serialize_results};
 
 use std::fmt;

@@ -19,6 +19,8 @@ pub struct ModelRequest {
     pub tool_choice: ToolChoice,
     /// Whether it may make several calls in one reply. Default: yes.
     pub parallel_tool_calls: bool,
+    /// More tools, which the model finds by a search. Formats of services without a tool search of their own leave it out.
+    pub search: Option<ToolSearch>,
     /// Options of the service, such as `temperature`; added to the request as they are, under names that every
     /// [`wire`](crate::wire) form explains.
     pub options: Map<String, Value>,
@@ -34,6 +36,7 @@ impl ModelRequest {
             tools: Definitions::default(),
             tool_choice: ToolChoice::Auto,
             parallel_tool_calls: true,
+            search: None,
             options: Map::new(),
         }
     }
@@ -66,11 +69,43 @@ impl ModelRequest {
         self
     }
 
+    /// Returns the request with tools that the model finds by a search, where its service knows how.
+    #[must_use]
+    pub fn with_search(mut self, search: ToolSearch) -> Self {
+        self.search = Some(search);
+        self
+    }
+
     /// Returns the request with an option of the service.
     #[must_use]
     pub fn with_option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.options.insert(name.into(), value.into());
         self
+    }
+}
+
+/// Tools that a model is not told of before it finds them, by a search that the program runs.
+///
+/// A service with a form for that keeps them out of what the model reads: it learns of each when a search refers to it, and
+/// then calls it by its own name. It works while the search tool is among the [tools](ModelRequest::tools); a request
+/// without it is written as if nothing could be found.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ToolSearch {
+    /// The name of the tool that searches. The [references](crate::ToolResult::references) of its results are what was found.
+    pub tool: String,
+    /// The tools that can be found.
+    pub deferred: Definitions,
+}
+
+impl ToolSearch {
+    /// Returns tools that are found by the tool of a name.
+    ///
+    /// `OpenAI` Responses calls its one search by no name at all; such a call is read as one of `toolbox_search_bm25`, the
+    /// search tool of the `search::Gateway`.
+    #[must_use]
+    pub fn new(tool: impl Into<String>, deferred: impl Into<Definitions>) -> Self {
+        Self { tool: tool.into(), deferred: deferred.into() }
     }
 }
 

@@ -19,7 +19,7 @@ use crate::result::ToolResult;
 use crate::tool::{BoxFuture, Tool, Toolset};
 
 /// The name of the tool that searches by words.
-pub const SEARCH_WORDS: &str = "toolbox_search_bm25";
+pub const SEARCH_WORDS: &str = crate::promotion::SEARCH_TOOL;
 /// The name of the tool that searches by a regular expression.
 pub const SEARCH_PATTERN: &str = "toolbox_search_regex";
 /// The name of the tool that calls what was found.
@@ -117,6 +117,9 @@ impl Gateway {
 
     /// Lets tools that an agent's model found join the definitions of its next `steps` requests, so that it can call them by
     /// their own names, and a provider can hold it to their schemas. Default 0: they are called by `toolbox_execute`.
+    ///
+    /// Services with a tool search of their own need none of this; see
+    /// `AgentBuilder::native_tool_search` (feature `agent`).
     #[must_use]
     pub fn promoting_for(mut self, steps: u32) -> Self {
         self.promoted_steps = steps;
@@ -312,6 +315,7 @@ impl Wanted {
 /// Takes any number a model writes for a limit as one that is fine.
 #[allow(
     clippy::cast_possible_truncation,
+    clippy::cast_precision_loss,
     clippy::cast_sign_loss,
     reason = "the number is small and not negative by then"
 )]

@@ -7,6 +7,7 @@
 mod anthropic;
 mod failure;
 mod gemini;
+mod offered;
 mod openai;
 mod openai_chat;
 mod openai_responses;

@@ -1,31 +1,36 @@
 //! A request, as Anthropic Messages takes it.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 
-use serde::ser::SerializeMap;
+use serde::ser::{SerializeMap, SerializeSeq};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use crate::collection::DefinitionList;
+use crate::call::ToolCall;
 use crate::content::Content;
-use crate::model::{Finish, Message, ModelRequest, Part, Step, ToolChoice};
+use crate::model::{Finish, History, Message, ModelRequest, Part, Step, ToolChoice};
 use crate::result::ToolResult;
 use crate::schema::Dialect;
+use crate::wire::offered::{Offered, Search};
 use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
 
 /// How many tokens a reply may have when the request does not say; the service wants to be told.
 const MAX_TOKENS: u64 = 8192;
 
+/// How many tools the service takes beside a tool search.
+const MAX_TOOLS: usize = 10_000;
+
 pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
-    let tools = request.tools.lowered(Dialect::Anthropic);
+    let tools = Offered::of(request, Dialect::Anthropic);
     serde_json::to_string(&Body { request, model, tools: &tools, stream }).unwrap_or_default()
 }
 
 struct Body<'a> {
     request: &'a ModelRequest,
     model: &'a str,
-    tools: &'a DefinitionList,
+    tools: &'a Offered<'a>,
     stream: bool,
 }
 
@@ -58,7 +63,13 @@ impl Serialize for Body<'_> {
             map.serialize_entry("system", system)?;
         }
         if !request.tools.is_empty() {
-            map.serialize_entry("tools", tools.raw())?;
+            match &tools.search {
+                None => map.serialize_entry("tools", tools.list.raw())?,
+                Some(search) => {
+                    let history = &request.history;
+                    map.serialize_entry("tools", &WithSearch { tools, search, history })?;
+                }
+            }
             if let Some(choice) = tool_choice(request, tools, thinking) {
                 map.serialize_entry("tool_choice", &choice)?;
             }
@@ -97,9 +108,62 @@ fn thinking(request: &ModelRequest) -> Option<&Value> {
     (open.peek().is_none() || open.any(thought)).then_some(thinking)
 }
 
+/// The tools, and behind them those that are loaded once a search refers to them.
+struct WithSearch<'a> {
+    tools: &'a Offered<'a>,
+    search: &'a Search<'a>,
+    history: &'a History,
+}
+
+impl Serialize for WithSearch<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { tools, search, history } = *self;
+        let mut seq = serializer.serialize_seq(None)?;
+        let mut listed = 0;
+        for (_, tool) in tools.listed() {
+            listed += 1;
+            // The service takes no examples beside a tool search.
+            match tool.tool.as_object().filter(|fields| fields.contains_key("input_examples")) {
+                None => seq.serialize_element(&tool.tool)?,
+                Some(fields) => {
+                    let mut fields = fields.clone();
+                    fields.remove("input_examples");
+                    seq.serialize_element(&fields)?;
+                }
+            }
+        }
+        let deferred = search.deferred().deferred();
+        if listed + deferred.len() <= MAX_TOOLS {
+            let places = (0..deferred.len()).filter(|at| search.is_found(*at));
+            places.map(|at| &deferred[at]).try_for_each(|tool| seq.serialize_element(tool))?;
+        } else {
+            // The search is not the service's, so it need know no more than what was found.
+            let found: BTreeSet<usize> = history
+                .steps()
+                .flat_map(Step::calls)
+                .filter_map(|(call, result)| references(search, call, result))
+                .flatten()
+                .collect();
+            found.iter().try_for_each(|at| seq.serialize_element(&deferred[*at]))?;
+        }
+        seq.end()
+    }
+}
+
+/// Returns where the tools stand that a call found, if it was a search whose result is written as nothing but references.
+///
+/// One reference to a tool that is not in the list, and the service refuses the whole request.
+fn references(search: &Search<'_>, call: &ToolCall, result: &ToolResult) -> Option<Vec<usize>> {
+    if !search.is_named(&call.name) {
+        return None;
+    }
+    let (found, all) = search.found(result);
+    (all && !found.is_empty()).then_some(found)
+}
+
 fn tool_choice(
     request: &ModelRequest,
-    tools: &DefinitionList,
+    tools: &Offered<'_>,
     thinking: Option<&Value>,
 ) -> Option<Value> {
     // The service refuses to force a call while it thinks.
@@ -155,6 +219,9 @@ enum Own<'a> {
         #[serde(skip_serializing_if = "Option::is_none")]
         caller: Option<&'a Value>,
     },
+    ToolReference {
+        tool_name: &'a str,
+    },
     ToolResult {
         tool_use_id: &'a str,
         #[serde(skip_serializing_if = "Option::is_none")]
@@ -178,7 +245,7 @@ enum ResultContent<'a> {
     Blocks(Vec<Own<'a>>),
 }
 
-fn messages<'a>(request: &'a ModelRequest, tools: &DefinitionList) -> Vec<MessageOut<'a>> {
+fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<MessageOut<'a>> {
     let mut messages: Vec<MessageOut<'_>> = Vec::new();
     let turns = turns(&request.history, |step| written(step));
     let last = turns.len() - 1;
@@ -205,7 +272,8 @@ fn messages<'a>(request: &'a ModelRequest, tools: &DefinitionList) -> Vec<Messag
                 messages.push(MessageOut { role: "assistant", content });
             }
             Turn::Results(step) => {
-                messages.push(user(step.results().iter().map(result).map(Block::Own).collect()));
+                let results = step.calls().map(|(call, own)| Block::Own(result(call, own, tools)));
+                messages.push(user(results.collect()));
             }
         }
     }
@@ -263,7 +331,7 @@ fn has_result(step: &Step, call: &Value) -> bool {
     })
 }
 
-fn block<'a>(part: &'a Part, tools: &DefinitionList) -> Block<'a> {
+fn block<'a>(part: &'a Part, tools: &Offered<'_>) -> Block<'a> {
     let echo = part.echo(Dialect::Anthropic);
     match (part, echo) {
         (Part::Call { call, .. }, _) => Block::Own(Own::ToolUse {
@@ -285,7 +353,20 @@ fn no_arguments() -> &'static RawValue {
     serde_json::from_str("{}").unwrap_or(RawValue::NULL)
 }
 
-fn result(result: &ToolResult) -> Own<'_> {
+fn result<'a>(call: &ToolCall, result: &'a ToolResult, tools: &'a Offered<'_>) -> Own<'a> {
+    let search = tools.search.as_ref();
+    if let Some((search, found)) =
+        search.and_then(|search| Some((search, references(search, call, result)?)))
+    {
+        let lowered = search.deferred().tools();
+        let references =
+            found.into_iter().map(|at| Own::ToolReference { tool_name: &lowered[at].name });
+        return Own::ToolResult {
+            tool_use_id: result.call_id(),
+            content: Some(ResultContent::Blocks(references.collect())),
+            is_error: false,
+        };
+    }
     let parts = result.content().iter().filter(|part| !is_blank(part));
     let mut blocks: Vec<_> = parts.map(shown).collect();
     let content = match (blocks.pop(), blocks.is_empty()) {

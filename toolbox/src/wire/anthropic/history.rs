@@ -122,7 +122,9 @@ impl Piece<'_> {
         let Self::Block(block) = self else { return Err(WireError::Invalid("no block".into())) };
         let ToolResultIn { tool_use_id, content, is_error } = serde_json::from_str(block.get())?;
         let mut parts = Vec::new();
+        let mut references = Vec::new();
         for piece in blocks(content)? {
+            references.extend(piece.reference());
             parts.extend(piece.content()?);
         }
         if parts.is_empty() {
@@ -131,8 +133,20 @@ impl Piece<'_> {
         let failure = is_error.unwrap_or(false).then_some("tool.failed");
         Ok(FoundMessage::Result {
             call_id: tool_use_id.unwrap_or_default(),
-            result: ToolResult::kept(parts, failure),
+            result: ToolResult::kept(parts, failure).with_references(references),
         })
+    }
+
+    /// Returns the name of the tool that a block of a search refers to.
+    fn reference(&self) -> Option<String> {
+        #[derive(Deserialize)]
+        #[serde(tag = "type", rename_all = "snake_case")]
+        enum Found {
+            ToolReference { tool_name: String },
+        }
+        let Self::Block(block) = self else { return None };
+        let Found::ToolReference { tool_name } = serde_json::from_str(block.get()).ok()?;
+        Some(tool_name)
     }
 
     /// Returns what a block shows; a block of another kind is kept as the text it is written in.

@@ -33,6 +33,11 @@ use crate::schema::Dialect;
 /// | `temperature`, `top_p` | itself, for models that still take it | not sent |
 /// | `stop`, a text or several | `stop_sequences` | not sent |
 ///
+/// With a [search](ModelRequest::search), the tools that can be found stand in the list with `defer_loading`, and the result
+/// of a search is a list of references to them; a result that refers to a tool that is not there is its text, as is one
+/// that found nothing. Above 10 000 tools, which is all the service takes, only those are listed that were found before.
+/// Examples of arguments are left out, because the service takes none then.
+///
 /// What a request has fields for (`model`, `messages`, `system`, `tools`, `tool_choice`, `stream`, and what other forms call
 /// these) is no option. A choice that forces a call becomes `auto` beside thinking, which does not go with it.
 ///

@@ -1,7 +1,7 @@
 use serde_json::{Value, json};
 
 use super::*;
-use crate::model::{Delta, History, ModelRequest, Replied, ToolChoice, Unanswered};
+use crate::model::{Delta, History, ModelRequest, Replied, ToolChoice, ToolSearch, Unanswered};
 use crate::wire::ResponseStream;
 use crate::{Content, ToolDefinition, ToolResult};
 
@@ -366,4 +366,138 @@ fn the_alias_that_a_model_calls_by_is_sent_as_it_is() {
     let body = sent(&ModelRequest::new(history).with_tools(tools()));
     assert_eq!(body["messages"][1]["content"][0]["name"], *alias);
     assert_eq!(body["tools"][0]["name"], *alias);
+}
+
+/// A request with a search tool, and two tools that it can find.
+fn searching(history: History) -> ModelRequest {
+    let object = || json!({"type": "object"});
+    let tools = vec![
+        ToolDefinition::new("find", "Finds tools", object()),
+        ToolDefinition::new("now", "Tells the time", object()),
+    ];
+    let mut orders = ToolDefinition::new("list_orders", "Orders of a customer", object());
+    let search = ToolDefinition::new("docs.search", "Searches", object());
+    orders.examples = vec![json!({"customer": "c42"})];
+    let request = ModelRequest::new(history).with_tools(tools);
+    request.with_search(ToolSearch::new("find", vec![orders, search]))
+}
+
+/// A transcript in which `find` was called, with this result.
+fn after_search(result: ToolResult) -> History {
+    open(History::from("x"), Reply::calls([call_to("find")])).answer([result])
+}
+
+fn referring(names: &[&str]) -> ToolResult {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    ToolResult::new("what was found").with_references(names)
+}
+
+#[test]
+fn tools_that_can_be_found_are_deferred_and_referred_to() {
+    let request =
+        searching(after_search(referring(&["docs.search", "list_orders", "docs.search"])));
+    let body = sent(&request);
+    let schema = json!({"type": "object", "properties": {}});
+    let alias = crate::schema::outbound_name("docs.search", Dialect::Anthropic).into_owned();
+    assert_eq!(
+        body["tools"],
+        json!([
+            {"name": "find", "description": "Finds tools", "input_schema": schema},
+            {"name": "now", "description": "Tells the time", "input_schema": schema},
+            {"name": "list_orders", "description": "Orders of a customer", "input_schema": schema, "defer_loading": true},
+            {"name": alias, "description": "Searches", "input_schema": schema, "defer_loading": true},
+        ])
+    );
+    assert_eq!(
+        body["messages"][2]["content"],
+        json!([{"type": "tool_result", "tool_use_id": "c1", "content": [
+            {"type": "tool_reference", "tool_name": alias},
+            {"type": "tool_reference", "tool_name": "list_orders"},
+        ]}])
+    );
+    // It reads back as it was sent, under the names that were sent.
+    let read = Anthropic::history(&body["messages"].to_string()).unwrap();
+    assert_eq!(read.repairs, []);
+    assert_eq!(
+        read.history.steps().next().unwrap().results()[0].references(),
+        [alias.as_str(), "list_orders"]
+    );
+    assert_eq!(sent(&searching(read.history)), body);
+}
+
+#[test]
+fn a_result_that_cannot_be_references_is_its_text() {
+    let cases = [
+        // One that nobody knows, such as one that was forbidden since.
+        referring(&["list_orders", "forbidden"]),
+        // The search itself, and a tool the model was told of.
+        referring(&["find"]),
+        referring(&["now"]),
+        referring(&[]),
+        ToolResult::error("what was found").with_references(vec!["list_orders".into()]),
+    ];
+    for result in cases {
+        let is_error = result.is_error();
+        let body = sent(&searching(after_search(result)));
+        let block = &body["messages"][2]["content"][0];
+        assert_eq!(block["content"], "what was found");
+        assert_eq!(block["is_error"], if is_error { json!(true) } else { Value::Null });
+    }
+    // A tool that is no search may refer to whatever it likes.
+    let history = open(History::from("x"), Reply::calls([call_to("now")]));
+    let history = history.answer([referring(&["list_orders"])]);
+    assert_eq!(sent(&searching(history))["messages"][2]["content"][0]["content"], "what was found");
+}
+
+#[test]
+fn nothing_is_deferred_without_a_tool_that_searches() {
+    let history = after_search(referring(&["list_orders"]));
+    let mut request = searching(history).with_tools(tools());
+    let body = sent(&request);
+    assert_eq!(body["tools"].as_array().unwrap().len(), 1);
+    assert_eq!(body["messages"][2]["content"][0]["content"], "what was found");
+    request.search = None;
+    assert_eq!(sent(&request), body);
+}
+
+#[test]
+fn no_tool_stands_in_the_list_twice_and_the_search_is_not_deferred() {
+    let mut request = searching(History::from("x"));
+    let all: Vec<ToolDefinition> = request
+        .tools
+        .iter()
+        .chain(request.search.as_ref().unwrap().deferred.iter())
+        .cloned()
+        .collect();
+    // A promotion may have added what can be found, and a careless list may hold the search.
+    request =
+        request.with_tools(all.clone()).with_search(ToolSearch::new("find", all[..3].to_vec()));
+    let body = sent(&request);
+    let tools: Vec<(&str, bool)> = body["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| (tool["name"].as_str().unwrap(), tool["defer_loading"] == true))
+        .collect();
+    assert_eq!(tools[0], ("find", false));
+    assert!(tools[1].0.starts_with("docs_search_") && !tools[1].1, "{tools:?}");
+    assert_eq!(tools[2..], [("now", true), ("list_orders", true)]);
+}
+
+#[test]
+fn ten_thousand_tools_can_be_found() {
+    let many = |count: usize| -> Vec<ToolDefinition> {
+        let tool = |at| ToolDefinition::new(format!("tool_{at}"), "d", json!({"type": "object"}));
+        (0..count).map(tool).collect()
+    };
+    let history = after_search(referring(&["tool_7", "tool_9997"]));
+    for (count, listed) in [(9_998, 10_000), (9_999, 4), (20_000, 4)] {
+        let search = ToolSearch::new("find", many(count));
+        let body = sent(&searching(history.clone()).with_search(search));
+        let tools = body["tools"].as_array().unwrap();
+        assert_eq!(tools.len(), listed);
+        let deferred = |name: &str| tools.iter().filter(|tool| tool["name"] == name).count();
+        assert_eq!((deferred("tool_7"), deferred("tool_9997")), (1, 1));
+        assert_eq!(body["messages"][2]["content"][0]["content"][0]["type"], "tool_reference");
+    }
 }

@@ -4,24 +4,29 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::D;
-use crate::collection::DefinitionList;
+use super::read::is_by_service;
+use super::{D, SEARCH_CALL, SEARCH_OUTPUT, is_own_search};
+use crate::call::ToolCall;
 use crate::content::Content;
+use crate::definition::ToolDefinition;
 use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
 use crate::result::ToolResult;
+use crate::schema::Lowered;
+use crate::wire::offered::{Offered, Search};
 use crate::wire::openai::{DataUrl, Options, Piece, ResultText, Shown};
 
 pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
     // A document of text keys and plain values always has a text.
-    serde_json::to_string(&Body { request, tools: &request.tools.lowered(D), model, stream })
+    serde_json::to_string(&Body { request, tools: &Offered::of(request, D), model, stream })
         .unwrap_or_default()
 }
 
 struct Body<'a> {
     request: &'a ModelRequest,
-    tools: &'a DefinitionList,
+    tools: &'a Offered<'a>,
     model: &'a str,
     stream: bool,
 }
@@ -40,7 +45,12 @@ impl Serialize for Body<'_> {
         let is_stored = request.options.get("store").and_then(Value::as_bool) == Some(true);
         map.serialize_entry("input", &Input { request, tools: self.tools, is_stored })?;
         if has_tools {
-            map.serialize_entry("tools", self.tools.raw())?;
+            match &self.tools.search {
+                None => map.serialize_entry("tools", self.tools.list.raw())?,
+                Some(search) => {
+                    map.serialize_entry("tools", &WithSearch { tools: self.tools, search })?;
+                }
+            }
             if let Some(choice) = tool_choice(&request.tool_choice, self.tools) {
                 options.default_entry(&mut map, "tool_choice", &choice)?;
             }
@@ -80,18 +90,72 @@ fn may_reason(model: &str) -> bool {
 }
 
 /// Returns the choice as the service writes it; nothing where it is what the service does anyway.
-fn tool_choice(choice: &ToolChoice, tools: &DefinitionList) -> Option<Value> {
+fn tool_choice(choice: &ToolChoice, tools: &Offered<'_>) -> Option<Value> {
+    let is_function = |name: &str| {
+        let is_search = tools.search.as_ref().is_some_and(|search| search.is_named(name));
+        !is_search && tools.listed().any(|(definition, _)| definition.name == name)
+    };
     Some(match choice {
         ToolChoice::Auto => return None,
         ToolChoice::None => json!("none"),
         ToolChoice::Required => json!("required"),
+        // There is no word for a search, nor for what has yet to be found.
+        ToolChoice::Tool(name) if tools.search.is_some() && !is_function(name) => json!("required"),
         ToolChoice::Tool(name) => json!({"type": "function", "name": tools.sent_name(name)}),
     })
 }
 
+/// The tools, with the service's own form of the one that searches.
+struct WithSearch<'a> {
+    tools: &'a Offered<'a>,
+    search: &'a Search<'a>,
+}
+
+impl Serialize for WithSearch<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.tools.listed().map(|(definition, lowered)| {
+            if self.search.is_named(&definition.name) {
+                Listed::Search(SearchTool::of(definition, lowered))
+            } else {
+                Listed::Function(&lowered.tool)
+            }
+        }))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<'a> {
+    Search(SearchTool<'a>),
+    Function(&'a Value),
+}
+
+#[derive(Serialize)]
+struct SearchTool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    execution: &'static str,
+    description: &'a Value,
+    parameters: &'a Value,
+}
+
+impl<'a> SearchTool<'a> {
+    fn of(definition: &'a ToolDefinition, lowered: &'a Lowered) -> Self {
+        let schema = &definition.input_schema;
+        // The tool has no strict mode, so its schema is the one it was written with, unless that is no object.
+        let is_object = schema.get("type").is_some_and(|kind| kind == "object");
+        Self {
+            kind: "tool_search",
+            execution: "client",
+            description: &lowered.tool["description"],
+            parameters: if is_object { schema } else { &lowered.tool["parameters"] },
+        }
+    }
+}
+
 struct Input<'a> {
     request: &'a ModelRequest,
-    tools: &'a DefinitionList,
+    tools: &'a Offered<'a>,
     /// The service keeps what it answered, and knows its items by their ids.
     is_stored: bool,
 }
@@ -117,18 +181,53 @@ impl Serialize for Input<'_> {
 impl Input<'_> {
     fn write_step<S: SerializeSeq>(&self, seq: &mut S, step: &Step) -> Result<(), S::Error> {
         self.write_reply(seq, step.reply())?;
-        for (call, result) in step.calls() {
-            let kind = "function_call_output";
-            seq.serialize_element(&Answered { kind, call_id: &call.id, output: Told(result) })?;
+        let mut fruitless = Vec::new();
+        let calls = step.reply().parts.iter().filter_map(|part| match part {
+            Part::Call { call, .. } => Some((call, part.echo(D))),
+            _ => None,
+        });
+        for ((call, echo), result) in calls.zip(step.results()) {
+            if let Some(search) = self.searches(call, echo) {
+                let (found, _) = search.found(result);
+                if result.references().is_empty() || result.is_error() {
+                    fruitless.push(result);
+                }
+                let lowered = search.deferred().tools();
+                seq.serialize_element(&SearchOutput {
+                    kind: SEARCH_OUTPUT,
+                    call_id: &call.id,
+                    execution: "client",
+                    status: "completed",
+                    tools: found.into_iter().map(|at| &lowered[at].tool).collect(),
+                })?;
+            } else {
+                let kind = "function_call_output";
+                seq.serialize_element(&Answered { kind, call_id: &call.id, output: Told(result) })?;
+            }
+        }
+        // An output of a search has no place for words, such as why it failed. They are nobody's orders, so they stand
+        // where a user's would, behind all outputs.
+        for result in fruitless {
+            let text = result.text();
+            if !text.trim().is_empty() {
+                let content = format!("The search found no tools: {text}");
+                seq.serialize_element(&Said { role: "user", content })?;
+            }
         }
         Ok(())
+    }
+
+    /// Returns the search that a call is one of, in the service's own form.
+    fn searches(&self, call: &ToolCall, echo: Option<&Value>) -> Option<&Search<'_>> {
+        let search = self.tools.search.as_ref()?;
+        (search.is_named(&call.name) || is_own_search(echo)).then_some(search)
     }
 
     fn write_reply<S: SerializeSeq>(&self, seq: &mut S, reply: &Reply) -> Result<(), S::Error> {
         let last = reply.parts.iter().rposition(|part| match part {
             Part::Text { text, .. } => !text.trim().is_empty(),
             Part::Call { .. } => true,
-            Part::Other(_) => Self::other(part).is_some(),
+            Part::Other(_) => Self::other(reply, part).is_some(),
             Part::Reasoning { .. } => false,
         });
         // Reasoning without what followed it is refused, so a reply that got no further is left out.
@@ -149,9 +248,22 @@ impl Input<'_> {
                     })?,
                     None => seq.serialize_element(&Said { role: "assistant", content: text })?,
                 },
+                Part::Call { call, .. } if self.searches(call, echo).is_some() => {
+                    let text = call.arguments.as_str();
+                    seq.serialize_element(&SearchCall {
+                        kind: SEARCH_CALL,
+                        // The service tells items apart by how their ids begin.
+                        id: own("id").filter(|_| is_own_search(echo)),
+                        call_id: &call.id,
+                        execution: "client",
+                        status: "completed",
+                        // A history keeps nothing but objects here.
+                        arguments: serde_json::from_str(text).unwrap_or(RawValue::NULL),
+                    })?;
+                }
                 Part::Call { call, .. } => seq.serialize_element(&FunctionCall {
                     kind: "function_call",
-                    id: own("id"),
+                    id: own("id").filter(|_| !is_own_search(echo)),
                     call_id: &call.id,
                     name: self.tools.sent_name(&call.name),
                     namespace: own("namespace"),
@@ -163,7 +275,7 @@ impl Input<'_> {
                     }
                 }
                 Part::Other(_) => {
-                    if let Some(item) = Self::other(part) {
+                    if let Some(item) = Self::other(reply, part) {
                         seq.serialize_element(item)?;
                     }
                 }
@@ -183,9 +295,11 @@ impl Input<'_> {
     }
 
     /// Returns an item of the service's own that goes back; not one that waits for an output nobody can give.
-    fn other(part: &Part) -> Option<&Value> {
+    fn other<'p>(reply: &Reply, part: &'p Part) -> Option<&'p Value> {
         let item = part.echo(D)?;
         match item.get("type")?.as_str()? {
+            // One that the service made itself, and answered.
+            SEARCH_CALL if is_by_service(item) && has_output(reply) => Some(item),
             // The first three have parts of their own, and are written from these alone.
             "reasoning"
             | "function_call"
@@ -195,11 +309,17 @@ impl Input<'_> {
             | "local_shell_call"
             | "shell_call"
             | "apply_patch_call"
-            | "tool_search_call"
+            | SEARCH_CALL
             | "mcp_approval_request" => None,
             _ => Some(item),
         }
     }
+}
+
+fn has_output(reply: &Reply) -> bool {
+    reply.parts.iter().filter_map(|part| part.echo(D)).any(|item| {
+        is_by_service(item) && item.get("type").is_some_and(|kind| kind == SEARCH_OUTPUT)
+    })
 }
 
 #[derive(Serialize)]
@@ -240,6 +360,29 @@ struct FunctionCall<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     namespace: Option<&'a Value>,
     arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct SearchCall<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Value>,
+    call_id: &'a str,
+    execution: &'static str,
+    status: &'static str,
+    arguments: &'a RawValue,
+}
+
+/// The tools a search found, whole.
+#[derive(Serialize)]
+struct SearchOutput<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    call_id: &'a str,
+    execution: &'static str,
+    status: &'static str,
+    tools: Vec<&'a Value>,
 }
 
 #[derive(Serialize)]

@@ -8,11 +8,23 @@ mod tests;
 
 pub use stream::OpenAiResponsesStream;
 
+use serde_json::Value;
+
 use super::{Format, Transcript, WireError};
 use crate::model::{ModelRequest, ModelResponse};
 use crate::schema::Dialect;
 
 const D: Dialect = Dialect::OpenAiResponses;
+
+/// The type of an item that calls for a search of tools.
+const SEARCH_CALL: &str = "tool_search_call";
+/// The type of an item with what such a search found.
+const SEARCH_OUTPUT: &str = "tool_search_output";
+
+/// Whether what goes back beside a call says that it came as a search, not as a call of a function.
+fn is_own_search(echo: Option<&Value>) -> bool {
+    echo.and_then(|echo| echo.get("type")).is_some_and(|kind| kind == SEARCH_CALL)
+}
 
 /// The form of `OpenAI` Responses, used without state on the side of the service.
 ///
@@ -28,6 +40,13 @@ const D: Dialect = Dialect::OpenAiResponses;
 /// since the service refuses that. What the request says in fields of its own (`model`, `instructions`, `input`,
 /// `tools`, `stream`) cannot be replaced. `tool_choice`, `parallel_tool_calls`, `store` and `include` can, and an option
 /// of `null` leaves the key out.
+///
+/// # Search
+///
+/// With a [search](ModelRequest::search), its tool is sent as the service's `tool_search`, which models know from GPT-5.4 on.
+/// Calls of it are items of their own, and their outputs hold the definitions of what was found; what can be found is not
+/// listed before. A reply's search is read as a call of `toolbox_search_bm25`. Such an output has no place for text, so
+/// that of a search without hits follows as a message. A choice of the search tool is sent as `required`.
 ///
 /// # What this form cannot say
 ///

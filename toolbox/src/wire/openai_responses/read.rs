@@ -1,12 +1,13 @@
 //! Reads replies and transcripts.
 
 use serde::Deserialize;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
-use super::D;
+use super::{D, SEARCH_CALL, SEARCH_OUTPUT};
 use crate::call::{Arguments, ToolCall};
 use crate::content::Content;
 use crate::model::{Echo, Finish, FoundMessage, History, ModelResponse, Part, Reply};
+use crate::promotion::SEARCH_TOOL;
 use crate::result::ToolResult;
 use crate::wire::openai::{
     add_system, ended, file_of, image_at, invalid, read, reported, take_text, usage,
@@ -85,15 +86,18 @@ fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
             Ok(((!text.is_empty()).then_some(Part::Text { text, echo }), refused))
         }
         "function_call" => {
-            let arguments = match item.get_mut("arguments").map(Value::take) {
-                None => Arguments::default(),
-                Some(Value::String(text)) => Arguments::from(text),
-                Some(other) => Arguments::from(other),
-            };
+            let arguments = arguments(&mut item);
             let id = take_text(&mut item, "call_id").unwrap_or_default();
             let name = take_text(&mut item, "name").unwrap_or_default();
             let echo = kept(&mut item, &["id", "namespace"]);
             Ok((Some(Part::Call { call: ToolCall::new(id, name, arguments), echo }), false))
+        }
+        // One that the service runs itself comes with its output.
+        SEARCH_CALL if !is_by_service(&item) => {
+            let arguments = arguments(&mut item);
+            let id = take_text(&mut item, "call_id").unwrap_or_default();
+            let echo = kept(&mut item, &["type", "id"]);
+            Ok((Some(Part::Call { call: ToolCall::new(id, SEARCH_TOOL, arguments), echo }), false))
         }
         "reasoning" => {
             let text = reasoning_text(&item);
@@ -102,6 +106,37 @@ fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
         }
         _ => Ok((Some(Part::Other(Echo::new(D, item))), false)),
     }
+}
+
+/// Takes the arguments of a call: JSON text, or for some items an object.
+fn arguments(item: &mut Value) -> Arguments {
+    match item.get_mut("arguments").map(Value::take) {
+        None => Arguments::default(),
+        Some(Value::String(text)) => Arguments::from(text),
+        Some(other) => Arguments::from(other),
+    }
+}
+
+/// Whether the service ran a search itself.
+pub(super) fn is_by_service(item: &Value) -> bool {
+    item.get("execution").is_some_and(|execution| execution == "server")
+}
+
+/// Reads the output of a search: the tools it found, as text that says so, and their names.
+fn found(tools: Option<Value>) -> ToolResult {
+    let tools = match tools {
+        Some(Value::Array(tools)) if !tools.is_empty() => tools,
+        _ => return ToolResult::kept(Vec::new(), None),
+    };
+    let functions = tools.iter().flat_map(|tool| match tool.get("tools") {
+        // A namespace.
+        Some(Value::Array(tools)) => tools.as_slice(),
+        _ => std::slice::from_ref(tool),
+    });
+    let name = |tool: &Value| Some(tool.get("name")?.as_str()?.to_owned());
+    let names = functions.filter_map(name).collect();
+    let text = json!({ "tools": tools }).to_string();
+    ToolResult::kept(vec![Content::Text(text)], None).with_references(names)
 }
 
 /// Returns what goes back of an item beside what every service knows.
@@ -150,7 +185,7 @@ fn reasoning_text(item: &Value) -> String {
 
 pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
     let mut system = None;
-    let mut found = Vec::new();
+    let mut found_messages = Vec::new();
     // The items of one reply, which this form does not hold together by anything but their order.
     let mut reply = Vec::new();
     let close = |reply: &mut Vec<Value>, found: &mut Vec<FoundMessage>| {
@@ -164,8 +199,9 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
         match (field("type"), field("role")) {
             ("message" | "", "assistant") => reply.push(item),
             ("message" | "", "user") => {
-                close(&mut reply, &mut found)?;
-                found.push(FoundMessage::User(content(item.get_mut("content").map(Value::take))?));
+                close(&mut reply, &mut found_messages)?;
+                found_messages
+                    .push(FoundMessage::User(content(item.get_mut("content").map(Value::take))?));
             }
             ("message" | "", "system" | "developer") => {
                 add_system(&mut system, &content(item.get_mut("content").map(Value::take))?);
@@ -174,19 +210,25 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
                 return Err(invalid(format!("no message has the role {role:?}")));
             }
             ("function_call_output", _) => {
-                close(&mut reply, &mut found)?;
+                close(&mut reply, &mut found_messages)?;
                 let call_id = field("call_id").to_owned();
                 let content = content(item.get_mut("output").map(Value::take))?;
                 let result = ToolResult::kept(content, None);
-                found.push(FoundMessage::Result { call_id, result });
+                found_messages.push(FoundMessage::Result { call_id, result });
+            }
+            (SEARCH_OUTPUT, _) if !is_by_service(&item) => {
+                close(&mut reply, &mut found_messages)?;
+                let call_id = field("call_id").to_owned();
+                let result = found(item.get_mut("tools").map(Value::take));
+                found_messages.push(FoundMessage::Result { call_id, result });
             }
             // Points at something that only the service has.
             ("item_reference", _) => {}
             _ => reply.push(item),
         }
     }
-    close(&mut reply, &mut found)?;
-    let (history, repairs) = History::repaired(found);
+    close(&mut reply, &mut found_messages)?;
+    let (history, repairs) = History::repaired(found_messages);
     Ok(Transcript { system, history, repairs })
 }
 

@@ -7,8 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::read::Response;
+use super::SEARCH_CALL;
+use super::read::{Response, is_by_service};
 use crate::model::{Delta, ModelResponse};
+use crate::promotion::SEARCH_TOOL;
 use crate::wire::openai::{invalid, reported};
 use crate::wire::{ResponseStream, WireError};
 
@@ -85,7 +87,7 @@ impl ResponseStream for OpenAiResponsesStream {
             }
             "response.output_item.added" => {
                 if let Some(item) = &event.item {
-                    self.announce(place, item, emit);
+                    self.announce(place, item, false, emit);
                 }
             }
             "response.function_call_arguments.delta" => {
@@ -96,10 +98,15 @@ impl ResponseStream for OpenAiResponsesStream {
             }
             "response.output_item.done" => {
                 let item = event.item.ok_or_else(|| invalid("an item that is done is missing"))?;
-                self.announce(place, &item, emit);
+                self.announce(place, &item, true, emit);
                 if self.calls.get(&place) == Some(&false) {
-                    let arguments = item.get("arguments").and_then(Value::as_str);
-                    self.add_arguments(place, arguments.unwrap_or_default().into(), emit);
+                    let arguments = match item.get("arguments") {
+                        None | Some(Value::Null) => Cow::Borrowed(""),
+                        Some(Value::String(text)) => text.into(),
+                        // A search has an object here.
+                        Some(other) => other.to_string().into(),
+                    };
+                    self.add_arguments(place, arguments, emit);
                 }
                 // Services that give no place send the items in order.
                 let next = self.done.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
@@ -145,13 +152,21 @@ impl ResponseStream for OpenAiResponsesStream {
 
 impl OpenAiResponsesStream {
     /// Hands on that a call began, once.
-    fn announce(&mut self, place: u64, item: &Value, emit: &mut dyn FnMut(Delta)) {
+    fn announce(&mut self, place: u64, item: &Value, done: bool, emit: &mut dyn FnMut(Delta)) {
         let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
-        if text("type") != "function_call" || self.calls.contains_key(&place) {
+        if self.calls.contains_key(&place) {
             return;
         }
+        let name = match text("type") {
+            "function_call" => text("name"),
+            // It may get its id only when it is done.
+            SEARCH_CALL if !is_by_service(item) && (done || !text("call_id").is_empty()) => {
+                SEARCH_TOOL
+            }
+            _ => return,
+        };
         self.calls.insert(place, false);
-        let (id, name) = (text("call_id").to_owned(), text("name").to_owned());
+        let (id, name) = (text("call_id").to_owned(), name.to_owned());
         emit(Delta::Call { index: number(place), id, name });
     }
 

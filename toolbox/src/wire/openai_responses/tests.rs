@@ -2,14 +2,16 @@ use serde_json::{Value, json};
 
 use super::OpenAiResponses;
 use crate::content::Content;
-use crate::model::{Delta, Echo, Finish, History, ModelRequest, Part, Reply, Usage};
+use crate::model::{
+    Delta, Echo, Finish, History, ModelRequest, Part, Reply, ToolChoice, ToolSearch, Usage,
+};
 use crate::schema::Dialect;
 use crate::wire::openai::samples::{
     after, as_sent, call, events, histories, hostile, play, random, requests, tools,
     write_documents,
 };
-use crate::wire::{Format, WireError};
-use crate::{ToolCall, ToolResult};
+use crate::wire::{Anthropic, Format, Gemini, OpenAiChat, WireError};
+use crate::{ToolCall, ToolDefinition, ToolResult};
 
 const CALLS: &str = include_str!("recorded/calls.json");
 const CALLS_STREAM: &str = include_str!("recorded/calls.sse");
@@ -395,4 +397,245 @@ fn transcripts_from_elsewhere_are_read() {
 #[ignore = "writes a file for another program"]
 fn documents_for_the_checker() {
     write_documents::<OpenAiResponses>("openai-responses", "gpt-5", &[recorded()]);
+}
+
+/// A request with a search tool, and tools that it can find.
+fn searching(history: History) -> ModelRequest {
+    let schema = json!({"type": "object", "properties": {"text": {"type": "string"}, "limit": {"type": "number"}},
+        "required": ["text"], "additionalProperties": false});
+    let own = vec![
+        ToolDefinition::new("toolbox_search_bm25", "Finds tools", schema),
+        ToolDefinition::new("clock", "Tells the time", json!({"type": "object"})),
+    ];
+    let request = ModelRequest::new(history).with_tools(own);
+    request.with_search(ToolSearch::new("toolbox_search_bm25", tools()))
+}
+
+const SEARCH: &str = r#"{"output": [
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"},
+    {"type": "tool_search_call", "id": "tsc_1", "call_id": "call_s", "execution": "client", "status": "completed",
+     "arguments": {"text": "issues", "limit": 2}, "created_by": null}]}"#;
+
+fn referring(names: &[&str]) -> ToolResult {
+    let names = names.iter().map(|name| (*name).to_owned()).collect();
+    ToolResult::new("what was found").with_references(names)
+}
+
+fn after_search(result: ToolResult) -> History {
+    after(History::from("x"), OpenAiResponses::response(SEARCH).unwrap().reply, [result])
+}
+
+#[test]
+fn a_search_is_an_item_of_its_own_both_ways() {
+    let reply = OpenAiResponses::response(SEARCH).unwrap().reply;
+    assert_eq!(reply.finish, Finish::Calls);
+    let search = call("call_s", "toolbox_search_bm25", r#"{"text":"issues","limit":2}"#);
+    assert_eq!(reply.tool_calls().collect::<Vec<_>>(), [&search]);
+
+    let request = searching(after_search(referring(&["github.issues", "now", "now"])));
+    let sent = body(&request);
+    let definitions = tools().lowered(Dialect::OpenAiResponses).to_value();
+    assert_eq!(
+        sent["tools"],
+        json!([
+            {"type": "tool_search", "execution": "client", "description": "Finds tools",
+             "parameters": {"type": "object", "properties": {"text": {"type": "string"}, "limit": {"type": "number"}},
+                "required": ["text"], "additionalProperties": false}},
+            request.tools.lowered(Dialect::OpenAiResponses).to_value()[1],
+        ])
+    );
+    assert_eq!(
+        sent["input"],
+        json!([
+            {"role": "user", "content": "x"},
+            {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e"},
+            {"type": "tool_search_call", "id": "tsc_1", "call_id": "call_s", "execution": "client", "status": "completed",
+             "arguments": {"text": "issues", "limit": 2}},
+            {"type": "tool_search_output", "call_id": "call_s", "execution": "client", "status": "completed",
+             "tools": [definitions[2], definitions[1]]},
+        ])
+    );
+    assert!(definitions[2]["strict"].is_boolean());
+
+    let read = OpenAiResponses::history(&sent["input"].to_string()).unwrap();
+    assert_eq!(read.repairs, []);
+    let result = &read.history.steps().next().unwrap().results()[0];
+    assert_eq!(result.references(), ["github_issues_eac4fc6c34b3", "now"]);
+    assert!(result.text().starts_with(r#"{"tools":[{"#), "{}", result.text());
+    assert_eq!(body(&searching(read.history)), sent);
+}
+
+#[test]
+fn what_was_not_found_is_said_behind_the_outputs() {
+    let cases = [
+        (referring(&[]), Some("The search found no tools: what was found")),
+        (
+            ToolResult::error("`text` is missing"),
+            Some("The search found no tools: `text` is missing"),
+        ),
+        (ToolResult::new(" "), None),
+        // What may not be called any more is not told of, in no form.
+        (referring(&["forbidden"]), None),
+        (referring(&["toolbox_search_bm25"]), None),
+    ];
+    for (result, said) in cases {
+        let sent = input_of(&searching(after_search(result)));
+        assert_eq!(sent[3]["tools"], json!([]));
+        let said = said.map_or(Value::Null, |said| json!({"role": "user", "content": said}));
+        assert_eq!(sent[4], said);
+        let read = OpenAiResponses::history(&sent.to_string()).unwrap();
+        assert_eq!(read.repairs, []);
+        assert_eq!(input_of(&searching(read.history)), sent);
+    }
+    let some = input_of(&searching(after_search(referring(&["forbidden", "now"]))));
+    assert_eq!(some[3]["tools"].as_array().unwrap().len(), 1);
+}
+
+fn input_of(request: &ModelRequest) -> Value {
+    body(request)["input"].take()
+}
+
+#[test]
+fn ids_go_back_only_on_items_of_their_own_kind() {
+    // A search by the service's own item, in a request that knows none: a call like any other.
+    let mut request = searching(after_search(referring(&["now"])));
+    request.search = None;
+    let sent = input_of(&request);
+    assert_eq!(
+        sent[2],
+        json!({"type": "function_call", "call_id": "call_s", "name": "toolbox_search_bm25",
+            "arguments": "{\"text\":\"issues\",\"limit\":2}"})
+    );
+    assert_eq!(sent[3]["output"], "what was found");
+    // And the other way round.
+    let item = json!({"type": "function_call", "id": "fc_1", "call_id": "c", "name": "toolbox_search_bm25", "arguments": "{}"});
+    let reply = whole(&json!({"output": [item]})).unwrap();
+    let sent = input_of(&searching(after(History::from("x"), reply, [referring(&["now"])])));
+    assert_eq!(
+        sent[1],
+        json!({"type": "tool_search_call", "call_id": "c", "execution": "client", "status": "completed", "arguments": {}})
+    );
+    assert_eq!(sent[2]["type"], "tool_search_output");
+}
+
+#[test]
+fn a_transcript_with_a_search_moves_between_services() {
+    let history = after_search(referring(&["github.issues"]));
+    let request = searching(history.clone());
+    let there: Value = serde_json::from_str(&Anthropic::body(&request, "m", false)).unwrap();
+    assert_eq!(
+        there["messages"][1]["content"],
+        json!([{"type": "tool_use", "id": "call_s", "name": "toolbox_search_bm25",
+            "input": {"text": "issues", "limit": 2}}])
+    );
+    let references = json!([{"type": "tool_reference", "tool_name": "github_issues_eac4fc6c34b3"}]);
+    assert_eq!(there["messages"][2]["content"][0]["content"], references);
+    let read = Anthropic::history(&there["messages"].to_string()).unwrap().history;
+    let back = input_of(&searching(read));
+    assert_eq!(back[1]["type"], "tool_search_call");
+    assert_eq!(back[2]["tools"], input_of(&request)[3]["tools"]);
+    // Others know no search, and take it for a call.
+    for form in [OpenAiChat::body, Gemini::body] {
+        let text = form(&request, "m", false);
+        assert!(text.contains("what was found") && !text.contains("defer_loading"), "{text}");
+        let mut plain = request.clone();
+        plain.search = None;
+        assert_eq!(form(&plain, "m", false), text);
+    }
+}
+
+#[test]
+fn found_tools_are_called_by_name_and_namespace() {
+    let item = json!({"type": "function_call", "id": "fc_1", "call_id": "c", "namespace": "crm", "name": "list_orders",
+        "arguments": "{}", "status": "completed"});
+    let reply = whole(&json!({"output": [item]})).unwrap();
+    assert_eq!(reply.tool_calls().next().unwrap().name, "list_orders");
+    let sent = input_of(&searching(after(History::from("x"), reply, [])));
+    assert_eq!((&sent[1]["namespace"], &sent[1]["id"]), (&json!("crm"), &json!("fc_1")));
+}
+
+#[test]
+fn a_search_is_the_same_whole_and_streamed() {
+    let whole: Value = serde_json::from_str(SEARCH).unwrap();
+    let mut begun = whole["output"][1].clone();
+    (begun["arguments"], begun["status"]) = (json!({}), json!("in_progress"));
+    for with_id in [true, false] {
+        if !with_id {
+            begun["call_id"] = Value::Null;
+        }
+        let events = [
+            json!({"type": "response.output_item.done", "output_index": 0, "item": whole["output"][0]}),
+            json!({"type": "response.output_item.added", "output_index": 1, "item": begun}),
+            json!({"type": "response.output_item.done", "output_index": 1, "item": whole["output"][1]}),
+            json!({"type": "response.completed", "response": {"output": []}}),
+        ];
+        let events = events.map(|event| event.to_string());
+        let (deltas, reply) = play::<OpenAiResponses>(&events.each_ref().map(String::as_str));
+        assert_eq!(reply.unwrap(), OpenAiResponses::response(SEARCH).unwrap());
+        let (id, name) = ("call_s".to_owned(), "toolbox_search_bm25".to_owned());
+        let text = r#"{"text":"issues","limit":2}"#.to_owned();
+        assert_eq!(
+            deltas,
+            [Delta::Call { index: 1, id, name }, Delta::Arguments { index: 1, text }]
+        );
+    }
+}
+
+#[test]
+fn a_search_that_the_service_ran_is_its_own_affair() {
+    let call = json!({"type": "tool_search_call", "id": "tsc_1", "execution": "server", "status": "completed",
+        "arguments": {"paths": ["crm"]}});
+    let output = json!({"type": "tool_search_output", "id": "tso_1", "execution": "server", "status": "completed",
+        "tools": []});
+    let reply = whole(&json!({"output": [call, output, text_item("a")]})).unwrap();
+    assert_eq!((reply.finish.clone(), reply.tool_calls().count()), (Finish::Stop, 0));
+    let sent = input(after(History::from("x"), reply, []));
+    assert_eq!((&sent[1], &sent[2]), (&call, &output));
+    // Without what it found it waits for something that nobody can give.
+    let reply = whole(&json!({"output": [call, text_item("a")]})).unwrap();
+    assert_eq!(input(after(History::from("x"), reply, []))[1]["role"], "assistant");
+}
+
+#[test]
+fn a_choice_of_the_search_is_one_the_service_knows() {
+    for (name, choice) in [
+        ("clock", json!({"type": "function", "name": "clock"})),
+        ("toolbox_search_bm25", json!("required")),
+        ("now", json!("required")),
+    ] {
+        let request = searching(History::from("x")).with_tool_choice(ToolChoice::Tool(name.into()));
+        assert_eq!(body(&request)["tool_choice"], choice, "{name}");
+    }
+}
+
+#[test]
+fn hostile_searches_are_read_and_written() {
+    let items = [
+        json!({"type": "tool_search_call"}),
+        json!({"type": "tool_search_call", "execution": 7, "arguments": [1], "call_id": 7, "id": {}}),
+        json!({"type": "tool_search_call", "call_id": "a b", "arguments": "{\"text\":"}),
+        json!({"type": "tool_search_output", "tools": 7}),
+        json!({"type": "tool_search_output", "call_id": "a b", "tools": [7, {"name": 7}, {"tools": [{"name": "now"}]}]}),
+    ];
+    let read = OpenAiResponses::history(&Value::from(items.to_vec()).to_string()).unwrap();
+    let sent = input_of(&searching(read.history));
+    let again = OpenAiResponses::history(&sent.to_string()).unwrap();
+    assert_eq!(again.repairs, []);
+    assert_eq!(input_of(&searching(again.history)), sent);
+    let calls = sent.as_array().unwrap().iter().filter(|item| item["type"] == "tool_search_call");
+    assert!(calls.clone().all(|call| call["arguments"].is_object()));
+    let found = sent.as_array().unwrap().iter().filter(|item| item["type"] == "tool_search_output");
+    assert_eq!((calls.count(), found.count()), (3, 3));
+
+    // Ten thousand names of nothing, among as many tools.
+    let many: Vec<ToolDefinition> = (0..10_000)
+        .map(|at| ToolDefinition::new(format!("tool_{at}"), "d", json!({"type": "object"})))
+        .collect();
+    let mut names: Vec<String> = (0..10_000).map(|at| format!("none_{at}")).collect();
+    names.push("tool_9999".to_owned());
+    let history = after_search(ToolResult::new("x").with_references(names));
+    let request = searching(history).with_search(ToolSearch::new("toolbox_search_bm25", many));
+    let sent = body(&request);
+    assert_eq!(sent["tools"].as_array().unwrap().len(), 2);
+    assert_eq!(sent["input"][3]["tools"].as_array().unwrap().len(), 1);
 }

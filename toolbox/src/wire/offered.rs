@@ -1,0 +1,104 @@
+//! What a request offers a model: tools it is told of, and tools it can find.
+
+use std::borrow::Cow;
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::collection::DefinitionList;
+use crate::definition::ToolDefinition;
+use crate::model::ModelRequest;
+use crate::result::ToolResult;
+use crate::schema::{Dialect, Lowered};
+
+/// The tools of a request, as a format with a tool search of its own writes them.
+pub(super) struct Offered<'a> {
+    /// The request's tools.
+    pub(super) list: Arc<DefinitionList>,
+    /// The search; none without the tool that searches, because nothing could be found then.
+    pub(super) search: Option<Search<'a>>,
+}
+
+/// A search, and what it can find.
+pub(super) struct Search<'a> {
+    tool: &'a str,
+    /// The search tool is in here only by mistake; see [`Search::place`].
+    deferred: Arc<DefinitionList>,
+}
+
+impl<'a> Offered<'a> {
+    pub(super) fn of(request: &'a ModelRequest, dialect: Dialect) -> Self {
+        let search = request
+            .search
+            .as_ref()
+            .filter(|search| request.tools.iter().any(|definition| definition.name == search.tool));
+        Self {
+            list: request.tools.lowered(dialect),
+            search: search.map(|search| Search {
+                tool: &search.tool,
+                deferred: search.deferred.lowered(dialect),
+            }),
+        }
+    }
+
+    /// Returns the name a call goes by in the request.
+    pub(super) fn sent_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
+        match (self.list.sent_name(name), &self.search) {
+            (Cow::Borrowed(name), Some(search)) => search.deferred.sent_name(name),
+            (sent, _) => sent,
+        }
+    }
+
+    /// Returns the tools of the request that no search has to find first. A tool that a search found before may stand among
+    /// them as well, and no service takes one name twice.
+    pub(super) fn listed(&self) -> impl Iterator<Item = (&ToolDefinition, &Lowered)> {
+        let is_deferred = |definition: &ToolDefinition| {
+            self.search.as_ref().is_some_and(|search| search.holds(&definition.name))
+        };
+        self.list.pairs().filter(move |(definition, _)| !is_deferred(definition))
+    }
+}
+
+impl Search<'_> {
+    /// Whether a call by this name, the tool's own or the one it is sent under, is a search.
+    pub(super) fn is_named(&self, name: &str) -> bool {
+        name == self.tool || name == crate::schema::outbound_name(self.tool, self.dialect())
+    }
+
+    fn dialect(&self) -> Dialect {
+        self.deferred.dialect()
+    }
+
+    /// Returns the tools that can be found.
+    pub(super) fn deferred(&self) -> &DefinitionList {
+        &self.deferred
+    }
+
+    /// Whether a tool of this name of its own can be found.
+    fn holds(&self, name: &str) -> bool {
+        self.place(name).is_some_and(|at| self.deferred.definition(at).name == name)
+    }
+
+    /// Whether the tool at a place can be found. The one that searches has to be known before.
+    pub(super) fn is_found(&self, place: usize) -> bool {
+        self.deferred.definition(place).name != self.tool
+    }
+
+    fn place(&self, name: &str) -> Option<usize> {
+        self.deferred.place(name).filter(|at| self.is_found(*at))
+    }
+
+    /// Returns where the tools stand that a search found, each once, and whether every one of them can still be found.
+    pub(super) fn found(&self, result: &ToolResult) -> (Vec<usize>, bool) {
+        if result.is_error() {
+            return (Vec::new(), true);
+        }
+        let places = result.references().iter().map(|name| self.place(name));
+        let mut seen = HashSet::new();
+        let mut all = true;
+        let known = places.filter_map(|place| {
+            all &= place.is_some();
+            place.filter(|at| seen.insert(*at))
+        });
+        (known.collect(), all)
+    }
+}
