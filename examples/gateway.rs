@@ -67,10 +67,19 @@ async fn main() -> Result<(), Box<dyn Error>> {
         println!("  {line}");
     }
     println!(
-        "{} bytes in each request; all of them would be {}\n",
+        "{} bytes in each request; all of them would be {}",
         list.json().len(),
         everything(&all)
     );
+    let own = ToolBox::from(Gateway::over(&toolbox));
+    for dialect in [Dialect::OpenAiChat, Dialect::Anthropic, Dialect::Gemini] {
+        println!(
+            "{} of them for the gateway ({dialect:?})",
+            own.definitions_for(dialect).json().len()
+        );
+    }
+    let five = ToolCall::new("five", SEARCH_WORDS, r#"{"text":"book a hotel room","limit":5}"#);
+    println!("{} in the reply to a search with five hits\n", toolbox.call(five).await.text().len());
 
     let model = ScriptedModel::new()
         .calls(SEARCH_WORDS, r#"{"text":"time timezone","limit":1}"#)

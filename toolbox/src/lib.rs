@@ -157,6 +157,6 @@ macro_rules! tools {
 }
 
 /// The code blocks of the pages outside of this crate, compiled with its tests.
-#[cfg(all(doctest, feature = "agent", feature = "search"))]
+#[cfg(all(doctest, feature = "openai", feature = "search"))]
 #[doc = include_str!("../../README.md")]
 mod readme {}
