@@ -38,6 +38,7 @@ impl Promotions {
     }
 
     /// Begins a step, and returns the tools that are offered in it.
+    #[cfg(feature = "agent")]
     pub(crate) fn enter(&self, step: u32) -> Vec<Arc<ToolDefinition>> {
         let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         state.step = step;

@@ -317,7 +317,8 @@ impl Input<'_> {
 }
 
 fn has_output(reply: &Reply) -> bool {
-    reply.parts.iter().filter_map(|part| part.echo(D)).any(|item| {
+    let others = reply.parts.iter().filter(|part| matches!(part, Part::Other(_)));
+    others.filter_map(|part| part.echo(D)).any(|item| {
         is_by_service(item) && item.get("type").is_some_and(|kind| kind == SEARCH_OUTPUT)
     })
 }
