@@ -80,11 +80,17 @@ impl Approval {
 }
 
 /// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a [`Decision`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot decide on calls",
+    label = "this is no approver",
+    note = "an approver is an async closure: `|request: ApprovalRequest| async move {{ Decision::Approve }}`"
+)]
 pub trait Approver: Send + Sync + 'static {
     /// Decides on one call.
     fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, Fut> Approver for F
 where
     F: Fn(ApprovalRequest) -> Fut + Send + Sync + 'static,

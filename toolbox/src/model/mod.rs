@@ -48,6 +48,12 @@ use crate::tool::BoxFuture;
 ///     }
 /// }
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a model",
+    label = "an agent cannot ask this",
+    note = "a model of a service is `toolbox::provider::OpenAi`, `Anthropic` or `Gemini`, each behind a feature of its name",
+    note = "for tests there is `toolbox::testing::ScriptedModel`; for your own, implement `toolbox::Model`"
+)]
 pub trait Model: Send + Sync + 'static {
     /// Returns the model's name, as its service knows it; for traces.
     fn name(&self) -> &str;

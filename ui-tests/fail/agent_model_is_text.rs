@@ -1,0 +1,5 @@
+use toolbox::Agent;
+
+fn main() {
+    let _ = Agent::builder("gpt-5").build();
+}

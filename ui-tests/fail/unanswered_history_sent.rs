@@ -1,0 +1,7 @@
+use toolbox::model::{ModelRequest, Unanswered};
+
+fn send(open: Unanswered) -> ModelRequest {
+    ModelRequest::new(open)
+}
+
+fn main() {}
