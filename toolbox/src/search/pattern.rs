@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use regex::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::meta::Regex;
+use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
@@ -88,19 +90,14 @@ enum Reach {
 }
 
 impl Reach {
-    fn of(pattern: &str) -> Self {
-        match ParserBuilder::new().multi_line(true).build().parse(pattern) {
-            Ok(hir) => {
-                let looks = hir.properties().look_set();
-                if looks.contains(Look::Start) || looks.contains(Look::End) {
-                    Self::Text
-                } else if breaks(&hir) {
-                    Self::Lines
-                } else {
-                    Self::Line
-                }
-            }
-            Err(_) => Self::Text,
+    fn of(pattern: &Hir) -> Self {
+        let looks = pattern.properties().look_set();
+        if looks.contains(Look::Start) || looks.contains(Look::End) {
+            Self::Text
+        } else if breaks(pattern) {
+            Self::Lines
+        } else {
+            Self::Line
         }
     }
 }
@@ -128,13 +125,19 @@ impl Pattern {
         if chars > MAX_PATTERN_CHARS {
             return Err(PatternError::TooLong { chars });
         }
-        let regex = RegexBuilder::new(pattern)
-            .multi_line(true)
-            .size_limit(MAX_COMPILED)
-            .dfa_size_limit(MAX_COMPILED)
-            .build()
-            .map_err(|error| invalid(pattern, &error))?;
-        Ok(Self { regex, reach: Reach::of(pattern) })
+        let parsed = ParserBuilder::new().multi_line(true).build().parse(pattern);
+        let parsed = parsed.map_err(|error| invalid(pattern, &error))?;
+        // Most of the time goes into compiling, so nothing is compiled that no search here needs: no groups, and no
+        // engine for them.
+        let config = Regex::config()
+            .nfa_size_limit(Some(MAX_COMPILED))
+            .hybrid_cache_capacity(MAX_COMPILED)
+            .which_captures(WhichCaptures::Implicit)
+            .onepass(false);
+        let regex = Regex::builder().configure(config).build_from_hir(&parsed);
+        // What is wrong with a pattern that could be parsed is its size.
+        let regex = regex.map_err(|_| PatternError::TooLarge)?;
+        Ok(Self { regex, reach: Reach::of(&parsed) })
     }
 
     /// Calls `visit` with each tool that matches, by its place on the shelf, and the first field that does.
@@ -149,8 +152,10 @@ impl Pattern {
         }
         let mut next = Some(0);
         // The end alone is quicker to find than begin and end, and stands on the same line.
-        while let Some(end) = next.and_then(|at| self.regex.shortest_match_at(&row.text, at)) {
-            let (tool, field, after) = row.find(end);
+        let input = Input::new(&row.text).earliest(true);
+        let end = |at| self.regex.search_half(&input.clone().range(at..));
+        while let Some(end) = next.and_then(end) {
+            let (tool, field, after) = row.find(end.offset());
             visit(tool, field);
             next = after;
         }
@@ -190,19 +195,12 @@ impl Pattern {
     }
 }
 
-/// Says where a pattern is wrong, which the compiled engine keeps to itself.
-fn invalid(pattern: &str, error: &regex::Error) -> PatternError {
-    let at = |offset: usize| words::cut(pattern, offset).chars().count();
-    match regex_syntax::Parser::new().parse(pattern) {
-        Err(regex_syntax::Error::Parse(error)) => PatternError::Invalid {
-            position: at(error.span().start.offset),
-            reason: error.kind().to_string(),
-        },
-        Err(regex_syntax::Error::Translate(error)) => PatternError::Invalid {
-            position: at(error.span().start.offset),
-            reason: error.kind().to_string(),
-        },
-        _ if matches!(error, regex::Error::CompiledTooBig(_)) => PatternError::TooLarge,
-        _ => PatternError::Invalid { position: 0, reason: "it cannot be compiled".to_owned() },
-    }
+/// Says where a pattern is wrong.
+fn invalid(pattern: &str, error: &regex_syntax::Error) -> PatternError {
+    let (start, reason) = match error {
+        regex_syntax::Error::Parse(error) => (error.span().start, error.kind().to_string()),
+        regex_syntax::Error::Translate(error) => (error.span().start, error.kind().to_string()),
+        _ => return PatternError::Invalid { position: 0, reason: "it cannot be read".to_owned() },
+    };
+    PatternError::Invalid { position: words::cut(pattern, start.offset).chars().count(), reason }
 }
