@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use foldhash::fast::RandomState;
 
+use super::compact::{Posting, Postings, WordMap};
 use super::fields::{FIELDS, Field, qualified, texts};
 use super::lists::{Known, known, known_pairs};
-use super::pattern::Text;
 use super::reading::{Reading, in_sequence};
+use super::texts::Texts;
 use super::weights::{FieldWeight, Weights};
 use super::words::{self, Kind, Term, Terms, words};
 use crate::ToolDefinition;
@@ -56,8 +57,8 @@ impl Role {
             Kind::Part if known.is_some_and(|known| known.stop) => (Self::Stop, false),
             Kind::Part => (Self::Part, known.is_some_and(|known| known.request)),
             Kind::Whole => (Self::Whole, false),
-            Kind::Pair => (Self::Pair, words::is_grammar(term.text)),
-            Kind::Single => (Self::Single, words::is_grammar(term.text)),
+            Kind::Pair => (Self::Pair, words::is_grammar(term.folded)),
+            Kind::Single => (Self::Single, words::is_grammar(term.folded)),
         }
     }
 
@@ -66,14 +67,19 @@ impl Role {
     }
 }
 
-/// A term in a tool.
+/// Where the pieces of a word stand.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Posting {
-    pub(super) slot: u32,
-    /// The weight of the term in the tool, with all fields in it: 65 535 is what nothing can exceed.
-    pub(super) impact: u16,
-    /// How often the tool says the term, in all fields.
-    pub(super) count: u16,
+struct Surface {
+    from: u32,
+    len: u16,
+    /// Some tool says the word just so; other words are parts of what tools say.
+    said: bool,
+}
+
+impl Surface {
+    fn range(self) -> Range<usize> {
+        self.from as usize..self.from as usize + usize::from(self.len)
+    }
 }
 
 /// A tool of the catalog.
@@ -89,8 +95,6 @@ pub(super) struct Entry {
     pub(super) name_len: u16,
     /// Terms in all fields: the length of the tool for plain BM25.
     pub(super) length: u32,
-    /// What a pattern is matched against.
-    pub(super) text: Text,
 }
 
 /// Which tools a search may find; `None` is all.
@@ -105,13 +109,15 @@ pub(super) struct Index {
     by_name: Map<String, u32>,
     /// Tools by their name in a spelling without case and separators.
     by_key: Map<String, Vec<u32>>,
-    dictionary: Map<Box<str>, u32>,
-    surfaces: Map<Box<str>, (u32, u32)>,
+    /// What patterns are matched against.
+    pub(super) texts: Texts,
+    dictionary: WordMap<u32>,
+    surfaces: WordMap<Surface>,
     pieces: Vec<Piece>,
     /// Terms of two words or more that a text may write as one, by that spelling.
-    compounds: Map<Box<str>, u32>,
-    postings: Vec<Vec<Posting>>,
-    grams: Map<u32, Vec<Posting>>,
+    compounds: WordMap<u32>,
+    postings: Vec<Postings>,
+    grams: Map<u32, Postings>,
     classes: Vec<u32>,
     /// The classes of two words in a row. Their terms are the first of all, so that two others are told by their number.
     class_pairs: Map<(u32, u32), Vec<u32>>,
@@ -138,10 +144,11 @@ impl Index {
             free: Vec::new(),
             by_name: Map::default(),
             by_key: Map::default(),
-            dictionary: Map::default(),
-            surfaces: Map::default(),
+            texts: Texts::default(),
+            dictionary: WordMap::default(),
+            surfaces: WordMap::default(),
             pieces: Vec::new(),
-            compounds: Map::default(),
+            compounds: WordMap::default(),
             postings: Vec::new(),
             grams: Map::default(),
             classes: Vec::new(),
@@ -199,11 +206,11 @@ impl Index {
     }
 
     pub(super) fn postings(&self, term: u32) -> &[Posting] {
-        &self.postings[term as usize]
+        self.postings[term as usize].as_slice()
     }
 
     pub(super) fn gram(&self, gram: u32) -> &[Posting] {
-        self.grams.get(&gram).map_or(&[], Vec::as_slice)
+        self.grams.get(&gram).map_or(&[], Postings::as_slice)
     }
 
     pub(super) fn term(&self, text: &str) -> Option<u32> {
@@ -224,8 +231,8 @@ impl Index {
 
     /// Returns the terms of a word that some tool says just so.
     pub(super) fn surface(&self, word: &str) -> Option<&[Piece]> {
-        let &(from, to) = self.surfaces.get(word)?;
-        Some(&self.pieces[from as usize..to as usize])
+        let surface = self.surfaces.get(word).filter(|surface| surface.said)?;
+        Some(&self.pieces[surface.range()])
     }
 
     pub(super) fn vocabulary(&self) -> usize {
@@ -249,6 +256,7 @@ impl Index {
 
         self.read(&definition, server.as_deref());
         self.insert(slot);
+        self.texts.put(slot, &self.reading.text);
         let name = definition.name.clone();
         for key in keys(&name, server.as_deref()) {
             self.by_key.entry(key).or_default().push(slot);
@@ -261,7 +269,6 @@ impl Index {
             sequence: reading.sequence.as_slice().into(),
             name_len: u16::try_from(reading.name_len).unwrap_or(u16::MAX),
             length: reading.length,
-            text: self.reading.text.finish(),
             definition,
             server,
         });
@@ -271,6 +278,11 @@ impl Index {
     /// Takes a tool out.
     pub(super) fn remove(&mut self, name: &str) -> Option<Arc<ToolDefinition>> {
         let entry = self.take(name)?;
+        if let Some(&slot) = self.free.last() {
+            // The slot that was freed just now has no text any more.
+            self.reading.text.begin("");
+            self.texts.put(slot, &self.reading.text);
+        }
         if self.postings.len().max(self.surfaces.len() / 4) > 2 * self.used + MAX_DEAD {
             self.sweep();
         }
@@ -292,20 +304,11 @@ impl Index {
         // Reading it again gives the same terms, so nothing has to remember which they were.
         self.read(&entry.definition, entry.server.as_deref());
         for local in &self.reading.locals {
-            let list = &mut self.postings[local.term as usize];
-            if let Ok(at) = list.binary_search_by_key(&slot, |posting| posting.slot) {
-                list.remove(at);
-                self.used -= usize::from(list.is_empty());
-            }
+            self.used -= usize::from(self.postings[local.term as usize].remove(slot));
         }
         for gram in &self.reading.grams {
-            if let Some(list) = self.grams.get_mut(gram) {
-                if let Ok(at) = list.binary_search_by_key(&slot, |posting| posting.slot) {
-                    list.remove(at);
-                }
-                if list.is_empty() {
-                    self.grams.remove(gram);
-                }
+            if self.grams.get_mut(gram).is_some_and(|list| list.remove(slot)) {
+                self.grams.remove(gram);
             }
         }
         self.length -= u64::from(entry.length);
@@ -366,31 +369,54 @@ impl Index {
     /// Returns the terms of a word; a new word becomes known.
     fn learn(&mut self, word: &str) -> Range<usize> {
         let word = words::cut(word, words::MAX_WORD);
-        if let Some(&(from, to)) = self.surfaces.get(word) {
-            return from as usize..to as usize;
+        if let Some(surface) = self.surfaces.get_mut(word) {
+            surface.said = true;
+            return surface.range();
         }
         let from = self.pieces.len();
         let mut terms = std::mem::take(&mut self.terms);
         terms.of_word(word, &mut |part| {
-            let term = self.intern(part.text);
-            let known = known(part.text);
-            let (role, faint) = Role::of(&part, known);
-            self.pieces.push(Piece { term, role, faint });
-            if part.kind == Kind::Whole {
-                self.compounds.insert(part.text.into(), term);
+            // Parts come again in other words, and in other case: what they stand for is found once.
+            if let Some(known) = self.surfaces.get(part.folded)
+                && part.kind == Kind::Part
+                && words::is_plain(part.folded)
+            {
+                self.pieces.extend_from_within(known.range());
+                return;
             }
-            if role.has_classes() {
-                for &class in known.into_iter().flat_map(|known| &known.classes) {
-                    let term = self.intern_class(class);
-                    self.pieces.push(Piece { term, role: Role::Class, faint });
-                }
+            let from = self.pieces.len();
+            self.learn_part(part);
+            if part.kind == Kind::Part && words::is_plain(part.folded) {
+                let surface = self.surface_from(from, false);
+                self.surfaces.insert(part.folded, surface);
             }
         });
         self.terms = terms;
-        let to = self.pieces.len();
-        let bounds = (narrow(from), narrow(to));
-        self.surfaces.insert(word.into(), bounds);
-        from..to
+        let surface = self.surface_from(from, true);
+        self.surfaces.insert(word, surface);
+        surface.range()
+    }
+
+    fn surface_from(&self, from: usize, said: bool) -> Surface {
+        let len = u16::try_from(self.pieces.len() - from).expect("a word is cut to a few parts");
+        Surface { from: narrow(from), len, said }
+    }
+
+    fn learn_part(&mut self, part: Term<'_>) {
+        let text = &*part.text();
+        let term = self.intern(text);
+        let known = known(text);
+        let (role, faint) = Role::of(&part, known);
+        self.pieces.push(Piece { term, role, faint });
+        if part.kind == Kind::Whole {
+            self.compounds.insert(text, term);
+        }
+        if role.has_classes() {
+            for &class in known.into_iter().flat_map(|known| &known.classes) {
+                let term = self.intern_class(class);
+                self.pieces.push(Piece { term, role: Role::Class, faint });
+            }
+        }
     }
 
     /// Makes each two neighbours of a name findable as one word: `time_zone` by `timezone`.
@@ -420,7 +446,7 @@ impl Index {
             return term;
         }
         let term = self.intern(text);
-        self.compounds.insert(text.into(), term);
+        self.compounds.insert(text, term);
         term
     }
 
@@ -429,7 +455,7 @@ impl Index {
             return term;
         }
         let term = self.fresh();
-        self.dictionary.insert(text.into(), term);
+        self.dictionary.insert(text, term);
         term
     }
 
@@ -448,7 +474,7 @@ impl Index {
     }
 
     fn fresh(&mut self) -> u32 {
-        self.postings.push(Vec::new());
+        self.postings.push(Postings::None);
         narrow(self.postings.len() - 1)
     }
 
@@ -465,9 +491,9 @@ impl Index {
             let sum: f32 =
                 local.counts.iter().zip(scale).map(|(&n, scale)| f32::from(n) * scale).sum();
             let list = &mut self.postings[local.term as usize];
-            self.used += usize::from(list.is_empty());
+            self.used += usize::from(list.as_slice().is_empty());
             let impact = quantized(sum / (weights.saturation + sum));
-            place(list, Posting { slot, impact, count: local.plain });
+            list.place(Posting { slot, impact, count: local.plain });
         }
         #[expect(clippy::cast_precision_loss, reason = "a name has few grams")]
         let length = reading.grams.len() as f32 / USUAL_GRAMS;
@@ -476,23 +502,13 @@ impl Index {
             let count = u16::try_from(run.len()).unwrap_or(u16::MAX);
             let sum = f32::from(count) / norm;
             let impact = quantized(sum / (1.2 + sum));
-            place(self.grams.entry(run[0]).or_default(), Posting { slot, impact, count });
+            self.grams.entry(run[0]).or_default().place(Posting { slot, impact, count });
         }
     }
 }
 
 /// How many grams a name with its server usually has.
 const USUAL_GRAMS: f32 = 14.0;
-
-/// Keeps a list sorted; most tools come last.
-fn place(list: &mut Vec<Posting>, posting: Posting) {
-    if list.last().is_none_or(|last| last.slot < posting.slot) {
-        list.push(posting);
-    } else {
-        let at = list.partition_point(|other| other.slot < posting.slot);
-        list.insert(at, posting);
-    }
-}
 
 /// Returns a share as an integer of 16 bits.
 #[expect(
@@ -511,7 +527,8 @@ pub(super) fn narrow(number: usize) -> u32 {
 /// Returns the names of a tool without case and separators: as it is, with its server, and without.
 fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
     let whole = key(name);
-    let bare = Some(key(qualified(name).1)).filter(|bare| *bare != whole);
+    let bare = qualified(name).1;
+    let bare = (bare.len() < name.len()).then(|| key(bare)).filter(|bare| *bare != whole);
     let with_server = server.map(|server| key(server) + &whole).filter(|key| *key != whole);
     let keys = [Some(whole), bare, with_server];
     keys.into_iter().flatten().filter(|key| !key.is_empty())
@@ -519,8 +536,13 @@ fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
 
 /// Returns the letters and digits of a name in one spelling.
 pub(super) fn key(name: &str) -> String {
+    let mut key = String::with_capacity(name.len());
+    if name.is_ascii() {
+        let characters = name.chars().filter(char::is_ascii_alphanumeric);
+        key.extend(characters.map(|c| c.to_ascii_lowercase()));
+        return key;
+    }
     let mut out = String::new();
-    let mut key = String::new();
     for word in words(name) {
         words::fold(word, &mut out);
         key.push_str(&out);

@@ -36,6 +36,7 @@
 //! [`Embeddings`].
 
 mod catalog;
+mod compact;
 mod embed;
 mod fields;
 mod gateway;
@@ -46,6 +47,7 @@ mod plain;
 mod query;
 mod reading;
 mod score;
+mod texts;
 mod weights;
 mod words;
 

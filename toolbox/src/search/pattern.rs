@@ -2,11 +2,15 @@
 
 use std::fmt;
 
-use regex::{Regex, RegexBuilder};
+use regex_automata::Input;
+use regex_automata::meta::Regex;
+use regex_automata::nfa::thompson::WhichCaptures;
+use regex_syntax::ParserBuilder;
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use super::catalog::{Hit, hit};
-use super::fields::Field;
-use super::index::{Filter, Index};
+use super::index::{Filter, Index, narrow};
+use super::texts::{FIELDS, Shelf, Text};
 use super::words;
 
 /// The longest pattern that is taken, in characters.
@@ -14,16 +18,6 @@ pub const MAX_PATTERN_CHARS: usize = 200;
 
 /// What a pattern may compile to, in bytes. A name or a few words take a hundredth of it.
 const MAX_COMPILED: usize = 1 << 19;
-
-/// The fields a pattern is looked for in, best first.
-const FIELDS: [Field; 6] = [
-    Field::Name,
-    Field::Server,
-    Field::Title,
-    Field::Description,
-    Field::ArgumentName,
-    Field::ArgumentDescription,
-];
 
 /// Why a text is no pattern to search for.
 ///
@@ -81,8 +75,48 @@ impl std::error::Error for PatternError {}
 #[derive(Debug)]
 pub(super) struct Pattern {
     regex: Regex,
-    /// The pattern may speak of the begin or the end of the whole text, so fields cannot be searched in one go.
-    fieldwise: bool,
+    reach: Reach,
+}
+
+/// What a match may depend on. `^` and `$` speak of lines, and a field stands on lines of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// One line: many tools can be searched in one go.
+    Line,
+    /// Several lines, which could be those of two tools.
+    Lines,
+    /// The begin or the end of the whole text, which has to be the field alone.
+    Text,
+}
+
+impl Reach {
+    fn of(pattern: &Hir) -> Self {
+        let looks = pattern.properties().look_set();
+        if looks.contains(Look::Start) || looks.contains(Look::End) {
+            Self::Text
+        } else if breaks(pattern) {
+            Self::Lines
+        } else {
+            Self::Line
+        }
+    }
+}
+
+/// Whether a line break can be part of a match.
+fn breaks(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Empty | HirKind::Look(_) => false,
+        HirKind::Literal(literal) => literal.0.contains(&b'\n'),
+        HirKind::Class(Class::Unicode(class)) => {
+            class.iter().any(|range| (range.start()..=range.end()).contains(&'\n'))
+        }
+        HirKind::Class(Class::Bytes(class)) => {
+            class.iter().any(|range| (range.start()..=range.end()).contains(&b'\n'))
+        }
+        HirKind::Repetition(repetition) => breaks(&repetition.sub),
+        HirKind::Capture(capture) => breaks(&capture.sub),
+        HirKind::Concat(parts) | HirKind::Alternation(parts) => parts.iter().any(breaks),
+    }
 }
 
 impl Pattern {
@@ -91,20 +125,46 @@ impl Pattern {
         if chars > MAX_PATTERN_CHARS {
             return Err(PatternError::TooLong { chars });
         }
-        let regex = RegexBuilder::new(pattern)
-            .multi_line(true)
-            .size_limit(MAX_COMPILED)
-            .dfa_size_limit(MAX_COMPILED)
-            .build()
-            .map_err(|error| invalid(pattern, &error))?;
-        Ok(Self { regex, fieldwise: pattern.contains("\\A") || pattern.contains("\\z") })
+        let parsed = ParserBuilder::new().multi_line(true).build().parse(pattern);
+        let parsed = parsed.map_err(|error| invalid(pattern, &error))?;
+        // Most of the time goes into compiling, so nothing is compiled that no search here needs: no groups, and no
+        // engine for them.
+        let config = Regex::config()
+            .nfa_size_limit(Some(MAX_COMPILED))
+            .hybrid_cache_capacity(MAX_COMPILED)
+            .which_captures(WhichCaptures::Implicit)
+            .onepass(false);
+        let regex = Regex::builder().configure(config).build_from_hir(&parsed);
+        // What is wrong with a pattern that could be parsed is its size.
+        let regex = regex.map_err(|_| PatternError::TooLarge)?;
+        Ok(Self { regex, reach: Reach::of(&parsed) })
+    }
+
+    /// Calls `visit` with each tool that matches, by its place on the shelf, and the first field that does.
+    fn look_through(&self, row: &Shelf, mut visit: impl FnMut(usize, usize)) {
+        if self.reach != Reach::Line {
+            for (tool, text) in row.tools().enumerate() {
+                if let Some(field) = self.field(text) {
+                    visit(tool, field);
+                }
+            }
+            return;
+        }
+        let mut next = Some(0);
+        // The end alone is quicker to find than begin and end, and stands on the same line.
+        let input = Input::new(&row.text).earliest(true);
+        let end = |at| self.regex.search_half(&input.clone().range(at..));
+        while let Some(end) = next.and_then(end) {
+            let (tool, field, after) = row.find(end.offset());
+            visit(tool, field);
+            next = after;
+        }
     }
 
     /// Returns the first field that matches, by its place in the order of fields.
-    fn field(&self, text: &Text) -> Option<usize> {
-        if !self.fieldwise {
-            // Fields stand on lines of their own, where `^` and `$` mean what they mean in the field alone.
-            let found = self.regex.find(&text.joined)?;
+    fn field(&self, text: Text<'_>) -> Option<usize> {
+        if self.reach != Reach::Text {
+            let found = self.regex.find(text.joined)?;
             let field = text.field_at(found.start());
             if text.field_at(found.end()) == field {
                 return Some(field);
@@ -115,99 +175,32 @@ impl Pattern {
 
     /// Returns the tools that match, those with a match in a better field first; ties keep registration order.
     pub(super) fn hits(&self, index: &Index, limit: usize, filter: Filter<'_>) -> Vec<Hit> {
-        let mut found: Vec<(usize, u64, u32)> = index
-            .entries()
-            .filter_map(|(slot, entry)| Some((self.field(&entry.text)?, entry.order, slot)))
-            .collect();
+        let mut found = Vec::new();
+        for (first, shelf) in index.texts.shelves() {
+            self.look_through(shelf, |tool, field| {
+                // A tool that was taken out leaves an empty line, and some patterns match that.
+                if let Some(entry) = &index.slots[first + tool] {
+                    found.push((field, entry.order, first + tool));
+                }
+            });
+        }
         found.sort_unstable();
-        let allowed = found.into_iter().filter(|&(.., slot)| index.passes(slot as usize, filter));
+        let allowed = found.into_iter().filter(|&(.., slot)| index.passes(slot, filter));
         let hits = allowed.take(limit).enumerate();
         hits.filter_map(|(at, (field, _, slot))| {
             let score = FIELDS.len() - field;
-            hit(index, slot, f64::from(u8::try_from(score).unwrap_or_default()), at)
+            hit(index, narrow(slot), f64::from(u8::try_from(score).unwrap_or_default()), at)
         })
         .collect()
     }
 }
 
-/// Says where a pattern is wrong, which the compiled engine keeps to itself.
-fn invalid(pattern: &str, error: &regex::Error) -> PatternError {
-    let at = |offset: usize| words::cut(pattern, offset).chars().count();
-    match regex_syntax::Parser::new().parse(pattern) {
-        Err(regex_syntax::Error::Parse(error)) => PatternError::Invalid {
-            position: at(error.span().start.offset),
-            reason: error.kind().to_string(),
-        },
-        Err(regex_syntax::Error::Translate(error)) => PatternError::Invalid {
-            position: at(error.span().start.offset),
-            reason: error.kind().to_string(),
-        },
-        _ if matches!(error, regex::Error::CompiledTooBig(_)) => PatternError::TooLarge,
-        _ => PatternError::Invalid { position: 0, reason: "it cannot be compiled".to_owned() },
-    }
-}
-
-/// The fields of a tool, each on lines of its own.
-#[derive(Debug)]
-pub(super) struct Text {
-    joined: Box<str>,
-    /// Where each field ends.
-    ends: [u32; FIELDS.len()],
-}
-
-impl Text {
-    fn field_at(&self, offset: usize) -> usize {
-        self.ends.iter().position(|&end| offset <= end as usize).unwrap_or(FIELDS.len() - 1)
-    }
-
-    /// Returns the lines of a field.
-    fn lines(&self, field: usize) -> impl Iterator<Item = &str> {
-        let start = if field == 0 { 0 } else { self.ends[field - 1] as usize };
-        let text = &self.joined[start..self.ends[field] as usize];
-        let text = if field == 0 { Some(text) } else { text.strip_prefix('\n') };
-        text.into_iter().flat_map(|text| text.split('\n'))
-    }
-}
-
-/// Puts the texts of a tool together, with buffers that are used again.
-#[derive(Debug, Default)]
-pub(super) struct TextBuilder {
-    joined: String,
-    /// Arguments come name by description; here each of the two is a field.
-    arguments: [String; 2],
-    ends: [u32; FIELDS.len()],
-}
-
-impl TextBuilder {
-    /// Begins with the whole name: a pattern such as `^github__` speaks of it, not of its last part.
-    pub(super) fn begin(&mut self, name: &str) {
-        self.joined.clear();
-        self.joined.push_str(name);
-        self.arguments.iter_mut().for_each(String::clear);
-        self.ends = [narrow(name.len()); FIELDS.len()];
-    }
-
-    /// Adds a text; the fields before the arguments come in their order.
-    pub(super) fn push(&mut self, field: Field, text: &str) {
-        let Some(at @ 1..) = FIELDS.iter().position(|&other| other == field) else { return };
-        let place = match at {
-            4 | 5 => &mut self.arguments[at - 4],
-            _ => &mut self.joined,
-        };
-        place.push('\n');
-        place.push_str(text);
-        self.ends[at..].fill(narrow(self.joined.len()));
-    }
-
-    pub(super) fn finish(&self) -> Text {
-        let [names, descriptions] = &self.arguments;
-        let mut ends = self.ends;
-        ends[4] = narrow(self.joined.len() + names.len());
-        ends[5] = narrow(self.joined.len() + names.len() + descriptions.len());
-        Text { joined: [&*self.joined, names, descriptions].concat().into(), ends }
-    }
-}
-
-fn narrow(number: usize) -> u32 {
-    u32::try_from(number).unwrap_or(u32::MAX)
+/// Says where a pattern is wrong.
+fn invalid(pattern: &str, error: &regex_syntax::Error) -> PatternError {
+    let (start, reason) = match error {
+        regex_syntax::Error::Parse(error) => (error.span().start, error.kind().to_string()),
+        regex_syntax::Error::Translate(error) => (error.span().start, error.kind().to_string()),
+        _ => return PatternError::Invalid { position: 0, reason: "it cannot be read".to_owned() },
+    };
+    PatternError::Invalid { position: words::cut(pattern, start.offset).chars().count(), reason }
 }

@@ -224,8 +224,9 @@ impl Query {
             return;
         }
         self.terms.of_word(word, &mut |part| {
-            let term = index.term(part.text).unwrap_or(BREAK);
-            let known = known(part.text);
+            let text = part.text();
+            let term = index.term(&text).unwrap_or(BREAK);
+            let known = known(&text);
             let (role, faint) = Role::of(&part, known);
             pieces.push(Piece { term, role, faint });
             if role.has_classes() {

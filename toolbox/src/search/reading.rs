@@ -2,7 +2,7 @@
 
 use super::fields::{FIELDS, Field};
 use super::index::{BREAK, Piece, Role, narrow};
-use super::pattern::TextBuilder;
+use super::texts::TextBuilder;
 use super::words;
 
 /// A term of the tool that is being read.

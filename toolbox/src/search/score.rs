@@ -4,7 +4,8 @@
 //! processor's cache however large the catalog is. It keeps a few dozen candidates. What needs a look at a whole tool
 //! (how much of its name was asked for, words in a row) is computed for those alone.
 
-use super::index::{BREAK, Filter, Index, Posting};
+use super::compact::Posting;
+use super::index::{BREAK, Filter, Index};
 use super::query::Query;
 
 /// Tools whose sums are computed together.

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
+use super::catalog::Catalog;
 use super::index::{Index, key};
 use super::query::Query;
 use super::score::idf;
@@ -14,7 +15,7 @@ fn parts(word: &str) -> Vec<String> {
     let mut parts = Vec::new();
     Terms::default().of_word(word, &mut |term| {
         if matches!(term.kind, Kind::Part | Kind::Pair) {
-            parts.push(term.text.to_owned());
+            parts.push(term.text().into_owned());
         }
     });
     parts
@@ -152,4 +153,40 @@ fn a_request_is_read_by_sentences() {
 #[test]
 fn rare_terms_count_more() {
     assert!(idf(100, 1) > idf(100, 50) && idf(100, 100) > 0.0);
+}
+
+#[test]
+fn a_pattern_reads_each_tool_by_itself() {
+    let catalog = Catalog::new();
+    for n in 0..200 {
+        catalog.add(tool(&format!("tool_{n}"), &format!("Number {n}.\n\nThe last line")));
+    }
+    for n in (0..200).filter(|n| n % 5 != 0) {
+        catalog.remove(&format!("tool_{n}"));
+    }
+    catalog.add(tool("tool_5", "Five is longer now than it was before"));
+    let found = |pattern| {
+        let hits = catalog.search_pattern(pattern).expect("a pattern").limit(1_000).hits();
+        hits.into_iter().map(|hit| (hit.definition.name.clone(), hit.score)).collect::<Vec<_>>()
+    };
+    for (pattern, expected) in [
+        ("^tool_[0-9]+$", 40),
+        ("^$", 39),
+        ("x*", 40),
+        ("^The last line$", 39),
+        (r"(?i)LINE\stool", 0),
+        (r"line\ntool", 0),
+        (r"(?s)^tool_5$.*^tool_10$", 0),
+        (r"5\.\s+The", 19),
+        (r"\ANumber", 39),
+        (r"\ALast", 0),
+        ("(?-m)^Number", 39),
+        (r"\B$", 39),
+    ] {
+        assert_eq!(found(pattern).len(), expected, "{pattern}");
+    }
+    assert_eq!(
+        found("longer now|^tool_10$"),
+        [("tool_10".to_owned(), 6.0), ("tool_5".to_owned(), 3.0)]
+    );
 }

@@ -5,6 +5,8 @@
 //! (Chinese, Japanese, Korean, Thai and their neighbours) are taken as overlapping pairs of characters, which needs no
 //! dictionary and is as good as one for ranking.
 
+use std::borrow::Cow;
+
 use snowball_stemmers_rs::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
@@ -26,12 +28,29 @@ pub(super) enum Kind {
 }
 
 /// What is compared instead of a word or a part of one.
-#[derive(Debug, Clone, Copy)]
+#[derive(Clone, Copy)]
 pub(super) struct Term<'t> {
-    /// The stem.
-    pub(super) text: &'t str,
+    /// The part of the word in the one spelling for all.
+    pub(super) folded: &'t str,
     /// Which part of its word it is.
     pub(super) kind: Kind,
+    stemmer: &'t Stemmer,
+}
+
+impl<'t> Term<'t> {
+    /// Returns what is compared: the stem of a part, and anything else as it is.
+    pub(super) fn text(&self) -> Cow<'t, str> {
+        if self.kind == Kind::Part && is_plain(self.folded) && self.folded.len() > 2 {
+            self.stemmer.stem(self.folded)
+        } else {
+            self.folded.into()
+        }
+    }
+}
+
+/// Whether a word has lower-case English letters and nothing else.
+pub(super) fn is_plain(word: &str) -> bool {
+    word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
 
 /// Returns the words of a text.
@@ -63,23 +82,34 @@ impl<'t> Iterator for Words<'t> {
 fn run(text: &str, within: bool) -> usize {
     let bytes = text.as_bytes();
     let mut at = 0;
-    while let Some(&byte) = bytes.get(at) {
+    loop {
         // Almost all text is ASCII, where a byte is a character.
-        if byte.is_ascii() {
-            if byte.is_ascii_alphanumeric() != within {
-                break;
-            }
-            at += 1;
-        } else {
-            let Some(c) = text[at..].chars().next() else { break };
-            if (c.is_alphanumeric() || is_combining_mark(c)) != within {
-                break;
-            }
-            at += c.len_utf8();
+        let wanted = Some(within);
+        at += bytes[at..].iter().take_while(|&&byte| IN_WORD[usize::from(byte)] == wanted).count();
+        match bytes.get(at) {
+            Some(byte) if !byte.is_ascii() => {}
+            _ => return at,
         }
+        let Some(c) = text[at..].chars().next() else { return at };
+        if (c.is_alphanumeric() || is_combining_mark(c)) != within {
+            return at;
+        }
+        at += c.len_utf8();
     }
-    at
 }
+
+/// Whether a byte is in a word, for those that are a character.
+const IN_WORD: [Option<bool>; 256] = {
+    let mut table = [None; 256];
+    let mut byte = 0;
+    while byte < 128 {
+        #[expect(clippy::cast_possible_truncation, reason = "there are 128 of them")]
+        let character = byte as u8;
+        table[byte] = Some(character.is_ascii_alphanumeric());
+        byte += 1;
+    }
+    table
+};
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Class {
@@ -162,17 +192,17 @@ impl Terms {
             let part = &word[from..to];
             from = to;
             if part.chars().next().is_some_and(is_dense) {
-                pairs(part, &mut self.part, visit);
+                pairs(part, &mut self.part, &self.stemmer, visit);
                 continue;
             }
             fold(part, &mut self.part);
             parts += 1;
             self.whole.push_str(&self.part);
-            let text = &stem(&self.stemmer, &self.part);
-            visit(Term { text, kind: Kind::Part });
+            visit(Term { folded: &self.part, kind: Kind::Part, stemmer: &self.stemmer });
         }
         if parts > 1 {
-            visit(Term { text: singular(&self.whole), kind: Kind::Whole });
+            let folded = singular(&self.whole);
+            visit(Term { folded, kind: Kind::Whole, stemmer: &self.stemmer });
         }
     }
 
@@ -198,7 +228,7 @@ impl Terms {
         for word in words {
             self.of_word(word, &mut |term| {
                 if term.kind != Kind::Whole {
-                    joined.push_str(term.text);
+                    joined.push_str(&term.text());
                 }
             });
         }
@@ -218,14 +248,6 @@ pub(super) fn cut(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-fn stem<'a>(stemmer: &Stemmer, word: &'a str) -> std::borrow::Cow<'a, str> {
-    if word.len() > 2 && word.bytes().all(|b| b.is_ascii_lowercase()) {
-        stemmer.stem(word)
-    } else {
-        word.into()
-    }
-}
-
 /// Returns a compound without the `s` of a plural. A stemmer would cost more, and knows no compounds.
 pub(super) fn singular(folded: &str) -> &str {
     match folded.strip_suffix('s') {
@@ -236,6 +258,10 @@ pub(super) fn singular(folded: &str) -> &str {
 
 /// Writes where each part of a word ends.
 fn split(word: &str, bounds: &mut Vec<usize>) {
+    if is_plain(word) {
+        bounds.extend(Some(word.len()).filter(|&len| len > 0));
+        return;
+    }
     let mut chars = word.char_indices().peekable();
     let mut last = None;
     while let Some((at, c)) = chars.next() {
@@ -298,11 +324,11 @@ fn is_accent(c: char) -> bool {
 }
 
 /// Visits the overlapping pairs of characters of a run and each character, or the one character it has.
-fn pairs(run: &str, scratch: &mut String, visit: &mut dyn FnMut(Term<'_>)) {
+fn pairs(run: &str, scratch: &mut String, stemmer: &Stemmer, visit: &mut dyn FnMut(Term<'_>)) {
     scratch.clear();
     scratch.extend(run.nfkc());
     let run = scratch.as_str();
-    let mut visit = |text, kind| visit(Term { text, kind });
+    let mut visit = |folded, kind| visit(Term { folded, kind, stemmer });
     let mut last: Option<usize> = None;
     let ends = run.char_indices().map(|(at, c)| (at, at + c.len_utf8()));
     let alone = run.chars().nth(1).is_none();

@@ -1,0 +1,169 @@
+//! Containers for what is mostly small: words of a few letters, and words that one or two tools say.
+
+use std::collections::HashMap;
+
+use foldhash::fast::RandomState;
+
+/// A map from words.
+///
+/// A word of less than 16 bytes is a number: it takes no allocation, and comparing it follows no pointer.
+#[derive(Debug)]
+pub(super) struct WordMap<V> {
+    short: HashMap<(u64, u64), V, RandomState>,
+    long: HashMap<Box<str>, V, RandomState>,
+}
+
+impl<V> Default for WordMap<V> {
+    fn default() -> Self {
+        Self { short: HashMap::default(), long: HashMap::default() }
+    }
+}
+
+impl<V> WordMap<V> {
+    #[inline]
+    pub(super) fn get(&self, word: &str) -> Option<&V> {
+        match packed(word) {
+            Some(key) => self.short.get(&key),
+            None => self.long.get(word),
+        }
+    }
+
+    #[inline]
+    pub(super) fn get_mut(&mut self, word: &str) -> Option<&mut V> {
+        match packed(word) {
+            Some(key) => self.short.get_mut(&key),
+            None => self.long.get_mut(word),
+        }
+    }
+
+    pub(super) fn insert(&mut self, word: &str, value: V) {
+        match packed(word) {
+            Some(key) => self.short.insert(key, value),
+            None => self.long.insert(word.into(), value),
+        };
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.short.len() + self.long.len()
+    }
+}
+
+/// Returns the bytes of a short word and, in the last, how many they are.
+///
+/// They are read as two numbers that may overlap: to copy them one by one would cost more than to look the word up.
+#[inline]
+fn packed(word: &str) -> Option<(u64, u64)> {
+    let bytes = word.as_bytes();
+    let len = bytes.len();
+    let (low, high) = if let (Some(first), Some(last)) =
+        (bytes.first_chunk::<8>(), bytes.last_chunk::<8>())
+    {
+        if len >= 16 {
+            return None;
+        }
+        // Of the last eight, those that are among the first are shifted out.
+        (u64::from_le_bytes(*first), u64::from_le_bytes(*last) >> 8 >> (8 * (15 - len)))
+    } else if let (Some(first), Some(last)) = (bytes.first_chunk::<4>(), bytes.last_chunk::<4>()) {
+        let last = u64::from(u32::from_le_bytes(*last)) >> (8 * (8 - len));
+        (u64::from(u32::from_le_bytes(*first)) | last << 32, 0)
+    } else {
+        (bytes.iter().fold(0, |low, &byte| low << 8 | u64::from(byte)), 0)
+    };
+    Some((low, high | (len as u64) << 56))
+}
+
+/// A term in a tool.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Posting {
+    pub(super) slot: u32,
+    /// The weight of the term in the tool, with all fields in it: 65 535 is what nothing can exceed.
+    pub(super) impact: u16,
+    /// How often the tool says the term, in all fields.
+    pub(super) count: u16,
+}
+
+/// The tools that hold a term, by slot. Most terms are in one tool or two, and take no allocation.
+#[derive(Debug, Default)]
+pub(super) enum Postings {
+    #[default]
+    None,
+    One([Posting; 1]),
+    Two([Posting; 2]),
+    More(Vec<Posting>),
+}
+
+impl Postings {
+    #[inline]
+    pub(super) fn as_slice(&self) -> &[Posting] {
+        match self {
+            Self::None => &[],
+            Self::One(list) => list,
+            Self::Two(list) => list,
+            Self::More(list) => list,
+        }
+    }
+
+    /// Puts a posting in its place; most tools come last.
+    #[inline]
+    pub(super) fn place(&mut self, posting: Posting) {
+        if self.as_slice().last().is_some_and(|last| last.slot > posting.slot) {
+            let at = self.as_slice().partition_point(|other| other.slot < posting.slot);
+            self.edit(|list| list.insert(at, posting));
+            return;
+        }
+        match self {
+            Self::None => *self = Self::One([posting]),
+            Self::One([first]) => *self = Self::Two([*first, posting]),
+            Self::Two([first, second]) => {
+                let mut list = Vec::with_capacity(6);
+                list.extend([*first, *second, posting]);
+                *self = Self::More(list);
+            }
+            Self::More(list) => list.push(posting),
+        }
+    }
+
+    /// Takes the posting of a slot out, and returns whether none is left where one was.
+    pub(super) fn remove(&mut self, slot: u32) -> bool {
+        let Ok(at) = self.as_slice().binary_search_by_key(&slot, |posting| posting.slot) else {
+            return false;
+        };
+        self.edit(|list| {
+            list.remove(at);
+        });
+        self.as_slice().is_empty()
+    }
+
+    fn edit(&mut self, change: impl FnOnce(&mut Vec<Posting>)) {
+        match self {
+            Self::More(list) => change(list),
+            few => {
+                let mut list = few.as_slice().to_vec();
+                change(&mut list);
+                *few = Self::More(list);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{WordMap, packed};
+
+    #[test]
+    fn words_are_told_apart_whatever_their_length() {
+        let mut map = WordMap::default();
+        let words: Vec<String> = (0..40)
+            .flat_map(|len| ["a", "b", "\0"].map(|letter| letter.repeat(len)))
+            .chain((1..16).map(|at| format!("{}b{}", "a".repeat(at - 1), "a".repeat(15 - at))))
+            .collect();
+        for word in &words {
+            map.insert(word, word.clone());
+        }
+        for word in &words {
+            assert_eq!(map.get(word), Some(word));
+        }
+        assert_eq!(map.get("c"), None);
+        assert!(packed("fifteen letters").is_some() && packed("sixteen letters.").is_none());
+    }
+}
