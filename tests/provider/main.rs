@@ -298,9 +298,10 @@ async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_or_says_nothing_is_an_error() {
-    let gone = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    let url = format!("http://{}", gone.local_addr().unwrap());
-    drop(gone);
+    // Bound and never listening: refused, and no other test's server can be given its port meanwhile.
+    let deaf = tokio::net::TcpSocket::new_v4().unwrap();
+    deaf.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let url = format!("http://{}", deaf.local_addr().unwrap());
     let model = OpenAi::new(KEY, "m").base_url(url).backoff(MILLI, MILLI).retries(2);
     assert_eq!(kind(&whole(&model).await), Some(ModelErrorKind::Connection));
 
