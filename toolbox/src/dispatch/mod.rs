@@ -136,9 +136,7 @@ impl ToolBox {
         match self.begin(call.id, &call.name, call.arguments.as_str(), given, pass) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
-            Begun::Waiting(admitted) => {
-                Waiting::finish(admitted, call.arguments, pass.approved).await
-            }
+            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
         }
     }
 
@@ -156,7 +154,7 @@ impl ToolBox {
         let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into(), false).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into()).await,
         };
         let failed = result.is_error();
         let text = result.into_text();
@@ -192,7 +190,7 @@ impl ToolBox {
             given: given.and_then(ToolContext::given_below),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
-            approved: false,
+            approved: pass.approved,
         };
         if !(entry.at_once && settings.is_plain() && context.given.is_none()) || trace::is_on() {
             return Begun::Waiting(self.admit(entry, context));
@@ -249,8 +247,6 @@ struct Admitted {
 struct Waiting {
     admitted: Admitted,
     arguments: Arguments,
-    /// Whether somebody gave their word for this call before it was made.
-    approved: bool,
 }
 
 impl std::ops::Deref for Waiting {

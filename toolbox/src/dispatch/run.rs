@@ -97,10 +97,8 @@ impl Waiting {
     pub(super) fn finish(
         admitted: Admitted,
         arguments: Arguments,
-        approved: bool,
     ) -> BoxFuture<'static, ToolResult> {
-        let mut call = Self { admitted, arguments, approved };
-        call.admitted.context.approved = approved;
+        let mut call = Self { admitted, arguments };
         Box::pin(async move {
             let began = call.context.watch().map(|_| now());
             let mut result = if trace::is_on() {
@@ -125,7 +123,7 @@ impl Waiting {
         if self.context.is_cancelled() {
             return cancelled(self.tool.name());
         }
-        if self.tool.inner().running.approval.is_needed() && !self.approved {
+        if self.tool.inner().running.approval.is_needed() && !self.context.approved {
             match self.ask().await {
                 Ok(None) => self.admitted.context.approved = true,
                 Ok(Some(edited)) => {
@@ -164,7 +162,7 @@ impl Waiting {
             shared: Arc::clone(&self.shared),
             context: self.context.clone(),
         };
-        Self { admitted, arguments: self.arguments.clone(), approved: self.approved }
+        Self { admitted, arguments: self.arguments.clone() }
     }
 
     /// Checks the arguments without running anything.

@@ -5,10 +5,10 @@ use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use serde_json::Value;
-use serde_json::value::RawValue;
+use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::reply::{Part, Reply};
+use crate::arguments::cold::{Bounds, bound};
 use crate::call::{Arguments, ToolCall};
 use crate::content::Content;
 use crate::error::FailureKind;
@@ -598,66 +598,62 @@ fn presentable(arguments: &Arguments) -> Option<Arguments> {
 
 /// Whether a text is a JSON object, no deeper than a box reads.
 fn is_object(text: &str) -> bool {
-    text.starts_with('{')
-        && match shape(text) {
-            Shape { deepest, .. } if deepest > MAX_DEPTH => false,
-            // What a service may find too large, or half, is read to the end.
-            Shape { odd: true, .. } => serde_json::from_str::<Value>(text).is_ok(),
-            Shape { .. } => serde_json::from_str::<&RawValue>(text).is_ok(),
-        }
+    text.starts_with('{') && !is_too_deep(text) && serde_json::from_str::<Read>(text).is_ok()
 }
 
-/// What a look over a text shows of it, outside of strings.
-struct Shape {
-    /// How deep brackets nest.
-    deepest: usize,
-    /// A number has an exponent, or more digits than any that fits a float; or a surrogate is escaped.
-    odd: bool,
+/// Whether a text nests deeper than a box reads; the parsers of services give up somewhat later.
+pub(crate) fn is_too_deep(text: &str) -> bool {
+    bound(text, &Bounds::default()).is_some()
 }
 
-/// The deepest nesting a box reads; the parsers of services give up somewhat later.
-pub(crate) const MAX_DEPTH: usize = 64;
+/// A document that was read to the end and kept nothing of: numbers that are too large and halves of surrogates, which a look
+/// over the text would pass, are found.
+struct Read;
 
-/// Returns how deep brackets nest, outside of strings. The text need not be JSON.
-pub(crate) fn depth(text: &str) -> usize {
-    shape(text).deepest
-}
-
-/// Looks over a text, which need not be JSON.
-fn shape(text: &str) -> Shape {
-    let (mut now, mut deepest) = (0_usize, 0);
-    let (mut digits, mut odd) = (0_usize, false);
-    let mut bytes = text.bytes();
-    while let Some(byte) = bytes.next() {
-        match byte {
-            b'0'..=b'9' => {
-                digits += 1;
-                odd |= digits > 300;
-                continue;
-            }
-            b'e' | b'E' => odd |= digits > 0,
-            b'{' | b'[' => {
-                now += 1;
-                deepest = deepest.max(now);
-            }
-            b'}' | b']' => now = now.saturating_sub(1),
-            b'"' => {
-                while let Some(inner) = bytes.next() {
-                    match inner {
-                        b'"' => break,
-                        // A `\u` of a surrogate may lack its other half, which not every service takes.
-                        b'\\' => {
-                            let escaped = bytes.next();
-                            let next = bytes.clone().next();
-                            odd |= escaped == Some(b'u') && matches!(next, Some(b'd' | b'D'));
-                        }
-                        _ => {}
-                    }
-                }
-            }
-            _ => {}
-        }
-        digits = 0;
+impl<'de> Deserialize<'de> for Read {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(Self)
     }
-    Shape { deepest, odd }
+}
+
+impl<'de> Visitor<'de> for Read {
+    type Value = Self;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("JSON")
+    }
+
+    fn visit_unit<E>(self) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_bool<E>(self, _: bool) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_i64<E>(self, _: i64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_u64<E>(self, _: u64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_f64<E>(self, _: f64) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_str<E>(self, _: &str) -> Result<Self, E> {
+        Ok(self)
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self, A::Error> {
+        while items.next_element::<Self>()?.is_some() {}
+        Ok(self)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Self, A::Error> {
+        while entries.next_entry::<Self, Self>()?.is_some() {}
+        Ok(self)
+    }
 }

@@ -10,10 +10,10 @@ mod stored;
 mod tests;
 
 pub use error::{ModelError, ModelErrorKind};
+pub(crate) use history::is_too_deep;
 pub use history::{
     FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered, UserContent,
 };
-pub(crate) use history::{MAX_DEPTH, depth};
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 pub use request::{ModelRequest, ToolChoice, ToolSearch};
 pub(crate) use stored::{deserialize_results, serialize_results};

@@ -11,6 +11,7 @@ use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
 use super::WireError;
+use super::failure::service_error;
 use crate::content::{Content, Media, Resource};
 use crate::model::{Finish, Usage};
 use crate::result::ToolResult;
@@ -223,19 +224,10 @@ pub(super) fn invalid(what: impl Into<String>) -> WireError {
 /// Returns the failure that a document reports, if it reports one under `error`, or is one.
 pub(super) fn reported(error: Option<&Value>) -> Option<WireError> {
     let error = error.filter(|error| !matches!(error, Value::Null | Value::Bool(false)))?;
-    let word = |key: &str| match error.get(key)? {
-        Value::String(text) if !text.is_empty() => Some(text.clone()),
-        Value::Number(number) => Some(number.to_string()),
-        _ => None,
-    };
     // A code in words says most; a code that is a number says less than the type.
-    let code = error.get("code").filter(|code| code.is_string()).and_then(|_| word("code"));
-    let kind = code.or_else(|| word("type")).or_else(|| word("code"));
-    let message = match error {
-        Value::String(text) => text.clone(),
-        other => word("message").unwrap_or_else(|| other.to_string()),
-    };
-    Some(WireError::Service { kind: kind.unwrap_or_else(|| "error".to_owned()), message })
+    let in_words = error.get("code").is_some_and(Value::is_string);
+    let words = if in_words { ["code", "type"] } else { ["type", "code"] };
+    Some(service_error(error, &words))
 }
 
 /// Reads how many tokens something took. Counts that are missing or no counts are zero: they are no reason to lose a reply.

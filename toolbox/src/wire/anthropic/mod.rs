@@ -12,7 +12,7 @@ use serde_json::value::RawValue;
 
 pub use stream::AnthropicStream;
 
-use super::failure::service_error;
+use super::failure::{WORDS, service_error};
 use super::{Format, Transcript, WireError};
 use crate::call::{Arguments, ToolCall};
 use crate::model::{Echo, Finish, ModelRequest, ModelResponse, Part, Reply, Usage};
@@ -69,7 +69,7 @@ impl Format for Anthropic {
     fn response(body: &str) -> Result<ModelResponse, WireError> {
         let message: Message<'_> = serde_json::from_str(body)?;
         if let Some(error) = &message.error {
-            return Err(service_error(error));
+            return Err(service_error(error, &WORDS));
         }
         if message.content.is_none() && message.stop_reason.is_none() {
             return Err(WireError::Invalid("there is no `content`".into()));

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::failure::service_error;
+use super::super::failure::{WORDS, service_error};
 use super::{Kind, Message, UsageIn, call, opaque, reply};
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse, Part};
@@ -110,8 +110,10 @@ impl ResponseStream for AnthropicStream {
         }
         let event: Event<'_> = serde_json::from_str(data)?;
         match (event.kind.as_deref(), &event.error) {
-            (Some("error") | None, Some(error)) => return Err(service_error(error)),
-            (Some("error"), None) => return Err(service_error(&serde_json::from_str(data)?)),
+            (Some("error") | None, Some(error)) => return Err(service_error(error, &WORDS)),
+            (Some("error"), None) => {
+                return Err(service_error(&serde_json::from_str(data)?, &WORDS));
+            }
             _ => {}
         }
         match event.kind.as_deref().unwrap_or_default() {

@@ -10,7 +10,7 @@ use serde_json::{Map, Value, json};
 use super::SKIPPED_SIGNATURE;
 use crate::collection::DefinitionList;
 use crate::content::Content;
-use crate::model::{MAX_DEPTH, ModelRequest, Part, Step, ToolChoice, depth};
+use crate::model::{ModelRequest, Part, Step, ToolChoice, is_too_deep};
 use crate::result::ToolResult;
 use crate::schema::Dialect;
 use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
@@ -327,7 +327,7 @@ fn results<'a>(
 /// Returns what the model reads of a result.
 fn output(result: &ToolResult) -> Output<'_> {
     // A structure deeper than services read would fail the whole request; as text it does not.
-    let structure = result.structured_text().filter(|text| depth(text) <= MAX_DEPTH);
+    let structure = result.structured_text().filter(|text| !is_too_deep(text));
     if let Some(Ok(json)) = structure.map(serde_json::from_str::<&RawValue>) {
         return Output::Json(json);
     }

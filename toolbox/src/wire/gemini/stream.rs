@@ -6,7 +6,7 @@ use serde_json::value::RawValue;
 
 use super::part;
 use crate::model::{Delta, Finish, ModelResponse, Part, Reply, Usage};
-use crate::wire::failure::service_error;
+use crate::wire::failure::{WORDS, service_error};
 use crate::wire::{ResponseStream, WireError};
 
 /// Reads a streamed reply of [`Gemini`](super::Gemini): every event is a reply of its own, with what is new.
@@ -105,7 +105,7 @@ impl ResponseStream for GeminiStream {
         }
         let chunk: Chunk<'_> = serde_json::from_str(data)?;
         if let Some(error) = &chunk.error {
-            return Err(service_error(error));
+            return Err(service_error(error, &WORDS));
         }
         self.model = chunk.model_version.or(self.model.take());
         self.id = chunk.response_id.or(self.id.take());

@@ -13,16 +13,29 @@ use crate::wire::openai::{
 };
 use crate::wire::{Transcript, WireError};
 
+/// What a whole reply and a chunk of one have around their choices.
 #[derive(Deserialize)]
-struct Response {
-    id: Option<String>,
-    model: Option<String>,
-    #[serde(default, deserialize_with = "nullable")]
-    choices: Vec<Choice>,
-    usage: Option<Value>,
+pub(super) struct Envelope<C> {
+    pub(super) id: Option<String>,
+    pub(super) model: Option<String>,
+    #[serde(default = "Vec::new", deserialize_with = "nullable")]
+    #[serde(bound(deserialize = "C: Deserialize<'de>"))]
+    pub(super) choices: Vec<C>,
+    pub(super) usage: Option<Value>,
     error: Option<Value>,
     object: Option<String>,
     message: Option<Value>,
+}
+
+impl<C> Envelope<C> {
+    /// Returns the failure that the service reports in place of a reply, if it does.
+    pub(super) fn failure(&self) -> Option<WireError> {
+        let failure = reported(self.error.as_ref());
+        if failure.is_some() || self.object.as_deref() != Some("error") {
+            return failure;
+        }
+        reported(self.message.as_ref()).or_else(|| Some(invalid("an error without a message")))
+    }
 }
 
 #[derive(Deserialize)]
@@ -139,13 +152,9 @@ impl Gathered {
 }
 
 pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
-    let mut response: Response = read(body)?;
-    if let Some(error) = reported(response.error.as_ref()) {
+    let mut response: Envelope<Choice> = read(body)?;
+    if let Some(error) = response.failure() {
         return Err(error);
-    }
-    if response.object.as_deref() == Some("error") {
-        let message = response.message.as_ref();
-        return Err(reported(message).unwrap_or_else(|| invalid("an error without a message")));
     }
     if response.choices.is_empty() {
         return Err(invalid("`choices` is empty"));

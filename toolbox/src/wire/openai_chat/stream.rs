@@ -5,23 +5,11 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::read::{Gathered, arguments, nullable, shown_reasoning};
+use super::read::{Envelope, Gathered, arguments, nullable, shown_reasoning};
 use crate::call::{Arguments, ToolCall};
 use crate::model::{Delta, ModelResponse, Usage};
 use crate::wire::openai::{invalid, read, reported, usage};
 use crate::wire::{ResponseStream, WireError};
-
-#[derive(Deserialize)]
-struct Chunk {
-    id: Option<String>,
-    model: Option<String>,
-    #[serde(default, deserialize_with = "nullable")]
-    choices: Vec<Choice>,
-    usage: Option<Value>,
-    error: Option<Value>,
-    object: Option<String>,
-    message: Option<Value>,
-}
 
 #[derive(Deserialize)]
 struct Choice {
@@ -108,13 +96,9 @@ impl ResponseStream for OpenAiChatStream {
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let chunk: Chunk = read(data)?;
-        if let Some(error) = reported(chunk.error.as_ref()) {
+        let chunk: Envelope<Choice> = read(data)?;
+        if let Some(error) = chunk.failure() {
             return Err(error);
-        }
-        if chunk.object.as_deref() == Some("error") {
-            let message = chunk.message.as_ref();
-            return Err(reported(message).unwrap_or_else(|| invalid("an error without a message")));
         }
         self.id = chunk.id.or_else(|| self.id.take());
         self.model = chunk.model.or_else(|| self.model.take());
