@@ -85,6 +85,8 @@ mod dispatch;
 mod error;
 mod job;
 mod layer;
+#[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
+pub mod mcp;
 #[cfg(feature = "agent")]
 pub mod model;
 mod output;

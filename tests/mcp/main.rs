@@ -1,0 +1,1 @@
+//! The protocol both ways, tested with peers that behave and with peers that do not.

@@ -1,0 +1,7 @@
+//! The Model Context Protocol both ways: the tools of servers in a box, and a box as a server.
+
+#[cfg(feature = "mcp-client")]
+pub mod config;
+
+#[cfg(feature = "mcp-client")]
+pub use config::ServerConfig;
