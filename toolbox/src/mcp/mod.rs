@@ -4,4 +4,4 @@
 pub mod config;
 
 #[cfg(feature = "mcp-client")]
-pub use config::ServerConfig;
+pub use config::{Config, ConfigProblem, ServerConfig, Settings};

@@ -1,0 +1,460 @@
+//! The configuration file: what is read, and what is said about a file with faults.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+use toolbox::mcp::{Config, ConfigProblem};
+
+/// Reads a text in which two variables are set.
+fn parse(text: &str) -> (Config, Vec<ConfigProblem>) {
+    Config::parse(text, "conf/toolbox.jsonc", |name| match name {
+        "KEY" => Some("secret".to_owned()),
+        "EMPTY" => Some(String::new()),
+        "BRACES" => Some("{env:KEY}".to_owned()),
+        "HOME" => Some("/home/me".to_owned()),
+        _ => None,
+    })
+}
+
+/// What a text gives: a line for each server, a line for each problem.
+fn read(text: &str) -> String {
+    let (config, problems) = parse(text);
+    let mut told = String::new();
+    for (name, server) in config.servers() {
+        let _ = writeln!(told, "{name}: {server:?}");
+    }
+    for problem in &problems {
+        let _ = writeln!(told, "{}", problem.summary().replace("conf/toolbox.jsonc:", ""));
+    }
+    told
+}
+
+#[track_caller]
+fn check(cases: &[(&str, &str)]) {
+    for (text, expected) in cases {
+        let told = read(text);
+        assert!(told.contains(expected), "\n{text}\ngives\n{told}\nwithout\n{expected}");
+    }
+}
+
+/// Reads the entry of one server, whose name is `s`.
+#[track_caller]
+fn server(entry: &str, expected: &str) {
+    check(&[(&format!(r#"{{"mcp": {{"s": {entry}}}}}"#), expected)]);
+}
+
+#[test]
+fn s2_09_both_forms_give_the_same_servers() {
+    let own = parse(
+        r#"// servers
+        {"mcp": {
+            "time": {"type": "local", "command": ["uvx", "mcp-server-time"], "environment": {"TZ": "UTC"}, "cwd": "work"},
+            "exa": {"type": "remote", "url": "https://example.com/mcp", "headers": {"x-api-key": "{env:KEY}"}}, /* last */
+        },}"#,
+    );
+    let hosts = parse(
+        r#"{"mcpServers": {
+            "time": {"command": "uvx", "args": ["mcp-server-time"], "env": {"TZ": "UTC"}, "cwd": "work"},
+            "exa": {"url": "https://example.com/mcp", "headers": {"x-api-key": "secret"}}
+        }}"#,
+    );
+    assert_eq!(own, hosts);
+    assert_eq!(own.1, []);
+    let names: Vec<&str> = own.0.servers().iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["time", "exa"]);
+    assert!(format!("{:?}", own.0).contains("conf/work"));
+}
+
+#[test]
+fn a_server_says_how_it_is_to_be_treated() {
+    for (entry, expected) in [
+        (r#"{"command": ["a"], "timeout": 1500}"#, "timeout: 1.5s"),
+        (r#"{"command": ["a"], "timeout": "30s"}"#, "timeout: 30s"),
+        (r#"{"command": ["a"], "timeout": "1.5 m"}"#, "timeout: 90s"),
+        (r#"{"command": ["a"], "timeout": "{env:T:-250ms}"}"#, "timeout: 250ms"),
+        (r#"{"command": ["a"], "connectTimeout": "2s"}"#, "connect_timeout: 2s"),
+        (r#"{"command": ["a"], "retries": 0}"#, "retries: 0"),
+        (r#"{"command": ["a"], "deferred": false}"#, "deferred: Some(false)"),
+        (r#"{"command": ["a"], "enabled": false}"#, "enabled: false"),
+        (r#"{"command": ["a"], "disabled": true}"#, "enabled: false"),
+        (r#"{"command": ["a"], "cwd": "~/x"}"#, "/home/me/x"),
+        (
+            r#"{"command": ["/Applications/My App/x", "a b"]}"#,
+            r#"command: "/Applications/My App/x", arguments: ["a b"]"#,
+        ),
+        (r#"{"type": "stdio", "command": "a"}"#, r#"command: "a""#),
+        (
+            r#"{"type": "http", "url": "http://localhost:1/mcp"}"#,
+            r#"url: "http://localhost:1/mcp""#,
+        ),
+    ] {
+        server(entry, expected);
+    }
+}
+
+#[test]
+fn the_settings_hold_for_servers_that_say_nothing() {
+    let (config, problems) = parse(
+        r#"{"settings": {"retries": 0, "timeout": "5s", "connectTimeout": 700, "deferred": false, "connect": "lazy",
+            "defaultLimit": 7, "maxReplyBytes": 2048, "maxResultBytes": 4096, "blacklist": ["fs_*"], "allow": ["a"],
+            "lockFile": "lock.json"},
+            "mcp": {"a": {"command": ["a"]}, "b": {"command": ["b"], "retries": 1, "timeout": "9s"}}}"#,
+    );
+    assert_eq!(problems, []);
+    let shown = format!("{config:?}");
+    for part in [
+        "connect_timeout: 700ms, timeout: 5s, retries: 0",
+        "connect_timeout: 700ms, timeout: 9s, retries: 1",
+        "deferred: false, lazy: true, default_limit: 7, max_reply_bytes: 2048, max_result_bytes: 4096",
+        r#"blacklist: ["fs_*"], allow: Some(["a"]), lock_file: Some("conf/lock.json")"#,
+    ] {
+        assert!(shown.contains(part), "{part} in {shown}");
+    }
+}
+
+#[test]
+fn w2_11_every_fault_is_told_with_its_place() {
+    check(&[
+        ("", "1:1: the file is empty"),
+        ("// nothing\n", "1:1: the file is empty"),
+        ("[]", "1:1: expected an object, found a list"),
+        ("{\"mcp\": {}", "unterminated object"),
+        ("{\"mcp\": {}\n \"settings\": {}}", "1:11: expected comma"),
+        ("{'mcp': {}}", "1:2: single-quoted strings are not allowed"),
+        (r#"{"mpc": {}}"#, "1:2: unknown key `mpc`: did you mean `mcp`?"),
+        (
+            r#"{"zzzzzzz": 1}"#,
+            "unknown key `zzzzzzz`: the keys are `$schema`, `mcp`, `mcpServers`, `settings`",
+        ),
+        (r#"{"mcp": []}"#, "1:9: `mcp` must be an object of servers by name, found a list"),
+        (r#"{"mcp": {"a": 1}}"#, "1:15: server `a` must be an object, found a number"),
+        (r#"{"settings": {"limit": 3}}"#, "unknown key `limit`: did you mean `defaultLimit`?"),
+        (
+            r#"{"settings": {"defaultLimit": 0}}"#,
+            "`defaultLimit` must be a whole number from 1 to 20, found 0",
+        ),
+        (r#"{"settings": {"defaultLimit": 2.5}}"#, "from 1 to 20, found 2.5"),
+        (r#"{"settings": {"defaultLimit": 1e99}}"#, "from 1 to 20, found 1e99"),
+        (
+            r#"{"settings": {"retries": -1}}"#,
+            "`retries` must be a whole number from 0 to 100, found -1",
+        ),
+        (
+            r#"{"settings": {"deferred": "no"}}"#,
+            "`deferred` must be `true` or `false`, found a string",
+        ),
+        (
+            r#"{"settings": {"connect": "later"}}"#,
+            r#"`connect` must be one of "eager", "lazy", found "later""#,
+        ),
+        (
+            r#"{"settings": {"timeout": 0}}"#,
+            "`timeout` must be a time of at most 24 hours: milliseconds, or a text like \"30s\", found 0",
+        ),
+        (r#"{"settings": {"timeout": "25h"}}"#, "found \"25h\""),
+        (r#"{"settings": {"timeout": "5"}}"#, "found \"5\""),
+        (r#"{"settings": {"timeout": "1e3s"}}"#, "found \"1e3s\""),
+        (r#"{"settings": {}, "settings": {}}"#, "1:18: `settings` is said twice: keep one of them"),
+        (
+            r#"{"mcp": {"a": {"command": ["x"]}, "a": {"command": ["y"]}}}"#,
+            "1:35: there are two servers `a`: rename one of them",
+        ),
+        (
+            r#"{"mcp": {"a": {"command": ["x"]}}, "mcpServers": {"a": {"command": "y"}}}"#,
+            "1:51: there are two servers `a`",
+        ),
+    ]);
+    for (entry, expected) in [
+        ("{}", "1:10: the server has neither a `command` nor a `url`: say how it is reached"),
+        (r#"{"type": "local"}"#, "the server is local, and has no `command`"),
+        (
+            r#"{"type": "remote", "command": ["a"]}"#,
+            "`command` is not for a server that is at a URL",
+        ),
+        (
+            r#"{"command": ["a"], "url": "http://b"}"#,
+            "1:41: `url` is not for a server that is a program",
+        ),
+        (
+            r#"{"command": ["a"], "headers": {}}"#,
+            "`headers` is not for a server that is a program: leave it out",
+        ),
+        (
+            r#"{"type": "sse", "url": "http://a"}"#,
+            "that transport is not spoken: use the server's streamable HTTP address",
+        ),
+        (r#"{"command": []}"#, "found a list without a program"),
+        (r#"{"command": ""}"#, "found an empty string"),
+        (r#"{"command": ["a", 1]}"#, "found a number in it: put it between quotes"),
+        (
+            r#"{"command": ["a", "b"], "args": ["c"]}"#,
+            "the arguments stand in `command` and in `args`",
+        ),
+        (r#"{"command": ["a\u0000b"]}"#, "the command holds a NUL character"),
+        (
+            r#"{"command": ["a"], "env": {"PORT": 80}}"#,
+            "`PORT` in `environment` of server `s` must be a string, found a number",
+        ),
+        (
+            r#"{"command": ["a"], "env": {"A=B": "x"}}"#,
+            r#""A=B" in `environment` cannot be a variable"#,
+        ),
+        (
+            r#"{"url": "localhost:80"}"#,
+            "`url` must be an address that begins with http:// or https://",
+        ),
+        (r#"{"url": "file:///etc/passwd"}"#, "`url` must be an address"),
+        (
+            r#"{"url": "http://a", "headers": {"a b": "c"}}"#,
+            r#""a b" in `headers` cannot be a header"#,
+        ),
+        (
+            r#"{"url": "http://a", "headers": {"a": "b\r\nc: d"}}"#,
+            r#""a" in `headers` cannot be a header"#,
+        ),
+        (
+            r#"{"command": ["a"], "enabled": true, "disabled": true}"#,
+            "`enabled` and `disabled` contradict each other",
+        ),
+        (
+            r#"{"comand": ["a"]}"#,
+            "1:16: unknown key `comand` of server `s`: did you mean `command`?",
+        ),
+    ] {
+        server(entry, expected);
+    }
+}
+
+#[test]
+fn w2_11_a_variable_is_replaced_or_named_with_its_place() {
+    let of = |text: &str| format!(r#"{{"mcp": {{"s": {{"command": ["a", "{text}"]}}}}}}"#);
+    for (text, expected) in [
+        ("{env:KEY}", r#"arguments: ["secret"]"#),
+        ("x{env:KEY}y{env:KEY}", r#"arguments: ["xsecretysecret"]"#),
+        ("{env:NO:-b:-c}", r#"arguments: ["b:-c"]"#),
+        ("{env:NO:-}", r#"arguments: [""]"#),
+        ("{env:EMPTY:-x}", r#"arguments: ["x"]"#),
+        // A value is not looked at again.
+        ("{env:BRACES}", r#"arguments: ["{env:KEY}"]"#),
+        ("{envy}", r#"arguments: ["{envy}"]"#),
+        (
+            "{env:NO}",
+            "1:34: the environment variable `NO` that `command` of server `s` needs is not set: set it where the host is started, or write a default: {env:NO:-…}",
+        ),
+        ("{env:EMPTY}", "the environment variable `EMPTY`"),
+        ("ab{env:NO}", "1:36: the environment variable `NO`"),
+        (
+            "{env:}",
+            "1:34: a variable in `command` of server `s` is not well formed: write {env:NAME}",
+        ),
+        ("{env:A B}", "not well formed"),
+        ("{env:KEY", "not well formed"),
+    ] {
+        check(&[(&of(text), expected)]);
+    }
+    // What is not used needs no variables.
+    server(r#"{"command": ["{env:NO}"], "enabled": false}"#, "enabled: false");
+    let both = read(&of("{env:NO}{env:NOT}"));
+    assert!(both.contains("`NO`") && both.contains("`NOT`"), "{both}");
+}
+
+#[test]
+fn a_fault_takes_out_its_server_and_leaves_the_others() {
+    let (config, problems) = parse(
+        r#"{"mcp": {
+            "a": {"command": ["a"]},
+            "b": {"command": ["b"], "tiemout": 1, "retries": "many"},
+            "c": {"url": "https://example.com/{env:NO}"},
+            "d": {"command": ["d"]}
+        }}"#,
+    );
+    let names: Vec<&str> = config.servers().iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["a", "d"]);
+    let whose: Vec<_> = problems.iter().map(|problem| (problem.line(), problem.server())).collect();
+    assert_eq!(whose, [(Some(3), Some("b")), (Some(3), Some("b")), (Some(4), Some("c"))]);
+}
+
+#[test]
+fn d10_rules_that_cannot_be_read_allow_nothing() {
+    for (settings, expected) in [
+        (r#"{"blacklist": [""]}"#, r#"the rule "" names no tool"#),
+        (r#"{"blacklist": ["*"]}"#, r#"the rule "*" names no tool"#),
+        (r#"{"blacklist": ["fs_*", "fs/(x"]}"#, r#"the rule "fs/(x" names no tool"#),
+        (r#"{"blacklist": "fs_*"}"#, "`blacklist` must be a list of tool names"),
+        (r#"{"blacklist": ["{env:NO}"]}"#, "`NO` that `blacklist` needs is not set"),
+        (r#"{"blacklist": ["a"], "blacklist": []}"#, "`blacklist` is said twice"),
+        (r#"{"allow": [1]}"#, "`allow` must be"),
+        (r#"{"allow": null}"#, "`allow` must be"),
+        (r#"[]"#, "`settings` must be an object"),
+    ] {
+        let text = format!(r#"{{"mcp": {{"a": {{"command": ["a"]}}}}, "settings": {settings}}}"#);
+        check(&[(&text, expected)]);
+        assert_eq!(parse(&text).0.servers(), [], "{text}");
+    }
+    // A list that is empty is a list: it allows none.
+    let (config, problems) = parse(r#"{"settings": {"allow": []}}"#);
+    assert_eq!((config.settings().allow.as_deref(), problems), (Some(&[][..]), vec![]));
+}
+
+#[test]
+fn n07_a_name_with_the_separator_is_refused() {
+    let named = |name: &str| format!(r#"{{"mcp": {{"{name}": {{"command": ["a"]}}}}}}"#);
+    check(&[
+        (
+            &named("a__b"),
+            r#"1:10: the server name "a__b" holds `__`, which other programs take for the end of a name: write `a_b`"#,
+        ),
+        (&named(""), r#"the server name "" is empty"#),
+        (&named("a\\u0007b"), "holds a control character"),
+        (&named(&"n".repeat(65)), "is longer than 64 characters"),
+        (&named("a_b"), "a_b: ServerConfig"),
+    ]);
+}
+
+#[test]
+fn p27_a_line_for_a_shell_is_refused_with_what_to_write() {
+    for entry in
+        [r#"{"command": "sh -c 'x | sh'"}"#, r#"{"type": "local", "command": "sh -c 'x | sh'"}"#]
+    {
+        server(entry, "no shell reads it: write the program and each argument by itself, such as");
+    }
+    server(
+        r#"{"command": "uvx time"}"#,
+        r#"such as ["uvx","time"], or ["uvx time"] for a program with blanks in its name"#,
+    );
+    // What stands in a list is taken as it is.
+    server(
+        r#"{"command": ["sh", "-c", "x | sh; $(y)"]}"#,
+        r#"command: "sh", arguments: ["-c", "x | sh; $(y)"]"#,
+    );
+}
+
+#[test]
+fn problems_are_shown_as_a_compiler_shows_them() {
+    let (_, problems) = parse("{\n\t\"mcp\": {\"zeit 時\": {\"command\": \"a b\"}}\n}");
+    assert_eq!(
+        problems[0].to_string(),
+        "error: `command` of server `zeit 時` is one string with blanks, which would be the name of one program: no shell reads it\n \
+         --> conf/toolbox.jsonc:2:32\n  \
+         |\n\
+         2 |  \"mcp\": {\"zeit 時\": {\"command\": \"a b\"}}\n  \
+         |                                ^^^^^\n  \
+         = help: write the program and each argument by itself, such as [\"a\",\"b\"], or [\"a b\"] for a program with blanks in its name",
+    );
+    // Of a long line, the part with the fault is shown.
+    let long = format!(r#"{{"mcp": {{{}"z": 1}}}}"#, r#""a": {"command": ["a"]}, "#.repeat(500));
+    let shown = parse(&long).1.last().map(ToString::to_string).unwrap_or_default();
+    assert!(shown.lines().all(|line| line.chars().count() < 120), "{shown}");
+    assert!(shown.contains(r#""z": 1"#), "{shown}");
+}
+
+#[test]
+fn values_are_not_repeated_to_a_model() {
+    for text in [
+        r#"{"mcp": {"s": {"url": "http://a", "headers": {"key": "se\ncret"}}}}"#,
+        r#"{"mcp": {"s": {"command": ["a"], "env": {"KEY": "secret{env:NO}"}}}}"#,
+        r#"{"mcp": {"s": {"command": ["a"], "env": {"KEY": ["secret"]}}}}"#,
+        r#"{"mcp": {"s": {"url": "ftp://user:secret@host"}}}"#,
+        r#"{"mcp": {"s": {"command": ["a", 1], "env": "secret"}}}"#,
+    ] {
+        let (_, problems) = parse(text);
+        assert!(!problems.is_empty(), "{text}");
+        for problem in problems {
+            assert!(!problem.summary().contains("cret"), "{}", problem.summary());
+        }
+    }
+}
+
+#[test]
+fn the_starter_fits_its_schema_and_has_no_fault() {
+    let validator = jsonschema::validator_for(&Config::schema()).expect("the schema is one");
+    let (config, problems) = Config::parse(Config::starter(), "toolbox.jsonc", |_| None);
+    assert_eq!(problems, []);
+    let names: Vec<&str> = config.servers().iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(names, ["time", "exa"]);
+    assert!(config.settings().deferred);
+    let value = plain(Config::starter());
+    let errors: Vec<String> =
+        validator.iter_errors(&value).map(|error| error.to_string()).collect();
+    assert_eq!(errors, [] as [&str; 0]);
+}
+
+#[test]
+fn the_schema_and_the_reader_agree() {
+    let validator = jsonschema::validator_for(&Config::schema()).expect("the schema is one");
+    let cases = [
+        json!({}),
+        json!({"mcp": {}}),
+        json!({"mcp": {"a": {"command": ["a"], "timeout": 5, "env": {"A": "b"}}}}),
+        json!({"mcp": {"a": {"command": "a", "timeout": "{env:KEY2:-5s}"}}}),
+        json!({"mcpServers": {"a": {"url": "https://a.b/c", "type": "http"}}}),
+        json!({"settings": {"connect": "{env:NO:-lazy}", "blacklist": ["a", "b*"]}}),
+        json!({"mcp": {"a": {"command": []}}}),
+        json!({"mcp": {"a": {"command": ["a"], "timeout": 0}}}),
+        json!({"mcp": {"a": {"command": ["a"], "timeout": "5"}}}),
+        json!({"mcp": {"a": {"command": ["a"], "retries": 101}}}),
+        json!({"mcp": {"a": {"command": ["a"], "type": "sse"}}}),
+        json!({"mcp": {"a__b": {"command": ["a"]}}}),
+        json!({"mcp": {"": {"command": ["a"]}}}),
+        json!({"mcp": {"a": {"command": ["a"], "env": {"A": 1}}}}),
+        json!({"settings": {"blacklist": ["*"]}}),
+        json!({"settings": {"blacklist": [""]}}),
+        json!({"settings": {"defaultLimit": 21}}),
+        json!({"settings": {"deferred": 1}}),
+        json!({"settings": {"lockFile": ""}}),
+        json!({"setings": {}}),
+        json!([]),
+    ];
+    for case in cases {
+        let problems = parse(&case.to_string()).1;
+        assert_eq!(validator.is_valid(&case), problems.is_empty(), "{case}: {problems:?}");
+    }
+}
+
+#[test]
+fn a_text_cut_anywhere_is_no_more_than_a_problem() {
+    let starter = Config::starter();
+    for at in (0..starter.len()).filter(|at| starter.is_char_boundary(*at)) {
+        let (_, problems) = parse(&starter[..at]);
+        for problem in &problems {
+            assert!(!problem.to_string().is_empty());
+        }
+    }
+    for deep in ["[", r#"{"a":"#] {
+        let (_, problems) = parse(&deep.repeat(100_000));
+        assert_eq!(problems.len(), 1);
+        assert!(problems[0].message().contains("nesting depth"), "{}", problems[0]);
+    }
+}
+
+#[test]
+fn a_file_that_cannot_be_read_is_a_problem_too() {
+    let folder = std::env::temp_dir().join(format!("toolbox-config-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder");
+    let (latin, huge) = (folder.join("latin.jsonc"), folder.join("huge.jsonc"));
+    std::fs::write(&latin, b"{\n \"mcp\": {\"\xe9\": {}}}").expect("a file");
+    std::fs::write(&huge, " ".repeat((4 << 20) + 1)).expect("a file");
+    for (path, expected) in [
+        (folder.join("none.jsonc"), "the file cannot be read: "),
+        (folder.clone(), "the file cannot be read: "),
+        (latin, ":2:11: the file is not UTF-8: save it as UTF-8"),
+        (huge, "the file is longer than 4 MiB"),
+    ] {
+        let (config, problems) = Config::read(&path);
+        assert_eq!(config, Config::default());
+        let summary = problems[0].summary();
+        assert!(summary.contains(expected), "{summary}");
+    }
+    std::fs::remove_dir_all(&folder).expect("the folder is ours");
+}
+
+/// JSON of a text with comments and trailing commas; no text in it holds `//`, `,}` or `,]` but addresses.
+fn plain(text: &str) -> Value {
+    let lines = text.lines().map(|line| match line.trim_start().starts_with("//") {
+        true => "",
+        false => line.trim(),
+    });
+    let joined: String = lines.collect();
+    let joined = joined.replace(",}", "}").replace(",]", "]");
+    serde_json::from_str(&joined).expect("what is left is JSON")
+}

@@ -1,0 +1,509 @@
+//! The text of a file to values, by the tables: every fault with its place.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+use std::path::Path;
+use std::time::Duration;
+
+use jsonc_parser::ast::{Array, Object, ObjectProp, Value};
+use jsonc_parser::common::Ranged;
+use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
+
+use super::problem::ConfigProblem;
+use super::table::{FILE, Key, Kind, SERVER};
+use super::variables::{self, Fault};
+use crate::arguments::cold::nearest_n;
+use crate::rules::InvalidRuleError;
+
+/// The longest time that a setting may say.
+pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
+
+/// The longest name of a server, in characters.
+pub(super) const LONGEST_NAME: usize = 64;
+
+/// A value that is of the kind its key wants.
+pub(super) enum Given {
+    Flag(bool),
+    Count(u64),
+    Time(Duration),
+    Text(String),
+    Texts(Vec<String>),
+    Map(BTreeMap<String, String>),
+    Object(Fields),
+    Servers(Vec<GivenServer>),
+}
+
+/// What an object says, under the names of its table.
+#[derive(Default)]
+pub(super) struct Fields {
+    values: BTreeMap<&'static str, (Given, Range<usize>)>,
+    /// Keys whose values were refused.
+    refused: Vec<&'static str>,
+}
+
+/// A server as the file has it.
+pub(super) struct GivenServer {
+    pub(super) name: String,
+    /// Where the name stands.
+    pub(super) place: Range<usize>,
+    pub(super) fields: Fields,
+    /// Whether something in it is wrong.
+    pub(super) broken: bool,
+}
+
+macro_rules! getters {
+    ($($name:ident: $variant:ident -> $type:ty),* $(,)?) => {
+        $(pub(super) fn $name(&mut self, key: &str) -> Option<$type> {
+            match self.values.remove(key) {
+                Some((Given::$variant(value), _)) => Some(value),
+                _ => None,
+            }
+        })*
+    };
+}
+
+impl Fields {
+    getters! {
+        flag: Flag -> bool,
+        count: Count -> u64,
+        time: Time -> Duration,
+        text: Text -> String,
+        texts: Texts -> Vec<String>,
+        map: Map -> BTreeMap<String, String>,
+        object: Object -> Fields,
+        servers: Servers -> Vec<GivenServer>,
+    }
+
+    /// Where the value of a key stands, if there is one.
+    pub(super) fn place(&self, key: &str) -> Option<Range<usize>> {
+        self.values.get(key).map(|(_, place)| place.clone())
+    }
+
+    pub(super) fn has(&self, key: &str) -> bool {
+        self.values.contains_key(key)
+    }
+
+    /// Whether a value stands behind the key that could not be read.
+    pub(super) fn is_refused(&self, key: &str) -> bool {
+        self.refused.contains(&key)
+    }
+}
+
+/// Reads one file, and keeps what is wrong with it.
+pub(super) struct Reader<'a> {
+    text: &'a str,
+    file: &'a Path,
+    environment: &'a dyn Fn(&str) -> Option<String>,
+    /// The server that is being read.
+    server: Option<String>,
+    /// Whether it is used at all; if not, its variables need not be set.
+    unused: bool,
+    pub(super) problems: Vec<ConfigProblem>,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) fn new(
+        text: &'a str,
+        file: &'a Path,
+        environment: &'a dyn Fn(&str) -> Option<String>,
+    ) -> Self {
+        Self { text, file, environment, server: None, unused: false, problems: Vec::new() }
+    }
+
+    pub(super) fn problem(&mut self, place: Range<usize>, message: String, help: Option<String>) {
+        let mut problem = ConfigProblem::new(self.file, message)
+            .at(self.text, place)
+            .of_server(self.server.as_deref());
+        if let Some(help) = help {
+            problem = problem.help(help);
+        }
+        self.problems.push(problem);
+    }
+
+    /// Says which server the problems that follow are about.
+    pub(super) fn about(&mut self, server: Option<&str>) {
+        self.server = server.map(str::to_owned);
+    }
+
+    /// Reads the whole file; `None` if it is no object at all.
+    pub(super) fn file(&mut self) -> Option<Fields> {
+        let strict = ParseOptions {
+            allow_comments: true,
+            allow_trailing_commas: true,
+            allow_loose_object_property_names: false,
+            allow_missing_commas: false,
+            allow_single_quoted_strings: false,
+            allow_hexadecimal_numbers: false,
+            allow_unary_plus_numbers: false,
+            allow_bare_decimal_point_numbers: false,
+            allow_non_finite_numbers: false,
+            allow_extended_string_escapes: false,
+        };
+        match parse_to_ast(self.text, &CollectOptions::default(), &strict) {
+            Ok(parsed) => match parsed.value {
+                Some(Value::Object(object)) => Some(self.object(&object, FILE)),
+                Some(other) => {
+                    let message = format!("expected an object, found {}", found(&other));
+                    self.problem(span(&other), message, Some("begin the file with `{`".to_owned()));
+                    None
+                }
+                None => {
+                    let help =
+                        r#"write `{"mcp": {}}`, or let `toolbox init --force` write the file"#;
+                    self.problem(0..0, "the file is empty".to_owned(), Some(help.to_owned()));
+                    None
+                }
+            },
+            Err(error) => {
+                let message = lowered(&error.kind().to_string());
+                self.problem(error.range().start..error.range().end, message, None);
+                None
+            }
+        }
+    }
+
+    fn object(&mut self, object: &Object<'_>, keys: &'static [Key]) -> Fields {
+        let mut fields = Fields::default();
+        for property in &object.properties {
+            let name = property.name.as_str();
+            let place = name_span(property);
+            let Some(key) = keys.iter().find(|key| key.is(name)) else {
+                self.unknown(place, name, keys);
+                continue;
+            };
+            if fields.has(key.name) || fields.is_refused(key.name) {
+                let whose = self.whose();
+                let message = format!("`{}` is said twice{whose}", key.name);
+                self.problem(place, message, Some("keep one of them".to_owned()));
+                fields.values.remove(key.name);
+                fields.refused.push(key.name);
+                continue;
+            }
+            match self.value(key, &property.value) {
+                Some(given) => {
+                    fields.values.insert(key.name, (given, span(&property.value)));
+                }
+                None => fields.refused.push(key.name),
+            }
+        }
+        fields
+    }
+
+    fn unknown(&mut self, place: Range<usize>, name: &str, keys: &[Key]) {
+        let known =
+            || keys.iter().flat_map(|key| [key.name].into_iter().chain(key.also.iter().copied()));
+        let help = match nearest_n(name, known(), 1).first() {
+            Some(near) => format!("did you mean `{near}`?"),
+            None => {
+                let quoted: Vec<String> = known().map(|key| format!("`{key}`")).collect();
+                format!("the keys are {}", quoted.join(", "))
+            }
+        };
+        let message = format!("unknown key `{name}`{}", self.whose());
+        self.problem(place, message, Some(help));
+    }
+
+    fn whose(&self) -> String {
+        self.server.as_ref().map_or_else(String::new, |server| format!(" of server `{server}`"))
+    }
+
+    fn value(&mut self, key: &Key, value: &Value<'_>) -> Option<Given> {
+        match (key.kind, value) {
+            (Kind::Flag, Value::BooleanLit(flag)) => Some(Given::Flag(flag.value)),
+            (Kind::Count { least, most }, Value::NumberLit(number)) => {
+                let count =
+                    number.value.parse().ok().filter(|count| (least..=most).contains(count));
+                if count.is_none() {
+                    self.mismatch(key, value, number.value);
+                }
+                count.map(Given::Count)
+            }
+            (Kind::Time, Value::NumberLit(number)) => {
+                let time = number.value.parse().ok().map(Duration::from_millis).filter(is_sensible);
+                if time.is_none() {
+                    self.mismatch(key, value, number.value);
+                }
+                time.map(Given::Time)
+            }
+            (Kind::Time, Value::StringLit(_)) => {
+                let text = self.text_of(value, key)?;
+                let time = time(&text).filter(is_sensible);
+                if time.is_none() {
+                    self.mismatch(key, value, &format!("{text:?}"));
+                }
+                time.map(Given::Time)
+            }
+            (Kind::Text, Value::StringLit(_)) => {
+                let text = self.text_of(value, key)?;
+                if text.is_empty() {
+                    self.mismatch(key, value, "an empty string");
+                    return None;
+                }
+                Some(Given::Text(text))
+            }
+            (Kind::OneOf(words), Value::StringLit(_)) => {
+                let text = self.text_of(value, key)?;
+                if words.contains(&text.as_str()) {
+                    return Some(Given::Text(text));
+                }
+                if key.name == "type" && text == "sse" {
+                    let message =
+                        format!("`type` is \"sse\"{}: that transport is not spoken", self.whose());
+                    let help =
+                        "use the server's streamable HTTP address, and `\"type\": \"remote\"`";
+                    self.problem(span(value), message, Some(help.to_owned()));
+                } else {
+                    self.mismatch(key, value, &format!("{text:?}"));
+                }
+                None
+            }
+            (Kind::Command, Value::StringLit(_)) => self.program(key, value),
+            (Kind::Texts | Kind::Command, Value::Array(array)) => {
+                let texts = self.texts(key, array)?;
+                if matches!(key.kind, Kind::Command) && texts.first().is_none_or(String::is_empty) {
+                    self.mismatch(key, value, "a list without a program");
+                    return None;
+                }
+                Some(Given::Texts(texts))
+            }
+            (Kind::Rules, Value::Array(array)) => self.rules(key, array),
+            (Kind::Map, Value::Object(object)) => self.map(key, object),
+            (Kind::Object(keys), Value::Object(object)) => {
+                Some(Given::Object(self.object(object, keys)))
+            }
+            (Kind::Servers, Value::Object(object)) => Some(Given::Servers(self.servers(object))),
+            _ => {
+                self.mismatch(key, value, found(value));
+                None
+            }
+        }
+    }
+
+    fn mismatch(&mut self, key: &Key, value: &Value<'_>, found: &str) {
+        let expected = key.kind.expected();
+        let message = format!("`{}`{} must be {expected}, found {found}", key.name, self.whose());
+        self.problem(span(value), message, None);
+    }
+
+    /// A program that stands alone. A line for a shell is refused: nothing would split it.
+    fn program(&mut self, key: &Key, value: &Value<'_>) -> Option<Given> {
+        let text = self.text_of(value, key)?;
+        if text.is_empty() {
+            self.mismatch(key, value, "an empty string");
+            return None;
+        }
+        if text.contains(char::is_whitespace) {
+            let words: Vec<&str> = text.split_whitespace().collect();
+            let message = format!(
+                "`{}`{} is one string with blanks, which would be the name of one program: no shell reads it",
+                key.name,
+                self.whose()
+            );
+            let help = format!(
+                "write the program and each argument by itself, such as {}, or {} for a program with blanks in its name",
+                serde_json::json!(words),
+                serde_json::json!([text]),
+            );
+            self.problem(span(value), message, Some(help));
+            return None;
+        }
+        Some(Given::Texts(vec![text]))
+    }
+
+    fn texts(&mut self, key: &Key, array: &Array<'_>) -> Option<Vec<String>> {
+        // Each is read, so that every fault is reported.
+        let texts: Vec<Option<String>> =
+            array.elements.iter().map(|element| self.text_of(element, key)).collect();
+        texts.into_iter().collect()
+    }
+
+    fn rules(&mut self, key: &Key, array: &Array<'_>) -> Option<Given> {
+        let mut rules = Vec::with_capacity(array.elements.len());
+        for element in &array.elements {
+            let Some(rule) = self.text_of(element, key) else { continue };
+            match InvalidRuleError::check(&rule) {
+                Ok(()) => rules.push(rule),
+                Err(error) => self.problem(span(element), error.to_string(), None),
+            }
+        }
+        (rules.len() == array.elements.len()).then_some(Given::Texts(rules))
+    }
+
+    fn map(&mut self, key: &Key, object: &Object<'_>) -> Option<Given> {
+        let mut map = BTreeMap::new();
+        let before = self.problems.len();
+        for property in &object.properties {
+            let name = property.name.as_str();
+            let text = match &property.value {
+                Value::StringLit(_) => self.text_of(&property.value, key),
+                other => {
+                    let message = format!(
+                        "`{name}` in `{}`{} must be a string, found {}",
+                        key.name,
+                        self.whose(),
+                        found(other)
+                    );
+                    let help = "put it between quotes".to_owned();
+                    self.problem(span(other), message, Some(help));
+                    None
+                }
+            };
+            let Some(text) = text else { continue };
+            if map.insert(name.to_owned(), text).is_some() {
+                let message = format!("`{name}` is said twice in `{}`{}", key.name, self.whose());
+                self.problem(name_span(property), message, Some("keep one of them".to_owned()));
+            }
+        }
+        (self.problems.len() == before).then_some(Given::Map(map))
+    }
+
+    fn servers(&mut self, object: &Object<'_>) -> Vec<GivenServer> {
+        let mut servers = Vec::with_capacity(object.properties.len());
+        for property in &object.properties {
+            let name = property.name.as_str().to_owned();
+            let place = name_span(property);
+            let before = self.problems.len();
+            self.about(Some(&name));
+            if let Some((what, help)) = fault_of_name(&name) {
+                self.problem(place.clone(), format!("the server name {name:?} {what}"), Some(help));
+            }
+            let fields = if let Value::Object(object) = &property.value {
+                let said = |key: &str, value: bool| {
+                    object.get_boolean(key).is_some_and(|flag| flag.value == value)
+                };
+                self.unused = said("enabled", false) || said("disabled", true);
+                self.object(object, SERVER)
+            } else {
+                let message =
+                    format!("server `{name}` must be an object, found {}", found(&property.value));
+                self.problem(span(&property.value), message, None);
+                Fields::default()
+            };
+            self.about(None);
+            self.unused = false;
+            let broken = self.problems.len() > before;
+            servers.push(GivenServer { name, place, fields, broken });
+        }
+        servers
+    }
+
+    /// A text with its variables in place.
+    fn text_of(&mut self, value: &Value<'_>, key: &Key) -> Option<String> {
+        let Value::StringLit(literal) = value else {
+            let message = format!(
+                "`{}`{} must be {}, found {} in it",
+                key.name,
+                self.whose(),
+                key.kind.expected(),
+                found(value)
+            );
+            self.problem(span(value), message, Some("put it between quotes".to_owned()));
+            return None;
+        };
+        let unused = self.unused;
+        let set = |name: &str| (self.environment)(name).or_else(|| unused.then(|| "?".to_owned()));
+        let faults = match variables::expand(&literal.value, &set) {
+            Ok(text) => return Some(text),
+            Err(faults) => faults,
+        };
+        let (start, source) = (literal.range.start, literal.range.clone());
+        let source = &self.text[source.start..source.end];
+        for fault in faults {
+            let (variable, message, help) = match fault {
+                Fault::Missing(name) => (
+                    format!("{{env:{name}"),
+                    format!(
+                        "the environment variable `{name}` that `{}`{} needs is not set",
+                        key.name,
+                        self.whose()
+                    ),
+                    format!(
+                        "set it where the host is started, or write a default: {{env:{name}:-…}}"
+                    ),
+                ),
+                Fault::Malformed(text) => (
+                    text,
+                    format!("a variable in `{}`{} is not well formed", key.name, self.whose()),
+                    "write {env:NAME} or {env:NAME:-default}".to_owned(),
+                ),
+            };
+            // Where the literal has no escapes, the variable itself is shown.
+            let place = match source.find(&variable) {
+                Some(at) => {
+                    let end =
+                        source[at..].find('}').map_or(at + variable.len(), |end| at + end + 1);
+                    start + at..start + end
+                }
+                None => start..start + source.len(),
+            };
+            self.problem(place, message, Some(help));
+        }
+        None
+    }
+}
+
+fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
+    if name.is_empty() {
+        return Some(("is empty", "write a name: its tools begin with it".to_owned()));
+    }
+    if name.contains("__") {
+        let help = format!("write `{}`", name.replace("__", "_"));
+        return Some(("holds `__`, which other programs take for the end of a name", help));
+    }
+    if name.chars().count() > LONGEST_NAME {
+        return Some(("is longer than 64 characters", "write a shorter one".to_owned()));
+    }
+    name.chars()
+        .any(char::is_control)
+        .then(|| ("holds a control character", "leave it out".to_owned()))
+}
+
+/// Reads a number with a unit, such as `1.5s`.
+fn time(text: &str) -> Option<Duration> {
+    let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
+    let (number, unit) = text.split_at(unit_at);
+    let seconds = match unit.trim_start() {
+        "ms" => 0.001,
+        "s" => 1.0,
+        "m" => 60.0,
+        "h" => 3600.0,
+        _ => return None,
+    };
+    let digits = |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_digit());
+    let (whole, part) = number.split_once('.').unwrap_or((number, "0"));
+    if !digits(whole) || !digits(part) {
+        return None;
+    }
+    Duration::try_from_secs_f64(number.parse::<f64>().ok()? * seconds).ok()
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "the shape that `filter` wants")]
+fn is_sensible(time: &Duration) -> bool {
+    !time.is_zero() && *time <= LONGEST
+}
+
+fn found(value: &Value<'_>) -> &'static str {
+    match value {
+        Value::StringLit(_) => "a string",
+        Value::NumberLit(_) => "a number",
+        Value::BooleanLit(flag) if flag.value => "`true`",
+        Value::BooleanLit(_) => "`false`",
+        Value::Object(_) => "an object",
+        Value::Array(_) => "a list",
+        Value::NullKeyword(_) => "`null`",
+    }
+}
+
+fn span(value: &Value<'_>) -> Range<usize> {
+    value.start()..value.end()
+}
+
+fn name_span(property: &ObjectProp<'_>) -> Range<usize> {
+    property.name.start()..property.name.end()
+}
+
+/// A message in the style of the others.
+fn lowered(message: &str) -> String {
+    let mut chars = message.chars();
+    chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())
+}
