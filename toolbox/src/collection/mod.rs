@@ -8,6 +8,7 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use definitions::{DefinitionList, Definitions};
@@ -52,6 +53,8 @@ pub struct ToolBox {
 pub(crate) struct Shared {
     pub(crate) current: ArcSwap<Snapshot>,
     writer: Mutex<()>,
+    /// The generation, for those who wait for another.
+    changed: watch::Sender<u64>,
     pub(crate) settings: Settings,
     pub(crate) state: Option<Arc<Values>>,
 }
@@ -73,6 +76,7 @@ impl ToolBox {
             shared: Arc::new(Shared {
                 current: ArcSwap::from_pointee(Snapshot::default()),
                 writer: Mutex::new(()),
+                changed: watch::Sender::new(0),
                 settings,
                 state,
             }),
@@ -93,7 +97,9 @@ impl ToolBox {
         let _writer = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.shared.current.load().successor();
         let value = change(&mut next);
+        let generation = next.generation();
         self.shared.current.store(Arc::new(next));
+        self.shared.changed.send_replace(generation);
         value
     }
 
@@ -317,6 +323,26 @@ impl ToolBox {
     #[must_use]
     pub fn generation(&self) -> u64 {
         self.shared.current.load().generation()
+    }
+
+    /// Waits until the box has another generation than `seen`, and returns it: at once, if it has one already.
+    ///
+    /// ```
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let toolbox = toolbox::ToolBox::new();
+    /// let seen = toolbox.generation();
+    /// toolbox.blacklist("rm");
+    /// assert!(toolbox.changed_since(seen).await > seen);
+    /// # }
+    /// ```
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future leaves nothing behind.
+    pub async fn changed_since(&self, seen: u64) -> u64 {
+        let mut generations = self.shared.changed.subscribe();
+        // The sender is in the box itself, so it outlives the wait.
+        generations.wait_for(|now| *now != seen).await.map_or(seen, |now| *now)
     }
 
     /// Forbids tools by name (a deny list): they leave the list that is sent, and calls of them are refused.

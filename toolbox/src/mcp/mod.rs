@@ -2,6 +2,12 @@
 
 #[cfg(feature = "mcp-client")]
 pub mod config;
+#[cfg(feature = "mcp-server")]
+mod server;
 
 #[cfg(feature = "mcp-client")]
 pub use config::{Config, ConfigProblem, ServerConfig, Settings};
+#[cfg(feature = "mcp-server")]
+pub use server::{
+    Caller, MissingCapability, Principal, ServeError, Service, TraceContext, serve_stdio,
+};

@@ -25,8 +25,8 @@ pub const SEARCH_PATTERN: &str = "toolbox_search_regex";
 /// The name of the tool that calls what was found.
 pub const EXECUTE: &str = "toolbox_execute";
 
-/// How many hits a model gets when it does not say, and the most it can ask for.
-const LIMIT: (usize, u8) = (5, 20);
+/// The most hits a model can ask for.
+const MOST_HITS: u8 = 20;
 
 /// The longest schema that is repeated whole when arguments do not fit it, in bytes.
 const SCHEMA_BYTES: usize = 2048;
@@ -70,6 +70,7 @@ pub struct Gateway {
     catalog: Catalog,
     known: Arc<Mutex<Known>>,
     meaning: Option<Arc<dyn Meaning>>,
+    usual_hits: usize,
     reply_bytes: usize,
     promoted_steps: u32,
 }
@@ -101,9 +102,19 @@ impl Gateway {
             catalog: Catalog::new(),
             known: Arc::default(),
             meaning: None,
+            usual_hits: super::DEFAULT_LIMIT,
             reply_bytes: 16 << 10,
             promoted_steps: 0,
         }
+    }
+
+    /// Says how many tools a search finds when the model does not say, from 1 to 20. Default 5.
+    ///
+    /// A number outside of that range counts as the nearest within.
+    #[must_use]
+    pub fn default_limit(mut self, tools: usize) -> Self {
+        self.usual_hits = tools.clamp(1, MOST_HITS.into());
+        self
     }
 
     /// Limits the text of one reply to a search, in bytes. Default 16 KiB.
@@ -186,7 +197,7 @@ impl Gateway {
         let may = |definition: &ToolDefinition| {
             snapshot.permits(&definition.name) && context.permits(&definition.name)
         };
-        let search = search.filter(may).limit(clamped(limit));
+        let search = search.filter(may).limit(limit.map_or(self.usual_hits, clamped));
         let meant = match &self.meaning {
             Some(meaning) => Some(meaning.hits(&search).await),
             None => None,
@@ -319,9 +330,8 @@ impl Wanted {
     clippy::cast_sign_loss,
     reason = "the number is small and not negative by then"
 )]
-fn clamped(limit: Option<f64>) -> usize {
-    let (usual, most) = LIMIT;
-    limit.map_or(usual, |limit| limit.clamp(1.0, f64::from(most)) as usize)
+fn clamped(limit: f64) -> usize {
+    limit.clamp(1.0, f64::from(MOST_HITS)) as usize
 }
 
 /// Adds the part of a tool's schema that says how its arguments should be.
@@ -353,7 +363,8 @@ impl Toolset for Gateway {
             pattern: String,
             limit: Option<f64>,
         }
-        let limit = json!({"type": "number", "description": "1 to 20, default 5"});
+        let about = format!("1 to {MOST_HITS}, default {}", self.usual_hits);
+        let limit = json!({"type": "number", "description": about});
         let schema = |name: &str, about: &str| {
             json!({
                 "type": "object",

@@ -1,0 +1,160 @@
+//! `tools/call`: through the gate of the box, with what the protocol gives along.
+
+use std::pin::pin;
+use std::sync::{Mutex, PoisonError};
+
+use axum::http::request::Parts;
+use rmcp::RoleServer;
+use rmcp::model::{
+    CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, ProgressNotificationParam,
+    ProgressToken, ProtocolVersion,
+};
+use rmcp::service::{Peer, RequestContext};
+use tokio::sync::mpsc::{self, Receiver};
+use tokio::sync::oneshot;
+
+use super::Shared;
+use super::caller::{Caller, MissingCapability, Principal, TraceContext};
+use super::result::{Reader, written};
+use super::running::Running;
+use crate::call::ToolCall;
+use crate::context::{Conversation, Progress, ToolContext};
+use crate::dispatch::Pass;
+use crate::error::FailureKind;
+
+/// How many agents are at work above a call in other processes, as `_meta` of a request may say.
+const DEPTH: &str = "toolbox/depth";
+
+/// Reports of progress that wait to be sent; those beyond are dropped, since a later one says more.
+const WAITING_REPORTS: usize = 64;
+
+pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
+    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
+}
+
+/// Makes one call. What went wrong with the tool is a result; an error says that there is no such tool.
+pub(super) async fn call(
+    shared: &Shared,
+    running: &Running,
+    request: CallToolRequestParams,
+    context: RequestContext<RoleServer>,
+) -> Result<CallToolResult, ErrorData> {
+    if running.closing().is_cancelled() {
+        return Ok(refusal("the server is shutting down; nothing was called"));
+    }
+    let Some(_place) = running.call(shared.options.max_calls) else {
+        return Ok(refusal("the server is busy; nothing was called, call again later"));
+    };
+    let modern = is_modern(&context);
+    let definition = shared.toolbox.get(&request.name);
+    let expects_structure =
+        definition.as_ref().is_some_and(|tool| tool.definition().output_schema.is_some());
+    let arguments = match &request.arguments {
+        // An object of JSON always has a text.
+        Some(arguments) => serde_json::to_string(arguments).unwrap_or_default(),
+        None => "{}".to_owned(),
+    };
+    let cancellation = running.ending().child();
+    let (reports, outbox) = mpsc::channel(WAITING_REPORTS);
+    let token = context.meta.get_progress_token();
+    let mut given = given(&context).with_cancellation(cancellation.clone());
+    if token.is_some() {
+        given = given.with_progress(rising(move |report| {
+            let _ = reports.try_send(report);
+        }));
+    }
+    let wanted = ToolCall::new(context.id.to_string(), request.name.to_string(), arguments);
+    let pass = Pass { approved: false, hidden: shared.options.list_deferred };
+    let (done, is_done) = oneshot::channel::<()>();
+    let work = async {
+        let mut work = pin!(shared.toolbox.dispatch(Some(&given), wanted, pass));
+        let result = tokio::select! {
+            result = &mut work => result,
+            () = context.ct.cancelled() => {
+                cancellation.cancel();
+                work.await
+            }
+        };
+        drop(done);
+        result
+    };
+    let told = tell(&context.peer, token, outbox, is_done);
+    let (result, ()) = tokio::join!(work, told);
+    if result.failure_kind() == Some(FailureKind::NotFound)
+        && shared.listing().get(&request.name).is_none()
+    {
+        return Err(ErrorData::invalid_params(result.text().into_owned(), None));
+    }
+    if modern && let Some(error) = MissingCapability::in_result(&result) {
+        return Err(error);
+    }
+    Ok(written(&result, Reader { any_structure: modern, expects_structure }))
+}
+
+fn refusal(text: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// Returns what a tool may learn of the request that called it.
+fn given(context: &RequestContext<RoleServer>) -> ToolContext {
+    let mut given = ToolContext::new().with(Caller::of(context));
+    if let Some(trace) = TraceContext::of(&context.meta) {
+        given = given.with(trace);
+    }
+    // A hint of the client can make a call deeper, and so allow less; never more.
+    let depth = context.meta.get(DEPTH).and_then(serde_json::Value::as_u64);
+    if let Some(depth) = depth {
+        given = given.with_depth(u32::try_from(depth).unwrap_or(u32::MAX));
+    }
+    let Some(parts) = context.extensions.get::<Parts>() else { return given };
+    if let Some(principal) = parts.extensions.get::<Principal>() {
+        given = given.with(principal.clone());
+    }
+    let session = parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
+    match session {
+        Some(session) => given.with(Conversation::new("mcp", session)),
+        None => given,
+    }
+}
+
+/// Lets through only reports that say more is done than before, as the protocol wants it.
+fn rising(sink: impl Fn(Progress) + Send + Sync) -> impl Fn(Progress) + Send + Sync {
+    let last = Mutex::new(f64::NEG_INFINITY);
+    move |report| {
+        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        if report.done.is_finite() && report.done > *last {
+            *last = report.done;
+            sink(report);
+        }
+    }
+}
+
+/// Sends reports until the call is done, and then those that are left.
+async fn tell(
+    peer: &Peer<RoleServer>,
+    token: Option<ProgressToken>,
+    mut outbox: Receiver<Progress>,
+    mut is_done: oneshot::Receiver<()>,
+) {
+    let Some(token) = token else { return };
+    let send = async |report: Progress| {
+        let mut params = ProgressNotificationParam::new(token.clone(), report.done);
+        params.total = report.total.filter(|total| total.is_finite());
+        params.message = report.message;
+        // A client that is gone is noticed by the transport.
+        let _ = peer.notify_progress(params).await;
+    };
+    loop {
+        tokio::select! {
+            biased;
+            report = outbox.recv() => match report {
+                Some(report) => send(report).await,
+                None => return,
+            },
+            _ = &mut is_done => break,
+        }
+    }
+    while let Ok(report) = outbox.try_recv() {
+        send(report).await;
+    }
+}

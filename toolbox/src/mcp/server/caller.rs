@@ -1,0 +1,223 @@
+//! What a tool can learn about the client that calls it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use rmcp::RoleServer;
+use rmcp::model::{ErrorCode, ErrorData, RequestMetaObject};
+use rmcp::service::RequestContext;
+use serde_json::{Map, Value};
+
+use crate::context::{FromContext, ToolContext};
+use crate::error::ToolError;
+use crate::result::ToolResult;
+
+/// The MCP client that made a call: who it says it is, and what it can do.
+///
+/// A tool takes it as an argument; `Option<Caller>` where the tool is called by others as well. What a client says of
+/// itself is a claim, not a proof: see [`Principal`].
+///
+/// ```
+/// use toolbox::mcp::{Caller, MissingCapability};
+/// use toolbox::tool;
+///
+/// /// Asks the user for a favourite colour.
+/// #[tool]
+/// fn ask_colour(caller: Caller) -> Result<String, MissingCapability> {
+///     caller.require("elicitation")?;
+///     Ok(format!("asking through {}", caller.name()))
+/// }
+/// ```
+#[derive(Debug, Clone)]
+pub struct Caller(Arc<Claims>);
+
+#[derive(Debug)]
+struct Claims {
+    name: String,
+    version: String,
+    protocol: String,
+    capabilities: Value,
+}
+
+impl Caller {
+    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
+        let client = context.client_info();
+        let (name, version) = client.map(|client| (client.name, client.version)).unwrap_or_default();
+        let capabilities = context.client_capabilities();
+        Self(Arc::new(Claims {
+            name,
+            version,
+            protocol: context.protocol_version().map(|own| own.to_string()).unwrap_or_default(),
+            capabilities: serde_json::to_value(capabilities).unwrap_or_default(),
+        }))
+    }
+
+    /// Returns the name of the client, as it says; empty if it does not.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0.name
+    }
+
+    /// Returns the version of the client, as it says; empty if it does not.
+    #[must_use]
+    pub fn version(&self) -> &str {
+        &self.0.version
+    }
+
+    /// Returns the version of the protocol that the call came in, such as `2026-07-28`.
+    #[must_use]
+    pub fn protocol(&self) -> &str {
+        &self.0.protocol
+    }
+
+    /// Returns what the client says it can do, as the protocol writes it: `{"sampling": {}}`.
+    #[must_use]
+    pub fn capabilities(&self) -> &Value {
+        &self.0.capabilities
+    }
+
+    /// Returns whether the client says it can do something, such as `sampling` or `elicitation.url`.
+    #[must_use]
+    pub fn supports(&self, capability: &str) -> bool {
+        let mut parts = capability.split('.');
+        parts.try_fold(self.capabilities(), |within, part| within.get(part)).is_some_and(|found| !found.is_null())
+    }
+
+    /// Returns an error if the client does not say it can do something.
+    ///
+    /// # Errors
+    ///
+    /// [`MissingCapability`], to be returned from the tool with `?`: a client of protocol 2026-07-28 or later is told by
+    /// the protocol's own error −32021 and can declare the capability and call again, an older one by a failed result.
+    pub fn require(&self, capability: &str) -> Result<(), MissingCapability> {
+        if self.supports(capability) {
+            return Ok(());
+        }
+        Err(MissingCapability { capability: capability.to_owned() })
+    }
+}
+
+impl FromContext for Caller {
+    fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
+        context.get::<Self>().cloned().ok_or_else(|| "this tool can be called over MCP only".into())
+    }
+}
+
+/// A tool needs something that its client does not say it can do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MissingCapability {
+    capability: String,
+}
+
+impl MissingCapability {
+    /// Returns what is missing, such as `sampling`.
+    #[must_use]
+    pub fn capability(&self) -> &str {
+        &self.capability
+    }
+
+    /// Returns the protocol's error for a failure that comes from this one.
+    pub(super) fn in_result(result: &ToolResult) -> Option<ErrorData> {
+        let own = result.source()?.downcast_ref::<Self>()?;
+        let leaf = Value::Object(Map::new());
+        let required = own.capability.rsplit('.').fold(leaf, |within, part| {
+            Value::Object(Map::from_iter([(part.to_owned(), within)]))
+        });
+        let data = serde_json::json!({ "requiredCapabilities": required });
+        Some(ErrorData::new(
+            ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
+            own.to_string(),
+            Some(data),
+        ))
+    }
+}
+
+impl fmt::Display for MissingCapability {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "the client does not declare the capability `{}`, which this tool needs", self.capability)
+    }
+}
+
+impl std::error::Error for MissingCapability {}
+
+/// Whoever was let in, by a name that the server gave: not a claim of the client.
+///
+/// [`Service::bearer_token`](super::Service::bearer_token) sets it. An application with a sign-in of its own puts it into
+/// the extensions of the request, in a layer around [`Service::router`](super::Service::router); sessions then belong to the
+/// principal that opened them.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Principal(Arc<str>);
+
+impl Principal {
+    /// Returns a principal of that name.
+    pub fn new(name: impl Into<Arc<str>>) -> Self {
+        Self(name.into())
+    }
+
+    /// Returns its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromContext for Principal {
+    fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
+        context.get::<Self>().cloned().ok_or_else(|| "nobody is signed in".into())
+    }
+}
+
+/// The trace that a call belongs to, as its client says (W3C Trace Context).
+///
+/// Taken from `_meta` of the request when it is well-formed, and dropped otherwise. It is a claim of the client: use it to
+/// link traces, not to decide anything.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct TraceContext {
+    /// Such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`.
+    pub traceparent: String,
+    /// What tracing systems add of their own, up to 512 bytes.
+    pub tracestate: Option<String>,
+    /// What applications pass along, up to 8 192 bytes.
+    pub baggage: Option<String>,
+}
+
+impl TraceContext {
+    pub(super) fn of(meta: &RequestMetaObject) -> Option<Self> {
+        let text = |key: &str, limit: usize| {
+            let text = meta.get(key)?.as_str()?;
+            let fits = text.len() <= limit && !text.chars().any(char::is_control);
+            fits.then(|| text.to_owned())
+        };
+        let traceparent = text("traceparent", 128).filter(|text| is_traceparent(text))?;
+        Some(Self {
+            traceparent,
+            tracestate: text("tracestate", 512),
+            baggage: text("baggage", 8192),
+        })
+    }
+}
+
+impl FromContext for TraceContext {
+    fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
+        context.get::<Self>().cloned().ok_or_else(|| "the call belongs to no trace".into())
+    }
+}
+
+/// Checks `version-traceid-parentid-flags`, all of it lower-case hexadecimal, and neither id all zeros.
+fn is_traceparent(text: &str) -> bool {
+    let parts: Vec<&str> = text.split('-').collect();
+    let [version, trace, parent, flags, more @ ..] = &parts[..] else { return false };
+    let hex = |part: &str, len: usize| {
+        part.len() == len && part.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+    };
+    let is_set = |part: &str| part.bytes().any(|byte| byte != b'0');
+    hex(version, 2)
+        && *version != "ff"
+        && (more.is_empty() || *version != "00")
+        && hex(trace, 32)
+        && is_set(trace)
+        && hex(parent, 16)
+        && is_set(parent)
+        && hex(flags, 2)
+}

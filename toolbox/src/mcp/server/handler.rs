@@ -1,0 +1,169 @@
+//! What each request of the protocol is answered with.
+
+use std::sync::Arc;
+
+use rmcp::model::{
+    CacheScope, CallToolRequestParams, CallToolResponse, ErrorData, Implementation,
+    ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig, SubscriptionFilter,
+    Tool,
+};
+use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::{RoleServer, ServerHandler};
+
+use super::Shared;
+use super::call::{self, is_modern};
+use super::list::for_older_clients;
+use super::running::{Place, Running};
+use crate::CancellationToken;
+
+/// The service as one connection, session or request sees it.
+pub(super) struct Handler {
+    shared: Arc<Shared>,
+    running: Running,
+    /// Cancelled when nobody is served by this handler any longer.
+    gone: CancellationToken,
+    _connection: Place,
+}
+
+impl Handler {
+    pub(super) fn new(shared: Arc<Shared>, running: Running) -> Self {
+        let connection = running.connection();
+        Self { shared, running, gone: CancellationToken::new(), _connection: connection }
+    }
+}
+
+impl Drop for Handler {
+    fn drop(&mut self) {
+        self.gone.cancel();
+    }
+}
+
+impl ServerHandler for Handler {
+    fn get_info(&self) -> ServerConfig {
+        let options = &self.shared.options;
+        let capabilities =
+            ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
+        let mut server = Implementation::new(options.name.clone(), options.version.clone());
+        server.title.clone_from(&options.title);
+        let mut info = ServerConfig::new(capabilities).with_server_info(server);
+        info.instructions.clone_from(&options.instructions);
+        info
+    }
+
+    async fn list_tools(
+        &self,
+        request: Option<PaginatedRequestParams>,
+        context: RequestContext<RoleServer>,
+    ) -> Result<ListToolsResult, ErrorData> {
+        let options = &self.shared.options;
+        let listing = self.shared.listing();
+        let cursor = request.and_then(|request| request.cursor);
+        let (page, next) = listing.page(cursor.as_deref(), options.page_size)?;
+        let modern = is_modern(&context);
+        let tools = if modern {
+            page.to_vec()
+        } else {
+            page.iter().cloned().map(for_older_clients).collect()
+        };
+        let mut list = ListToolsResult::with_all_items(tools);
+        list.next_cursor = next;
+        if modern {
+            let fresh = u64::try_from(options.list_fresh_for.as_millis()).unwrap_or(u64::MAX);
+            let scope = if options.tokens.is_empty() { CacheScope::Public } else { CacheScope::Private };
+            list = list.with_ttl_ms(fresh).with_cache_scope(scope);
+        }
+        Ok(list)
+    }
+
+    async fn call_tool(
+        &self,
+        request: CallToolRequestParams,
+        context: RequestContext<RoleServer>,
+    ) -> Result<CallToolResponse, ErrorData> {
+        call::call(&self.shared, &self.running, request, context).await.map(Into::into)
+    }
+
+    /// Headers of HTTP requests that repeat arguments are checked against this.
+    fn get_tool(&self, name: &str) -> Option<Tool> {
+        self.shared.listing().get(name).cloned()
+    }
+
+    /// Clients before 2026-07-28 are told of changes from here on.
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        let (shared, peer) = (Arc::clone(&self.shared), context.peer);
+        let (gone, closing) = (self.gone.clone(), self.running.closing().clone());
+        let connection = self.running.connection();
+        tokio::spawn(async move {
+            let _connection = connection;
+            tokio::select! {
+                () = tell_of_changes(&shared, &peer) => {}
+                () = gone.cancelled() => {}
+                () = closing.cancelled() => {}
+            }
+        });
+    }
+
+    fn accepted_subscription_filter(
+        &self,
+        requested: &SubscriptionFilter,
+    ) -> Option<SubscriptionFilter> {
+        let mut accepted = SubscriptionFilter::new();
+        accepted.tools_list_changed = requested.tools_list_changed.filter(|wanted| *wanted);
+        Some(accepted)
+    }
+
+    async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
+        let sink = context.sink().clone();
+        let tell = async {
+            let mut changes = Changes::of(&self.shared);
+            loop {
+                changes.next().await;
+                if sink.notify_tool_list_changed().await.is_err() {
+                    return;
+                }
+            }
+        };
+        tokio::select! {
+            () = tell => {}
+            () = context.cancelled() => {}
+            () = self.running.closing().cancelled() => {}
+        }
+        Ok(())
+    }
+}
+
+async fn tell_of_changes(shared: &Shared, peer: &Peer<RoleServer>) {
+    let mut changes = Changes::of(shared);
+    loop {
+        changes.next().await;
+        if peer.notify_tool_list_changed().await.is_err() {
+            return;
+        }
+    }
+}
+
+/// The changes of a box that a client can see.
+struct Changes<'a> {
+    shared: &'a Shared,
+    generation: u64,
+    seen: Vec<Tool>,
+}
+
+impl<'a> Changes<'a> {
+    fn of(shared: &'a Shared) -> Self {
+        let generation = shared.toolbox.generation();
+        Self { shared, generation, seen: shared.listing().tools().to_vec() }
+    }
+
+    /// Waits until the list is another one. Several changes at once count as one.
+    async fn next(&mut self) {
+        loop {
+            self.generation = self.shared.toolbox.changed_since(self.generation).await;
+            let listing = self.shared.listing();
+            if listing.tools() != self.seen {
+                self.seen = listing.tools().to_vec();
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,233 @@
+//! Streamable HTTP: what stands before the protocol when it comes over the web.
+
+use std::collections::HashMap;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use hyper::body::Frame;
+use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
+use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
+use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
+use tokio::time::{Sleep, sleep};
+
+use super::caller::Principal;
+use super::handler::Handler;
+use super::running::Running;
+use super::{Options, Shared};
+
+const SESSION: &str = "mcp-session-id";
+const VERSION: &str = "mcp-protocol-version";
+const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
+const LOCAL_ORIGINS: [&str; 6] = [
+    "http://localhost:*",
+    "http://127.0.0.1:*",
+    "http://[::1]:*",
+    "https://localhost:*",
+    "https://127.0.0.1:*",
+    "https://[::1]:*",
+];
+
+/// The routes of a service, and what ends the sessions behind them.
+pub(super) struct Http {
+    pub(super) router: Router,
+    pub(super) stop: Box<dyn Fn() + Send + Sync>,
+}
+
+impl Http {
+    pub(super) fn new(shared: &Arc<Shared>, running: Running) -> Self {
+        let options = &shared.options;
+        let mut sessions = LocalSessionManager::default();
+        sessions.session_config.keep_alive = Some(options.session_idle);
+        let sessions = Arc::new(sessions);
+        let config = config(options);
+        let token = config.cancellation_token.clone();
+        let door = Arc::new(Door {
+            shared: Arc::clone(shared),
+            sessions: Arc::clone(&sessions),
+            owners: Mutex::default(),
+        });
+        let shared = Arc::clone(shared);
+        let make = move || Ok(Handler::new(Arc::clone(&shared), running.clone()));
+        let service = StreamableHttpService::new(make, sessions, config);
+        let router = Router::new()
+            .route_service("/mcp", service)
+            .layer(from_fn_with_state(door, enter));
+        Self { router, stop: Box::new(move || token.cancel()) }
+    }
+}
+
+fn config(options: &Options) -> StreamableHttpServerConfig {
+    let config = StreamableHttpServerConfig::default()
+        .with_json_response(true)
+        .with_sse_keep_alive(Some(options.keep_alive))
+        .with_max_request_body_bytes(options.max_message_bytes)
+        .enforce_origin_validation();
+    let config = match &options.hosts[..] {
+        [] if options.tokens.is_empty() => config.with_allowed_hosts(LOCAL_HOSTS),
+        [] => config.disable_allowed_hosts(),
+        hosts => config.with_allowed_hosts(hosts),
+    };
+    match &options.origins[..] {
+        [] => config.with_allowed_origins(LOCAL_ORIGINS),
+        origins => config.with_allowed_origins(origins),
+    }
+}
+
+/// Who may come in, and whose session is whose.
+struct Door {
+    shared: Arc<Shared>,
+    sessions: Arc<LocalSessionManager>,
+    owners: Mutex<HashMap<String, Principal>>,
+}
+
+async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
+    let options = &door.shared.options;
+    if !options.tokens.is_empty() {
+        match signed_in(options, request.headers()) {
+            Ok(principal) => request.extensions_mut().insert(principal),
+            Err(refusal) => return refusal,
+        };
+    }
+    // Nothing behind this needs the token, so nothing behind this can pass it on.
+    request.headers_mut().remove(header::AUTHORIZATION);
+    let principal = request.extensions().get::<Principal>().cloned();
+    let session = text(request.headers(), SESSION).map(str::to_owned);
+    match &session {
+        Some(session) if door.owner(session).is_some_and(|own| Some(own) != principal) => {
+            // The same answer as for a session that never was.
+            return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
+        }
+        None if request.method() == Method::POST && begins_session(request.headers()) => {
+            if door.sessions.sessions.read().await.len() >= options.max_sessions {
+                let wait = [(header::RETRY_AFTER, "5")];
+                let text = "too many sessions are open; come back later";
+                return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
+            }
+        }
+        _ => {}
+    }
+    let (was_json, timeout) = (is_json(request.headers()), options.read_timeout);
+    let was_late = Arc::default();
+    let request = request.map(|body| Body::new(Timed::new(body, timeout, &was_late)));
+    let response = next.run(request).await;
+    let response = corrected(response, was_json, was_late.load(Ordering::Relaxed));
+    if let (None, Some(principal), Some(opened)) =
+        (session, principal, text(response.headers(), SESSION))
+    {
+        door.remember(opened, principal).await;
+    }
+    response
+}
+
+impl Door {
+    fn owner(&self, session: &str) -> Option<Principal> {
+        self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+    }
+
+    /// Notes whose session it is, and forgets those that have ended.
+    async fn remember(&self, session: &str, principal: Principal) {
+        let open = self.sessions.sessions.read().await;
+        let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
+        owners.retain(|id, _| open.contains_key(id.as_str()));
+        owners.insert(session.to_owned(), principal);
+    }
+}
+
+fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
+    headers.get(name)?.to_str().ok()
+}
+
+/// Whether a request without a session can begin one: those of 2026-07-28 and later have none.
+fn begins_session(headers: &HeaderMap) -> bool {
+    text(headers, VERSION).is_none_or(|version| version < ProtocolVersion::V_2026_07_28.as_str())
+}
+
+fn signed_in(options: &Options, headers: &HeaderMap) -> Result<Principal, Response> {
+    let given = text(headers, header::AUTHORIZATION.as_str());
+    let token = given.and_then(|given| {
+        let (scheme, token) = given.split_once(' ')?;
+        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+    });
+    // All are compared, so that the time says nothing about which was near.
+    let found = token.and_then(|token| {
+        options.tokens.iter().fold(None, |found, (principal, own)| {
+            if is_same(own, token) { Some(principal) } else { found }
+        })
+    });
+    found.cloned().ok_or_else(|| {
+        let challenge = match token {
+            Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
+            None => "Bearer realm=\"mcp\"",
+        };
+        let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))];
+        (StatusCode::UNAUTHORIZED, challenge, "a valid bearer token is needed").into_response()
+    })
+}
+
+/// Compares in a time that depends on the length of what was given alone.
+fn is_same(own: &str, given: &str) -> bool {
+    let own = own.as_bytes();
+    let differs = given.bytes().enumerate().fold(0, |differs, (at, byte)| {
+        let other = own.get(at % own.len().max(1)).copied().unwrap_or_default();
+        std::hint::black_box(differs | (byte ^ other))
+    });
+    !own.is_empty() && own.len() == given.len() && differs == 0
+}
+
+/// Says what the SDK says with less fitting statuses: of a body that is no message, and of one that came too late.
+fn corrected(response: Response, was_json: bool, was_late: bool) -> Response {
+    if was_late {
+        return (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response();
+    }
+    if response.status() == StatusCode::UNSUPPORTED_MEDIA_TYPE && was_json {
+        let error = ErrorData::parse_error("the body is not a JSON-RPC message", None);
+        let message = ServerJsonRpcMessage::error(error, None);
+        return (StatusCode::BAD_REQUEST, axum::Json(message)).into_response();
+    }
+    response
+}
+
+fn is_json(headers: &HeaderMap) -> bool {
+    text(headers, header::CONTENT_TYPE.as_str())
+        .and_then(|kind| kind.split(';').next())
+        .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
+}
+
+/// A body that has to be there in time.
+struct Timed {
+    body: Body,
+    timeout: Pin<Box<Sleep>>,
+    is_late: Arc<AtomicBool>,
+}
+
+impl Timed {
+    fn new(body: Body, timeout: Duration, is_late: &Arc<AtomicBool>) -> Self {
+        Self { body, timeout: Box::pin(sleep(timeout)), is_late: Arc::clone(is_late) }
+    }
+}
+
+impl HttpBody for Timed {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
+            return Poll::Ready(frame);
+        }
+        ready!(self.timeout.as_mut().poll(context));
+        self.is_late.store(true, Ordering::Relaxed);
+        Poll::Ready(Some(Err(axum::Error::new("the body did not come in time"))))
+    }
+}

@@ -1,0 +1,274 @@
+//! One message a line, over any pair of streams: the transport of servers that are child processes.
+//!
+//! The SDK has such a transport; this one answers what that one passes over in silence (a line that is not JSON, a
+//! request that cannot be read, a line that is too long), ignores what comes before the first request instead of ending,
+//! and lets calls that run when the input ends come to theirs.
+
+use std::collections::VecDeque;
+use std::io;
+use std::time::Duration;
+
+use rmcp::RoleServer;
+use rmcp::model::{
+    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::Transport;
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::{mpsc, oneshot};
+use tokio::time::Instant;
+
+use super::running::Running;
+
+/// Lines that wait to be written.
+const WAITING_LINES: usize = 64;
+
+/// A line, and who wants to know that it is written.
+pub(super) type Outgoing = (Vec<u8>, Option<oneshot::Sender<()>>);
+
+/// Where lines go, and what says that all of them are written: it ends once nobody can send any more.
+pub(super) type Output = (mpsc::Sender<Outgoing>, oneshot::Receiver<()>);
+
+pub(super) struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    max_bytes: usize,
+    /// The rest of a line that is too long is being passed over.
+    is_discarding: bool,
+    /// Whether a request came yet.
+    is_open: bool,
+    /// When calls that still run are cancelled, once the input has ended.
+    ends_at: Option<Instant>,
+    replies: VecDeque<Vec<u8>>,
+    output: Option<mpsc::Sender<Outgoing>>,
+    running: Running,
+    grace: Duration,
+}
+
+enum Read {
+    Line,
+    TooLong,
+    End,
+}
+
+impl<R: AsyncRead + Send + Unpin> Lines<R> {
+    pub(super) fn new(
+        input: R,
+        output: mpsc::Sender<Outgoing>,
+        max_bytes: usize,
+        running: Running,
+        grace: Duration,
+    ) -> Self {
+        Self {
+            input: BufReader::new(input),
+            line: Vec::new(),
+            max_bytes,
+            is_discarding: false,
+            is_open: false,
+            ends_at: None,
+            replies: VecDeque::new(),
+            output: Some(output),
+            running,
+            grace,
+        }
+    }
+
+    /// Reads up to the end of a line. Dropped half-way, it goes on where it was.
+    async fn read(&mut self) -> io::Result<Read> {
+        loop {
+            let available = self.input.fill_buf().await?;
+            if available.is_empty() {
+                return Ok(Read::End);
+            }
+            let newline = memchr::memchr(b'\n', available);
+            let taken = newline.map_or(available.len(), |at| at + 1);
+            let is_too_long = !self.is_discarding && self.line.len() + taken > self.max_bytes;
+            if !self.is_discarding && !is_too_long {
+                self.line.extend_from_slice(&available[..taken]);
+            }
+            self.input.consume(taken);
+            if is_too_long {
+                self.line = Vec::new();
+                self.is_discarding = newline.is_none();
+                return Ok(Read::TooLong);
+            }
+            if newline.is_some() {
+                if !std::mem::take(&mut self.is_discarding) {
+                    return Ok(Read::Line);
+                }
+            }
+        }
+    }
+
+    fn refuse(&mut self, code: ErrorCode, message: impl Into<String>, id: Option<RequestId>) {
+        let error = ErrorData::new(code, message.into(), None);
+        self.replies.push_back(text_of(&ServerJsonRpcMessage::error(error, id)));
+    }
+
+    /// Reads the message of the line, or says what is wrong with it.
+    fn message(&mut self) -> Option<ClientJsonRpcMessage> {
+        let line = std::mem::take(&mut self.line);
+        let text = line.trim_ascii();
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        if text.is_empty() {
+            return None;
+        }
+        let message = match serde_json::from_slice(text) {
+            Ok(message) => Some(message),
+            Err(error) => {
+                self.complain(text, &error);
+                None
+            }
+        };
+        self.line = line;
+        self.line.clear();
+        message
+    }
+
+    /// Answers a line that is no message, under the id of the request it was meant to be, if that can be read.
+    fn complain(&mut self, text: &[u8], error: &serde_json::Error) {
+        #[derive(Deserialize)]
+        struct Meant {
+            id: Option<RequestId>,
+            method: Option<IgnoredAny>,
+        }
+        match serde_json::from_slice::<Meant>(text) {
+            // A notification is never answered.
+            Ok(Meant { id: None, method: Some(_) }) => {}
+            Ok(Meant { id, .. }) => {
+                let message = format!("the request cannot be read: {error}");
+                self.refuse(ErrorCode::INVALID_REQUEST, message, id);
+            }
+            Err(_) if text.first() == Some(&b'[') && error.is_data() => {
+                let message = "batches are not part of the protocol: send one message a line";
+                self.refuse(ErrorCode::INVALID_REQUEST, message, None);
+            }
+            Err(error) => {
+                let message = format!("the line is not a JSON-RPC message: {error}");
+                self.refuse(ErrorCode::PARSE_ERROR, message, None);
+            }
+        }
+    }
+
+    /// Returns whether a message is for the session: before the first request, nothing else is.
+    fn is_awaited(&mut self, message: &ClientJsonRpcMessage) -> bool {
+        self.is_open |= matches!(message, JsonRpcMessage::Request(_));
+        self.is_open
+    }
+}
+
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+    type Error = io::Error;
+
+    fn send(
+        &mut self,
+        message: ServerJsonRpcMessage,
+    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        let output = self.output.clone();
+        async move {
+            let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client reads no more");
+            let (written, is_written) = oneshot::channel();
+            let output = output.ok_or_else(gone)?;
+            let line = (text_of(&message), Some(written));
+            output.send(line).await.map_err(|_| gone())?;
+            is_written.await.map_err(|_| gone())
+        }
+    }
+
+    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
+        let running = self.running.clone();
+        loop {
+            while !self.replies.is_empty() {
+                let place = self.output.as_ref()?.reserve().await.ok()?;
+                place.send((self.replies.pop_front().unwrap_or_default(), None));
+            }
+            if let Some(ends_at) = self.ends_at {
+                // What is answered meanwhile is written by the service, which asks again after that.
+                running.wind_down(ends_at.saturating_duration_since(Instant::now())).await;
+                return None;
+            }
+            let read = tokio::select! {
+                read = self.read() => read,
+                () = running.closing().cancelled() => Ok(Read::End),
+            };
+            match read {
+                Ok(Read::Line) => {
+                    if let Some(message) = self.message()
+                        && self.is_awaited(&message)
+                    {
+                        return Some(message);
+                    }
+                }
+                Ok(Read::TooLong) => {
+                    let message = format!("a message may hold {} bytes at most", self.max_bytes);
+                    self.refuse(ErrorCode::INVALID_REQUEST, message, None);
+                }
+                Ok(Read::End) => self.ends_at = Some(Instant::now() + self.grace),
+                Err(error) => {
+                    tracing::warn!(%error, "the input cannot be read");
+                    self.ends_at = Some(Instant::now() + self.grace);
+                }
+            }
+        }
+    }
+
+    async fn close(&mut self) -> io::Result<()> {
+        self.output = None;
+        Ok(())
+    }
+}
+
+/// Writes a message as a line. JSON text of serde holds no line break.
+fn text_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
+    let mut text = serde_json::to_vec(message).unwrap_or_default();
+    text.push(b'\n');
+    text
+}
+
+/// Returns an output that is written by a task.
+pub(super) fn to_stream<W: AsyncWrite + Send + Unpin + 'static>(output: W) -> Output {
+    let (lines, waiting) = mpsc::channel(WAITING_LINES);
+    let (ending, ended) = oneshot::channel();
+    tokio::spawn(async move {
+        let _ending = ending;
+        write(output, waiting).await;
+    });
+    (lines, ended)
+}
+
+/// Returns an output that is written by a thread, which a program that ends need not wait for.
+pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Output {
+    let (lines, mut waiting) = mpsc::channel::<Outgoing>(WAITING_LINES);
+    let (ending, ended) = oneshot::channel();
+    std::thread::spawn(move || {
+        let _ending = ending;
+        while let Some((line, written)) = waiting.blocking_recv() {
+            if output.write_all(&line).and_then(|()| output.flush()).is_err() {
+                return;
+            }
+            written.map(|written| written.send(()));
+        }
+    });
+    (lines, ended)
+}
+
+/// Writes lines in the order they come, and flushes when none is waiting.
+async fn write<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiver<Outgoing>) {
+    let mut unflushed = Vec::new();
+    while let Some((line, written)) = lines.recv().await {
+        if output.write_all(&line).await.is_err() {
+            return;
+        }
+        unflushed.extend(written);
+        if lines.is_empty() {
+            if output.flush().await.is_err() {
+                return;
+            }
+            for written in unflushed.drain(..) {
+                let _ = written.send(());
+            }
+        }
+    }
+    let _ = output.shutdown().await;
+}

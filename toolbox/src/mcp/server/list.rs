@@ -1,0 +1,115 @@
+//! `tools/list`: what a client is told of, in pages.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ErrorData, Tool, ToolAnnotations};
+use serde_json::{Map, Value};
+
+use crate::collection::{Snapshot, ToolBox};
+use crate::definition::ToolDefinition;
+use crate::schema::{Dialect, lower};
+
+/// The tools of one generation of a box, as the protocol writes them.
+pub(super) struct Listing {
+    generation: u64,
+    tools: Vec<Tool>,
+    places: HashMap<String, usize>,
+}
+
+/// The listing of a box, made once for each generation.
+#[derive(Default)]
+pub(super) struct Listings(Mutex<Option<Arc<Listing>>>);
+
+impl Listings {
+    pub(super) fn of(&self, toolbox: &ToolBox, with_deferred: bool) -> Arc<Listing> {
+        let snapshot = toolbox.snapshot();
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*known {
+            Some(listing) if listing.generation == snapshot.generation() => Arc::clone(listing),
+            _ => {
+                let listing = Arc::new(Listing::new(&snapshot, with_deferred));
+                *known = Some(Arc::clone(&listing));
+                listing
+            }
+        }
+    }
+}
+
+impl Listing {
+    fn new(snapshot: &Snapshot, with_deferred: bool) -> Self {
+        let listed = |tool: &&crate::Tool| {
+            snapshot.permits(tool.name()) && (with_deferred || !tool.definition().deferred)
+        };
+        let tools: Vec<Tool> =
+            snapshot.tools().filter(listed).map(|tool| described(tool.definition())).collect();
+        let places =
+            tools.iter().enumerate().map(|(at, tool)| (tool.name.to_string(), at)).collect();
+        Self { generation: snapshot.generation(), tools, places }
+    }
+
+    pub(super) fn tools(&self) -> &[Tool] {
+        &self.tools
+    }
+
+    pub(super) fn get(&self, name: &str) -> Option<&Tool> {
+        self.places.get(name).map(|&at| &self.tools[at])
+    }
+
+    /// Returns a page, and the cursor of the next.
+    ///
+    /// A cursor names the last tool that was told and where it stood, so it holds when the box changes between two pages:
+    /// no tool that stays where it is comes twice or never.
+    pub(super) fn page(
+        &self,
+        cursor: Option<&str>,
+        size: usize,
+    ) -> Result<(&[Tool], Option<String>), ErrorData> {
+        let from = match cursor {
+            None => 0,
+            Some(cursor) => self.after(cursor).ok_or_else(|| {
+                ErrorData::invalid_params("the cursor is not one of this server's", None)
+            })?,
+        };
+        let to = from.saturating_add(size.max(1)).min(self.tools.len());
+        let next = (to < self.tools.len()).then(|| format!("{to}:{}", self.tools[to - 1].name));
+        Ok((&self.tools[from..to], next))
+    }
+
+    fn after(&self, cursor: &str) -> Option<usize> {
+        let (told, name) = cursor.split_once(':')?;
+        let told: usize = told.parse().ok()?;
+        Some(self.places.get(name).map_or(told, |at| at + 1).min(self.tools.len()))
+    }
+}
+
+fn described(definition: &ToolDefinition) -> Tool {
+    let mut lowered = lower(definition, Dialect::Mcp);
+    let mut take = |key: &str| match lowered.tool.get_mut(key).map(Value::take) {
+        Some(Value::Object(schema)) => Some(Arc::new(schema)),
+        _ => None,
+    };
+    let input = take("inputSchema").unwrap_or_default();
+    let output = take("outputSchema");
+    let hints = definition.annotations;
+    let mut tool = Tool::new(lowered.name, definition.description.clone(), input);
+    tool.title.clone_from(&definition.title);
+    tool.output_schema = output;
+    tool.annotations = (!hints.is_empty()).then(|| {
+        ToolAnnotations::from_raw(
+            None,
+            hints.read_only,
+            hints.destructive,
+            hints.idempotent,
+            hints.open_world,
+        )
+    });
+    tool
+}
+
+/// Returns the tool as versions before 2026-07-28 take it: they know structured results that are objects only.
+pub(super) fn for_older_clients(mut tool: Tool) -> Tool {
+    let is_object = |schema: &Map<String, Value>| schema.get("type").is_some_and(|kind| kind == "object");
+    tool.output_schema = tool.output_schema.filter(|schema| is_object(schema));
+    tool
+}

@@ -1,0 +1,101 @@
+//! Connections over HTTP: how many, how slow, and how they end.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use hyper::server::conn::http1;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::service::TowerToHyperService;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+use tokio::time::{sleep, timeout};
+
+use super::Options;
+use super::http::Http;
+use super::running::{LAST_WORDS, Running};
+
+/// The greatest head of a request, in bytes.
+const MAX_HEAD: usize = 64 << 10;
+
+/// How long accepting rests when the process is out of descriptors.
+const REST: Duration = Duration::from_millis(100);
+
+pub(super) async fn serve(
+    listener: TcpListener,
+    Http { router, stop }: Http,
+    running: Running,
+    options: &Options,
+    shutdown: impl Future<Output = ()>,
+) {
+    let places = Arc::new(Semaphore::new(options.max_connections));
+    let mut connections = JoinSet::new();
+    let _end = running.end_on_drop();
+    let stop = OnDrop(stop);
+    let mut shutdown = pin!(shutdown);
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => accepted,
+            Some(_) = connections.join_next() => continue,
+            () = &mut shutdown => break,
+        };
+        match stream {
+            Ok((stream, _)) => {
+                // One too many is closed by being dropped.
+                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                let (router, running) = (router.clone(), running.clone());
+                let read_timeout = options.read_timeout;
+                connections.spawn(async move {
+                    let _place = place;
+                    connection(stream, router, running, read_timeout).await;
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "a connection could not be accepted");
+                sleep(REST).await;
+            }
+        }
+    }
+    drop(listener);
+    running.wind_down(options.grace).await;
+    drop(stop);
+    let all = async { while connections.join_next().await.is_some() {} };
+    // A client that does not read what it is sent is not waited for.
+    if timeout(LAST_WORDS, all).await.is_err() {
+        connections.shutdown().await;
+    }
+    running.settle().await;
+}
+
+async fn connection(stream: TcpStream, router: Router, running: Running, read_timeout: Duration) {
+    // Answers are small and waited for.
+    let _ = stream.set_nodelay(true);
+    let service = TowerToHyperService::new(router);
+    let connection = http1::Builder::new()
+        .timer(TokioTimer::new())
+        .header_read_timeout(read_timeout)
+        .max_buf_size(MAX_HEAD)
+        .serve_connection(TokioIo::new(stream), service);
+    let mut connection = pin!(connection);
+    let ended = tokio::select! {
+        ended = &mut connection => ended,
+        () = running.closing().cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = ended {
+        tracing::debug!(%error, "a connection ended early");
+    }
+}
+
+/// Does something when it is dropped, whatever way that comes about.
+struct OnDrop(Box<dyn Fn() + Send + Sync>);
+
+impl Drop for OnDrop {
+    fn drop(&mut self) {
+        (self.0)();
+    }
+}

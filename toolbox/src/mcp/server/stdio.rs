@@ -1,0 +1,115 @@
+//! The standard streams of the process, for a server that is somebody's child.
+
+use std::io::{self, Read};
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+
+use tokio::io::{AsyncRead, ReadBuf};
+use tokio::sync::mpsc;
+
+/// Bytes that are read at once.
+const CHUNK: usize = 64 << 10;
+
+/// Standard input, read by a thread of its own.
+///
+/// tokio's own reads on a thread that the runtime waits for when it shuts down, so a program that is told to stop while
+/// its input is silent would not end.
+pub(super) struct Input {
+    chunks: mpsc::Receiver<io::Result<Vec<u8>>>,
+    chunk: Vec<u8>,
+    at: usize,
+}
+
+impl Input {
+    pub(super) fn open() -> Self {
+        let (sender, chunks) = mpsc::channel(2);
+        std::thread::spawn(move || {
+            let mut input = io::stdin();
+            let mut buffer = vec![0; CHUNK];
+            loop {
+                let read = match input.read(&mut buffer) {
+                    Ok(0) => return,
+                    Ok(read) => Ok(buffer[..read].to_vec()),
+                    Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                    Err(error) => Err(error),
+                };
+                let has_failed = read.is_err();
+                if sender.blocking_send(read).is_err() || has_failed {
+                    return;
+                }
+            }
+        });
+        Self { chunks, chunk: Vec::new(), at: 0 }
+    }
+}
+
+impl AsyncRead for Input {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        if self.at == self.chunk.len() {
+            match ready!(self.chunks.poll_recv(context)) {
+                Some(Ok(chunk)) => {
+                    self.chunk = chunk;
+                    self.at = 0;
+                }
+                Some(Err(error)) => return Poll::Ready(Err(error)),
+                None => return Poll::Ready(Ok(())),
+            }
+        }
+        let rest = &self.chunk[self.at..];
+        let taken = rest.len().min(buffer.remaining());
+        buffer.put_slice(&rest[..taken]);
+        self.at += taken;
+        Poll::Ready(Ok(()))
+    }
+}
+
+/// Keeps standard output for the protocol: until it is dropped, what the program prints goes to standard error.
+#[cfg(unix)]
+pub(super) struct Reserved(std::fs::File);
+
+#[cfg(unix)]
+impl Reserved {
+    pub(super) fn take() -> io::Result<Self> {
+        use std::io::Write;
+        use std::os::fd::AsFd;
+
+        io::stdout().flush()?;
+        let own = io::stdout().as_fd().try_clone_to_owned()?;
+        rustix::stdio::dup2_stdout(io::stderr())?;
+        Ok(Self(own.into()))
+    }
+
+    /// Returns where the protocol's lines go.
+    pub(super) fn output(&self) -> io::Result<impl io::Write + Send + 'static> {
+        self.0.try_clone()
+    }
+}
+
+#[cfg(unix)]
+impl Drop for Reserved {
+    fn drop(&mut self) {
+        use std::io::Write;
+
+        let _ = io::stdout().flush();
+        let _ = rustix::stdio::dup2_stdout(&self.0);
+    }
+}
+
+/// Elsewhere there is no safe way to put one stream in the place of another: what a tool prints breaks the protocol.
+#[cfg(not(unix))]
+pub(super) struct Reserved;
+
+#[cfg(not(unix))]
+impl Reserved {
+    pub(super) fn take() -> io::Result<Self> {
+        Ok(Self)
+    }
+
+    pub(super) fn output(&self) -> io::Result<impl io::Write + Send + 'static> {
+        Ok(io::stdout())
+    }
+}
