@@ -1,1 +1,4 @@
 //! The protocol both ways, tested with peers that behave and with peers that do not.
+
+mod client;
+mod names;

@@ -1,7 +1,24 @@
 //! The Model Context Protocol both ways: the tools of servers in a box, and a box as a server.
 
 #[cfg(feature = "mcp-client")]
+mod client;
+#[cfg(feature = "mcp-client")]
 pub mod config;
+#[cfg(feature = "mcp-client")]
+mod lock;
+#[cfg(feature = "mcp-client")]
+mod names;
+mod trace;
 
 #[cfg(feature = "mcp-client")]
+pub use client::{
+    Connect, MountServersError, ServerState, ServerStatus, Servers, ServersBuilder, WithheldReason,
+    WithheldTool,
+};
+#[cfg(feature = "mcp-client")]
 pub use config::ServerConfig;
+#[cfg(feature = "mcp-client")]
+pub use lock::LockFileError;
+#[cfg(feature = "mcp-client")]
+pub use names::{InvalidServerNameError, Names, check_server_name};
+pub use trace::TraceContext;
