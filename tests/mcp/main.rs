@@ -1,2 +1,5 @@
 //! The protocol both ways, tested with peers that behave and with peers that do not.
+
+mod client;
 mod config;
+mod names;

@@ -77,6 +77,8 @@ mod arguments;
 pub mod builtin;
 mod call;
 mod cancel;
+#[cfg(feature = "cli")]
+pub mod cli;
 mod collection;
 mod content;
 mod context;

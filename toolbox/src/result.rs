@@ -67,6 +67,9 @@ struct Extra {
     edited: Option<Arguments>,
     references: Vec<String>,
     omitted_bytes: usize,
+    /// The structured result of a tool that tells the model something else than its JSON.
+    #[cfg(feature = "mcp-client")]
+    structured: Option<Value>,
 }
 
 impl ToolResult {
@@ -271,6 +274,10 @@ impl ToolResult {
     /// Returns the result as the JSON that the tool's output schema describes, when it has one.
     #[must_use]
     pub fn structured_content(&self) -> Option<Value> {
+        #[cfg(feature = "mcp-client")]
+        if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
+            return Some(value.clone());
+        }
         match &self.content {
             Parts::One(Content::Text(text)) if self.flags.structured => {
                 serde_json::from_str(text).ok()
@@ -349,6 +356,24 @@ impl ToolResult {
         }
         self.flags.structured = false;
         self.extra().omitted_bytes = omitted;
+    }
+}
+
+/// What a server's answer becomes.
+#[cfg(feature = "mcp-client")]
+impl ToolResult {
+    /// Returns a failure that the tool reported, in parts.
+    pub(crate) fn reported(parts: Vec<Content>) -> Self {
+        let mut result = Self::from(parts);
+        result.flags.error = true;
+        result.extra().kind = Some(FailureKind::Reported);
+        result
+    }
+
+    /// Adds a structured result to what the model is told.
+    pub(crate) fn with_structured(mut self, value: Value) -> Self {
+        self.extra().structured = Some(value);
+        self
     }
 }
 

@@ -1,13 +1,30 @@
 //! The Model Context Protocol both ways: the tools of servers in a box, and a box as a server.
 
 #[cfg(feature = "mcp-client")]
+mod client;
+#[cfg(feature = "mcp-client")]
 pub mod config;
+#[cfg(feature = "mcp-client")]
+mod lock;
+#[cfg(feature = "mcp-client")]
+mod names;
 #[cfg(feature = "mcp-server")]
 mod server;
+mod trace;
 
+#[cfg(feature = "cli")]
+pub(crate) use client::clean;
+#[cfg(feature = "mcp-client")]
+pub use client::{
+    Connect, MountServersError, ServerState, ServerStatus, Servers, ServersBuilder, WithheldReason,
+    WithheldTool,
+};
 #[cfg(feature = "mcp-client")]
 pub use config::{Config, ConfigProblem, ServerConfig, Settings};
+#[cfg(feature = "mcp-client")]
+pub use lock::LockFileError;
+#[cfg(feature = "mcp-client")]
+pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "mcp-server")]
-pub use server::{
-    Caller, MissingCapability, Principal, ServeError, Service, TraceContext, serve_stdio,
-};
+pub use server::{Caller, MissingCapability, Principal, ServeError, Service, serve_stdio};
+pub use trace::TraceContext;

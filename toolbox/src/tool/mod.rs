@@ -64,6 +64,7 @@ pub(crate) struct Inner {
     pub(crate) origin: Origin,
     pub(crate) requirements: Arc<[Requirement]>,
     pub(crate) source: Option<Arc<str>>,
+    pub(crate) name_at_source: Option<Arc<str>>,
     pub(crate) running: Running,
 }
 
@@ -197,6 +198,7 @@ impl Tool {
                 origin,
                 requirements: Arc::from([]),
                 source: None,
+                name_at_source: None,
                 running: Running::default(),
             }),
         })
@@ -236,6 +238,18 @@ impl Tool {
     #[must_use]
     pub fn from_source(mut self, server: impl Into<Arc<str>>) -> Self {
         self.inner_mut().source = Some(server.into());
+        self
+    }
+
+    /// Returns what the server calls the tool, if it comes from one and that is known. Renaming changes nothing about it.
+    #[must_use]
+    pub fn name_at_source(&self) -> Option<&str> {
+        self.inner.name_at_source.as_deref()
+    }
+
+    #[cfg(feature = "mcp-client")]
+    pub(crate) fn with_name_at_source(mut self, name: Arc<str>) -> Self {
+        self.inner_mut().name_at_source = Some(name);
         self
     }
 

@@ -59,6 +59,13 @@ impl ConfigProblem {
         }
     }
 
+    /// The home directory is unknown, and nobody says where the file is.
+    #[cfg(feature = "cli")]
+    pub(crate) fn without_home() -> Self {
+        let message = "there is no home directory in which to look for a configuration";
+        Self::new(Path::new("toolbox.jsonc"), message).help("name a file with --config FILE")
+    }
+
     pub(super) fn at(mut self, text: &str, range: Range<usize>) -> Self {
         self.place = Some(Place::of(text, range));
         self

@@ -13,6 +13,7 @@ use super::problem::ConfigProblem;
 use super::table::{FILE, Key, Kind, SERVER};
 use super::variables::{self, Fault};
 use crate::arguments::cold::nearest_n;
+use crate::mcp::names::{InvalidServerNameError, check_server_name};
 use crate::rules::InvalidRuleError;
 
 /// The longest time that a setting may say.
@@ -442,20 +443,27 @@ impl<'a> Reader<'a> {
     }
 }
 
+/// Says what is wrong with the name of a server, and how to mend it.
 fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
-    if name.is_empty() {
-        return Some(("is empty", "write a name: its tools begin with it".to_owned()));
-    }
-    if name.contains("__") {
-        let help = format!("write `{}`", name.replace("__", "_"));
-        return Some(("holds `__`, which other programs take for the end of a name", help));
-    }
-    if name.chars().count() > LONGEST_NAME {
-        return Some(("is longer than 64 characters", "write a shorter one".to_owned()));
-    }
-    name.chars()
-        .any(char::is_control)
-        .then(|| ("holds a control character", "leave it out".to_owned()))
+    let kept: String = name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+        .take(LONGEST_NAME)
+        .collect();
+    let parts: Vec<&str> = kept.split('_').filter(|part| !part.is_empty()).collect();
+    let help = match parts.join("_") {
+        better if better.is_empty() => "write one of letters, digits, `_` and `-`".to_owned(),
+        better => format!("write `{better}`"),
+    };
+    let what = match check_server_name(name).err()? {
+        _ if name.is_empty() => "is empty",
+        InvalidServerNameError::Length(_) => "is longer than 64 characters",
+        InvalidServerNameError::Separator(_) => {
+            "holds `__`, which other programs take for the end of a name"
+        }
+        _ => "holds something else than letters, digits, `_` and `-`",
+    };
+    Some((what, help))
 }
 
 /// Reads a number with a unit, such as `1.5s`.

@@ -226,7 +226,7 @@ fn of_kind(kind: Kind) -> serde_json::Value {
         Kind::Object(keys) => schema(keys),
         Kind::Servers => json!({
             "type": "object",
-            "propertyNames": {"minLength": 1, "maxLength": super::read::LONGEST_NAME, "not": {"pattern": "__"}},
+            "propertyNames": {"pattern": "^[A-Za-z0-9_-]+$", "maxLength": super::read::LONGEST_NAME, "not": {"pattern": "__"}},
             "additionalProperties": schema(SERVER),
         }),
     }

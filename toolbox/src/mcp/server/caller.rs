@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::context::{FromContext, ToolContext};
 use crate::error::ToolError;
+use crate::mcp::trace::TraceContext;
 use crate::result::ToolResult;
 
 /// The MCP client that made a call: who it says it is, and what it can do.
@@ -42,7 +43,8 @@ struct Claims {
 impl Caller {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         let client = context.client_info();
-        let (name, version) = client.map(|client| (client.name, client.version)).unwrap_or_default();
+        let (name, version) =
+            client.map(|client| (client.name, client.version)).unwrap_or_default();
         let capabilities = context.client_capabilities();
         Self(Arc::new(Claims {
             name,
@@ -80,7 +82,9 @@ impl Caller {
     #[must_use]
     pub fn supports(&self, capability: &str) -> bool {
         let mut parts = capability.split('.');
-        parts.try_fold(self.capabilities(), |within, part| within.get(part)).is_some_and(|found| !found.is_null())
+        parts
+            .try_fold(self.capabilities(), |within, part| within.get(part))
+            .is_some_and(|found| !found.is_null())
     }
 
     /// Returns an error if the client does not say it can do something.
@@ -120,9 +124,10 @@ impl MissingCapability {
     pub(super) fn in_result(result: &ToolResult) -> Option<ErrorData> {
         let own = result.source()?.downcast_ref::<Self>()?;
         let leaf = Value::Object(Map::new());
-        let required = own.capability.rsplit('.').fold(leaf, |within, part| {
-            Value::Object(Map::from_iter([(part.to_owned(), within)]))
-        });
+        let required = own
+            .capability
+            .rsplit('.')
+            .fold(leaf, |within, part| Value::Object(Map::from_iter([(part.to_owned(), within)])));
         let data = serde_json::json!({ "requiredCapabilities": required });
         Some(ErrorData::new(
             ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -134,7 +139,11 @@ impl MissingCapability {
 
 impl fmt::Display for MissingCapability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the client does not declare the capability `{}`, which this tool needs", self.capability)
+        write!(
+            f,
+            "the client does not declare the capability `{}`, which this tool needs",
+            self.capability
+        )
     }
 }
 
@@ -165,21 +174,6 @@ impl FromContext for Principal {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.get::<Self>().cloned().ok_or_else(|| "nobody is signed in".into())
     }
-}
-
-/// The trace that a call belongs to, as its client says (W3C Trace Context).
-///
-/// Taken from `_meta` of the request when it is well-formed, and dropped otherwise. It is a claim of the client: use it to
-/// link traces, not to decide anything.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TraceContext {
-    /// Such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`.
-    pub traceparent: String,
-    /// What tracing systems add of their own, up to 512 bytes.
-    pub tracestate: Option<String>,
-    /// What applications pass along, up to 8 192 bytes.
-    pub baggage: Option<String>,
 }
 
 impl TraceContext {

@@ -69,7 +69,8 @@ impl ServerHandler for Handler {
         list.next_cursor = next;
         if modern {
             let fresh = u64::try_from(options.list_fresh_for.as_millis()).unwrap_or(u64::MAX);
-            let scope = if options.tokens.is_empty() { CacheScope::Public } else { CacheScope::Private };
+            let scope =
+                if options.tokens.is_empty() { CacheScope::Public } else { CacheScope::Private };
             list = list.with_ttl_ms(fresh).with_cache_scope(scope);
         }
         Ok(list)

@@ -58,9 +58,8 @@ impl Http {
         let shared = Arc::clone(shared);
         let make = move || Ok(Handler::new(Arc::clone(&shared), running.clone()));
         let service = StreamableHttpService::new(make, sessions, config);
-        let router = Router::new()
-            .route_service("/mcp", service)
-            .layer(from_fn_with_state(door, enter));
+        let router =
+            Router::new().route_service("/mcp", service).layer(from_fn_with_state(door, enter));
         Self { router, stop: Box::new(move || token.cancel()) }
     }
 }
@@ -158,11 +157,12 @@ fn signed_in(options: &Options, headers: &HeaderMap) -> Result<Principal, Respon
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
     // All are compared, so that the time says nothing about which was near.
-    let found = token.and_then(|token| {
-        options.tokens.iter().fold(None, |found, (principal, own)| {
-            if is_same(own, token) { Some(principal) } else { found }
-        })
-    });
+    let found =
+        token.and_then(|token| {
+            options.tokens.iter().fold(None, |found, (principal, own)| {
+                if is_same(own, token) { Some(principal) } else { found }
+            })
+        });
     found.cloned().ok_or_else(|| {
         let challenge = match token {
             Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",

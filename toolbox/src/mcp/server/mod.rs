@@ -18,13 +18,13 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::service::ServerInitializeError;
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::time::timeout;
 
-pub use caller::{Caller, MissingCapability, Principal, TraceContext};
+pub use caller::{Caller, MissingCapability, Principal};
 
 use self::handler::Handler;
 use self::lines::Lines;
@@ -79,7 +79,7 @@ pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
 ///
 /// # What a tool sees
 ///
-/// The context of its call holds a [`Caller`], a [`TraceContext`] if the client sent one, a [`Principal`] if somebody is signed
+/// The context of its call holds a [`Caller`], a [`TraceContext`](super::TraceContext) if the client sent one, a [`Principal`] if somebody is signed
 /// in, and the [`Conversation`](crate::Conversation) `mcp` with the id of the session where there is one. It is cancelled when
 /// the client cancels the request or, from 2026-07-28 on, closes the connection; an older client may come back for the answer.
 /// Progress goes to a client that asked for it. `_meta["toolbox/depth"]` counts agents at work above the call in other
@@ -375,7 +375,9 @@ impl Service {
                     }
                 }
                 Err(ServerInitializeError::ConnectionClosed(_)) => {}
-                Err(error) => tracing::warn!(%error, "the client did not begin as the protocol asks"),
+                Err(error) => {
+                    tracing::warn!(%error, "the client did not begin as the protocol asks")
+                }
             }
         };
         let mut talk = pin!(talk);

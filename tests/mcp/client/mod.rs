@@ -1,0 +1,5 @@
+//! The tools of servers in a box.
+
+mod calls;
+mod faults;
+mod support;

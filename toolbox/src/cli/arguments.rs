@@ -1,0 +1,157 @@
+//! What may stand on the command line.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// What follows the help of the programs.
+const AFTER: &str = "\
+Exit codes:
+  0    it went well
+  1    the tool failed, nothing was found, or a check failed
+  2    the command line is not understood
+  3    the configuration has a fault
+  4    a server cannot be reached
+  130  it was interrupted
+
+Where a search, `show` or `call` has its answer, faults elsewhere are told on standard error and change no exit code.
+With --json, standard output is one line with one object; its `problems` lists what is wrong elsewhere.";
+
+/// Puts many MCP servers behind three tools: hosts see a search and a call instead of hundreds of definitions.
+#[derive(Debug, Parser)]
+#[command(name = "toolbox", version, after_help = AFTER, max_term_width = 100)]
+pub(super) struct ProgramLine {
+    /// The configuration file [default: $OPENCODE_TOOLBOX_CONFIG, or ~/.config/opencode/toolbox.jsonc]
+    #[arg(long, short, global = true, value_name = "FILE")]
+    pub(super) config: Option<PathBuf>,
+    /// Print one line of JSON
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    #[command(subcommand)]
+    pub(super) command: ProgramCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum ProgramCommand {
+    /// Be an MCP server: three tools that find and call those of the configured servers
+    Serve(ServeProgram),
+    #[command(flatten)]
+    Common(Common),
+    /// Write a configuration file with comments
+    Init {
+        /// Replace the file that is there
+        #[arg(long)]
+        force: bool,
+    },
+    /// Print the JSON Schema of the configuration file
+    Schema,
+    /// Approve of the tools of a server as they are now, or of all servers, in the lock file
+    Approve {
+        /// The server; without it, all
+        server: Option<String>,
+    },
+}
+
+/// The tools of this program.
+#[derive(Debug, Parser)]
+#[command(name = "tools", after_help = AFTER, max_term_width = 100)]
+pub(super) struct OwnLine {
+    /// Print one line of JSON
+    #[arg(long, global = true)]
+    pub(super) json: bool,
+    #[command(subcommand)]
+    pub(super) command: OwnCommand,
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum OwnCommand {
+    /// Be an MCP server of the tools
+    Serve(ServeOwn),
+    #[command(flatten)]
+    Common(Common),
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum Common {
+    /// List the tools
+    List,
+    /// Find tools by what they do, or by a regular expression
+    Search {
+        /// What to do; several words need no quotes
+        #[arg(required = true)]
+        query: Vec<String>,
+        /// Take the query for a regular expression: `^github_.*issue`, `(?i)pull`
+        #[arg(long, short = 'e')]
+        regex: bool,
+        /// How many tools to find, from 1 to 20
+        #[arg(long, short = 'n', value_parser = clap::value_parser!(u8).range(1..=20))]
+        limit: Option<u8>,
+    },
+    /// Show what a tool does and takes
+    Show {
+        /// The name of the tool
+        tool: String,
+    },
+    /// Call a tool
+    Call(Call),
+    /// Check schemas, names and sizes of all tools; none is called
+    Check,
+    /// Print completions for a shell, to be read by it at its start
+    Completions {
+        /// The shell
+        shell: Shell,
+    },
+}
+
+#[derive(Debug, Args)]
+pub(super) struct Call {
+    /// The name of the tool
+    pub(super) tool: String,
+    /// One JSON object, `-` to read one from standard input, or words `name=value`.
+    ///
+    /// A value is text where the tool's schema takes text, and JSON otherwise. A list may be given by several words.
+    pub(super) arguments: Vec<String>,
+    /// Approve of the call, for a tool that needs somebody's approval
+    #[arg(long, short)]
+    pub(super) yes: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServeProgram {
+    #[command(flatten)]
+    pub(super) listen: Listen,
+    /// Start the servers at once, whatever the configuration says
+    #[arg(long, conflicts_with = "lazy")]
+    pub(super) eager: bool,
+    /// Start the servers at the first search or call, whatever the configuration says
+    #[arg(long)]
+    pub(super) lazy: bool,
+    /// List the tools of the servers to the host, without a gateway
+    #[arg(long, conflicts_with = "lazy")]
+    pub(super) no_gateway: bool,
+}
+
+#[derive(Debug, Args)]
+pub(super) struct ServeOwn {
+    #[command(flatten)]
+    pub(super) listen: Listen,
+    /// Show hosts three tools that find and call the others
+    #[arg(long)]
+    pub(super) gateway: bool,
+}
+
+/// Where hosts reach the server.
+#[derive(Debug, Args)]
+pub(super) struct Listen {
+    /// Listen at an address, such as 127.0.0.1:8080, instead of standard input; hosts connect to http://ADDRESS/mcp
+    #[arg(long, value_name = "ADDRESS")]
+    pub(super) http: Option<SocketAddr>,
+    /// Ask HTTP clients for this token (`Authorization: Bearer …`); needed where other machines reach the address
+    #[arg(long, requires = "http", env = "TOOLBOX_TOKEN", hide_env_values = true)]
+    pub(super) token: Option<String>,
+    /// Answer HTTP requests to this host name as well
+    #[arg(long, requires = "http", value_name = "HOST")]
+    pub(super) allow_host: Vec<String>,
+}

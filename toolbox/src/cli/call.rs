@@ -1,0 +1,165 @@
+//! `call`: one call of one tool.
+
+use std::io::{self, IsTerminal, Read};
+
+use serde_json::{Map, Value, json};
+
+use super::arguments::Call;
+use super::outcome::{Exit, Outcome};
+use super::progress::Progress;
+use super::source::Source;
+use super::text::line;
+use super::tools::unknown;
+use crate::approval::Decision;
+use crate::call::ToolCall;
+use crate::cancel::CancellationToken;
+use crate::content::Content;
+use crate::context::ToolContext;
+use crate::error::FailureKind;
+use crate::mcp::clean;
+use crate::result::ToolResult;
+
+/// The most that is read from standard input, in bytes.
+const MAX_INPUT: u64 = 64 << 20;
+
+pub(super) async fn call(source: &Source, wanted: Call, cancelled: CancellationToken) -> Outcome {
+    let Some(tool) = source.tool(&wanted.tool) else { return unknown(source, &wanted.tool) };
+    let arguments = match arguments(&wanted.arguments, &tool.definition().input_schema) {
+        Ok(arguments) => arguments,
+        Err(what) => {
+            let next = format!("`show {}` lists its arguments", line(&wanted.tool));
+            return Outcome::failed(Exit::Usage, format!("{what}; {next}"));
+        }
+    };
+    let toolbox = source.toolbox.filtered(|other| other.name() == wanted.tool);
+    if wanted.yes {
+        toolbox.register(tool.with_approver(|_| async { Decision::Approve }));
+    }
+    let progress = Progress::of_call(&wanted.tool);
+    let context = ToolContext::new()
+        .with_cancellation(cancelled)
+        .with_progress(move |report| progress.report(&report));
+    let result = toolbox.call_in(&context, ToolCall::new("1", wanted.tool, arguments)).await;
+    told(&result)
+}
+
+fn told(result: &ToolResult) -> Outcome {
+    let mut value = json!({"content": result.content(), "is_error": result.is_error()});
+    if let Some(structured) = result.structured_content() {
+        value["structured"] = structured;
+    }
+    if let Some(text) = result.user_text() {
+        value["for_user"] = text.into();
+    }
+    if let Some(code) = result.code() {
+        value["code"] = code.into();
+    }
+    let shown: Vec<String> = if result.is_error() {
+        vec![result.text().into_owned()]
+    } else {
+        result.content().iter().map(part).collect()
+    };
+    let text = shown.join("\n");
+    let mut outcome = if result.is_error() {
+        let mut complaint = format!("error: {}", clean(&text));
+        if result.failure_kind() == Some(FailureKind::NotApproved) {
+            complaint.push_str("\nadd --yes to approve of the call");
+        }
+        Outcome { complaint, exit: Exit::Failed, text: String::new(), value }
+    } else {
+        // What goes into a file or another program goes there as it is.
+        let text = if io::stdout().is_terminal() { clean(&text).into_owned() } else { text };
+        Outcome::fine(text, value)
+    };
+    if result.failure_kind() == Some(FailureKind::Cancelled) {
+        outcome.exit = Exit::Interrupted;
+    }
+    outcome
+}
+
+/// A part of a result as text.
+fn part(content: &Content) -> String {
+    match content {
+        Content::Text(text) => text.clone(),
+        Content::Image(media) => {
+            format!("[image, {}, {} bytes of base64]", media.mime_type, media.data.len())
+        }
+        Content::Audio(media) => {
+            format!("[audio, {}, {} bytes of base64]", media.mime_type, media.data.len())
+        }
+        Content::Resource(resource) => match &resource.text {
+            Some(text) => text.clone(),
+            None => format!("[resource {}]", resource.uri),
+        },
+    }
+}
+
+/// The arguments as JSON text: one object, or `-` for standard input, or words `name=value`.
+fn arguments(words: &[String], schema: &Value) -> Result<String, String> {
+    match words {
+        [] => Ok("{}".to_owned()),
+        [dash] if dash == "-" => {
+            let mut text = String::new();
+            io::stdin()
+                .take(MAX_INPUT)
+                .read_to_string(&mut text)
+                .map_err(|error| format!("standard input cannot be read: {error}"))?;
+            Ok(text)
+        }
+        [object] if object.trim_start().starts_with('{') => Ok(object.clone()),
+        words => pairs(words, schema).map(|pairs| Value::Object(pairs).to_string()),
+    }
+}
+
+fn pairs(words: &[String], schema: &Value) -> Result<Map<String, Value>, String> {
+    let mut pairs: Map<String, Value> = Map::new();
+    for word in words {
+        let Some((name, text)) = word.split_once('=').filter(|(name, _)| !name.is_empty()) else {
+            return Err(format!(
+                "{word:?} is no argument: write one JSON object, or words like name=value"
+            ));
+        };
+        let schema = &schema["properties"][name];
+        let is_list = takes(schema, "array") && !takes(schema, "string");
+        if is_list && !text.trim_start().starts_with('[') {
+            let item = value(name, text, &schema["items"])?;
+            match pairs.entry(name).or_insert_with(|| json!([])) {
+                Value::Array(items) => items.push(item),
+                _ => return Err(format!("`{name}` is given twice")),
+            }
+        } else if pairs.insert(name.to_owned(), value(name, text, schema)?).is_some() {
+            return Err(format!("`{name}` is given twice"));
+        }
+    }
+    Ok(pairs)
+}
+
+/// Text where the schema takes text; else JSON, or text where the schema says nothing.
+fn value(name: &str, text: &str, schema: &Value) -> Result<Value, String> {
+    if takes(schema, "string") {
+        return Ok(text.into());
+    }
+    match serde_json::from_str(text) {
+        Ok(value) => Ok(value),
+        Err(_) if says_nothing(schema) => Ok(text.into()),
+        Err(_) => Err(format!("`{name}` does not take the text {text:?}: write its value as JSON")),
+    }
+}
+
+fn takes(schema: &Value, kind: &str) -> bool {
+    let of_type = match &schema["type"] {
+        Value::String(own) => own == kind,
+        Value::Array(kinds) => kinds.iter().any(|own| own == kind),
+        _ => false,
+    };
+    let choices = || ["anyOf", "oneOf"].iter().filter_map(|key| schema[*key].as_array()).flatten();
+    let of_values = kind == "string"
+        && schema["type"].is_null()
+        && schema["enum"].as_array().is_some_and(|values| values.iter().any(Value::is_string));
+    of_type || of_values || choices().any(|choice| takes(choice, kind))
+}
+
+/// Whether a schema leaves open what fits, such as one that only refers to another.
+fn says_nothing(schema: &Value) -> bool {
+    schema["type"].is_null() && schema["anyOf"].is_null() && schema["oneOf"].is_null()
+}

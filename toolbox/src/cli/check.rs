@@ -1,0 +1,162 @@
+//! `check`: everything that can be known of tools without calling one.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::account::{Account, Size};
+use super::outcome::{Exit, Outcome, Paint, exit_of};
+use super::source::Source;
+use super::text::{grouped, line};
+use crate::definition::ToolDefinition;
+use crate::mcp::{ServerState, ServerStatus};
+use crate::tool::Tool;
+
+pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {
+    let tools = source.tools();
+    let mut text = String::new();
+    let mut servers = Vec::new();
+    for status in source.servers.iter().flat_map(|servers| servers.status()) {
+        let _ = writeln!(text, "{}", server_line(&status, paint));
+        for notice in &status.notices {
+            let _ = writeln!(text, "  note: {}", line(notice));
+        }
+        servers.push(server_value(&status));
+    }
+    if !servers.is_empty() {
+        text.push('\n');
+    }
+    let mut broken = 0;
+    let mut shown = Vec::new();
+    for tool in &tools {
+        let faults = schema_faults(tool.definition());
+        broken += usize::from(!faults.is_empty());
+        tool_lines(&mut text, tool, &faults, paint);
+        shown.push(tool_value(tool, &faults));
+    }
+    let account = Account::of(&tools, source.limit).await;
+    account_lines(&mut text, &account);
+    let value = json!({"servers": servers, "tools": shown, "account": account});
+    let mut outcome = Outcome::fine(text, value);
+    outcome.exit = exit_of(&source.problems);
+    if outcome.exit == Exit::Fine && broken > 0 {
+        outcome.exit = Exit::Failed;
+        outcome.complaint = format!("{broken} tools have schemas that are none");
+    }
+    outcome
+}
+
+/// Says what is wrong with the schemas of a tool, by the meta-schema of their draft.
+fn schema_faults(definition: &ToolDefinition) -> Vec<String> {
+    let schemas =
+        [("input", Some(&definition.input_schema)), ("output", definition.output_schema.as_ref())];
+    let mut faults = Vec::new();
+    for (which, schema) in schemas {
+        let Some(schema) = schema else { continue };
+        if let Err(error) = jsonschema::meta::validate(schema) {
+            let place = error.instance_path().to_string();
+            faults.push(format!("the {which} schema is none at `{place}`: {error}"));
+        }
+    }
+    faults
+}
+
+fn state(status: &ServerStatus) -> &'static str {
+    match status.state {
+        ServerState::Waiting => "waiting",
+        ServerState::Connecting => "connecting",
+        ServerState::Ready => "ready",
+        ServerState::Failed => "failed",
+        ServerState::Disabled => "disabled",
+        ServerState::Closed => "closed",
+    }
+}
+
+fn server_line(status: &ServerStatus, paint: Paint) -> String {
+    let mut text = paint.bold(&line(&status.name));
+    match status.state {
+        ServerState::Ready => {
+            let _ = write!(text, ": {} tools", status.tools.len());
+            if let Some(version) = &status.protocol_version {
+                let _ = write!(text, ", protocol {}", line(version));
+            }
+        }
+        ServerState::Failed => {
+            let why = status.error.as_deref().map(line).unwrap_or_default();
+            let _ = write!(text, ": {}", paint.red(&format!("cannot be reached: {why}")));
+        }
+        _ => {
+            let _ = write!(text, ": {}", state(status));
+        }
+    }
+    let _ = write!(text, "  {}", paint.dim(&line(&json!(status.target).to_string())));
+    text
+}
+
+fn server_value(status: &ServerStatus) -> Value {
+    let withheld =
+        status.withheld.iter().map(|tool| json!({"name": tool.name, "why": tool.detail}));
+    json!({
+        "name": status.name,
+        "state": state(status),
+        "target": status.target,
+        "protocol": status.protocol_version,
+        "tools": status.tools.len(),
+        "withheld": withheld.collect::<Vec<_>>(),
+        "notices": status.notices,
+        "error": status.error,
+    })
+}
+
+/// The name at the server, where a caller cannot tell it from the tool's.
+fn changed_name(tool: &Tool) -> Option<&str> {
+    let own = tool.name_at_source()?;
+    let plain = format!("{}_{own}", tool.source().unwrap_or_default());
+    (plain != tool.name()).then_some(own)
+}
+
+fn tool_lines(text: &mut String, tool: &Tool, faults: &[String], paint: Paint) {
+    let Size { bytes, tokens } = Size::of_tool(tool.definition());
+    let size = format!("{:>7} bytes ~{:>5} tokens", grouped(bytes), grouped(tokens));
+    let _ = writeln!(text, "{size}  {}", paint.bold(&line(tool.name())));
+    if let Some(own) = changed_name(tool) {
+        let _ = writeln!(text, "  note: the server calls it `{}`", line(own));
+    }
+    for remark in tool.definition().remarks() {
+        let _ = writeln!(text, "  note: {}", line(&remark.to_string()));
+    }
+    for fault in faults {
+        let _ = writeln!(text, "  {}", paint.red(&format!("fault: {}", line(fault))));
+    }
+}
+
+fn tool_value(tool: &Tool, faults: &[String]) -> Value {
+    let size = Size::of_tool(tool.definition());
+    let remarks: Vec<String> =
+        tool.definition().remarks().iter().map(ToString::to_string).collect();
+    json!({
+        "name": tool.name(),
+        "server": tool.source(),
+        "name_at_server": tool.name_at_source(),
+        "renamed": changed_name(tool).is_some(),
+        "bytes": size.bytes,
+        "tokens": size.tokens,
+        "schema_faults": faults,
+        "remarks": remarks,
+    })
+}
+
+fn account_lines(text: &mut String, account: &Account) {
+    let Account { tools, definitions, gateway, reply, break_even_tools } = account;
+    let Some(break_even) = break_even_tools else { return };
+    let size = |size: &Size| {
+        format!("{} bytes, about {} tokens", grouped(size.bytes), grouped(size.tokens))
+    };
+    let both = Size::of(gateway.bytes + reply.bytes);
+    let _ = writeln!(text, "\nin each request (a token is taken for 4 bytes):");
+    let _ = writeln!(text, "  all {tools} definitions      {}", size(definitions));
+    let _ = writeln!(text, "  the gateway            {}", size(gateway));
+    let _ = writeln!(text, "  gateway and one reply  {}", size(&both));
+    let verdict = if tools >= break_even { "it pays here" } else { "list them all here" };
+    let _ = writeln!(text, "the gateway pays from {break_even} tools of this size on: {verdict}");
+}

@@ -1,0 +1,214 @@
+//! The program `toolbox`, and the same commands over a box of one's own.
+//!
+//! [`main`] makes a program of any box:
+//!
+//! ```no_run
+//! use std::process::ExitCode;
+//! use toolbox::{tool, tools, ToolBox};
+//!
+//! /// Adds two numbers.
+//! #[tool]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! fn main() -> ExitCode {
+//!     toolbox::cli::main(ToolBox::from(tools![add]))
+//! }
+//! ```
+//!
+//! `sums list` then shows the tools, `sums show add` what one of them takes, `sums call add a=1 b=2` calls it, and a host that
+//! starts `sums serve` has them over MCP. With `--json`, each command prints one line with one object:
+//!
+//! | command | the object |
+//! |---|---|
+//! | `list` | `tools`: definitions, with `server` and `name_at_server` where they are of one |
+//! | `search` | `tools`: `name`, `description`, `schema`, `score` and `server` of each hit |
+//! | `show` | a definition, with `server` and `name_at_server` |
+//! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code` |
+//! | `check` | `servers`, `tools` with sizes and faults, `account` |
+//!
+//! and in each of them `problems`: `kind` (`config`, `server`, `withheld`), `message`, and where known `server`, `file`,
+//! `line`, `column`. A command that could not begin has `error` in place of the rest. The exit codes stand in `--help`.
+
+mod account;
+mod arguments;
+mod call;
+mod check;
+mod gateway;
+mod outcome;
+mod program;
+mod progress;
+mod serve;
+mod source;
+mod text;
+mod tools;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+use serde_json::json;
+
+use self::arguments::{Common, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
+use self::outcome::{Exit, Outcome, Paint, complain};
+use self::program::{Configured, Wanted};
+use self::source::Source;
+use crate::cancel::CancellationToken;
+use crate::collection::ToolBox;
+use crate::mcp::Config;
+
+/// Runs the command line of this process over a box, on a runtime of its own: the body of a `fn main`.
+///
+/// Returns what the process should end with; `--help` lists the codes. [`run`] is the same within a runtime.
+#[must_use = "return it from `main`"]
+pub fn main(toolbox: ToolBox) -> ExitCode {
+    on_runtime(run(toolbox))
+}
+
+/// Runs the command line of this process over a box.
+///
+/// # Cancellation
+///
+/// Dropping the future drops the call that runs, or ends the server.
+pub async fn run(toolbox: ToolBox) -> ExitCode {
+    run_with(toolbox, std::env::args_os()).await
+}
+
+/// Runs a command line over a box; the first word is the name of the program.
+///
+/// # Cancellation
+///
+/// As for [`run`].
+pub async fn run_with<A: Into<OsString> + Clone>(
+    toolbox: ToolBox,
+    words: impl IntoIterator<Item = A>,
+) -> ExitCode {
+    let line = match OwnLine::try_parse_from(words) {
+        Ok(line) => line,
+        Err(error) => return usage(&error),
+    };
+    let source = Source::own(toolbox);
+    let outcome = match line.command {
+        OwnCommand::Serve(wanted) => serve::own(source.toolbox.clone(), wanted).await,
+        OwnCommand::Common(Common::Completions { shell }) => completions(OwnLine::command(), shell),
+        OwnCommand::Common(command) => common(command, &source).await,
+    };
+    outcome.print(line.json, &source.problems).into()
+}
+
+/// Runs the command line of this process as the program `toolbox`, over the servers of its configuration.
+#[must_use = "return it from `main`"]
+pub fn program() -> ExitCode {
+    on_runtime(async {
+        match ProgramLine::try_parse() {
+            Ok(line) => of_program(line).await.into(),
+            Err(error) => usage(&error),
+        }
+    })
+}
+
+async fn of_program(line: ProgramLine) -> Exit {
+    let (json, path) = (line.json, line.config);
+    let common = match line.command {
+        ProgramCommand::Init { force } => return program::init(path, force).print(json, &[]),
+        ProgramCommand::Schema => {
+            let schema = Config::schema();
+            let text = if json { schema.to_string() } else { format!("{schema:#}") };
+            return Outcome::fine(text, schema).print(false, &[]);
+        }
+        ProgramCommand::Common(Common::Completions { shell }) => {
+            return completions(ProgramLine::command(), shell).print(false, &[]);
+        }
+        ProgramCommand::Serve(wanted) => {
+            return serve::program(Configured::read(path), wanted).await.print(false, &[]);
+        }
+        ProgramCommand::Approve { server } => {
+            let configured = Configured::read(path);
+            let mut source = program::connected(&configured, Wanted::All).await;
+            let outcome = program::approve(&source, &configured, server.as_deref());
+            // What is approved of is no problem any more.
+            source.problems.retain(|problem| problem.kind != "withheld");
+            close(&source).await;
+            return outcome.print(json, &source.problems);
+        }
+        ProgramCommand::Common(common) => common,
+    };
+    let configured = Configured::read(path);
+    let wanted = match &common {
+        Common::Show { tool } => Wanted::One(tool),
+        Common::Call(call) => Wanted::One(&call.tool),
+        _ => Wanted::All,
+    };
+    let source = tokio::select! {
+        source = program::connected(&configured, wanted) => source,
+        // What was started ends with the future.
+        () = serve::interrupted() => return Exit::Interrupted,
+    };
+    let outcome = self::common(common, &source).await;
+    close(&source).await;
+    outcome.print(json, &source.problems)
+}
+
+async fn close(source: &Source) {
+    if let Some(servers) = &source.servers {
+        servers.close().await;
+    }
+}
+
+/// Runs a command that both programs have.
+async fn common(command: Common, source: &Source) -> Outcome {
+    let paint = Paint::of_output();
+    match command {
+        Common::List => tools::list(source, paint),
+        Common::Search { query, regex, limit } => {
+            tools::search(source, &query, regex, limit, paint)
+        }
+        Common::Show { tool } => tools::show(source, &tool, paint),
+        Common::Check => check::check(source, paint).await,
+        Common::Call(wanted) => {
+            let token = CancellationToken::new();
+            let call = call::call(source, wanted, token.clone());
+            tokio::pin!(call);
+            tokio::select! {
+                outcome = &mut call => outcome,
+                () = serve::interrupted() => {
+                    token.cancel();
+                    call.await
+                }
+            }
+        }
+        Common::Completions { .. } => Outcome::fine(String::new(), json!({})),
+    }
+}
+
+fn completions(mut command: clap::Command, shell: clap_complete::Shell) -> Outcome {
+    let name = std::env::args_os().next().map(std::path::PathBuf::from);
+    let name = name.as_deref().and_then(|path| path.file_stem()).and_then(|name| name.to_str());
+    let mut script = Vec::new();
+    clap_complete::generate(shell, &mut command, name.unwrap_or("toolbox"), &mut script);
+    Outcome::fine(String::from_utf8_lossy(&script).into_owned(), json!({}))
+}
+
+/// Prints help, a version, or what is wrong with a command line.
+fn usage(error: &clap::Error) -> ExitCode {
+    // A reader that has gone away is nobody's fault.
+    let _ = error.print();
+    let exit = if error.use_stderr() { Exit::Usage } else { Exit::Fine };
+    exit.into()
+}
+
+fn on_runtime(work: impl Future<Output = ExitCode>) -> ExitCode {
+    match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
+        Ok(runtime) => {
+            let exit = runtime.block_on(work);
+            // A thread that waits for standard input does not keep the process.
+            runtime.shutdown_background();
+            exit
+        }
+        Err(error) => {
+            complain(&format!("error: the runtime cannot be started: {error}"));
+            Exit::Failed.into()
+        }
+    }
+}

@@ -1,0 +1,71 @@
+//! What goes on, while it goes on: on a terminal, and nowhere else.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressStyle};
+
+use super::text::{cut, line};
+use crate::mcp::{ServerState, ServerStatus};
+
+/// A line on standard error that is gone when its work is done; nothing where that is no terminal.
+pub(super) struct Progress {
+    bar: ProgressBar,
+    /// The servers that have not answered yet.
+    open: Mutex<Vec<String>>,
+}
+
+impl Progress {
+    /// For the time until servers have answered.
+    pub(super) fn of_servers(names: Vec<String>) -> Self {
+        let bar = ProgressBar::new(names.len().try_into().unwrap_or(u64::MAX));
+        bar.set_message(cut(&names.join(", "), 60));
+        Self::styled(bar, "{spinner} {pos} of {len} servers; waiting for {msg}", names)
+    }
+
+    /// For one call.
+    pub(super) fn of_call(tool: &str) -> Self {
+        let progress =
+            Self::styled(ProgressBar::no_length(), "{spinner} {prefix} {msg}", Vec::new());
+        progress.bar.set_prefix(line(tool));
+        progress
+    }
+
+    fn styled(bar: ProgressBar, template: &str, open: Vec<String>) -> Self {
+        // A template of our own always fits.
+        if let Ok(style) = ProgressStyle::with_template(template) {
+            bar.set_style(style);
+        }
+        bar.enable_steady_tick(Duration::from_millis(100));
+        Self { bar, open: Mutex::new(open) }
+    }
+
+    /// Shows what a tool reports.
+    pub(super) fn report(&self, report: &crate::context::Progress) {
+        let total = report.total.map(|total| format!(" of {total}")).unwrap_or_default();
+        let about = report.message.as_deref().map(line).unwrap_or_default();
+        self.bar.set_message(format!("{}{total} {}", report.done, cut(&about, 80)));
+    }
+
+    /// Shows which servers have not answered yet.
+    pub(super) fn changed(&self, status: &ServerStatus) {
+        if !matches!(status.state, ServerState::Waiting | ServerState::Connecting) {
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let before = open.len();
+            open.retain(|name| *name != status.name);
+            self.bar.inc(u64::from(open.len() < before));
+            self.bar.set_message(cut(&open.join(", "), 60));
+        }
+    }
+
+    /// Takes the line away.
+    pub(super) fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.end();
+    }
+}

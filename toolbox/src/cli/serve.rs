@@ -1,0 +1,142 @@
+//! `serve`: a box as an MCP server for hosts.
+
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::arguments::{Listen, ServeOwn, ServeProgram};
+use super::gateway::{self, Behind};
+use super::outcome::{Exit, Outcome, complain};
+use super::program::{Configured, of_mount};
+use super::text::line;
+use crate::collection::ToolBox;
+use crate::mcp::{Connect, ServerState, ServerStatus, Service, clean};
+use crate::search::Gateway;
+use crate::tool::Tool;
+
+/// Serves the servers of a configuration.
+pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Outcome {
+    let settings = configured.config.settings();
+    for problem in &configured.problems {
+        complain(&clean(&problem.to_string()));
+    }
+    let deferred = settings.deferred && !wanted.no_gateway;
+    let all_deferred =
+        deferred && configured.enabled().all(|(_, server)| server.deferred != Some(false));
+    let connect = if wanted.lazy || (settings.lazy && !wanted.eager) {
+        Connect::OnFirstUse
+    } else if all_deferred {
+        Connect::InBackground
+    } else {
+        // Tools that are listed have to be there when the list is asked for.
+        Connect::Now
+    };
+    let toolbox = configured.toolbox();
+    let mounted = configured.mount(&toolbox, connect, deferred, logged).await;
+    let (servers, faults) = match mounted {
+        Ok(servers) => (Some(servers), Vec::new()),
+        Err(error) => {
+            complain(&format!("error: {}", clean(&error.to_string())));
+            (None, vec![of_mount(&error)])
+        }
+    };
+    for status in servers.iter().flat_map(|servers| servers.status()) {
+        complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
+    }
+    let behind = Behind::new(servers.clone(), &configured.problems, &faults);
+    let mut service = Service::new(toolbox.clone());
+    if !wanted.no_gateway {
+        let gateway = Gateway::over(&toolbox)
+            .default_limit(settings.default_limit)
+            .max_reply_bytes(settings.max_reply_bytes);
+        gateway::register(&toolbox, gateway, &behind);
+        service = service.instructions(behind.instructions());
+    }
+    let outcome = served(&service, wanted.listen).await;
+    if let Some(servers) = servers {
+        servers.close().await;
+    }
+    outcome
+}
+
+/// Serves a box of one's own.
+pub(super) async fn own(toolbox: ToolBox, wanted: ServeOwn) -> Outcome {
+    let served_box = if wanted.gateway {
+        let hidden = toolbox.filtered(|_| true);
+        hidden.register(toolbox.tools().into_iter().map(Tool::deferred).collect::<Vec<_>>());
+        hidden.register(Gateway::over(&hidden));
+        hidden
+    } else {
+        toolbox
+    };
+    served(&Service::new(served_box), wanted.listen).await
+}
+
+async fn served(service: &Service, listen: Listen) -> Outcome {
+    let ended = match listen.http {
+        None => service.serve_stdio_until(interrupted()).await,
+        Some(address) => {
+            let mut service = service.clone();
+            for host in listen.allow_host {
+                service = service.allow_host(host);
+            }
+            if let Some(token) = listen.token {
+                service = service.bearer_token(token);
+            }
+            let listener = match TcpListener::bind(address).await {
+                Ok(listener) => listener,
+                Err(error) => {
+                    let what = format!("{address} cannot be listened at: {error}");
+                    return Outcome::failed(Exit::Failed, what);
+                }
+            };
+            let address = listener.local_addr().unwrap_or(address);
+            complain(&format!("listening at http://{address}/mcp"));
+            service.serve_listener(listener, interrupted()).await
+        }
+    };
+    match ended {
+        Ok(()) => Outcome::fine(String::new(), json!({})),
+        Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
+    }
+}
+
+/// Ends when somebody wants the process to end.
+pub(super) async fn interrupted() {
+    #[cfg(unix)]
+    {
+        use tokio::signal::unix::{SignalKind, signal};
+
+        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
+            tokio::select! {
+                _ = tokio::signal::ctrl_c() => {}
+                _ = terminated.recv() => {}
+            }
+            return;
+        }
+    }
+    if tokio::signal::ctrl_c().await.is_err() {
+        std::future::pending::<()>().await;
+    }
+}
+
+/// Tells a host's log what becomes of a server.
+fn logged(status: &ServerStatus) {
+    match status.state {
+        ServerState::Ready => {
+            complain(&format!("{}: ready, {} tools", status.name, status.tools.len()));
+        }
+        ServerState::Failed => {
+            let why = status.error.as_deref().map(line).unwrap_or_default();
+            complain(&format!("{}: cannot be reached: {why}", status.name));
+        }
+        _ => {}
+    }
+    for tool in &status.withheld {
+        complain(&format!(
+            "{}: {} is withheld: {}",
+            status.name,
+            line(&tool.name),
+            line(&tool.detail)
+        ));
+    }
+}

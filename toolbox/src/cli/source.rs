@@ -1,0 +1,48 @@
+//! Where the tools of a command come from.
+
+use crate::collection::ToolBox;
+use crate::definition::ToolDefinition;
+use crate::mcp::Servers;
+use crate::tool::Tool;
+
+use super::outcome::Problem;
+
+/// A box, and the servers that fill it, if there are any.
+pub(super) struct Source {
+    pub(super) toolbox: ToolBox,
+    pub(super) servers: Option<Servers>,
+    /// How many tools a search finds when nobody says.
+    pub(super) limit: usize,
+    /// What is wrong with the configuration.
+    pub(super) problems: Vec<Problem>,
+}
+
+impl Source {
+    pub(super) fn own(toolbox: ToolBox) -> Self {
+        Self { toolbox, servers: None, limit: crate::search::DEFAULT_LIMIT, problems: Vec::new() }
+    }
+
+    /// The tools that may be called, in order.
+    pub(super) fn tools(&self) -> Vec<Tool> {
+        let permitted = |tool: &Tool| self.toolbox.permits(tool.name());
+        self.toolbox.tools().into_iter().filter(permitted).collect()
+    }
+
+    /// The tool of a name, if it may be called.
+    pub(super) fn tool(&self, name: &str) -> Option<Tool> {
+        self.tools().into_iter().find(|tool| tool.name() == name)
+    }
+}
+
+/// Says the server of a tool beside what it is.
+pub(super) fn described(tool: &Tool) -> serde_json::Value {
+    let definition: &ToolDefinition = tool.definition();
+    let mut value = serde_json::json!(definition);
+    if let Some(server) = tool.source() {
+        value["server"] = server.into();
+    }
+    if let Some(name) = tool.name_at_source() {
+        value["name_at_server"] = name.into();
+    }
+    value
+}

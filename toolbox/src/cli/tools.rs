@@ -1,0 +1,191 @@
+//! `list`, `search` and `show`: what is there.
+
+use std::fmt::Write;
+
+use serde_json::{Value, json};
+
+use super::outcome::{Exit, Outcome, Paint, exit_of};
+use super::source::{Source, described};
+use super::text::{cut, line};
+use crate::arguments::cold::nearest_n;
+use crate::mcp::clean;
+use crate::schema::Dialect;
+use crate::search::Catalog;
+use crate::tool::Tool;
+
+/// How many characters of a description stand beside a name.
+const SUMMARY: usize = 100;
+
+pub(super) fn list(source: &Source, paint: Paint) -> Outcome {
+    let tools = source.tools();
+    let value = json!({"tools": tools.iter().map(described).collect::<Vec<_>>()});
+    let text = columns(tools.iter().map(|tool| (tool.name(), tool.description())), paint);
+    let mut outcome = Outcome::fine(text, value);
+    outcome.exit = exit_of(&source.problems);
+    if tools.is_empty() && outcome.exit == Exit::Fine {
+        outcome.complaint = "there are no tools".to_owned();
+    }
+    outcome
+}
+
+pub(super) fn search(
+    source: &Source,
+    query: &[String],
+    regex: bool,
+    limit: Option<u8>,
+    paint: Paint,
+) -> Outcome {
+    let catalog = Catalog::new();
+    for tool in source.tools() {
+        match tool.source() {
+            Some(server) => catalog.add_from(server, tool.definition().clone()),
+            None => catalog.add(tool.definition().clone()),
+        };
+    }
+    let query = query.join(" ");
+    let search = if regex {
+        match catalog.search_pattern(&query) {
+            Ok(search) => search,
+            Err(error) => return Outcome::failed(Exit::Usage, error.to_string()),
+        }
+    } else {
+        catalog.search(&query)
+    };
+    let hits = search.limit(limit.map_or(source.limit, usize::from)).hits();
+    let shown = hits.iter().map(|hit| {
+        let definition = &hit.definition;
+        let mut value = json!({
+            "name": definition.name,
+            "description": definition.description,
+            "schema": definition.input_schema,
+            "score": hit.score,
+        });
+        if let Some(server) = &hit.server {
+            value["server"] = json!(**server);
+        }
+        value
+    });
+    let value = json!({"tools": shown.collect::<Vec<Value>>()});
+    let pairs =
+        hits.iter().map(|hit| (hit.definition.name.as_str(), hit.definition.description.as_str()));
+    let mut outcome = Outcome::fine(columns(pairs, paint), value);
+    if hits.is_empty() {
+        outcome.exit = not_there(source);
+        outcome.complaint =
+            format!("nothing was found among {} tools; try other words", catalog.len());
+    }
+    outcome
+}
+
+pub(super) fn show(source: &Source, name: &str, paint: Paint) -> Outcome {
+    match source.tool(name) {
+        Some(tool) => Outcome::fine(page(&tool, paint), described(&tool)),
+        None => unknown(source, name),
+    }
+}
+
+/// Says that there is no such tool, and which may have been meant.
+pub(super) fn unknown(source: &Source, name: &str) -> Outcome {
+    let tools = source.tools();
+    let near = nearest_n(name, tools.iter().map(Tool::name), 3);
+    let next = if near.is_empty() {
+        "`list` shows all there are".to_owned()
+    } else {
+        let quoted: Vec<String> = near.iter().map(|name| format!("`{}`", clean(name))).collect();
+        format!("did you mean {}?", quoted.join(" or "))
+    };
+    let why = if source.toolbox.has(name) { "may not be called" } else { "is not there" };
+    Outcome::failed(not_there(source), format!("the tool `{}` {why}: {next}", clean(name)))
+}
+
+/// The exit code where something was not found that a server may have, or the configuration.
+fn not_there(source: &Source) -> Exit {
+    match exit_of(&source.problems) {
+        Exit::Fine => Exit::Failed,
+        other => other,
+    }
+}
+
+/// Names with what stands beside them.
+fn columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, paint: Paint) -> String {
+    let rows: Vec<(String, String)> =
+        rows.map(|(name, about)| (line(name), cut(&line(about), SUMMARY))).collect();
+    let width = rows.iter().map(|(name, _)| name.chars().count()).max().unwrap_or_default().min(40);
+    let mut text = String::new();
+    for (name, about) in rows {
+        let gap = width.saturating_sub(name.chars().count());
+        let _ = writeln!(text, "{}{:gap$}  {about}", paint.bold(&name), "");
+    }
+    text
+}
+
+/// All about one tool.
+fn page(tool: &Tool, paint: Paint) -> String {
+    let definition = tool.definition();
+    let mut text = paint.bold(&line(tool.name()));
+    if let Some(title) = &definition.title {
+        let _ = write!(text, "  {}", line(title));
+    }
+    let _ = writeln!(text, "\n\n{}", clean(definition.description.trim()));
+    let mut facts = Vec::new();
+    if let Some(server) = tool.source() {
+        let own = tool.name_at_source().filter(|own| format!("{server}_{own}") != tool.name());
+        let own = own.map(|own| format!(", which calls it `{}`", line(own))).unwrap_or_default();
+        facts.push(format!("from the server `{}`{own}", line(server)));
+    }
+    let annotations = definition.annotations;
+    let said = [
+        (annotations.read_only == Some(true), "it changes nothing"),
+        (annotations.destructive == Some(true), "it may destroy something"),
+        (annotations.idempotent == Some(true), "twice does no more than once"),
+        (annotations.open_world == Some(true), "it reaches the outside"),
+    ];
+    facts.extend(said.iter().filter(|(said, _)| *said).map(|(_, what)| (*what).to_owned()));
+    let bytes = crate::schema::lower(definition, Dialect::Anthropic).tool.to_string().len();
+    facts.push(format!("{bytes} bytes in each request that has it"));
+    let _ = writeln!(text, "\n{}", paint.dim(&facts.join("; ")));
+    let properties = definition.input_schema["properties"].as_object();
+    let required = definition.input_schema["required"].as_array();
+    match properties.filter(|properties| !properties.is_empty()) {
+        None => text.push_str("\nIt takes no arguments.\n"),
+        Some(properties) => {
+            text.push_str("\nArguments:\n");
+            for (name, schema) in properties {
+                let needed = required.is_some_and(|names| names.iter().any(|own| own == name));
+                let kind = kind_of(schema);
+                let needed = if needed { "" } else { ", optional" };
+                let _ = write!(text, "  {} ({kind}{needed})", paint.bold(&line(name)));
+                if let Some(about) = schema["description"].as_str() {
+                    let _ = write!(text, "  {}", line(about));
+                }
+                text.push('\n');
+            }
+        }
+    }
+    for example in &definition.examples {
+        let _ = writeln!(text, "\nFor example: {}", clean(&example.to_string()));
+    }
+    text
+}
+
+/// A word or two for what fits a schema.
+fn kind_of(schema: &Value) -> String {
+    let words = |values: &Vec<Value>| {
+        let words: Vec<String> = values
+            .iter()
+            .map(|value| value.as_str().map_or_else(|| value.to_string(), line))
+            .collect();
+        words.join(" or ")
+    };
+    if let Some(values) = schema["enum"].as_array() {
+        return cut(&words(values), SUMMARY);
+    }
+    match &schema["type"] {
+        Value::Array(types) => words(types),
+        Value::String(kind) if kind == "array" && schema["items"]["type"].is_string() => {
+            format!("list of {}", kind_of(&schema["items"]))
+        }
+        Value::String(kind) => line(kind),
+        _ => "any".to_owned(),
+    }
+}

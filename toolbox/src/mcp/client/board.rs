@@ -1,0 +1,119 @@
+//! What the servers of one box share: the box, the names, the lock.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use super::link::Limits;
+use super::status::ServerStatus;
+use crate::cancel::CancellationToken;
+use crate::collection::ToolBox;
+use crate::mcp::lock::Lock;
+use crate::mcp::names::Names;
+use crate::tool::Tool;
+
+pub(super) type Listener = Arc<dyn Fn(&ServerStatus) + Send + Sync>;
+
+pub(super) struct Board {
+    pub(super) toolbox: ToolBox,
+    pub(super) names: Names,
+    pub(super) limits: Limits,
+    pub(super) lock: Option<Mutex<Lock>>,
+    pub(super) withhold_new: bool,
+    pub(super) on_change: Option<Listener>,
+    pub(super) closed: CancellationToken,
+    /// Which name in the box is whose, in lower case: server, and tool by its own name.
+    owned: Mutex<HashMap<String, (Arc<str>, String)>>,
+}
+
+impl Board {
+    pub(super) fn new(toolbox: ToolBox, names: Names, limits: Limits) -> Self {
+        Self {
+            toolbox,
+            names,
+            limits,
+            lock: None,
+            withhold_new: false,
+            on_change: None,
+            closed: CancellationToken::new(),
+            owned: Mutex::default(),
+        }
+    }
+
+    fn owned(&self) -> MutexGuard<'_, HashMap<String, (Arc<str>, String)>> {
+        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(super) fn lock(&self) -> Option<MutexGuard<'_, Lock>> {
+        Some(self.lock.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    /// Puts a server's tools into the box in place of those it had there: what is new comes in, what is gone leaves, and the
+    /// rest keeps its place.
+    pub(super) fn put(&self, before: &[Tool], now: Vec<Tool>) {
+        let mut owned = self.owned();
+        let names: HashSet<&str> = now.iter().map(Tool::name).collect();
+        for tool in before.iter().filter(|tool| !names.contains(tool.name())) {
+            self.take(&mut owned, tool);
+        }
+        for tool in &now {
+            if let (Some(server), Some(name)) = (tool.source(), tool.name_at_source()) {
+                owned
+                    .insert(tool.name().to_ascii_lowercase(), (Arc::from(server), name.to_owned()));
+            }
+        }
+        let changed: Vec<Tool> = now
+            .into_iter()
+            .filter(|tool| {
+                let old = before.iter().find(|old| old.name() == tool.name());
+                old.is_none_or(|old| old.definition() != tool.definition())
+                    || !self.toolbox.has(tool.name())
+            })
+            .collect();
+        if !changed.is_empty() {
+            self.toolbox.register(changed);
+        }
+    }
+
+    /// Takes a server's tools out of the box.
+    pub(super) fn clear(&self, tools: &[Tool]) {
+        let mut owned = self.owned();
+        for tool in tools {
+            self.take(&mut owned, tool);
+        }
+    }
+
+    /// Takes a tool out, unless the program has put another in its place since.
+    fn take(&self, owned: &mut HashMap<String, (Arc<str>, String)>, tool: &Tool) {
+        owned.remove(&tool.name().to_ascii_lowercase());
+        let same = |there: &Tool| {
+            there.source() == tool.source() && there.name_at_source() == tool.name_at_source()
+        };
+        if self.toolbox.get(tool.name()).as_ref().is_some_and(same) {
+            self.toolbox.unregister(tool.name());
+        }
+    }
+
+    /// Returns the names in the box, in lower case, that are not this tool's own.
+    pub(super) fn taken(&self) -> Taken {
+        let owned = self.owned().clone();
+        let names = self.toolbox.names().into_iter().map(|name| name.to_ascii_lowercase());
+        Taken { names: names.collect(), owned }
+    }
+}
+
+/// The names in a box at a moment.
+pub(super) struct Taken {
+    names: HashSet<String>,
+    owned: HashMap<String, (Arc<str>, String)>,
+}
+
+impl Taken {
+    /// Returns whether a name is free for this tool.
+    pub(super) fn is_free(&self, name: &str, server: &str, tool: &str) -> bool {
+        let name = name.to_ascii_lowercase();
+        match self.owned.get(&name) {
+            Some((of, called)) => **of == *server && called == tool,
+            None => !self.names.contains(&name),
+        }
+    }
+}

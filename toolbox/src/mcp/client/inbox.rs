@@ -1,0 +1,175 @@
+//! What a server says without being asked, and what it should not have said.
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use tokio::sync::Notify;
+
+use crate::cancel::CancellationToken;
+use crate::context::ToolContext;
+use crate::mcp::client::text;
+
+/// The letterbox of one connection.
+#[derive(Default)]
+pub(super) struct Inbox {
+    server: Arc<str>,
+    changed: Notify,
+    ended: CancellationToken,
+    listeners: Mutex<Listeners>,
+    garbage: AtomicU64,
+    stray: AtomicU64,
+    too_long: AtomicU64,
+}
+
+/// Who hears of the progress of which call.
+#[derive(Default)]
+struct Listeners {
+    calls: HashMap<ProgressToken, Listener>,
+    /// Reports that came before their call was known: it is sent before its token is learned.
+    early: Vec<ProgressNotificationParam>,
+}
+
+struct Listener {
+    context: ToolContext,
+    done: f64,
+}
+
+impl Listener {
+    fn hear(&mut self, report: ProgressNotificationParam) {
+        // Progress grows; what comes late has been overtaken.
+        if report.progress > self.done {
+            self.done = report.progress;
+            let message = text::clean(report.message.as_deref().unwrap_or("")).into_owned();
+            self.context.report_progress(report.progress, report.total, message);
+        }
+    }
+}
+
+/// How many reports wait for their call at most.
+const MAX_EARLY: usize = 64;
+
+impl Inbox {
+    pub(super) fn new(server: Arc<str>) -> Arc<Self> {
+        Arc::new(Self { server, ..Self::default() })
+    }
+
+    /// Says that the list of tools is another.
+    pub(super) fn list_changed(&self) {
+        self.changed.notify_one();
+    }
+
+    /// Waits until the list of tools is another than when this was last waited for.
+    pub(super) async fn changed(&self) {
+        self.changed.notified().await;
+    }
+
+    /// Says that nothing more will come.
+    pub(super) fn ended(&self) {
+        self.ended.cancel();
+    }
+
+    pub(super) fn is_ended(&self) -> bool {
+        self.ended.is_cancelled()
+    }
+
+    pub(super) async fn until_ended(&self) {
+        self.ended.cancelled().await;
+    }
+
+    fn listeners(&self) -> std::sync::MutexGuard<'_, Listeners> {
+        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Hands reports under `token` to the call of `context`, until the guard is dropped.
+    pub(super) fn listen(
+        self: &Arc<Self>,
+        token: ProgressToken,
+        context: &ToolContext,
+    ) -> Listening {
+        let mut listener = Listener { context: context.clone(), done: f64::NEG_INFINITY };
+        let mut listeners = self.listeners();
+        listeners.early.retain(|report| {
+            let is_ours = report.progress_token == token;
+            if is_ours {
+                listener.hear(report.clone());
+            }
+            !is_ours
+        });
+        listeners.calls.insert(token.clone(), listener);
+        Listening { inbox: Arc::clone(self), token }
+    }
+
+    /// Takes the parameters of a report as text.
+    pub(super) fn progress(&self, params: &str) {
+        match serde_json::from_str(params) {
+            Ok(report) => self.report(report),
+            Err(_) => self.note_garbage(params.as_bytes()),
+        }
+    }
+
+    pub(super) fn report(&self, report: ProgressNotificationParam) {
+        let mut listeners = self.listeners();
+        if let Some(listener) = listeners.calls.get_mut(&report.progress_token) {
+            listener.hear(report);
+        } else if listeners.early.len() < MAX_EARLY {
+            listeners.early.push(report);
+        }
+    }
+
+    /// Says in words what was counted.
+    pub(super) fn notices(&self) -> Vec<String> {
+        let counts = [
+            (&self.garbage, "lines between its messages were no messages"),
+            (&self.stray, "of its answers belonged to no request"),
+            (&self.too_long, "of its messages were longer than the limit"),
+        ];
+        let told = counts.into_iter().map(|(count, what)| (count.load(Ordering::Relaxed), what));
+        told.filter(|(count, _)| *count > 0)
+            .map(|(count, what)| format!("{count} {what}"))
+            .collect()
+    }
+
+    /// Counts a line that is no message. The first and every tenfold of them is logged.
+    pub(super) fn note_garbage(&self, line: &[u8]) {
+        let count = self.garbage.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_power_of_ten(count) {
+            let start = String::from_utf8_lossy(&line[..line.len().min(80)]);
+            let start = text::clean(&start).into_owned();
+            tracing::warn!(server = &*self.server, count, start, "a line is no message");
+        }
+    }
+
+    /// Counts an answer that nobody waits for, or not any more.
+    pub(super) fn note_stray(&self) {
+        let count = self.stray.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_power_of_ten(count) {
+            tracing::warn!(server = &*self.server, count, "an answer belongs to no request");
+        }
+    }
+
+    /// Counts a message that was skipped for its length.
+    pub(super) fn note_too_long(&self) {
+        let count = self.too_long.fetch_add(1, Ordering::Relaxed) + 1;
+        if is_power_of_ten(count) {
+            tracing::warn!(server = &*self.server, count, "a message is longer than the limit");
+        }
+    }
+}
+
+fn is_power_of_ten(count: u64) -> bool {
+    count.checked_ilog10().is_some_and(|exponent| 10_u64.pow(exponent) == count)
+}
+
+/// Stops listening when dropped.
+pub(super) struct Listening {
+    inbox: Arc<Inbox>,
+    token: ProgressToken,
+}
+
+impl Drop for Listening {
+    fn drop(&mut self) {
+        self.inbox.listeners().calls.remove(&self.token);
+    }
+}

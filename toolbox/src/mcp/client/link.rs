@@ -1,0 +1,380 @@
+//! One connection to a server: how it comes about, and what is asked over it.
+
+use std::collections::HashSet;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ErrorData, Implementation,
+    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
+    RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter,
+};
+use rmcp::service::{
+    ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
+    RequestHandle, RunningService, ServiceError,
+};
+use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value};
+
+use super::inbox::Inbox;
+use super::list::{Listed, MAX_PAGES, MAX_TOOLS};
+use super::stdio::{Child, Stdio};
+use super::{http, text};
+use crate::context::ToolContext;
+use crate::error::chain;
+use crate::mcp::config::{Reach, ServerConfig};
+
+/// What the whole client takes from any server at most.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Limits {
+    /// Bytes of one message.
+    pub(super) message: usize,
+}
+
+/// A server that has shaken hands.
+pub(super) struct Link {
+    running: RunningService<RoleClient, Ears>,
+    child: Option<Child>,
+    pub(super) inbox: Arc<Inbox>,
+}
+
+/// What of rmcp's callbacks is listened to. What servers may ask of a client is answered by rmcp's defaults, which refuse.
+struct Ears {
+    inbox: Arc<Inbox>,
+}
+
+impl ClientHandler for Ears {
+    fn get_info(&self) -> ClientConfig {
+        let own = Implementation::new("toolbox", env!("CARGO_PKG_VERSION"));
+        ClientConfig::new(rmcp::model::ClientCapabilities::default(), own)
+            .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn on_progress(
+        &self,
+        report: ProgressNotificationParam,
+        _: NotificationContext<RoleClient>,
+    ) {
+        self.inbox.report(report);
+    }
+
+    async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
+        self.inbox.list_changed();
+    }
+}
+
+/// Why a server could not be asked, in words to put after its name.
+#[derive(Debug)]
+pub(super) enum LinkError {
+    /// It answered with an error of the protocol.
+    Refused { code: i32, message: String },
+    /// The connection is gone, or never was.
+    Lost(String),
+}
+
+impl std::fmt::Display for LinkError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Refused { code, message } => write!(f, "answered with error {code}: {message}"),
+            Self::Lost(reason) => f.write_str(reason),
+        }
+    }
+}
+
+/// The first page of a list, or a later one, tool by tool.
+#[derive(Deserialize)]
+struct Page<'a> {
+    #[serde(borrow, default)]
+    tools: Vec<&'a RawValue>,
+    #[serde(rename = "nextCursor", default)]
+    next: Option<String>,
+}
+
+impl Link {
+    /// Connects and shakes hands, within the server's time for that.
+    pub(super) async fn connect(
+        server: &Arc<str>,
+        config: &ServerConfig,
+        limits: Limits,
+    ) -> Result<Self, LinkError> {
+        let auto = ClientLifecycleMode::Auto {
+            preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+            legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
+        };
+        match Self::shake_hands(server, config, limits, auto).await {
+            // Some older servers end when the first message is not the one they know.
+            Err((LinkError::Lost(_), true)) => {
+                let older = ClientLifecycleMode::Initialize;
+                Self::shake_hands(server, config, limits, older).await
+            }
+            other => other,
+        }
+        .map_err(|(error, _)| error)
+    }
+
+    /// Connects in one way; the flag of an error says that the connection ended during the first exchange.
+    async fn shake_hands(
+        server: &Arc<str>,
+        config: &ServerConfig,
+        limits: Limits,
+        mode: ClientLifecycleMode,
+    ) -> Result<Self, (LinkError, bool)> {
+        let inbox = Inbox::new(Arc::clone(server));
+        let ears = Ears { inbox: Arc::clone(&inbox) };
+        let (child, running) = match &config.reach {
+            Reach::Command { program, .. } => {
+                let (child, stdin, stdout) = Child::spawn(&config.reach)
+                    .map_err(|error| (LinkError::Lost(describe_spawn(program, &error)), false))?;
+                let patience = config.connect_timeout / 2;
+                let inbox = Arc::clone(&inbox);
+                let stdio = Stdio::new(stdin, stdout, limits.message, patience, inbox);
+                (Some(child), ears.serve_with_lifecycle(stdio, mode).await)
+            }
+            Reach::Url { url, headers } => {
+                let transport = http::transport(url, headers, limits.message)
+                    .map_err(|reason| (LinkError::Lost(reason), false))?;
+                (None, ears.serve_with_lifecycle(transport, mode).await)
+            }
+        };
+        match running {
+            Ok(running) => Ok(Self { running, child, inbox }),
+            Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(error), false)),
+            Err(error) => {
+                let ended = matches!(
+                    error,
+                    ClientInitializeError::ConnectionClosed(_)
+                        | ClientInitializeError::TransportError { .. }
+                );
+                let lost = match child {
+                    Some(child) if ended => {
+                        // How it ended is known a moment after its output did.
+                        let _ = tokio::time::timeout(LAST_WORDS, child.gone()).await;
+                        (format!("the server {}", child.describe_end()), true)
+                    }
+                    _ => (text::clean(&chain(&error)).into_owned(), false),
+                };
+                Err((LinkError::Lost(lost.0), lost.1))
+            }
+        }
+    }
+
+    pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
+        self.running.peer_info()
+    }
+
+    pub(super) fn is_closed(&self) -> bool {
+        self.inbox.is_ended() || self.running.is_closed() || self.running.is_transport_closed()
+    }
+
+    /// Waits until the server is gone.
+    pub(super) async fn closed(&self) {
+        let child_gone = async {
+            match &self.child {
+                Some(child) => child.gone().await,
+                None => std::future::pending().await,
+            }
+        };
+        let transport_closed = async {
+            // rmcp tells nobody that its transport closed, but answers when asked.
+            let mut look = tokio::time::interval(Duration::from_millis(500));
+            while !self.running.is_transport_closed() {
+                look.tick().await;
+            }
+        };
+        tokio::select! {
+            () = self.inbox.until_ended() => {}
+            () = child_gone => {}
+            () = transport_closed => {}
+        }
+    }
+
+    /// Says why the connection is gone.
+    pub(super) async fn describe_end(&self) -> String {
+        match &self.child {
+            Some(child) => {
+                let _ = tokio::time::timeout(LAST_WORDS, child.gone()).await;
+                format!("the server {}", child.describe_end())
+            }
+            None => "the connection was closed".to_owned(),
+        }
+    }
+
+    /// Ends the connection, and the child with everything it started.
+    pub(super) async fn close(&self) {
+        self.running.cancellation_token().cancel();
+        self.inbox.ended();
+        if let Some(child) = &self.child {
+            child.close().await;
+        }
+    }
+
+    /// Asks for the whole list of tools.
+    pub(super) async fn list(&self) -> Result<Listed, LinkError> {
+        let mut listed = Listed::default();
+        let mut cursor = None;
+        let mut seen = HashSet::new();
+        for page in 1.. {
+            let params = PaginatedRequestParams::default().with_cursor(cursor);
+            let request = ListToolsRequest::with_param(params);
+            let raw =
+                self.ask(ClientRequest::ListToolsRequest(request), Default::default()).await?;
+            let page_of_tools: Page<'_> = serde_json::from_str(&raw).map_err(|error| {
+                LinkError::Lost(format!("its list of tools cannot be read: {error}"))
+            })?;
+            for tool in page_of_tools.tools {
+                listed.add(tool.get());
+            }
+            let Some(next) = page_of_tools.next else { break };
+            if !seen.insert(next.clone()) {
+                listed.notice("its list of tools repeats a page; the rest was not read".to_owned());
+                break;
+            }
+            if page == MAX_PAGES || listed.len() >= MAX_TOOLS {
+                listed.notice(format!(
+                    "its list of tools goes on after {page} pages; the rest was not read"
+                ));
+                break;
+            }
+            cursor = Some(next);
+        }
+        Ok(listed)
+    }
+
+    /// Calls a tool by the server's own name, and returns the text of the result.
+    pub(super) async fn call(
+        &self,
+        tool: &str,
+        arguments: Map<String, Value>,
+        meta: RequestMetaObject,
+        context: &ToolContext,
+    ) -> Result<String, LinkError> {
+        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
+        let mut options = PeerRequestOptions::no_options();
+        options.meta = Some(meta);
+        let handle = self.send(request, options).await?;
+        let _listening = self.inbox.listen(handle.progress_token.clone(), context);
+        self.answer(handle).await
+    }
+
+    async fn ask(
+        &self,
+        request: ClientRequest,
+        options: PeerRequestOptions,
+    ) -> Result<String, LinkError> {
+        let handle = self.send(request, options).await?;
+        self.answer(handle).await
+    }
+
+    async fn send(
+        &self,
+        request: ClientRequest,
+        options: PeerRequestOptions,
+    ) -> Result<RequestHandle<RoleClient>, LinkError> {
+        match self.running.send_request_with_option(request, options).await {
+            Ok(handle) => Ok(handle),
+            Err(error) => Err(self.explain(error).await),
+        }
+    }
+
+    /// Waits for an answer. Whoever stops waiting tells the server so.
+    async fn answer(&self, handle: RequestHandle<RoleClient>) -> Result<String, LinkError> {
+        let mut pending = Pending(Some(handle));
+        let Some(handle) = &mut pending.0 else { return Err(LinkError::Lost(String::new())) };
+        let answer = tokio::select! {
+            biased;
+            answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
+            () = self.inbox.until_ended() => {
+                // What came before the end may still be on its way through the service.
+                match tokio::time::timeout(Duration::from_millis(20), &mut handle.rx).await {
+                    Ok(Ok(answer)) => answer,
+                    _ => Err(ServiceError::TransportClosed),
+                }
+            }
+        };
+        pending.0 = None;
+        match answer {
+            Ok(ServerResult::CustomResult(rmcp::model::CustomResult(Value::String(raw)))) => {
+                Ok(raw)
+            }
+            Ok(other) => serde_json::to_string(&other)
+                .map_err(|error| LinkError::Lost(format!("its answer cannot be read: {error}"))),
+            Err(error) => Err(self.explain(error).await),
+        }
+    }
+
+    async fn explain(&self, error: ServiceError) -> LinkError {
+        match error {
+            ServiceError::McpError(error) => refused(error),
+            ServiceError::TransportClosed => LinkError::Lost(self.describe_end().await),
+            ServiceError::TransportSend(_) if self.child.is_some() => {
+                LinkError::Lost(self.describe_end().await)
+            }
+            error => LinkError::Lost(text::clean(&chain(&error)).into_owned()),
+        }
+    }
+
+    /// Asks a server of the newer protocol to say when its list changes, as long as it goes on doing so.
+    pub(super) async fn hear_of_changes(&self) {
+        let Some(info) = self.info() else { return };
+        let announces =
+            info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
+        if !announces || info.protocol_version.has_initialize() {
+            return std::future::pending().await;
+        }
+        let peer: &Peer<RoleClient> = &self.running;
+        let filter = || SubscriptionFilter::builder().tools_list_changed().build();
+        let mut failures = 0_u32;
+        while failures < 3 {
+            match peer.listen(filter()).await {
+                Err(_) => failures += 1,
+                Ok(mut subscription) => {
+                    failures = 0;
+                    while let Ok(Some(_)) = subscription.next().await {
+                        self.inbox.list_changed();
+                    }
+                    // What was missed while nobody listened is caught up with.
+                    self.inbox.list_changed();
+                }
+            }
+            tokio::time::sleep(Duration::from_secs(1)).await;
+        }
+        std::future::pending().await
+    }
+}
+
+/// How long the end of a child may stay behind the end of its output.
+const LAST_WORDS: Duration = Duration::from_millis(60);
+
+fn refused(error: ErrorData) -> LinkError {
+    let message = text::clean(text::cut(&error.message, 2000)).into_owned();
+    LinkError::Refused { code: error.code.0, message }
+}
+
+fn describe_spawn(program: &str, error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => format!(
+            "the program `{program}` was not found; install it, or name it by its path in `command`"
+        ),
+        _ => format!("the program `{program}` cannot be started: {error}"),
+    }
+}
+
+/// A request that is cancelled when nobody waits for its answer any more.
+struct Pending(Option<RequestHandle<RoleClient>>);
+
+impl Drop for Pending {
+    fn drop(&mut self) {
+        let (Some(handle), Ok(runtime)) = (self.0.take(), tokio::runtime::Handle::try_current())
+        else {
+            return;
+        };
+        runtime.spawn(async move {
+            let cancel = handle.cancel(Some("nobody waits for the answer any more".to_owned()));
+            let _ = tokio::time::timeout(Duration::from_secs(1), cancel).await;
+        });
+    }
+}

@@ -1,0 +1,173 @@
+//! What a server lists, as tools of a box.
+
+use std::sync::Arc;
+
+use super::flags;
+use super::list::{self, Listed, ListedTool};
+use super::server::Server;
+use super::status::{WithheldReason, WithheldTool};
+use crate::call::Arguments;
+use crate::context::ToolContext;
+use crate::error::FailureKind;
+use crate::mcp::lock::Verdict;
+use crate::mcp::names;
+use crate::result::ToolResult;
+use crate::tool::Tool;
+
+/// What of a list is in the box, and what is not.
+#[derive(Debug, Default)]
+pub(super) struct Mounted {
+    pub(super) tools: Vec<Tool>,
+    pub(super) withheld: Vec<WithheldTool>,
+    pub(super) notices: Vec<String>,
+}
+
+impl Mounted {
+    fn withhold(&mut self, name: &str, reason: WithheldReason, detail: String) {
+        self.withheld.push(WithheldTool { name: list::shown(name), reason, detail });
+    }
+}
+
+/// Makes tools of a list; nothing is put into the box yet.
+pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
+    let mut mounted = Mounted::default();
+    for (name, detail) in &listed.dropped {
+        mounted.withhold(name, WithheldReason::Invalid, detail.clone());
+    }
+    let approved = approved(server, listed, &mut mounted);
+    let board = &server.board;
+    let taken = board.taken();
+    // All that is listed counts for the names, so that an approval renames no other tool.
+    let all = listed.tools.iter().map(|tool| tool.name.as_str());
+    let names = board.names.of_server(&server.name, all);
+    for (tool, name) in listed.tools.iter().zip(names) {
+        if !approved.contains(&tool.name.as_str()) {
+            continue;
+        }
+        let spare = names::with_digest(&server.name, &tool.name);
+        let is_free = |name: &str| taken.is_free(name, &server.name, &tool.name);
+        let name = if is_free(&name) {
+            name
+        } else if is_free(&spare) {
+            mounted.notices.push(format!(
+                "`{name}` is another tool of the box; this server's is called `{spare}`"
+            ));
+            spare
+        } else {
+            let detail = format!("`{name}` and `{spare}` are other tools of the box");
+            mounted.withhold(&tool.name, WithheldReason::NameTaken, detail);
+            continue;
+        };
+        match made(server, tool, &name, &mut mounted.notices) {
+            Ok(tool) => mounted.tools.push(tool),
+            Err(detail) => mounted.withhold(&tool.name, WithheldReason::Invalid, detail),
+        }
+    }
+    mounted
+}
+
+/// Returns the tools that the lock lets in, and notes the others.
+fn approved<'a>(
+    server: &Server,
+    listed: &'a Listed,
+    mounted: &mut Mounted,
+) -> std::collections::HashSet<&'a str> {
+    let names = listed.tools.iter().map(|tool| tool.name.as_str());
+    let Some(mut lock) = server.board.lock() else { return names.collect() };
+    let mut approved = std::collections::HashSet::new();
+    let mut pinned = false;
+    for tool in &listed.tools {
+        match lock.judge(&server.name, &tool.name, &tool.raw) {
+            Verdict::Approved => {
+                approved.insert(tool.name.as_str());
+            }
+            Verdict::New if server.board.withhold_new => {
+                let detail =
+                    "it was never approved; look at it, then approve of the server's tools";
+                mounted.withhold(&tool.name, WithheldReason::New, detail.to_owned());
+            }
+            Verdict::New => {
+                lock.pin(&server.name, &tool.name, &tool.raw);
+                pinned = true;
+                approved.insert(tool.name.as_str());
+            }
+            Verdict::Changed(parts) => {
+                let detail = format!(
+                    "its {} changed since it was approved; look at it, then approve of the server's tools",
+                    parts.join(", ")
+                );
+                mounted.withhold(&tool.name, WithheldReason::Changed, detail);
+            }
+        }
+    }
+    if pinned && let Err(error) = lock.write() {
+        tracing::warn!(%error, "what was approved cannot be kept");
+        mounted.notices.push(error.to_string());
+    }
+    approved
+}
+
+fn made(
+    server: &Arc<Server>,
+    listed: &ListedTool,
+    name: &str,
+    notices: &mut Vec<String>,
+) -> Result<Tool, String> {
+    let mut description = listed.description.clone();
+    let texts = format!("{description}\n{}", listed.input_schema);
+    if let Some(phrase) = flags::suspicious(&texts) {
+        notices.push(format!("`{name}` is described in suspicious words: \"{phrase}\""));
+        description = flags::quoted(&server.name, &description);
+    }
+    let owner = Arc::downgrade(server);
+    let own_name: Arc<str> = Arc::from(listed.name.as_str());
+    let called = Arc::clone(&own_name);
+    let call = move |context: ToolContext, arguments: Arguments| {
+        let (owner, called) = (owner.clone(), Arc::clone(&called));
+        async move {
+            match owner.upgrade() {
+                Some(server) => server.call(&called, &context, arguments.as_str()).await,
+                None => {
+                    let message =
+                        format!("tool `{}` is gone: its servers were closed", context.tool_name());
+                    ToolResult::failure(FailureKind::Infrastructure, message)
+                }
+            }
+        }
+    };
+    let tool = Tool::try_raw(name, description, listed.input_schema.clone(), call)
+        .map_err(|error| error.to_string())?;
+    let mut tool = tool
+        .from_source(Arc::clone(&server.name))
+        .with_name_at_source(own_name)
+        .with_annotations(listed.annotations)
+        .with_timeout(server.config.timeout);
+    if let Some(title) = &listed.title {
+        tool = tool.with_title(title.as_str());
+    }
+    if let Some(schema) = &listed.output_schema {
+        tool = tool.with_output_schema(schema.clone());
+    }
+    Ok(if server.deferred { tool.deferred() } else { tool })
+}
+
+/// Says which tools of a server speak of tools of other servers.
+pub(super) fn mentions(tools: &[Tool], others: &[&Tool]) -> Vec<String> {
+    let mut notices = Vec::new();
+    for tool in tools {
+        let named = others.iter().find(|other| {
+            let own = other.name_at_source().unwrap_or_default();
+            // One plain word is a tool's name by chance.
+            let telling = own.len() >= 6 && own.contains(['_', '-']);
+            flags::names(tool.description(), other.name())
+                || (telling && flags::names(tool.description(), own))
+        });
+        if let Some(other) = named {
+            let (name, other) = (tool.name(), other.name());
+            notices.push(format!(
+                "the description of `{name}` speaks of `{other}`, a tool of another server"
+            ));
+        }
+    }
+    notices
+}

@@ -1,0 +1,438 @@
+//! One server over the whole of its life: connected, lost, connected again.
+
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use rmcp::model::RequestMetaObject;
+use serde_json::{Map, Value};
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use super::board::Board;
+use super::link::{Link, LinkError};
+use super::list::Listed;
+use super::mount::{self, Mounted};
+use super::status::{ServerState, ServerStatus};
+use super::{answer, text};
+use crate::context::ToolContext;
+use crate::error::FailureKind;
+use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::trace::TraceContext;
+use crate::result::ToolResult;
+
+/// A list is read again at most this often.
+const REFRESH: Duration = Duration::from_secs(1);
+/// A connection that held this long counts as a sound one.
+const SOUND: Duration = Duration::from_secs(30);
+/// How long a failure answers further calls, before a call tries to connect again.
+const FAILURE_HOLDS: Duration = Duration::from_millis(500);
+
+pub(super) struct Server {
+    pub(super) name: Arc<str>,
+    pub(super) config: ServerConfig,
+    pub(super) deferred: bool,
+    pub(super) board: Arc<Board>,
+    /// Held by whoever connects.
+    connecting: tokio::sync::Mutex<()>,
+    now: Mutex<Now>,
+    /// Whether a connection was tried at all.
+    tried: watch::Sender<bool>,
+    /// Connections in a row that did not hold.
+    losses: AtomicU32,
+}
+
+/// What is so at the moment.
+#[derive(Default)]
+struct Now {
+    link: Option<Arc<Link>>,
+    state: Option<ServerState>,
+    error: Option<(String, Instant)>,
+    listed: Option<Arc<Listed>>,
+    mounted: Mounted,
+    notices: Vec<String>,
+}
+
+impl Server {
+    pub(super) fn new(
+        name: Arc<str>,
+        config: ServerConfig,
+        deferred: bool,
+        board: Arc<Board>,
+    ) -> Arc<Self> {
+        Arc::new(Self {
+            name,
+            config,
+            deferred,
+            board,
+            connecting: tokio::sync::Mutex::default(),
+            now: Mutex::default(),
+            tried: watch::Sender::new(false),
+            losses: AtomicU32::new(0),
+        })
+    }
+
+    fn now(&self) -> MutexGuard<'_, Now> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Now)) {
+        change(&mut self.now());
+        if let Some(listener) = &self.board.on_change {
+            listener(&self.status());
+        }
+    }
+
+    /// Tells who listens how it is.
+    pub(super) fn announce(&self) {
+        self.change(|_| {});
+    }
+
+    /// Waits until a connection was tried.
+    pub(super) async fn tried(&self) {
+        if self.config.enabled {
+            let _ = self.tried.subscribe().wait_for(|tried| *tried).await;
+        }
+    }
+
+    pub(super) fn status(&self) -> ServerStatus {
+        let now = self.now();
+        let idle = if self.config.enabled { ServerState::Waiting } else { ServerState::Disabled };
+        let state = if self.board.closed.is_cancelled() {
+            ServerState::Closed
+        } else {
+            now.state.unwrap_or(idle)
+        };
+        let info = now.link.as_ref().and_then(|link| link.info());
+        let shown = |text: &str| text::clean(text::cut(text, 4096)).into_owned();
+        let own = info.as_ref().and_then(|info| info.server_info.as_ref());
+        let mut notices = now.notices.clone();
+        notices.extend(now.listed.iter().flat_map(|listed| listed.notices.iter().cloned()));
+        notices.extend(now.mounted.notices.iter().cloned());
+        if let Some(link) = &now.link {
+            notices.extend(link.inbox.notices());
+        }
+        ServerStatus {
+            name: self.name.to_string(),
+            target: match &self.config.reach {
+                Reach::Command { program, arguments, .. } => {
+                    std::iter::once(program).chain(arguments).cloned().collect()
+                }
+                Reach::Url { url, .. } => vec![url.clone()],
+            },
+            state,
+            protocol_version: info.as_ref().map(|info| shown(info.protocol_version.as_str())),
+            server_name: own.map(|own| shown(&own.name)),
+            server_version: own.map(|own| shown(&own.version)),
+            instructions: info.as_ref().and_then(|info| info.instructions.as_deref()).map(shown),
+            tools: now.mounted.tools.iter().map(|tool| tool.name().to_owned()).collect(),
+            withheld: now.mounted.withheld.clone(),
+            notices,
+            error: now.error.as_ref().map(|(error, _)| error.clone()),
+        }
+    }
+
+    /// Returns what is mounted: for notes about one server in the words of another.
+    pub(super) fn mounted(&self) -> Vec<crate::Tool> {
+        self.now().mounted.tools.clone()
+    }
+
+    fn link(&self) -> Option<Arc<Link>> {
+        self.now().link.clone().filter(|link| !link.is_closed())
+    }
+
+    /// Connects, trying again as often as the configuration says, and puts the tools into the box only when `settle` is called.
+    pub(super) async fn establish(self: &Arc<Self>) -> Option<(Arc<Link>, Listed)> {
+        if !self.config.enabled || self.board.closed.is_cancelled() {
+            return None;
+        }
+        let mut attempt = 0;
+        loop {
+            match self.attempt().await {
+                Ok(established) => return Some(established),
+                Err(()) if attempt == self.config.retries => return None,
+                Err(()) => {
+                    let stopped = self.sleep_unless_closed(backoff(attempt)).await;
+                    if stopped {
+                        return None;
+                    }
+                    attempt += 1;
+                }
+            }
+        }
+    }
+
+    /// Connects once and lists the tools, in the time the server has for both.
+    async fn attempt(&self) -> Result<(Arc<Link>, Listed), ()> {
+        self.change(|now| now.state = Some(ServerState::Connecting));
+        let limit = self.config.connect_timeout;
+        let connect = async {
+            let link = Link::connect(&self.name, &self.config, self.board.limits).await?;
+            let listed = link.list().await?;
+            Ok::<_, LinkError>((Arc::new(link), listed))
+        };
+        let outcome = tokio::select! {
+            outcome = tokio::time::timeout(limit, connect) => outcome,
+            () = self.board.closed.cancelled() => return Err(()),
+        };
+        let error = match outcome {
+            Ok(Ok(established)) => return Ok(established),
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => format!(
+                "the server did not answer within {} seconds; a slow one may need a longer connect timeout",
+                limit.as_secs_f32()
+            ),
+        };
+        tracing::warn!(server = &*self.name, error, "a server cannot be reached");
+        self.fail(error);
+        Err(())
+    }
+
+    fn fail(&self, error: String) {
+        self.change(|now| {
+            now.state = Some(ServerState::Failed);
+            now.error = Some((error, Instant::now()));
+        });
+        self.tried.send_replace(true);
+    }
+
+    /// Makes a fresh connection the server's own: its tools come into the box, and somebody looks after it.
+    pub(super) fn settle(self: &Arc<Self>, link: Arc<Link>, listed: Listed) {
+        self.mount(listed);
+        self.change(|now| {
+            now.link = Some(Arc::clone(&link));
+            now.state = Some(ServerState::Ready);
+            now.error = None;
+        });
+        self.tried.send_replace(true);
+        tokio::spawn(look_after(Arc::downgrade(self), Arc::clone(&self.board), link));
+    }
+
+    fn mount(self: &Arc<Self>, listed: Listed) {
+        let mounted = mount::mount(self, &listed);
+        let before = {
+            let mut now = self.now();
+            now.listed = Some(Arc::new(listed));
+            std::mem::take(&mut now.mounted)
+        };
+        self.board.put(&before.tools, mounted.tools.clone());
+        self.now().mounted = mounted;
+    }
+
+    /// Looks at the last list again: something else is approved now.
+    pub(super) fn remount(self: &Arc<Self>) {
+        let Some(listed) = self.now().listed.clone() else { return };
+        let mounted = mount::mount(self, &listed);
+        let before = std::mem::take(&mut self.now().mounted);
+        self.board.put(&before.tools, mounted.tools.clone());
+        self.change(|now| now.mounted = mounted);
+    }
+
+    pub(super) fn listed(&self) -> Option<Arc<Listed>> {
+        self.now().listed.clone()
+    }
+
+    /// Connects unless it is connected, in a task of its own: nobody who stops waiting spoils it for the others.
+    pub(super) async fn connect(self: &Arc<Self>) {
+        let server = Arc::clone(self);
+        let _ = tokio::spawn(async move {
+            let _connecting = server.connecting.lock().await;
+            if server.link().is_none()
+                && let Some((link, listed)) = server.establish().await
+            {
+                server.settle(link, listed);
+            }
+        })
+        .await;
+    }
+
+    /// Drops the connection there is, and makes a new one.
+    pub(super) async fn reconnect(self: &Arc<Self>) {
+        let link = self.now().link.take();
+        if let Some(link) = link {
+            link.close().await;
+        }
+        self.losses.store(0, Ordering::Relaxed);
+        self.connect().await;
+    }
+
+    /// Returns a connection for a call, made anew if there is none.
+    async fn link_for_call(self: &Arc<Self>) -> Result<Arc<Link>, String> {
+        if let Some(link) = self.link() {
+            return Ok(link);
+        }
+        let server = Arc::clone(self);
+        let connected = tokio::spawn(async move {
+            let _connecting = server.connecting.lock().await;
+            if let Some(link) = server.link() {
+                return Some(link);
+            }
+            let failed = server.now().error.as_ref().map(|(_, at)| *at);
+            if server.now().link.is_none() && failed.is_some_and(|at| at.elapsed() < FAILURE_HOLDS)
+            {
+                return None;
+            }
+            let (link, listed) = server.attempt().await.ok()?;
+            server.settle(Arc::clone(&link), listed);
+            Some(link)
+        });
+        match connected.await {
+            Ok(Some(link)) => Ok(link),
+            _ => Err(self
+                .now()
+                .error
+                .as_ref()
+                .map_or_else(|| "the server was closed".to_owned(), |(error, _)| error.clone())),
+        }
+    }
+
+    /// Makes one call of a tool, by the server's own name of it.
+    pub(super) async fn call(
+        self: &Arc<Self>,
+        tool: &str,
+        context: &ToolContext,
+        arguments: &str,
+    ) -> ToolResult {
+        let shown = context.tool_name();
+        let arguments: Map<String, Value> = match serde_json::from_str(arguments) {
+            Ok(arguments) => arguments,
+            Err(error) => {
+                let message = format!("the arguments of `{shown}` are no JSON object: {error}");
+                return ToolResult::failure(FailureKind::InvalidArguments, message);
+            }
+        };
+        let link = match self.link_for_call().await {
+            Ok(link) => link,
+            Err(reason) => return self.lost(shown, &reason),
+        };
+        match link.call(tool, arguments, meta_of(context), context).await {
+            Ok(raw) => answer::result_of(shown, &raw),
+            Err(LinkError::Lost(reason)) => self.lost(shown, &reason),
+            Err(LinkError::Refused { code, message }) => ToolResult::error(format!(
+                "server `{}` refused the call of `{shown}` (error {code}): {message}",
+                self.name
+            )),
+        }
+    }
+
+    fn lost(&self, tool: &str, reason: &str) -> ToolResult {
+        let message = format!(
+            "tool `{tool}` has no answer: the connection to server `{}` failed: {reason}",
+            self.name
+        );
+        ToolResult::failure(FailureKind::Infrastructure, message)
+    }
+
+    /// Reads the list anew.
+    async fn refresh(self: &Arc<Self>, link: &Link) {
+        match tokio::time::timeout(self.config.connect_timeout, link.list()).await {
+            Ok(Ok(listed)) => {
+                self.mount(listed);
+                self.change(|now| now.notices.clear());
+            }
+            Ok(Err(error)) => self.note_stale(&error.to_string()),
+            Err(_) => self.note_stale("no answer in time"),
+        }
+    }
+
+    fn note_stale(&self, reason: &str) {
+        let notice = format!("its list of tools changed and cannot be read again: {reason}");
+        self.change(|now| now.notices = vec![notice]);
+    }
+
+    /// Ends the connection, if there is one; nothing is left running.
+    pub(super) async fn close(&self) {
+        let (link, mounted) = {
+            let mut now = self.now();
+            (now.link.take(), std::mem::take(&mut now.mounted))
+        };
+        self.board.clear(&mounted.tools);
+        if let Some(link) = link {
+            link.close().await;
+        }
+        self.tried.send_replace(true);
+    }
+
+    /// Waits, and returns whether everything was closed meanwhile.
+    async fn sleep_unless_closed(&self, time: Duration) -> bool {
+        tokio::select! {
+            () = tokio::time::sleep(time) => false,
+            () = self.board.closed.cancelled() => true,
+        }
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let now = std::mem::take(&mut *self.now());
+        self.board.clear(&now.mounted.tools);
+    }
+}
+
+/// How long to wait after the failure of this number: a quarter of a second first, a minute at most.
+fn backoff(attempt: u32) -> Duration {
+    Duration::from_millis(250).saturating_mul(1 << attempt.min(10)).min(Duration::from_secs(60))
+}
+
+/// Returns what goes along with a call beside its arguments.
+fn meta_of(context: &ToolContext) -> RequestMetaObject {
+    let mut meta = RequestMetaObject::new();
+    if let Some(trace) = context.get::<TraceContext>() {
+        meta.set_traceparent(trace.traceparent.as_str());
+        if let Some(state) = &trace.tracestate {
+            meta.set_tracestate(state.as_str());
+        }
+        if let Some(baggage) = &trace.baggage {
+            meta.set_baggage(baggage.as_str());
+        }
+    }
+    if context.depth() > 0 {
+        meta.insert("toolbox/depth".to_owned(), Value::from(context.depth()));
+    }
+    meta
+}
+
+/// Follows one connection: reads the list again when it changes, and sees to what comes after its end.
+async fn look_after(server: Weak<Server>, board: Arc<Board>, link: Arc<Link>) {
+    let since = Instant::now();
+    let changes = link.hear_of_changes();
+    let mut changes = std::pin::pin!(changes);
+    loop {
+        tokio::select! {
+            () = board.closed.cancelled() => return link.close().await,
+            () = link.closed() => break,
+            () = &mut changes => {}
+            () = link.inbox.changed() => {
+                let Some(server) = server.upgrade() else { return link.close().await };
+                server.refresh(&link).await;
+                drop(server);
+                // Changes in the meantime count as one.
+                tokio::select! {
+                    () = tokio::time::sleep(REFRESH) => {}
+                    () = board.closed.cancelled() => return link.close().await,
+                    () = link.closed() => break,
+                }
+            }
+        }
+    }
+    let Some(server) = server.upgrade() else { return link.close().await };
+    let ours = server.now().link.as_ref().is_some_and(|current| Arc::ptr_eq(current, &link));
+    if !ours {
+        // Somebody took the connection away on purpose, or has a new one.
+        return link.close().await;
+    }
+    let reason = link.describe_end().await;
+    tracing::warn!(server = &*server.name, reason, "the connection to a server was lost");
+    server.change(|now| {
+        now.state = Some(ServerState::Failed);
+        now.error = Some((reason, Instant::now()));
+    });
+    link.close().await;
+    if since.elapsed() >= SOUND {
+        server.losses.store(0, Ordering::Relaxed);
+    }
+    let losses = server.losses.fetch_add(1, Ordering::Relaxed);
+    if losses < server.config.retries && !server.sleep_unless_closed(backoff(losses)).await {
+        server.connect().await;
+    }
+}

@@ -1,0 +1,223 @@
+//! The child process behind a server, from its start to the end of everything it started.
+
+use std::collections::VecDeque;
+use std::ffi::OsString;
+use std::io;
+use std::process::{ExitStatus, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use process_wrap::tokio::{ChildWrapper, CommandWrap};
+use tokio::io::AsyncReadExt;
+use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
+
+use crate::cancel::CancellationToken;
+use crate::mcp::client::text;
+use crate::mcp::config::Reach;
+
+/// How long a child may take to end by itself once its input is closed.
+const GRACE: Duration = Duration::from_secs(2);
+/// How long it may take to end after it was told to.
+const TERM: Duration = Duration::from_secs(2);
+/// How much of what it writes to its error stream is kept, in bytes.
+const STDERR_TAIL: usize = 4096;
+
+/// Variables that a program needs to start and to find the user's things. None of them is a secret.
+#[cfg(not(windows))]
+const INHERITED: &[&str] =
+    &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
+#[cfg(windows)]
+const INHERITED: &[&str] = &[
+    "APPDATA",
+    "COMSPEC",
+    "HOMEDRIVE",
+    "HOMEPATH",
+    "LOCALAPPDATA",
+    "PATH",
+    "PATHEXT",
+    "PROCESSOR_ARCHITECTURE",
+    "PROGRAMDATA",
+    "PROGRAMFILES",
+    "SYSTEMDRIVE",
+    "SYSTEMROOT",
+    "TEMP",
+    "TMP",
+    "USERNAME",
+    "USERPROFILE",
+    "WINDIR",
+];
+
+/// How a child ended, and the last it wrote to its error stream.
+#[derive(Default)]
+struct EndOfChild {
+    status: Option<ExitStatus>,
+    stderr: VecDeque<u8>,
+}
+
+impl EndOfChild {
+    /// Says how it ended, in words to put after "the server".
+    fn describe(&self) -> String {
+        let mut description = match self.status.map(|status| (status, status.code())) {
+            None => "closed its output".to_owned(),
+            Some((_, Some(code))) => format!("exited with code {code}"),
+            Some((status, None)) => format!("was ended: {status}"),
+        };
+        let stderr: Vec<u8> = self.stderr.iter().copied().collect();
+        let stderr = String::from_utf8_lossy(&stderr);
+        let cleaned = text::clean(&stderr);
+        let last: Vec<&str> = cleaned.lines().filter(|line| !line.trim().is_empty()).collect();
+        let last = last[last.len().saturating_sub(3)..].join(" / ");
+        if !last.is_empty() {
+            description.push_str("; its last words: ");
+            description.push_str(text::cut(last.trim(), 600));
+        }
+        description
+    }
+}
+
+/// A running child. Dropping it ends the child and all that belongs to its process group.
+pub(in crate::mcp::client) struct Child {
+    stop: CancellationToken,
+    gone: CancellationToken,
+    end: Arc<Mutex<EndOfChild>>,
+}
+
+impl Child {
+    /// Starts a child; its input and output are returned with it.
+    pub(in crate::mcp::client) fn spawn(
+        reach: &Reach,
+    ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
+        let Reach::Command { program, arguments, environment, directory } = reach else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut command = CommandWrap::with_new(program, |command| {
+            command.args(arguments).env_clear().envs(inherited()).envs(environment);
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+            if let Some(directory) = directory {
+                command.current_dir(directory);
+            }
+        });
+        #[cfg(unix)]
+        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        #[cfg(windows)]
+        command.wrap(process_wrap::tokio::JobObject);
+        let mut child = Reaped(Some(command.spawn()?));
+        let streams = child.0.as_mut().and_then(|child| {
+            Some((child.stdin().take()?, child.stdout().take()?, child.stderr().take()?))
+        });
+        let Some((stdin, stdout, stderr)) = streams else {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        };
+        let keeper = Self {
+            stop: CancellationToken::new(),
+            gone: CancellationToken::new(),
+            end: Arc::default(),
+        };
+        let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.end)));
+        let (stop, gone, end) = (keeper.stop.clone(), keeper.gone.clone(), Arc::clone(&keeper.end));
+        tokio::spawn(async move {
+            let status = keep(child, &stop).await;
+            // A grandchild may hold the error stream open for ever.
+            let reading = drain.abort_handle();
+            let _ = tokio::time::timeout(Duration::from_millis(50), drain).await;
+            reading.abort();
+            lock(&end).status = status;
+            gone.cancel();
+        });
+        Ok((keeper, stdin, stdout))
+    }
+
+    /// Ends the child, and waits until it is gone: at most 4 seconds, and a little more for the system.
+    pub(in crate::mcp::client) async fn close(&self) {
+        self.stop.cancel();
+        self.gone.cancelled().await;
+    }
+
+    /// Waits until the child is gone by itself.
+    pub(in crate::mcp::client) async fn gone(&self) {
+        self.gone.cancelled().await;
+    }
+
+    /// Says how the child ended.
+    pub(in crate::mcp::client) fn describe_end(&self) -> String {
+        lock(&self.end).describe()
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.stop.cancel();
+    }
+}
+
+fn lock(end: &Mutex<EndOfChild>) -> std::sync::MutexGuard<'_, EndOfChild> {
+    end.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Returns the variables that a child gets from this process.
+fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
+    std::env::vars_os().filter(|(name, _)| {
+        name.to_str().is_some_and(|name| {
+            let name = if cfg!(windows) { name.to_ascii_uppercase() } else { name.to_owned() };
+            INHERITED.contains(&name.as_str()) || name.starts_with("LC_")
+        })
+    })
+}
+
+/// Reads the error stream as long as it is open, and keeps its end.
+async fn drain(mut stderr: ChildStderr, end: Arc<Mutex<EndOfChild>>) {
+    let mut chunk = vec![0; 8192];
+    while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
+        let kept = &mut lock(&end).stderr;
+        kept.extend(&chunk[..read]);
+        let over = kept.len().saturating_sub(STDERR_TAIL);
+        kept.drain(..over);
+    }
+}
+
+/// Waits for a child to end, or ends it when told to; whatever it left in its group is killed.
+async fn keep(mut child: Reaped, stop: &CancellationToken) -> Option<ExitStatus> {
+    let inner = child.0.as_mut()?;
+    let by_itself = tokio::select! {
+        status = inner.inner_mut().wait() => Some(status),
+        () = stop.cancelled() => None,
+    };
+    let mut status = by_itself.and_then(Result::ok);
+    if status.is_none() {
+        // Its input is closed by now, which well-behaved servers take for the end.
+        status = within(GRACE, inner).await;
+    }
+    #[cfg(unix)]
+    if status.is_none() {
+        const SIGTERM: i32 = 15;
+        let _ = inner.signal(SIGTERM);
+        status = within(TERM, inner).await;
+    }
+    let _ = inner.start_kill();
+    if status.is_none() {
+        status = inner.inner_mut().wait().await.ok();
+    }
+    child.0 = None;
+    status
+}
+
+async fn within(time: Duration, child: &mut Box<dyn ChildWrapper>) -> Option<ExitStatus> {
+    tokio::time::timeout(time, child.inner_mut().wait()).await.ok()?.ok()
+}
+
+/// A child that is killed with its group when it is dropped, on whatever thread and with no runtime at all.
+struct Reaped(Option<Box<dyn ChildWrapper>>);
+
+impl Drop for Reaped {
+    fn drop(&mut self) {
+        let Some(child) = &mut self.0 else { return };
+        let _ = child.start_kill();
+        // A killed process is gone within a moment; then its entry in the table of processes goes too.
+        for _ in 0..50 {
+            if !matches!(child.try_wait(), Ok(None)) {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+}

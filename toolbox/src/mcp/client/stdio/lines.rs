@@ -1,0 +1,77 @@
+//! A stream of bytes to lines of a bounded length, in memory of a bounded size.
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
+
+/// How much of a skipped line is kept from its start and from its end.
+const EDGE: usize = 4096;
+
+/// What stood on one line.
+#[derive(Debug)]
+pub(super) enum Line {
+    /// All of it.
+    Whole(Vec<u8>),
+    /// Its two ends, since it was longer than the limit.
+    TooLong { head: Vec<u8>, tail: Vec<u8> },
+}
+
+/// Lines as they come in.
+pub(super) struct Lines<R> {
+    stream: BufReader<R>,
+    max: usize,
+    line: Vec<u8>,
+    /// The end of a line that is being skipped.
+    skipping: Option<Vec<u8>>,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    pub(super) fn new(stream: R, max: usize) -> Self {
+        let stream = BufReader::with_capacity(64 * 1024, stream);
+        Self { stream, max, line: Vec::new(), skipping: None }
+    }
+
+    /// Returns the next line without its end; `None` at the end of the stream. What stands after the last line break is no
+    /// line: whoever wrote it died in the middle.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future loses nothing.
+    pub(super) async fn next(&mut self) -> Option<Line> {
+        loop {
+            let chunk = self.stream.fill_buf().await.ok()?;
+            if chunk.is_empty() {
+                return None;
+            }
+            let end = memchr::memchr(b'\n', chunk);
+            let (taken, used) = end.map_or((chunk, chunk.len()), |end| (&chunk[..end], end + 1));
+            if self.skipping.is_none() && self.line.len() + taken.len() > self.max {
+                let mut tail = std::mem::take(&mut self.line);
+                tail.extend_from_slice(&taken[..taken.len().min(EDGE)]);
+                self.line = tail[..tail.len().min(EDGE)].to_vec();
+                keep_end(&mut tail);
+                tail.shrink_to_fit();
+                self.skipping = Some(tail);
+            }
+            match &mut self.skipping {
+                None => self.line.extend_from_slice(taken),
+                Some(tail) => {
+                    tail.extend_from_slice(&taken[taken.len().saturating_sub(EDGE)..]);
+                    keep_end(tail);
+                }
+            }
+            self.stream.consume(used);
+            if end.is_some() {
+                let line = std::mem::take(&mut self.line);
+                return Some(match self.skipping.take() {
+                    None => Line::Whole(line),
+                    Some(tail) => Line::TooLong { head: line, tail },
+                });
+            }
+        }
+    }
+}
+
+fn keep_end(tail: &mut Vec<u8>) {
+    if tail.len() > EDGE {
+        tail.drain(..tail.len() - EDGE);
+    }
+}

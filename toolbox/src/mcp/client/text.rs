@@ -1,0 +1,155 @@
+//! Texts that servers wrote, made fit for models and terminals.
+
+use std::borrow::Cow;
+
+use serde_json::Value;
+
+/// Returns `text` without what a reader cannot see: escape sequences of terminals, control characters but tab and line breaks,
+/// and characters that hide, reorder or smuggle text.
+pub(crate) fn clean(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
+        return Cow::Borrowed(text);
+    }
+    let mut kept = String::with_capacity(text.len());
+    let mut rest = text.chars().peekable();
+    let mut before = '\0';
+    while let Some(c) = rest.next() {
+        match c {
+            '\u{1b}' => skip_sequence(&mut rest),
+            '\u{9b}' => skip_until_final(&mut rest),
+            // Joiners and selectors belong into words of many scripts and into emoji, and nowhere else.
+            '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' if joins(before) => kept.push(c),
+            '\r' if rest.peek() == Some(&'\n') => {}
+            '\r' => kept.push('\n'),
+            c if is_unseen(c) => {}
+            c => {
+                kept.push(c);
+                before = c;
+            }
+        }
+    }
+    if kept == text { Cow::Borrowed(text) } else { Cow::Owned(kept) }
+}
+
+/// Takes what follows an escape character: a control sequence, a string up to its end, or one more character.
+fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    match rest.next() {
+        Some('[') => skip_until_final(rest),
+        Some(']' | 'P' | 'X' | '^' | '_') => {
+            // A string that never ends takes no more than a title or a link would hold.
+            for _ in 0..4096 {
+                match rest.next() {
+                    None | Some('\u{7}' | '\u{9c}') => return,
+                    Some('\u{1b}') => {
+                        rest.next_if_eq(&'\\');
+                        return;
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        Some('(' | ')' | '#' | '%') => {
+            rest.next();
+        }
+        _ => {}
+    }
+}
+
+/// Takes a control sequence up to the character that ends it.
+fn skip_until_final(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
+    while rest.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
+    rest.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
+}
+
+fn joins(before: char) -> bool {
+    !before.is_ascii() || matches!(before, '0'..='9' | '#' | '*')
+}
+
+/// Returns whether a character shows nothing by itself and can hide or reorder what does.
+fn is_unseen(c: char) -> bool {
+    match c {
+        '\n' | '\t' => false,
+        // The first row is separators and joiners, the second marks of direction, the third tags and further selectors.
+        '\u{ad}'
+        | '\u{34f}'
+        | '\u{115f}'
+        | '\u{1160}'
+        | '\u{17b4}'
+        | '\u{17b5}'
+        | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200d}'
+        | '\u{2060}'..='\u{2065}'
+        | '\u{206a}'..='\u{206f}'
+        | '\u{3164}'
+        | '\u{feff}'
+        | '\u{ffa0}'
+        | '\u{fff9}'..='\u{fffb}' => true,
+        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
+            true
+        }
+        '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}' => true,
+        c => c.is_control(),
+    }
+}
+
+/// Cleans the texts of a schema that a model reads, its `title`s and `description`s, in place.
+///
+/// Returns whether another text of it, such as a property's name or a choice, holds something unseen: such texts have a meaning
+/// to the server and stay as they are.
+pub(crate) fn clean_schema(schema: &mut Value) -> bool {
+    let mut unseen = false;
+    // Schemas nest no deeper than their reader allows, and the stack of this walk is its own.
+    let mut pending = vec![(schema, false)];
+    while let Some((value, is_prose)) = pending.pop() {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(cleaned) = clean(text) {
+                    if is_prose {
+                        *text = cleaned;
+                    } else {
+                        unseen = true;
+                    }
+                }
+            }
+            Value::Array(items) => pending.extend(items.iter_mut().map(|item| (item, false))),
+            Value::Object(map) => {
+                for (key, item) in map.iter_mut() {
+                    unseen |= matches!(clean(key), Cow::Owned(_));
+                    let is_prose = matches!(key.as_str(), "description" | "title" | "$comment");
+                    pending.push((item, is_prose));
+                }
+            }
+            _ => {}
+        }
+    }
+    unseen
+}
+
+/// Cleans every text of a structured result in place.
+pub(crate) fn clean_value(value: &mut Value) {
+    let mut pending = vec![value];
+    while let Some(value) = pending.pop() {
+        match value {
+            Value::String(text) => {
+                if let Cow::Owned(cleaned) = clean(text) {
+                    *text = cleaned;
+                }
+            }
+            Value::Array(items) => pending.extend(items.iter_mut()),
+            Value::Object(map) => pending.extend(map.values_mut()),
+            _ => {}
+        }
+    }
+}
+
+/// Cuts a text to at most `bytes`, at a character.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    if text.len() <= bytes {
+        return text;
+    }
+    let mut end = bytes;
+    while !text.is_char_boundary(end) {
+        end -= 1;
+    }
+    &text[..end]
+}

@@ -1,0 +1,193 @@
+//! What the tools of servers are called in a box.
+//!
+//! A tool `t` of a server `s` is called `s_t`. Where that would not do (another server owns the name, a character or the length
+//! is not what every provider takes, the server's own tools differ only by case) the name is cut and ends in a digest of the
+//! pair: `s_t_1f0c9d2ab3`. Which of the two it is follows from the pair, the names of the configured servers and the server's
+//! own list, and never from who answered first. Nobody splits a name to find the pair again: it is kept with the tool.
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+
+use sha2::{Digest, Sha256};
+
+/// The longest name that every provider takes.
+const MAX_LEN: usize = 64;
+/// How many hexadecimal digits of a digest end a name.
+const DIGITS: usize = 10;
+/// Names that mean a search over all tools, and never the tool of a server.
+const RESERVED: [&str; 3] = ["toolbox_execute", "toolbox_search_bm25", "toolbox_search_regex"];
+
+/// Why a name cannot be a server's.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidServerNameError {
+    /// The name is empty, or longer than 64 bytes.
+    Length(String),
+    /// The name holds something else than letters, digits, `_` and `-`.
+    Character {
+        /// The name as given.
+        name: String,
+        /// The first such character.
+        character: char,
+    },
+    /// The name holds `__`, which would make names of tools ambiguous to read.
+    Separator(String),
+    /// Another server has this name, perhaps in other case.
+    Taken(String),
+}
+
+impl fmt::Display for InvalidServerNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length(name) => {
+                write!(f, "server name {name:?} has {} bytes; use 1 to 64", name.len())
+            }
+            Self::Character { name, character } => write!(
+                f,
+                "server name {name:?} contains {character:?}; use letters, digits, `_` and `-`"
+            ),
+            Self::Separator(name) => write!(
+                f,
+                "server name {name:?} contains `__`; a single `_` separates a server from its tools, so use one `_` or `-`"
+            ),
+            Self::Taken(name) => write!(
+                f,
+                "two servers are named {name:?}, whatever the case; give one of them another name"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InvalidServerNameError {}
+
+/// Checks that a name can be a server's: 1 to 64 of the characters `A-Z a-z 0-9 _ -`, and no `__`.
+///
+/// # Errors
+///
+/// [`InvalidServerNameError`] says which part of the rule the name breaks.
+pub fn check_server_name(name: &str) -> Result<(), InvalidServerNameError> {
+    if name.is_empty() || name.len() > MAX_LEN {
+        return Err(InvalidServerNameError::Length(name.to_owned()));
+    }
+    let fits = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
+    if let Some(character) = name.chars().find(|&c| !fits(c)) {
+        return Err(InvalidServerNameError::Character { name: name.to_owned(), character });
+    }
+    if name.contains("__") {
+        return Err(InvalidServerNameError::Separator(name.to_owned()));
+    }
+    Ok(())
+}
+
+/// The names of the configured servers, from which the names of their tools follow.
+#[derive(Debug, Clone, Default)]
+pub struct Names {
+    /// In lower case.
+    servers: Vec<String>,
+}
+
+impl Names {
+    /// Returns the names of tools for these servers.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidServerNameError`] if one of the names cannot be a server's, or two are the same but for case.
+    pub fn new<'a>(
+        servers: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, InvalidServerNameError> {
+        let mut names = Self::default();
+        for server in servers {
+            check_server_name(server)?;
+            let lower = server.to_ascii_lowercase();
+            if names.servers.contains(&lower) {
+                return Err(InvalidServerNameError::Taken(server.to_owned()));
+            }
+            names.servers.push(lower);
+        }
+        Ok(names)
+    }
+
+    /// Returns what the tools of one server are called, in the order given.
+    ///
+    /// Each name matches `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`, and no two are the same, whatever the case. The tools must differ
+    /// from each other; a tool that comes twice gets one name twice.
+    #[must_use]
+    pub fn of_server<'a>(
+        &self,
+        server: &str,
+        tools: impl IntoIterator<Item = &'a str> + Clone,
+    ) -> Vec<String> {
+        let plain = |tool: &str| format!("{server}_{tool}").to_ascii_lowercase();
+        let mut differing: HashMap<String, HashSet<&str>> = HashMap::new();
+        for tool in tools.clone() {
+            differing.entry(plain(tool)).or_default().insert(tool);
+        }
+        let alone = |tool: &str| differing.get(&plain(tool)).is_none_or(|tools| tools.len() == 1);
+        tools
+            .into_iter()
+            .map(|tool| match self.plain(server, tool) {
+                Some(name) if alone(tool) => name,
+                _ => with_digest(server, tool),
+            })
+            .collect()
+    }
+
+    /// Returns `<server>_<tool>` if that is a name for every provider, and this server's by right.
+    fn plain(&self, server: &str, tool: &str) -> Option<String> {
+        let name = format!("{server}_{tool}");
+        let fits = |(at, c): (usize, char)| {
+            c.is_ascii_alphabetic() || c == '_' || (at > 0 && (c.is_ascii_digit() || c == '-'))
+        };
+        let valid = !tool.is_empty() && name.len() <= MAX_LEN && name.char_indices().all(fits);
+        let owned = self.owner(&name) == Some(server.to_ascii_lowercase().as_str());
+        let reserved = RESERVED.iter().any(|reserved| name.eq_ignore_ascii_case(reserved));
+        (valid && owned && !reserved && !ends_in_digest(&name)).then_some(name)
+    }
+
+    /// Returns the server whose tool a plain name is: the one with the longest name that it starts with.
+    fn owner(&self, name: &str) -> Option<&str> {
+        let name = name.to_ascii_lowercase();
+        let starts = |server: &&String| {
+            name.strip_prefix(server.as_str()).is_some_and(|rest| rest.starts_with('_'))
+        };
+        self.servers.iter().filter(starts).max_by_key(|server| server.len()).map(String::as_str)
+    }
+}
+
+/// Returns a name that ends in a digest of the pair, and otherwise reads like `<server>_<tool>` as far as it can.
+pub(crate) fn with_digest(server: &str, tool: &str) -> String {
+    let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
+    let mut name: String = format!("{server}_{tool}").chars().map(letter).collect();
+    if name.starts_with(|c: char| c.is_ascii_digit() || c == '-') {
+        name.insert(0, '_');
+    }
+    name.truncate(MAX_LEN - DIGITS - 1);
+    name.push('_');
+    // The length keeps `a` + `bc` and `ab` + `c` apart.
+    let mut digest = Sha256::new();
+    digest.update((server.len() as u64).to_be_bytes());
+    digest.update(server.as_bytes());
+    digest.update(tool.as_bytes());
+    name.push_str(&hex(&digest.finalize())[..DIGITS]);
+    name
+}
+
+/// Returns whether a name looks as if [`with_digest`] had made it: such a name is never plain.
+fn ends_in_digest(name: &str) -> bool {
+    name.len() > DIGITS
+        && name.is_char_boundary(name.len() - DIGITS - 1)
+        && name[name.len() - DIGITS - 1..].strip_prefix('_').is_some_and(|end| {
+            end.bytes().all(|byte| byte.is_ascii_digit() || matches!(byte | 0x20, b'a'..=b'f'))
+        })
+}
+
+/// Writes bytes in hexadecimal digits.
+pub(crate) fn hex(bytes: &[u8]) -> String {
+    use std::fmt::Write;
+
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
