@@ -3,3 +3,4 @@
 mod client;
 mod config;
 mod names;
+mod program;

@@ -265,7 +265,8 @@ fn assembled(
     } else {
         ("url", &["command", "args", "environment", "cwd"])
     };
-    if !said(needed) {
+    // A key that nobody knows may have been meant for it.
+    if !said(needed) && !server.broken {
         let (message, help) = match local {
             None => (
                 "the server has neither a `command` nor a `url`".to_owned(),

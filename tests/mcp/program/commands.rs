@@ -1,0 +1,335 @@
+//! The commands but `serve`.
+
+use std::io::Read;
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use toolbox::mcp::Config;
+
+use super::{Folder, OWN, own, run, toolbox, two_servers};
+
+#[test]
+fn a_box_of_ones_own_is_listed_and_shown() {
+    let listed = own(&["list"]);
+    listed.check(0, "get_current_time  Get current time in a specific timezone\n", "");
+    assert_eq!(listed.out.lines().count(), 8);
+    assert_eq!(listed.err, "");
+    let shown = own(&["show", "sum"]);
+    assert_eq!(
+        shown.out,
+        "sum\n\nAdds numbers and labels the sum.\n\nit changes nothing; twice does no more than once; \
+         456 bytes in each request that has it\n\nArguments:\n  \
+         numbers (list of integer)  What is added\n  \
+         label (string, optional)  What stands before the sum\n  \
+         negate (boolean, optional)  Whether the sum is negated\n\n\
+         For example: {\"numbers\":[1,2],\"label\":\"three\"}\n"
+    );
+    own(&["show", "smu"]).check(1, "", "error: the tool `smu` is not there: did you mean `sum`?");
+    own(&["show", "zzzzzzz"]).check(1, "", "is not there: `list` shows all there are");
+    let value = own(&["show", "sum", "--json"]).json();
+    assert_eq!((&value["name"], &value["problems"]), (&json!("sum"), &json!([])));
+    assert_eq!(value["input_schema"]["required"], json!(["numbers"]));
+}
+
+#[test]
+fn a_call_takes_json_or_words_or_standard_input() {
+    for (words, expected) in [
+        (&["sum", r#"{"numbers": [1, 2]}"#][..], "3\n"),
+        (&["sum", "numbers=1", "numbers=2", "numbers=-9"], "-6\n"),
+        (&["sum", "numbers=[1,2]", "label=5", "negate=true"], "5: -3\n"),
+        (&["sum", "numbers=[]", "label=a=b"], "a=b: 0\n"),
+        (&["draw"], "a dot\n[image, image/png, 8 bytes of base64]\n"),
+        (&["wipe", "--yes"], "wiped\n"),
+    ] {
+        let ended = own(&[&["call"], words].concat());
+        ended.check(0, "", "");
+        assert_eq!(ended.out, expected, "{words:?}");
+    }
+    let ended = run(OWN, "/nowhere".as_ref(), &["call", "sum", "-"], r#"{"numbers": [40, 2]}"#);
+    assert_eq!((ended.code, ended.out.as_str()), (Some(0), "42\n"));
+}
+
+#[test]
+fn a_call_that_fails_says_why_and_ends_with_its_code() {
+    for (words, code, expected) in [
+        // Signs for the terminal are left out.
+        (&["fail"][..], 1, "error: the disk is full\n"),
+        (
+            &["sum", r#"{"numbers": "x"}"#],
+            1,
+            "error: the arguments for `sum` were refused:\n- `numbers` must be an array",
+        ),
+        (
+            &["sum", "numbers=x"],
+            2,
+            "error: `numbers` does not take the text \"x\": write its value as JSON; `show sum` lists",
+        ),
+        (&["sum", "negate=1", "negate=1"], 2, "error: `negate` is given twice"),
+        (
+            &["sum", "one", "two"],
+            2,
+            "error: \"one\" is no argument: write one JSON object, or words like name=value",
+        ),
+        (&["sum", "=1"], 2, "\"=1\" is no argument"),
+        (&["wipe"], 1, "add --yes to approve of the call"),
+        (&["nothing"], 1, "error: the tool `nothing` is not there"),
+    ] {
+        own(&[&["call"], words].concat()).check(code, "", expected);
+    }
+    let value = own(&["call", "fail", "--json"]).json();
+    assert_eq!((&value["is_error"], &value["code"]), (&json!(true), &json!("tool.failed")));
+    let value = own(&["call", "draw", "--json"]).json();
+    assert_eq!(
+        value["content"][1],
+        json!({"type": "image", "data": "iVBORw==", "mimeType": "image/png"})
+    );
+}
+
+#[test]
+fn a_command_line_that_is_not_understood_ends_with_two() {
+    own(&[]).check(2, "", "Usage:");
+    own(&["lst"]).check(2, "", "a similar subcommand exists: 'list'");
+    own(&["search"]).check(2, "", "<QUERY>");
+    own(&["search", "-n", "0", "x"]).check(2, "", "0 is not in 1..=20");
+    own(&["search", "--regex", "("]).check(2, "", "error: ");
+    own(&["--help"]).check(0, "Exit codes:", "");
+    own(&["completions", "bash"]).check(0, "own-program", "");
+    toolbox("/nowhere".as_ref(), &["completions", "fish"]).check(0, "toolbox-program", "");
+    toolbox("/nowhere".as_ref(), &["--version"]).check(0, env!("CARGO_PKG_VERSION"), "");
+    toolbox("/nowhere".as_ref(), &["serve", "--token", "x"]).check(2, "", "--http");
+}
+
+#[test]
+fn s2_28_tools_are_found_by_words_and_by_pattern() {
+    own(&["search", "current", "time"]).check(0, "get_current_time", "");
+    let found = own(&["search", "-e", "^(wi|fa)", "-n", "5"]);
+    assert_eq!(found.out, "wipe  Deletes everything there is.\nfail  Fails with a reason.\n");
+    let none = own(&["search", "qqqq"]);
+    none.check(1, "", "nothing was found among 8 tools; try other words");
+    let value = own(&["search", "--json", "time", "-n", "1"]).json();
+    assert_eq!(value["tools"][0]["name"], "get_current_time");
+    assert_eq!(value["tools"][0]["schema"]["required"], json!(["timezone"]));
+}
+
+#[test]
+fn a_reader_that_goes_away_is_no_error() {
+    let mut child = Command::new(OWN)
+        .args(["call", "lines"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    drop(child.stdout.take());
+    let mut err = String::new();
+    child.stderr.take().expect("its errors").read_to_string(&mut err).expect("text");
+    assert_eq!((child.wait().expect("an end").code(), err.as_str()), (Some(0), ""));
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_cancels_the_call_that_runs() {
+    use std::io::BufRead;
+
+    let mut child = Command::new(OWN)
+        .args(["call", "wait"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut err = std::io::BufReader::new(child.stderr.take().expect("its errors"));
+    let mut line = String::new();
+    err.read_line(&mut line).expect("the tool says that it waits");
+    assert_eq!(line, "waiting\n");
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+    assert!(sent.expect("a signal").success());
+    assert_eq!(child.wait().expect("an end").code(), Some(130));
+}
+
+#[test]
+fn s2_10_the_tools_of_all_servers_are_one_list() {
+    let folder = Folder::new();
+    let config = folder.write("toolbox.jsonc", &two_servers().to_string());
+    let value = toolbox(&config, &["list", "--json"]).json();
+    let tools = value["tools"].as_array().expect("tools");
+    assert_eq!(tools.len(), 8 + 68);
+    assert_eq!(value["problems"], json!([]));
+    assert_eq!(tools[0]["name"], "time_get_current_time");
+    assert_eq!(
+        (&tools[0]["server"], &tools[0]["name_at_server"]),
+        (&json!("time"), &json!("get_current_time"))
+    );
+    assert_eq!(tools[75]["name"], "parts_spare_59");
+    // The first hit among all of them.
+    let found = toolbox(&config, &["search", "time timezone", "--json"]).json();
+    assert!(
+        found["tools"][0]["name"].as_str().is_some_and(|name| name.ends_with("get_current_time"))
+    );
+    let called = toolbox(&config, &["call", "time_get_current_time", "timezone=Asia/Tokyo"]);
+    called.check(0, r#""timezone":"Asia/Tokyo""#, "");
+}
+
+#[test]
+fn w2_11_a_file_with_faults_gives_what_it_can() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    value["mcp"]["dead"] = json!({"command": ["/nonexistent/program"]});
+    value["mcp"]["bad"] = json!({"comand": ["x"]});
+    value["mcp"]["keyed"] =
+        json!({"command": ["x"], "environment": {"KEY": "{env:TOOLBOX_TEST_NOT_SET}"}});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let listed = toolbox(&config, &["list"]);
+    listed.check(3, "time_sum", "unknown key `comand` of server `bad`");
+    for expected in [
+        "  = help: did you mean `command`?",
+        "the environment variable `TOOLBOX_TEST_NOT_SET` that `environment` of server `keyed` needs is not set",
+        "error: the server `dead` cannot be reached: ",
+    ] {
+        assert!(listed.err.contains(expected), "{listed:?}");
+    }
+    // An answer is an answer.
+    toolbox(&config, &["call", "time_sum", "numbers=1"]).check(0, "1\n", "`dead`");
+    let value = toolbox(&config, &["list", "--json"]).json();
+    let kinds: Vec<_> = value["problems"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(|one| (&one["kind"], &one["server"]))
+        .collect();
+    let problem = |kind: &'static str, server: &'static str| (kind, server);
+    let kinds: Vec<_> =
+        kinds.iter().map(|(kind, server)| problem(leak(kind), leak(server))).collect();
+    assert_eq!(kinds, [("config", "bad"), ("config", "keyed"), ("server", "dead")]);
+
+    let broken = folder.write("broken.jsonc", "{\n  \"mcp\": {,}\n}");
+    toolbox(&broken, &["list"]).check(3, "", "broken.jsonc:2:11\n");
+    let none = folder.path("none.jsonc");
+    toolbox(&none, &["list"]).check(3, "", "  = help: `toolbox init` writes one");
+    let unreached = folder
+        .write("dead.jsonc", r#"{"mcp": {"dead": {"command": ["/nonexistent/x"], "retries": 0}}}"#);
+    toolbox(&unreached, &["list"]).check(4, "", "the server `dead` cannot be reached");
+}
+
+fn leak(value: &Value) -> &'static str {
+    value.as_str().unwrap_or_default().to_owned().leak()
+}
+
+#[test]
+fn p27_a_child_gets_the_environment_that_is_named() {
+    let folder = Folder::new();
+    let value = json!({"mcp": {"own": {"command": [OWN, "serve"], "environment": {"NAMED": "{env:OPENCODE_TOOLBOX_CONFIG}!"}}}});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let named = toolbox(&config, &["call", "own_variable", "name=NAMED"]);
+    assert_eq!(named.out, format!("{}!\n", config.display()));
+    let other = toolbox(&config, &["call", "own_variable", "name=OPENCODE_TOOLBOX_CONFIG"]);
+    assert_eq!((other.code, other.out.trim()), (Some(0), ""));
+}
+
+#[test]
+fn w2_12_check_calls_nothing_and_says_what_all_costs() {
+    let folder = Folder::new();
+    let wiped = folder.path("wiped");
+    let mut value = two_servers();
+    value["mcp"]["time"]["environment"] = json!({"WIPED": wiped});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let checked = toolbox(&config, &["check"]);
+    checked.check(0, "time: 8 tools, protocol ", "");
+    for part in [
+        "bytes ~",
+        "parts_spare_3\n",
+        "all 76 definitions",
+        "the gateway pays from ",
+        "it pays here",
+        OWN,
+    ] {
+        assert!(checked.out.contains(part), "no {part} in {}", checked.out);
+    }
+    assert!(!wiped.exists());
+    let value = toolbox(&config, &["check", "--json"]).json();
+    let account = &value["account"];
+    let number = |of: &str| account[of]["bytes"].as_u64().expect("bytes");
+    assert!(number("gateway") < 1000 && number("definitions") > 9000, "{account}");
+    let share = number("definitions") / 76;
+    let even = account["break_even_tools"].as_u64().expect("a number");
+    let all = number("gateway") + number("reply");
+    assert!((even - 1) * share <= all && all <= even * (share + 1), "{account}");
+    let sizes: u64 = value["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["bytes"].as_u64())
+        .sum();
+    // The list has a comma between two tools, and two brackets.
+    assert_eq!(sizes + 75 + 2, number("definitions"));
+    // Over a box of one's own it works the same.
+    own(&["check"]).check(0, "all 8 definitions", "");
+}
+
+#[test]
+fn init_writes_a_file_that_the_program_reads() {
+    let folder = Folder::new();
+    let config = folder.path("a/b/toolbox.jsonc");
+    toolbox(&config, &["init"]).check(0, "wrote ", "");
+    assert_eq!(std::fs::read_to_string(&config).expect("the file"), Config::starter());
+    toolbox(&config, &["init"]).check(1, "", "is there already: add --force to replace it");
+    toolbox(&config, &["init", "--force"]).check(0, "wrote ", "");
+    let listed = toolbox(&config, &["list"]);
+    assert_eq!((listed.code, listed.err.as_str()), (Some(0), "there are no tools\n"));
+    let schema = toolbox(&config, &["schema"]);
+    let printed: Value = serde_json::from_str(&schema.out).expect("JSON");
+    assert_eq!(printed, Config::schema());
+}
+
+#[test]
+fn a_changed_tool_is_withheld_until_it_is_approved() {
+    let folder = Folder::new();
+    let with = |arguments: &[&str], file: &str| {
+        let command: Vec<&str> = [OWN].iter().chain(arguments).copied().collect();
+        let value =
+            json!({"mcp": {"own": {"command": command}}, "settings": {"lockFile": "lock.json"}});
+        folder.write(file, &value.to_string())
+    };
+    let config = with(&["serve"], "toolbox.jsonc");
+    toolbox(&config, &["list"]).check(0, "own_sum", "");
+    let lock = folder.path("lock.json");
+    let pinned = std::fs::read_to_string(&lock).expect("the lock file");
+    toolbox(&config, &["approve", "nobody"]).check(
+        1,
+        "",
+        "there is no server `nobody`: there are own",
+    );
+    toolbox(&config, &["approve", "own"]).check(0, "approved of 8 tools of own", "");
+    assert_eq!(std::fs::read_to_string(&lock).expect("the lock file"), pinned);
+    // The lock knows another `sum` than the server has.
+    let mut changed: Value = serde_json::from_str(&pinned).expect("JSON");
+    assert!(spoil(&mut changed, "sum"), "{pinned}");
+    std::fs::write(&lock, changed.to_string()).expect("written");
+    let listed = toolbox(&config, &["list"]);
+    listed.check(0, "own_wipe", "the tool `sum` of the server `own` is withheld: ");
+    assert!(!listed.out.contains("own_sum"), "{listed:?}");
+    toolbox(&config, &["approve"]).check(0, "approved of 8 tools of own", "");
+    toolbox(&config, &["list"]).check(0, "own_sum", "");
+    let bare = folder.write("bare.jsonc", r#"{"mcp": {}}"#);
+    toolbox(&bare, &["approve"]).check(
+        3,
+        "",
+        "there is no lock file: name a file in the configuration",
+    );
+}
+
+/// Changes every digest under a key.
+fn spoil(value: &mut Value, key: &str) -> bool {
+    fn all(value: &mut Value) {
+        match value {
+            Value::String(text) => *text = text.replace(['0', '1', '2', '3'], "f"),
+            Value::Object(map) => map.values_mut().for_each(all),
+            Value::Array(items) => items.iter_mut().for_each(all),
+            _ => {}
+        }
+    }
+    let Value::Object(map) = value else { return false };
+    if let Some(found) = map.get_mut(key) {
+        all(found);
+        return true;
+    }
+    map.values_mut().any(|value| spoil(value, key))
+}

@@ -1,0 +1,112 @@
+//! The program as a real process: what it prints, and what it ends with.
+
+mod commands;
+mod serve;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use serde_json::{Value, json};
+
+/// The program of this project.
+const TOOLBOX: &str = env!("CARGO_BIN_EXE_toolbox-program");
+/// A program over a box of its own.
+const OWN: &str = env!("CARGO_BIN_EXE_own-program");
+
+/// A folder that is gone after the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new() -> Self {
+        static COUNT: AtomicU32 = AtomicU32::new(0);
+        let count = COUNT.fetch_add(1, Ordering::Relaxed);
+        let path =
+            std::env::temp_dir().join(format!("toolbox-program-{}-{count}", std::process::id()));
+        std::fs::create_dir_all(&path).expect("a folder");
+        Self(path)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.path(name);
+        std::fs::write(&path, text).expect("a file");
+        path
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+/// What a process left behind.
+#[derive(Debug)]
+struct Ended {
+    code: Option<i32>,
+    out: String,
+    err: String,
+}
+
+impl Ended {
+    #[track_caller]
+    fn json(&self) -> Value {
+        assert_eq!(self.out.lines().count(), 1, "{self:?}");
+        serde_json::from_str(&self.out).expect("one line of JSON")
+    }
+
+    /// Checks the exit code, and what stands on the two outputs.
+    #[track_caller]
+    fn check(&self, code: i32, out: &str, err: &str) {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        assert!(self.out.contains(out), "no {out:?} in {self:?}");
+        assert!(self.err.contains(err), "no {err:?} in {self:?}");
+    }
+}
+
+/// Runs a program with a configuration of its own, and nothing of this process's.
+fn run(program: &str, config: &Path, words: &[&str], input: &str) -> Ended {
+    let mut child = Command::new(program)
+        .args(words)
+        .env("OPENCODE_TOOLBOX_CONFIG", config)
+        .env_remove("TOOLBOX_TOKEN")
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut stdin = child.stdin.take().expect("its input");
+    // A program that reads nothing may be gone by now.
+    let _ = stdin.write_all(input.as_bytes());
+    drop(stdin);
+    let output = child.wait_with_output().expect("the program ends");
+    Ended {
+        code: output.status.code(),
+        out: String::from_utf8(output.stdout).expect("text"),
+        err: String::from_utf8(output.stderr).expect("text"),
+    }
+}
+
+fn own(words: &[&str]) -> Ended {
+    run(OWN, Path::new("/nowhere"), words, "")
+}
+
+fn toolbox(config: &Path, words: &[&str]) -> Ended {
+    run(TOOLBOX, config, words, "")
+}
+
+/// A configuration of two servers that behave.
+fn two_servers() -> Value {
+    json!({
+        "mcp": {
+            "time": {"type": "local", "command": [OWN, "serve"]},
+            "parts": {"command": [OWN, "serve"], "environment": {"MORE_TOOLS": "60"}},
+        },
+        "settings": {"retries": 0},
+    })
+}

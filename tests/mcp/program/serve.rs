@@ -1,0 +1,293 @@
+//! `serve`: the program as an MCP server, spoken to in plain lines.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use super::{Folder, OWN, TOOLBOX, two_servers};
+
+/// A host that has started the program.
+struct Host {
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+    instructions: String,
+    count: u32,
+}
+
+impl Host {
+    fn start(program: &str, config: &Path, words: &[&str]) -> Self {
+        let mut child = Command::new(program)
+            .args(words)
+            .env("OPENCODE_TOOLBOX_CONFIG", config)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        let input = child.stdin.take();
+        let output = BufReader::new(child.stdout.take().expect("its output"));
+        let mut host = Self { child, input, output, instructions: String::new(), count: 0 };
+        let hello = host.ask(
+            "initialize",
+            json!({
+                "protocolVersion": "2025-11-25",
+                "capabilities": {},
+                "clientInfo": {"name": "host", "version": "1"},
+            }),
+        );
+        host.instructions = hello["instructions"].as_str().unwrap_or_default().to_owned();
+        host.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+        host
+    }
+
+    fn send(&mut self, message: &Value) {
+        let input = self.input.as_mut().expect("an open input");
+        writeln!(input, "{message}").expect("the program reads");
+    }
+
+    fn ask(&mut self, method: &str, params: Value) -> Value {
+        self.count += 1;
+        let id = self.count;
+        self.send(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}));
+        loop {
+            let mut line = String::new();
+            assert!(self.output.read_line(&mut line).expect("a line") > 0, "no answer to {method}");
+            let message: Value = serde_json::from_str(&line).expect("JSON");
+            if message["id"] == json!(id) {
+                return match message.get("result") {
+                    Some(result) => result.clone(),
+                    None => message["error"].clone(),
+                };
+            }
+        }
+    }
+
+    fn names(&mut self) -> Vec<String> {
+        let list = self.ask("tools/list", json!({}));
+        let tools = list["tools"].as_array().expect("tools").iter();
+        tools.filter_map(|tool| tool["name"].as_str().map(str::to_owned)).collect()
+    }
+
+    /// The text of a call.
+    fn call(&mut self, name: &str, arguments: Value) -> String {
+        let result = self.ask("tools/call", json!({"name": name, "arguments": arguments}));
+        result["content"][0]["text"].as_str().map_or_else(|| result.to_string(), str::to_owned)
+    }
+
+    fn search(&mut self, text: &str) -> Value {
+        serde_json::from_str(&self.call("toolbox_search_bm25", json!({"text": text})))
+            .expect("JSON")
+    }
+
+    /// Closes the input, and waits for the end.
+    fn end(mut self) -> Option<i32> {
+        drop(self.input.take());
+        self.child.wait().expect("an end").code()
+    }
+}
+
+const THREE: [&str; 3] = ["toolbox_search_bm25", "toolbox_search_regex", "toolbox_execute"];
+
+#[test]
+fn s2_22_a_host_sees_three_tools_and_reaches_them_all() {
+    let folder = Folder::new();
+    let config = folder.write("toolbox.jsonc", &two_servers().to_string());
+    for words in [&["serve"][..], &["serve", "--lazy"], &["serve", "--eager"]] {
+        let mut host = Host::start(TOOLBOX, &config, words);
+        assert_eq!(host.names(), THREE, "{words:?}");
+        assert!(host.instructions.contains("time, parts"), "{}", host.instructions);
+        let found = host.search("time timezone");
+        let tool = &found["tools"][0];
+        assert!(
+            tool["name"].as_str().is_some_and(|name| name.ends_with("_get_current_time")),
+            "{found}"
+        );
+        assert_eq!(tool["schema"]["required"], json!(["timezone"]));
+        assert!(found.get("problems").is_none(), "{found}");
+        let arguments =
+            json!({"name": "time_get_current_time", "arguments": r#"{"timezone":"Asia/Tokyo"}"#});
+        let answer = host.call("toolbox_execute", arguments);
+        assert_eq!(answer, r#"{"time":"2026-01-07T02:15:00+09:00","timezone":"Asia/Tokyo"}"#);
+        let by_pattern =
+            host.call("toolbox_search_regex", json!({"pattern": "^parts_spare_1", "limit": 50}));
+        assert_eq!(by_pattern.matches("parts_spare_1").count(), 11);
+        assert_eq!(host.end(), Some(0), "{words:?}");
+    }
+}
+
+#[test]
+fn s2_32_without_a_gateway_all_tools_are_listed() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let mut host = Host::start(TOOLBOX, &config, &["serve", "--no-gateway"]);
+    let names = host.names();
+    assert_eq!((names.len(), names[0].as_str()), (76, "time_get_current_time"));
+    assert!(host.call("time_sum", json!({"numbers": [1, 2]})).contains('3'));
+    assert_eq!(host.end(), Some(0));
+    // One server beside the gateway.
+    value["mcp"]["time"]["deferred"] = json!(false);
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let mut host = Host::start(TOOLBOX, &config, &["serve"]);
+    let names = host.names();
+    assert_eq!(names.len(), 8 + 3, "{names:?}");
+    assert!(names.contains(&"time_sum".to_owned()) && names.ends_with(&THREE.map(str::to_owned)));
+    assert_eq!(host.end(), Some(0));
+    // The same for all, by the settings.
+    value["mcp"]["time"].as_object_mut().expect("an object").remove("deferred");
+    value["settings"]["deferred"] = json!(false);
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let mut host = Host::start(TOOLBOX, &config, &["serve"]);
+    assert_eq!(host.names().len(), 76 + 3);
+    assert_eq!(host.end(), Some(0));
+}
+
+#[test]
+fn w2_11_a_gateway_starts_whatever_the_file_says_and_tells_what_is_wrong() {
+    let folder = Folder::new();
+    for (text, expected) in [
+        ("{\"mcp\": {,}}", ":1:10: unexpected token in object"),
+        ("", "the file is empty"),
+        (
+            r#"{"settings": {"blacklist": ["*"]}, "mcp": {"a": {"command": ["x"]}}}"#,
+            "names no tool",
+        ),
+    ] {
+        let config = folder.write("toolbox.jsonc", text);
+        let mut host = Host::start(TOOLBOX, &config, &["serve"]);
+        assert_eq!(host.names(), THREE);
+        assert!(host.instructions.contains(expected), "{}", host.instructions);
+        let found = host.search("anything");
+        assert_eq!(found["tools"], json!([]));
+        assert!(
+            found["problems"][0].as_str().is_some_and(|line| line.contains(expected)),
+            "{found}"
+        );
+        let told = host.call("toolbox_execute", json!({"name": "a_b", "arguments": "{}"}));
+        assert!(told.starts_with("tool not found: a_b\n") && told.contains(expected), "{told}");
+        assert_eq!(host.end(), Some(0));
+    }
+    let mut host = Host::start(TOOLBOX, &folder.path("none.jsonc"), &["serve"]);
+    assert!(
+        host.search("x")["problems"][0]
+            .as_str()
+            .is_some_and(|line| line.contains("`toolbox init` writes one"))
+    );
+    assert_eq!(host.end(), Some(0));
+}
+
+#[test]
+fn a_server_that_cannot_be_reached_is_named_beside_what_others_have() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    value["mcp"]["dead"] = json!({"command": ["/nonexistent/program"]});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let mut host = Host::start(TOOLBOX, &config, &["serve"]);
+    let found = host.search("time timezone");
+    assert_ne!(found["tools"], json!([]));
+    let problems = found["problems"].as_array().expect("problems");
+    assert_eq!(problems.len(), 1);
+    assert!(
+        problems[0]
+            .as_str()
+            .is_some_and(|line| line.starts_with("the server `dead` cannot be reached: "))
+    );
+    let told = host.call("toolbox_execute", json!({"name": "dead_x", "arguments": "{}"}));
+    assert!(told.contains("the server `dead` cannot be reached"), "{told}");
+    assert_eq!(host.end(), Some(0));
+}
+
+#[test]
+fn what_is_forbidden_is_neither_found_nor_called() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    value["settings"]["blacklist"] = json!(["time_*", "*_wipe"]);
+    value["settings"]["defaultLimit"] = json!(2);
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let mut host = Host::start(TOOLBOX, &config, &["serve"]);
+    let found = host.search("get the current time in a timezone, add numbers, keep spare parts");
+    let names: Vec<&str> = found["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["name"].as_str())
+        .collect();
+    assert!(names.len() == 2 && names.iter().all(|name| name.starts_with("parts_")), "{names:?}");
+    for name in ["time_sum", "parts_wipe", "PARTS_WIPE"] {
+        let told = host.call("toolbox_execute", json!({"name": name, "arguments": "{}"}));
+        assert!(told.contains("blacklisted") || told.contains("not found"), "{told}");
+    }
+    assert_eq!(host.end(), Some(0));
+    // An allow-list leaves the gateway itself alone.
+    value["settings"] = json!({"allow": ["time_sum"]});
+    let config = folder.write("toolbox.jsonc", &value.to_string());
+    let mut host = Host::start(TOOLBOX, &config, &["serve"]);
+    assert_eq!(host.names(), THREE);
+    assert_eq!(
+        host.search("sum add numbers time spare")["tools"].as_array().map(Vec::len),
+        Some(1)
+    );
+    assert_eq!(host.end(), Some(0));
+}
+
+#[test]
+fn a_box_of_ones_own_is_served_plain_or_behind_a_gateway() {
+    let nowhere = Path::new("/nowhere");
+    let mut host = Host::start(OWN, nowhere, &["serve"]);
+    assert_eq!(host.names().len(), 8);
+    assert_eq!(host.call("sum", json!({"numbers": [1]})), "1");
+    // What needs somebody's word is refused where nobody is.
+    assert!(host.call("wipe", json!({})).contains("needs approval"));
+    assert_eq!(host.end(), Some(0));
+    let mut host = Host::start(OWN, nowhere, &["serve", "--gateway"]);
+    assert_eq!(host.names(), THREE);
+    assert_eq!(
+        host.call("toolbox_execute", json!({"name": "sum", "arguments": {"numbers": [1]}})),
+        "1"
+    );
+    assert_eq!(host.end(), Some(0));
+}
+
+#[cfg(unix)]
+#[test]
+fn http_is_for_this_machine_unless_there_is_a_token() {
+    let start = |words: &[&str]| {
+        let mut child = Command::new(OWN)
+            .args(["serve", "--http"])
+            .args(words)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        let mut err = BufReader::new(child.stderr.take().expect("its errors"));
+        let mut line = String::new();
+        err.read_line(&mut line).expect("a line");
+        (child, err, line)
+    };
+    let (mut child, _err, line) = start(&["127.0.0.1:0"]);
+    let address =
+        line.trim().strip_prefix("listening at http://").and_then(|rest| rest.strip_suffix("/mcp"));
+    let mut stream =
+        std::net::TcpStream::connect(address.expect("an address")).expect("it listens");
+    let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#;
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .expect("sent");
+    let mut status = String::new();
+    BufReader::new(stream).read_line(&mut status).expect("an answer");
+    assert_eq!(status, "HTTP/1.1 200 OK\r\n");
+    assert!(Command::new("kill").arg(child.id().to_string()).status().expect("a signal").success());
+    assert_eq!(child.wait().expect("an end").code(), Some(0));
+    // Other machines reach this one.
+    let (mut child, mut err, mut line) = start(&["0.0.0.0:0"]);
+    err.read_line(&mut line).expect("a line");
+    assert!(line.contains("error: "), "{line}");
+    assert_eq!(child.wait().expect("an end").code(), Some(1));
+}

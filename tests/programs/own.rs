@@ -1,0 +1,96 @@
+//! A program over a box of its own: commands, and an MCP server that behaves.
+
+use std::process::ExitCode;
+use std::time::Duration;
+
+use toolbox::{Content, Tool, ToolBox, ToolContext, ToolResult, tool, tools};
+
+/// Get current time in a specific timezone
+#[tool(read_only)]
+fn get_current_time(
+    /// IANA timezone name (e.g., 'America/New_York')
+    timezone: &str,
+) -> serde_json::Value {
+    serde_json::json!({"time": "2026-01-07T02:15:00+09:00", "timezone": timezone})
+}
+
+/// Adds numbers and labels the sum.
+#[tool(read_only, idempotent, example(numbers = vec![1, 2], label = Some("three")))]
+fn sum(
+    /// What is added
+    numbers: Vec<i64>,
+    /// What stands before the sum
+    label: Option<&str>,
+    /// Whether the sum is negated
+    #[arg(default = false)]
+    negate: bool,
+) -> String {
+    let sum: i64 = numbers.iter().sum();
+    format!(
+        "{}{}",
+        label.map(|label| format!("{label}: ")).unwrap_or_default(),
+        if negate { -sum } else { sum }
+    )
+}
+
+/// Deletes everything there is.
+#[tool(destructive, approval)]
+fn wipe() -> &'static str {
+    if let Some(path) = std::env::var_os("WIPED") {
+        let _ = std::fs::write(path, "wiped");
+    }
+    "wiped"
+}
+
+/// Fails with a reason.
+#[tool]
+fn fail() -> Result<(), String> {
+    Err("the disk is \u{1b}[31mfull\u{1b}[0m".to_owned())
+}
+
+/// Waits for ever, and says so.
+#[tool(timeout = "60s")]
+async fn wait(context: &ToolContext) {
+    context.report_progress(1.0, Some(2.0), "half-way");
+    eprintln!("waiting");
+    tokio::time::sleep(Duration::from_secs(3600)).await;
+}
+
+/// Draws a dot, and says where.
+#[tool]
+fn draw() -> ToolResult {
+    vec![Content::text("a dot"), Content::image(b"\x89PNG", "image/png")].into()
+}
+
+/// Writes a variable of the environment, or nothing.
+#[tool]
+fn variable(
+    /// Its name
+    name: &str,
+) -> String {
+    std::env::var(name).unwrap_or_default()
+}
+
+/// Writes many lines.
+#[tool]
+fn lines() -> String {
+    "a line\n".repeat(20_000)
+}
+
+fn main() -> ExitCode {
+    let toolbox =
+        ToolBox::from(tools![get_current_time, sum, wipe, fail, wait, draw, variable, lines]);
+    if let Some(count) =
+        std::env::var("MORE_TOOLS").ok().and_then(|count| count.parse::<u32>().ok())
+    {
+        let more = (0..count).map(|at| {
+            Tool::new(
+                format!("spare_{at}"),
+                format!("Keeps the spare part number {at} in its drawer."),
+            )
+            .call(|_| "done")
+        });
+        toolbox.register(more.collect::<Vec<_>>());
+    }
+    toolbox::cli::main(toolbox)
+}
