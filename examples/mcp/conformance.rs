@@ -15,7 +15,8 @@ const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02
     \0\0\0\x0cIDATx\x9cc\xf8\xcf\xc0\0\0\x03\x01\x01\0\xc9\xfe\x92\xef\0\0\0\0IEND\xaeB`\x82";
 
 /// Silence: one sample of 8 bits.
-const SILENCE: &[u8] = b"RIFF%\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0@\x1f\0\0@\x1f\0\0\x01\0\x08\0data\x01\0\0\0\x80";
+const SILENCE: &[u8] =
+    b"RIFF%\0\0\0WAVEfmt \x10\0\0\0\x01\0\x01\0@\x1f\0\0@\x1f\0\0\x01\0\x08\0data\x01\0\0\0\x80";
 
 /// Returns a text.
 #[tool(read_only)]
@@ -74,6 +75,23 @@ async fn test_tool_with_progress(context: &ToolContext) -> &'static str {
 fn test_missing_capability(caller: Caller) -> Result<&'static str, MissingCapability> {
     caller.require("sampling")?;
     Ok("the client can do what is needed")
+}
+
+/// Reports its progress on the stream of its call, and asks nothing there: that is how the protocol wants it since 2026-07-28.
+#[tool(read_only)]
+async fn test_streaming_elicitation(
+    caller: Caller,
+    context: &ToolContext,
+) -> Result<&'static str, MissingCapability> {
+    caller.require("elicitation")?;
+    context.report_progress(1.0, Some(1.0), "all that can be done without an answer");
+    Ok("nothing was asked")
+}
+
+/// Logs for the program, and never to a client that did not ask for it.
+#[tool(read_only)]
+fn test_logging_tool() -> &'static str {
+    "nothing was sent to the client"
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -139,6 +157,8 @@ async fn main() -> Result<(), ServeError> {
         test_error_handling,
         test_tool_with_progress,
         test_missing_capability,
+        test_streaming_elicitation,
+        test_logging_tool,
         test_header_parameters,
         test_printing,
     ]);

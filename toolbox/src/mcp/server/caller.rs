@@ -42,7 +42,8 @@ struct Claims {
 impl Caller {
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         let client = context.client_info();
-        let (name, version) = client.map(|client| (client.name, client.version)).unwrap_or_default();
+        let (name, version) =
+            client.map(|client| (client.name, client.version)).unwrap_or_default();
         let capabilities = context.client_capabilities();
         Self(Arc::new(Claims {
             name,
@@ -80,7 +81,9 @@ impl Caller {
     #[must_use]
     pub fn supports(&self, capability: &str) -> bool {
         let mut parts = capability.split('.');
-        parts.try_fold(self.capabilities(), |within, part| within.get(part)).is_some_and(|found| !found.is_null())
+        parts
+            .try_fold(self.capabilities(), |within, part| within.get(part))
+            .is_some_and(|found| !found.is_null())
     }
 
     /// Returns an error if the client does not say it can do something.
@@ -120,9 +123,10 @@ impl MissingCapability {
     pub(super) fn in_result(result: &ToolResult) -> Option<ErrorData> {
         let own = result.source()?.downcast_ref::<Self>()?;
         let leaf = Value::Object(Map::new());
-        let required = own.capability.rsplit('.').fold(leaf, |within, part| {
-            Value::Object(Map::from_iter([(part.to_owned(), within)]))
-        });
+        let required = own
+            .capability
+            .rsplit('.')
+            .fold(leaf, |within, part| Value::Object(Map::from_iter([(part.to_owned(), within)])));
         let data = serde_json::json!({ "requiredCapabilities": required });
         Some(ErrorData::new(
             ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
@@ -134,7 +138,11 @@ impl MissingCapability {
 
 impl fmt::Display for MissingCapability {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "the client does not declare the capability `{}`, which this tool needs", self.capability)
+        write!(
+            f,
+            "the client does not declare the capability `{}`, which this tool needs",
+            self.capability
+        )
     }
 }
 

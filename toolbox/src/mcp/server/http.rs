@@ -58,9 +58,8 @@ impl Http {
         let shared = Arc::clone(shared);
         let make = move || Ok(Handler::new(Arc::clone(&shared), running.clone()));
         let service = StreamableHttpService::new(make, sessions, config);
-        let router = Router::new()
-            .route_service("/mcp", service)
-            .layer(from_fn_with_state(door, enter));
+        let router =
+            Router::new().route_service("/mcp", service).layer(from_fn_with_state(door, enter));
         Self { router, stop: Box::new(move || token.cancel()) }
     }
 }
@@ -115,11 +114,12 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         }
         _ => {}
     }
-    let (was_json, timeout) = (is_json(request.headers()), options.read_timeout);
+    let (was_json, method) = (is_json(request.headers()), request.method().clone());
+    let timeout = options.read_timeout;
     let was_late = Arc::default();
     let request = request.map(|body| Body::new(Timed::new(body, timeout, &was_late)));
     let response = next.run(request).await;
-    let response = corrected(response, was_json, was_late.load(Ordering::Relaxed));
+    let response = corrected(response, &method, was_json, was_late.load(Ordering::Relaxed));
     if let (None, Some(principal), Some(opened)) =
         (session, principal, text(response.headers(), SESSION))
     {
@@ -158,11 +158,12 @@ fn signed_in(options: &Options, headers: &HeaderMap) -> Result<Principal, Respon
         scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
     });
     // All are compared, so that the time says nothing about which was near.
-    let found = token.and_then(|token| {
-        options.tokens.iter().fold(None, |found, (principal, own)| {
-            if is_same(own, token) { Some(principal) } else { found }
-        })
-    });
+    let found =
+        token.and_then(|token| {
+            options.tokens.iter().fold(None, |found, (principal, own)| {
+                if is_same(own, token) { Some(principal) } else { found }
+            })
+        });
     found.cloned().ok_or_else(|| {
         let challenge = match token {
             Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
@@ -183,8 +184,9 @@ fn is_same(own: &str, given: &str) -> bool {
     !own.is_empty() && own.len() == given.len() && differs == 0
 }
 
-/// Says what the SDK says with less fitting statuses: of a body that is no message, and of one that came too late.
-fn corrected(response: Response, was_json: bool, was_late: bool) -> Response {
+/// Says what the SDK says with less fitting statuses: of a body that is no message, of one that came too late, and of a
+/// session that was ended, where other SDKs take 202 for a failure.
+fn corrected(mut response: Response, method: &Method, was_json: bool, was_late: bool) -> Response {
     if was_late {
         return (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response();
     }
@@ -192,6 +194,9 @@ fn corrected(response: Response, was_json: bool, was_late: bool) -> Response {
         let error = ErrorData::parse_error("the body is not a JSON-RPC message", None);
         let message = ServerJsonRpcMessage::error(error, None);
         return (StatusCode::BAD_REQUEST, axum::Json(message)).into_response();
+    }
+    if response.status() == StatusCode::ACCEPTED && method == Method::DELETE {
+        *response.status_mut() = StatusCode::NO_CONTENT;
     }
     response
 }

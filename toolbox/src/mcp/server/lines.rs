@@ -10,11 +10,12 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ErrorCode, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::Instant;
@@ -102,8 +103,13 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 
     fn refuse(&mut self, code: ErrorCode, message: impl Into<String>, id: Option<RequestId>) {
-        let error = ErrorData::new(code, message.into(), None);
-        self.replies.push_back(text_of(&ServerJsonRpcMessage::error(error, id)));
+        // The SDK leaves out an id that is not known, where JSON-RPC wants `null`.
+        let reply = json!({
+            "jsonrpc": "2.0",
+            "id": id.map(RequestId::into_json_value),
+            "error": {"code": code.0, "message": message.into()},
+        });
+        self.replies.push_back(line(&reply));
     }
 
     /// Reads the message of the line, or says what is wrong with it.
@@ -170,7 +176,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client reads no more");
             let (written, is_written) = oneshot::channel();
             let output = output.ok_or_else(gone)?;
-            let line = (text_of(&message), Some(written));
+            let line = (line(&message), Some(written));
             output.send(line).await.map_err(|_| gone())?;
             is_written.await.map_err(|_| gone())
         }
@@ -220,7 +226,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 }
 
 /// Writes a message as a line. JSON text of serde holds no line break.
-fn text_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
+fn line(message: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec(message).unwrap_or_default();
     text.push(b'\n');
     text

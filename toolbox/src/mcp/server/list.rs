@@ -109,7 +109,8 @@ fn described(definition: &ToolDefinition) -> Tool {
 
 /// Returns the tool as versions before 2026-07-28 take it: they know structured results that are objects only.
 pub(super) fn for_older_clients(mut tool: Tool) -> Tool {
-    let is_object = |schema: &Map<String, Value>| schema.get("type").is_some_and(|kind| kind == "object");
+    let is_object =
+        |schema: &Map<String, Value>| schema.get("type").is_some_and(|kind| kind == "object");
     tool.output_schema = tool.output_schema.filter(|schema| is_object(schema));
     tool
 }

@@ -18,8 +18,8 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::service::ServerInitializeError;
 use rmcp::ServiceExt;
+use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::time::timeout;
@@ -375,7 +375,9 @@ impl Service {
                     }
                 }
                 Err(ServerInitializeError::ConnectionClosed(_)) => {}
-                Err(error) => tracing::warn!(%error, "the client did not begin as the protocol asks"),
+                Err(error) => {
+                    tracing::warn!(%error, "the client did not begin as the protocol asks")
+                }
             }
         };
         let mut talk = pin!(talk);
