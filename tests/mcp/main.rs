@@ -1,1 +1,2 @@
 //! The protocol both ways, tested with peers that behave and with peers that do not.
+mod server;

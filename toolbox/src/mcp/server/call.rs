@@ -39,11 +39,9 @@ pub(super) async fn call(
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    if running.closing().is_cancelled() {
-        return Ok(refusal("the server is shutting down; nothing was called"));
-    }
     let Some(_place) = running.call(shared.options.max_calls) else {
-        return Ok(refusal("the server is busy; nothing was called, call again later"));
+        let text = ContentBlock::text("the server is busy; nothing was called, call again later");
+        return Ok(CallToolResult::error(vec![text]));
     };
     let modern = is_modern(&context);
     let definition = shared.toolbox.get(&request.name);
@@ -89,10 +87,6 @@ pub(super) async fn call(
         return Err(error);
     }
     Ok(written(&result, Reader { any_structure: modern, expects_structure }))
-}
-
-fn refusal(text: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
 /// Returns what a tool may learn of the request that called it.

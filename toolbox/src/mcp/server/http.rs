@@ -13,7 +13,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
 use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -21,7 +21,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::caller::Principal;
 use super::handler::Handler;
-use super::running::Running;
+use super::running::{Place, Running};
 use super::{Options, Shared};
 
 const SESSION: &str = "mcp-session-id";
@@ -52,6 +52,7 @@ impl Http {
         let token = config.cancellation_token.clone();
         let door = Arc::new(Door {
             shared: Arc::clone(shared),
+            running: running.clone(),
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
         });
@@ -84,6 +85,7 @@ fn config(options: &Options) -> StreamableHttpServerConfig {
 /// Who may come in, and whose session is whose.
 struct Door {
     shared: Arc<Shared>,
+    running: Running,
     sessions: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, Principal>>,
 }
@@ -116,6 +118,8 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     }
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
     let timeout = options.read_timeout;
+    // A stream of notifications is open for as long as the client likes, and never answered.
+    let place = (method == Method::POST).then(|| door.running.request());
     let was_late = Arc::default();
     let request = request.map(|body| Body::new(Timed::new(body, timeout, &was_late)));
     let response = next.run(request).await;
@@ -125,7 +129,7 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     {
         door.remember(opened, principal).await;
     }
-    response
+    response.map(|body| Body::new(Held { body, _place: place }))
 }
 
 impl Door {
@@ -234,5 +238,31 @@ impl HttpBody for Timed {
         ready!(self.timeout.as_mut().poll(context));
         self.is_late.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(axum::Error::new("the body did not come in time"))))
+    }
+}
+
+/// A body that is counted until it has been sent.
+struct Held {
+    body: Body,
+    _place: Option<Place>,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -4,13 +4,14 @@
 //! request that cannot be read, a line that is too long), ignores what comes before the first request instead of ending,
 //! and lets calls that run when the input ends come to theirs.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
 use serde::de::IgnoredAny;
@@ -18,9 +19,9 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
-use super::running::Running;
+use super::running::{LAST_WORDS, Running};
 
 /// Lines that wait to be written.
 const WAITING_LINES: usize = 64;
@@ -39,6 +40,8 @@ pub(super) struct Lines<R> {
     is_discarding: bool,
     /// Whether a request came yet.
     is_open: bool,
+    /// Requests that were read, perhaps before anything of them began.
+    unanswered: HashSet<RequestId>,
     /// When calls that still run are cancelled, once the input has ended.
     ends_at: Option<Instant>,
     replies: VecDeque<Vec<u8>>,
@@ -67,6 +70,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             max_bytes,
             is_discarding: false,
             is_open: false,
+            unanswered: HashSet::new(),
             ends_at: None,
             replies: VecDeque::new(),
             output: Some(output),
@@ -159,7 +163,21 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
 
     /// Returns whether a message is for the session: before the first request, nothing else is.
     fn is_awaited(&mut self, message: &ClientJsonRpcMessage) -> bool {
-        self.is_open |= matches!(message, JsonRpcMessage::Request(_));
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.is_open = true;
+                self.unanswered.insert(request.id.clone());
+            }
+            JsonRpcMessage::Notification(note) => {
+                // What is cancelled gets no answer.
+                if let ClientNotification::CancelledNotification(cancelled) = &note.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.unanswered.remove(id);
+                }
+            }
+            _ => {}
+        }
         self.is_open
     }
 }
@@ -171,6 +189,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        match &message {
+            JsonRpcMessage::Response(response) => drop(self.unanswered.take(&response.id)),
+            JsonRpcMessage::Error(error) => {
+                error.id.as_ref().and_then(|id| self.unanswered.take(id));
+            }
+            _ => {}
+        }
         let output = self.output.clone();
         async move {
             let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client reads no more");
@@ -190,8 +215,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 place.send((self.replies.pop_front().unwrap_or_default(), None));
             }
             if let Some(ends_at) = self.ends_at {
-                // What is answered meanwhile is written by the service, which asks again after that.
-                running.wind_down(ends_at.saturating_duration_since(Instant::now())).await;
+                // What waits for changes of the box ends; calls go on for a while. The service asks again after each answer.
+                running.closing().cancel();
+                if !self.unanswered.is_empty() {
+                    sleep_until(ends_at).await;
+                    running.ending().cancel();
+                    sleep_until(ends_at + LAST_WORDS).await;
+                }
                 return None;
             }
             let read = tokio::select! {
