@@ -4,11 +4,11 @@
 pub mod config;
 #[cfg(feature = "mcp-server")]
 mod server;
+mod trace;
 
 #[cfg(feature = "mcp-client")]
 pub use config::ServerConfig;
 
 #[cfg(feature = "mcp-server")]
-pub use server::{
-    Caller, MissingCapability, Principal, ServeError, Service, TraceContext, serve_stdio,
-};
+pub use server::{Caller, MissingCapability, Principal, ServeError, Service, serve_stdio};
+pub use trace::TraceContext;

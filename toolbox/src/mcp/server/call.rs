@@ -14,7 +14,7 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::oneshot;
 
 use super::Shared;
-use super::caller::{Caller, MissingCapability, Principal, TraceContext};
+use super::caller::{Caller, MissingCapability, Principal, trace_of};
 use super::result::{Reader, written};
 use super::running::Running;
 use crate::call::ToolCall;
@@ -92,7 +92,7 @@ pub(super) async fn call(
 /// Returns what a tool may learn of the request that called it.
 fn given(context: &RequestContext<RoleServer>) -> ToolContext {
     let mut given = ToolContext::new().with(Caller::of(context));
-    if let Some(trace) = TraceContext::of(&context.meta) {
+    if let Some(trace) = trace_of(&context.meta) {
         given = given.with(trace);
     }
     // A hint of the client can make a call deeper, and so allow less; never more.

@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 
 use crate::context::{FromContext, ToolContext};
 use crate::error::ToolError;
+use crate::mcp::trace::TraceContext;
 use crate::result::ToolResult;
 
 /// The MCP client that made a call: who it says it is, and what it can do.
@@ -175,35 +176,20 @@ impl FromContext for Principal {
     }
 }
 
-/// The trace that a call belongs to, as its client says (W3C Trace Context).
+/// Returns the trace that a call belongs to, as its client says in `_meta`, when that is well-formed.
 ///
-/// Taken from `_meta` of the request when it is well-formed, and dropped otherwise. It is a claim of the client: use it to
-/// link traces, not to decide anything.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct TraceContext {
-    /// Such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`.
-    pub traceparent: String,
-    /// What tracing systems add of their own, up to 512 bytes.
-    pub tracestate: Option<String>,
-    /// What applications pass along, up to 8 192 bytes.
-    pub baggage: Option<String>,
-}
-
-impl TraceContext {
-    pub(super) fn of(meta: &RequestMetaObject) -> Option<Self> {
-        let text = |key: &str, limit: usize| {
-            let text = meta.get(key)?.as_str()?;
-            let fits = text.len() <= limit && !text.chars().any(char::is_control);
-            fits.then(|| text.to_owned())
-        };
-        let traceparent = text("traceparent", 128).filter(|text| is_traceparent(text))?;
-        Some(Self {
-            traceparent,
-            tracestate: text("tracestate", 512),
-            baggage: text("baggage", 8192),
-        })
-    }
+/// It is a claim: good to link traces by, and to decide nothing.
+pub(super) fn trace_of(meta: &RequestMetaObject) -> Option<TraceContext> {
+    let text = |key: &str, limit: usize| {
+        let text = meta.get(key)?.as_str()?;
+        let fits = text.len() <= limit && !text.chars().any(char::is_control);
+        fits.then(|| text.to_owned())
+    };
+    Some(TraceContext {
+        traceparent: text("traceparent", 128).filter(|text| is_traceparent(text))?,
+        tracestate: text("tracestate", 512),
+        baggage: text("baggage", 8192),
+    })
 }
 
 impl FromContext for TraceContext {

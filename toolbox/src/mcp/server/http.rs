@@ -10,7 +10,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use hyper::body::{Frame, SizeHint};
@@ -93,10 +93,11 @@ struct Door {
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let options = &door.shared.options;
     if !options.tokens.is_empty() {
-        match signed_in(options, request.headers()) {
-            Ok(principal) => request.extensions_mut().insert(principal),
-            Err(refusal) => return refusal,
+        let token = bearer(request.headers());
+        let Some(principal) = token.and_then(|token| holder(options, token)) else {
+            return unauthorized(token);
         };
+        request.extensions_mut().insert(principal);
     }
     // Nothing behind this needs the token, so nothing behind this can pass it on.
     request.headers_mut().remove(header::AUTHORIZATION);
@@ -107,12 +108,10 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
             // The same answer as for a session that never was.
             return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
         }
-        None if request.method() == Method::POST && begins_session(request.headers()) => {
-            if door.sessions.sessions.read().await.len() >= options.max_sessions {
-                let wait = [(header::RETRY_AFTER, "5")];
-                let text = "too many sessions are open; come back later";
-                return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
-            }
+        None if begins_session(&request) && door.is_full().await => {
+            let wait = [(header::RETRY_AFTER, "5")];
+            let text = "too many sessions are open; come back later";
+            return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
         }
         _ => {}
     }
@@ -137,6 +136,10 @@ impl Door {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
+    async fn is_full(&self) -> bool {
+        self.sessions.sessions.read().await.len() >= self.shared.options.max_sessions
+    }
+
     /// Notes whose session it is, and forgets those that have ended.
     async fn remember(&self, session: &str, principal: Principal) {
         let open = self.sessions.sessions.read().await;
@@ -151,31 +154,36 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// Whether a request without a session can begin one: those of 2026-07-28 and later have none.
-fn begins_session(headers: &HeaderMap) -> bool {
-    text(headers, VERSION).is_none_or(|version| version < ProtocolVersion::V_2026_07_28.as_str())
+fn begins_session(request: &Request) -> bool {
+    let modern = ProtocolVersion::V_2026_07_28;
+    let is_old = |version: &str| version < modern.as_str();
+    request.method() == Method::POST && text(request.headers(), VERSION).is_none_or(is_old)
 }
 
-fn signed_in(options: &Options, headers: &HeaderMap) -> Result<Principal, Response> {
-    let given = text(headers, header::AUTHORIZATION.as_str());
-    let token = given.and_then(|given| {
-        let (scheme, token) = given.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-    });
-    // All are compared, so that the time says nothing about which was near.
-    let found =
-        token.and_then(|token| {
-            options.tokens.iter().fold(None, |found, (principal, own)| {
-                if is_same(own, token) { Some(principal) } else { found }
-            })
-        });
-    found.cloned().ok_or_else(|| {
-        let challenge = match token {
-            Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
-            None => "Bearer realm=\"mcp\"",
-        };
-        let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))];
-        (StatusCode::UNAUTHORIZED, challenge, "a valid bearer token is needed").into_response()
-    })
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, header::AUTHORIZATION.as_str())?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Returns whose token it is. All are compared, so that the time says nothing about which was near.
+fn holder(options: &Options, token: &str) -> Option<Principal> {
+    let tokens = options.tokens.iter();
+    let found = tokens.fold(
+        None,
+        |found, (principal, own)| {
+            if is_same(own, token) { Some(principal) } else { found }
+        },
+    );
+    found.cloned()
+}
+
+fn unauthorized(token: Option<&str>) -> Response {
+    let challenge = match token {
+        Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
+        None => "Bearer realm=\"mcp\"",
+    };
+    let challenge = [(header::WWW_AUTHENTICATE, challenge)];
+    (StatusCode::UNAUTHORIZED, challenge, "a valid bearer token is needed").into_response()
 }
 
 /// Compares in a time that depends on the length of what was given alone.

@@ -98,10 +98,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 self.is_discarding = newline.is_none();
                 return Ok(Read::TooLong);
             }
-            if newline.is_some() {
-                if !std::mem::take(&mut self.is_discarding) {
-                    return Ok(Read::Line);
-                }
+            if newline.is_some() && !std::mem::take(&mut self.is_discarding) {
+                return Ok(Read::Line);
             }
         }
     }

@@ -24,7 +24,7 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::time::timeout;
 
-pub use caller::{Caller, MissingCapability, Principal, TraceContext};
+pub use caller::{Caller, MissingCapability, Principal};
 
 use self::handler::Handler;
 use self::lines::Lines;
@@ -79,7 +79,7 @@ pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
 ///
 /// # What a tool sees
 ///
-/// The context of its call holds a [`Caller`], a [`TraceContext`] if the client sent one, a [`Principal`] if somebody is signed
+/// The context of its call holds a [`Caller`], a [`TraceContext`](super::TraceContext) if the client sent one, a [`Principal`] if somebody is signed
 /// in, and the [`Conversation`](crate::Conversation) `mcp` with the id of the session where there is one. It is cancelled when
 /// the client cancels the request or, from 2026-07-28 on, closes the connection; an older client may come back for the answer.
 /// Progress goes to a client that asked for it. `_meta["toolbox/depth"]` counts agents at work above the call in other
@@ -376,7 +376,7 @@ impl Service {
                 }
                 Err(ServerInitializeError::ConnectionClosed(_)) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "the client did not begin as the protocol asks")
+                    tracing::warn!(%error, "the client did not begin as the protocol asks");
                 }
             }
         };
@@ -393,12 +393,23 @@ impl Service {
         let _ = timeout(LAST_WORDS, written).await;
     }
 
-    /// Returns an axum router that answers at `/mcp`, to be nested in an application or served on its own.
+    /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in it.
     ///
-    /// Each router has sessions of its own. Put sign-in, rate limits and TLS of your own around it; the checks of hosts, origins and tokens are
-    /// those of this service. How connections are accepted, and how slow they may be, is up to who serves it:
-    /// [`serve_http`](Self::serve_http) has limits for both.
-    #[must_use]
+    /// Each router has sessions of its own. The checks of hosts, origins and tokens are those of this service; put sign-in, rate
+    /// limits and TLS of your own around it. How connections are accepted, and how slow they may be, is up to
+    /// whoever serves it: [`serve_http`](Self::serve_http) has limits for both.
+    ///
+    /// ```no_run
+    /// use toolbox::mcp::Service;
+    /// use toolbox::ToolBox;
+    ///
+    /// # async fn serve() -> std::io::Result<()> {
+    /// let service = Service::new(ToolBox::new()).bearer_token("from your secrets");
+    /// let application = axum::Router::new().nest("/tools", service.router()); // answers at `/tools/mcp`
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
+    /// axum::serve(listener, application).await
+    /// # }
+    /// ```
     pub fn router(&self) -> axum::Router {
         http::Http::new(&self.shared, Running::new()).router
     }
