@@ -2,6 +2,8 @@
 //!
 //! `conformance` serves over standard streams, `conformance 127.0.0.1:8000` over HTTP at `/mcp`.
 
+#![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
+
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -79,7 +81,7 @@ fn test_missing_capability(caller: Caller) -> Result<&'static str, MissingCapabi
 
 /// Reports its progress on the stream of its call, and asks nothing there: that is how the protocol wants it since 2026-07-28.
 #[tool(read_only)]
-async fn test_streaming_elicitation(
+fn test_streaming_elicitation(
     caller: Caller,
     context: &ToolContext,
 ) -> Result<&'static str, MissingCapability> {

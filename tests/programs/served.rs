@@ -1,5 +1,7 @@
 //! A server over standard streams, with tools that do what tools should not.
 
+#![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
+
 use std::sync::Arc;
 
 use tokio::sync::Notify;

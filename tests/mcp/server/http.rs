@@ -120,11 +120,9 @@ impl Request {
     }
 
     fn head(&self) -> String {
-        let mut head = format!("{} /mcp HTTP/1.1\r\n", self.method);
-        for (name, value) in &self.headers {
-            head.push_str(&format!("{name}: {value}\r\n"));
-        }
-        head
+        let lines = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let first = format!("{} /mcp HTTP/1.1\r\n", self.method);
+        std::iter::once(first).chain(lines).collect()
     }
 
     fn bytes(&self) -> Vec<u8> {

@@ -76,6 +76,8 @@ pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
 /// - [`ToolResult::user_text`](crate::ToolResult::user_text) as a further text for the audience `user`; a silent result for the
 ///   audience `assistant` alone.
 /// - A notification whenever the list changes.
+/// - Schemas as they are. An argument that says `x-mcp-header` (`#[schemars(extend("x-mcp-header" = "Region"))]` on a field) is held
+///   against the header `Mcp-Param-Region` over HTTP, from 2026-07-28 on.
 ///
 /// # What a tool sees
 ///
