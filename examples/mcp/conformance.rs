@@ -2,6 +2,8 @@
 //!
 //! `conformance` serves over standard streams, `conformance 127.0.0.1:8000` over HTTP at `/mcp`.
 
+#![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
+
 use std::time::Duration;
 
 use schemars::JsonSchema;
@@ -77,6 +79,23 @@ fn test_missing_capability(caller: Caller) -> Result<&'static str, MissingCapabi
     Ok("the client can do what is needed")
 }
 
+/// Reports its progress on the stream of its call, and asks nothing there: that is how the protocol wants it since 2026-07-28.
+#[tool(read_only)]
+fn test_streaming_elicitation(
+    caller: Caller,
+    context: &ToolContext,
+) -> Result<&'static str, MissingCapability> {
+    caller.require("elicitation")?;
+    context.report_progress(1.0, Some(1.0), "all that can be done without an answer");
+    Ok("nothing was asked")
+}
+
+/// Logs for the program, and never to a client that did not ask for it.
+#[tool(read_only)]
+fn test_logging_tool() -> &'static str {
+    "nothing was sent to the client"
+}
+
 #[derive(Deserialize, JsonSchema)]
 struct Query {
     /// Where the data lie; a proxy can route by it without reading the body.
@@ -140,6 +159,8 @@ async fn main() -> Result<(), ServeError> {
         test_error_handling,
         test_tool_with_progress,
         test_missing_capability,
+        test_streaming_elicitation,
+        test_logging_tool,
         test_header_parameters,
         test_printing,
     ]);

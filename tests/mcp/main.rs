@@ -4,3 +4,4 @@ mod client;
 mod config;
 mod names;
 mod program;
+mod server;

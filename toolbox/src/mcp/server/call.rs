@@ -14,14 +14,13 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::oneshot;
 
 use super::Shared;
-use super::caller::{Caller, MissingCapability, Principal};
+use super::caller::{Caller, MissingCapability, Principal, trace_of};
 use super::result::{Reader, written};
 use super::running::Running;
 use crate::call::ToolCall;
 use crate::context::{Conversation, Progress, ToolContext};
 use crate::dispatch::Pass;
 use crate::error::FailureKind;
-use crate::mcp::trace::TraceContext;
 
 /// How many agents are at work above a call in other processes, as `_meta` of a request may say.
 const DEPTH: &str = "toolbox/depth";
@@ -40,11 +39,9 @@ pub(super) async fn call(
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    if running.closing().is_cancelled() {
-        return Ok(refusal("the server is shutting down; nothing was called"));
-    }
     let Some(_place) = running.call(shared.options.max_calls) else {
-        return Ok(refusal("the server is busy; nothing was called, call again later"));
+        let text = ContentBlock::text("the server is busy; nothing was called, call again later");
+        return Ok(CallToolResult::error(vec![text]));
     };
     let modern = is_modern(&context);
     let definition = shared.toolbox.get(&request.name);
@@ -92,14 +89,10 @@ pub(super) async fn call(
     Ok(written(&result, Reader { any_structure: modern, expects_structure }))
 }
 
-fn refusal(text: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(text)])
-}
-
 /// Returns what a tool may learn of the request that called it.
 fn given(context: &RequestContext<RoleServer>) -> ToolContext {
     let mut given = ToolContext::new().with(Caller::of(context));
-    if let Some(trace) = TraceContext::of(&context.meta) {
+    if let Some(trace) = trace_of(&context.meta) {
         given = given.with(trace);
     }
     // A hint of the client can make a call deeper, and so allow less; never more.

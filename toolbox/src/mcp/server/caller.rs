@@ -176,20 +176,20 @@ impl FromContext for Principal {
     }
 }
 
-impl TraceContext {
-    pub(super) fn of(meta: &RequestMetaObject) -> Option<Self> {
-        let text = |key: &str, limit: usize| {
-            let text = meta.get(key)?.as_str()?;
-            let fits = text.len() <= limit && !text.chars().any(char::is_control);
-            fits.then(|| text.to_owned())
-        };
-        let traceparent = text("traceparent", 128).filter(|text| is_traceparent(text))?;
-        Some(Self {
-            traceparent,
-            tracestate: text("tracestate", 512),
-            baggage: text("baggage", 8192),
-        })
-    }
+/// Returns the trace that a call belongs to, as its client says in `_meta`, when that is well-formed.
+///
+/// It is a claim: good to link traces by, and to decide nothing.
+pub(super) fn trace_of(meta: &RequestMetaObject) -> Option<TraceContext> {
+    let text = |key: &str, limit: usize| {
+        let text = meta.get(key)?.as_str()?;
+        let fits = text.len() <= limit && !text.chars().any(char::is_control);
+        fits.then(|| text.to_owned())
+    };
+    Some(TraceContext {
+        traceparent: text("traceparent", 128).filter(|text| is_traceparent(text))?,
+        tracestate: text("tracestate", 512),
+        baggage: text("baggage", 8192),
+    })
 }
 
 impl FromContext for TraceContext {

@@ -10,10 +10,10 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::{Body, Bytes, HttpBody};
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
+use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use hyper::body::Frame;
+use hyper::body::{Frame, SizeHint};
 use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
@@ -21,7 +21,7 @@ use tokio::time::{Sleep, sleep};
 
 use super::caller::Principal;
 use super::handler::Handler;
-use super::running::Running;
+use super::running::{Place, Running};
 use super::{Options, Shared};
 
 const SESSION: &str = "mcp-session-id";
@@ -52,6 +52,7 @@ impl Http {
         let token = config.cancellation_token.clone();
         let door = Arc::new(Door {
             shared: Arc::clone(shared),
+            running: running.clone(),
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
         });
@@ -84,6 +85,7 @@ fn config(options: &Options) -> StreamableHttpServerConfig {
 /// Who may come in, and whose session is whose.
 struct Door {
     shared: Arc<Shared>,
+    running: Running,
     sessions: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, Principal>>,
 }
@@ -91,10 +93,11 @@ struct Door {
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let options = &door.shared.options;
     if !options.tokens.is_empty() {
-        match signed_in(options, request.headers()) {
-            Ok(principal) => request.extensions_mut().insert(principal),
-            Err(refusal) => return refusal,
+        let token = bearer(request.headers());
+        let Some(principal) = token.and_then(|token| holder(options, token)) else {
+            return unauthorized(token);
         };
+        request.extensions_mut().insert(principal);
     }
     // Nothing behind this needs the token, so nothing behind this can pass it on.
     request.headers_mut().remove(header::AUTHORIZATION);
@@ -105,31 +108,36 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
             // The same answer as for a session that never was.
             return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
         }
-        None if request.method() == Method::POST && begins_session(request.headers()) => {
-            if door.sessions.sessions.read().await.len() >= options.max_sessions {
-                let wait = [(header::RETRY_AFTER, "5")];
-                let text = "too many sessions are open; come back later";
-                return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
-            }
+        None if begins_session(&request) && door.is_full().await => {
+            let wait = [(header::RETRY_AFTER, "5")];
+            let text = "too many sessions are open; come back later";
+            return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
         }
         _ => {}
     }
-    let (was_json, timeout) = (is_json(request.headers()), options.read_timeout);
+    let (was_json, method) = (is_json(request.headers()), request.method().clone());
+    let timeout = options.read_timeout;
+    // A stream of notifications is open for as long as the client likes, and never answered.
+    let place = (method == Method::POST).then(|| door.running.request());
     let was_late = Arc::default();
     let request = request.map(|body| Body::new(Timed::new(body, timeout, &was_late)));
     let response = next.run(request).await;
-    let response = corrected(response, was_json, was_late.load(Ordering::Relaxed));
+    let response = corrected(response, &method, was_json, was_late.load(Ordering::Relaxed));
     if let (None, Some(principal), Some(opened)) =
         (session, principal, text(response.headers(), SESSION))
     {
         door.remember(opened, principal).await;
     }
-    response
+    response.map(|body| Body::new(Held { body, _place: place }))
 }
 
 impl Door {
     fn owner(&self, session: &str) -> Option<Principal> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
+    }
+
+    async fn is_full(&self) -> bool {
+        self.sessions.sessions.read().await.len() >= self.shared.options.max_sessions
     }
 
     /// Notes whose session it is, and forgets those that have ended.
@@ -146,31 +154,36 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
 }
 
 /// Whether a request without a session can begin one: those of 2026-07-28 and later have none.
-fn begins_session(headers: &HeaderMap) -> bool {
-    text(headers, VERSION).is_none_or(|version| version < ProtocolVersion::V_2026_07_28.as_str())
+fn begins_session(request: &Request) -> bool {
+    let modern = ProtocolVersion::V_2026_07_28;
+    let is_old = |version: &str| version < modern.as_str();
+    request.method() == Method::POST && text(request.headers(), VERSION).is_none_or(is_old)
 }
 
-fn signed_in(options: &Options, headers: &HeaderMap) -> Result<Principal, Response> {
-    let given = text(headers, header::AUTHORIZATION.as_str());
-    let token = given.and_then(|given| {
-        let (scheme, token) = given.split_once(' ')?;
-        scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-    });
-    // All are compared, so that the time says nothing about which was near.
-    let found =
-        token.and_then(|token| {
-            options.tokens.iter().fold(None, |found, (principal, own)| {
-                if is_same(own, token) { Some(principal) } else { found }
-            })
-        });
-    found.cloned().ok_or_else(|| {
-        let challenge = match token {
-            Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
-            None => "Bearer realm=\"mcp\"",
-        };
-        let challenge = [(header::WWW_AUTHENTICATE, HeaderValue::from_static(challenge))];
-        (StatusCode::UNAUTHORIZED, challenge, "a valid bearer token is needed").into_response()
-    })
+fn bearer(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = text(headers, header::AUTHORIZATION.as_str())?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Returns whose token it is. All are compared, so that the time says nothing about which was near.
+fn holder(options: &Options, token: &str) -> Option<Principal> {
+    let tokens = options.tokens.iter();
+    let found = tokens.fold(
+        None,
+        |found, (principal, own)| {
+            if is_same(own, token) { Some(principal) } else { found }
+        },
+    );
+    found.cloned()
+}
+
+fn unauthorized(token: Option<&str>) -> Response {
+    let challenge = match token {
+        Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
+        None => "Bearer realm=\"mcp\"",
+    };
+    let challenge = [(header::WWW_AUTHENTICATE, challenge)];
+    (StatusCode::UNAUTHORIZED, challenge, "a valid bearer token is needed").into_response()
 }
 
 /// Compares in a time that depends on the length of what was given alone.
@@ -183,8 +196,9 @@ fn is_same(own: &str, given: &str) -> bool {
     !own.is_empty() && own.len() == given.len() && differs == 0
 }
 
-/// Says what the SDK says with less fitting statuses: of a body that is no message, and of one that came too late.
-fn corrected(response: Response, was_json: bool, was_late: bool) -> Response {
+/// Says what the SDK says with less fitting statuses: of a body that is no message, of one that came too late, and of a
+/// session that was ended, where other SDKs take 202 for a failure.
+fn corrected(mut response: Response, method: &Method, was_json: bool, was_late: bool) -> Response {
     if was_late {
         return (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response();
     }
@@ -192,6 +206,9 @@ fn corrected(response: Response, was_json: bool, was_late: bool) -> Response {
         let error = ErrorData::parse_error("the body is not a JSON-RPC message", None);
         let message = ServerJsonRpcMessage::error(error, None);
         return (StatusCode::BAD_REQUEST, axum::Json(message)).into_response();
+    }
+    if response.status() == StatusCode::ACCEPTED && method == Method::DELETE {
+        *response.status_mut() = StatusCode::NO_CONTENT;
     }
     response
 }
@@ -229,5 +246,31 @@ impl HttpBody for Timed {
         ready!(self.timeout.as_mut().poll(context));
         self.is_late.store(true, Ordering::Relaxed);
         Poll::Ready(Some(Err(axum::Error::new("the body did not come in time"))))
+    }
+}
+
+/// A body that is counted until it has been sent.
+struct Held {
+    body: Body,
+    _place: Option<Place>,
+}
+
+impl HttpBody for Held {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }

@@ -4,22 +4,24 @@
 //! request that cannot be read, a line that is too long), ignores what comes before the first request instead of ending,
 //! and lets calls that run when the input ends come to theirs.
 
-use std::collections::VecDeque;
+use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ErrorCode, ErrorData, JsonRpcMessage, RequestId, ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId,
+    ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use serde::Deserialize;
 use serde::de::IgnoredAny;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::Instant;
+use tokio::time::{Instant, sleep_until};
 
-use super::running::Running;
+use super::running::{LAST_WORDS, Running};
 
 /// Lines that wait to be written.
 const WAITING_LINES: usize = 64;
@@ -38,6 +40,8 @@ pub(super) struct Lines<R> {
     is_discarding: bool,
     /// Whether a request came yet.
     is_open: bool,
+    /// Requests that were read, perhaps before anything of them began.
+    unanswered: HashSet<RequestId>,
     /// When calls that still run are cancelled, once the input has ended.
     ends_at: Option<Instant>,
     replies: VecDeque<Vec<u8>>,
@@ -66,6 +70,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             max_bytes,
             is_discarding: false,
             is_open: false,
+            unanswered: HashSet::new(),
             ends_at: None,
             replies: VecDeque::new(),
             output: Some(output),
@@ -93,17 +98,20 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 self.is_discarding = newline.is_none();
                 return Ok(Read::TooLong);
             }
-            if newline.is_some() {
-                if !std::mem::take(&mut self.is_discarding) {
-                    return Ok(Read::Line);
-                }
+            if newline.is_some() && !std::mem::take(&mut self.is_discarding) {
+                return Ok(Read::Line);
             }
         }
     }
 
     fn refuse(&mut self, code: ErrorCode, message: impl Into<String>, id: Option<RequestId>) {
-        let error = ErrorData::new(code, message.into(), None);
-        self.replies.push_back(text_of(&ServerJsonRpcMessage::error(error, id)));
+        // The SDK leaves out an id that is not known, where JSON-RPC wants `null`.
+        let reply = json!({
+            "jsonrpc": "2.0",
+            "id": id.map(RequestId::into_json_value),
+            "error": {"code": code.0, "message": message.into()},
+        });
+        self.replies.push_back(line(&reply));
     }
 
     /// Reads the message of the line, or says what is wrong with it.
@@ -153,7 +161,21 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
 
     /// Returns whether a message is for the session: before the first request, nothing else is.
     fn is_awaited(&mut self, message: &ClientJsonRpcMessage) -> bool {
-        self.is_open |= matches!(message, JsonRpcMessage::Request(_));
+        match message {
+            JsonRpcMessage::Request(request) => {
+                self.is_open = true;
+                self.unanswered.insert(request.id.clone());
+            }
+            JsonRpcMessage::Notification(note) => {
+                // What is cancelled gets no answer.
+                if let ClientNotification::CancelledNotification(cancelled) = &note.notification
+                    && let Some(id) = &cancelled.params.request_id
+                {
+                    self.unanswered.remove(id);
+                }
+            }
+            _ => {}
+        }
         self.is_open
     }
 }
@@ -165,12 +187,19 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         &mut self,
         message: ServerJsonRpcMessage,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
+        match &message {
+            JsonRpcMessage::Response(response) => drop(self.unanswered.take(&response.id)),
+            JsonRpcMessage::Error(error) => {
+                error.id.as_ref().and_then(|id| self.unanswered.take(id));
+            }
+            _ => {}
+        }
         let output = self.output.clone();
         async move {
             let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client reads no more");
             let (written, is_written) = oneshot::channel();
             let output = output.ok_or_else(gone)?;
-            let line = (text_of(&message), Some(written));
+            let line = (line(&message), Some(written));
             output.send(line).await.map_err(|_| gone())?;
             is_written.await.map_err(|_| gone())
         }
@@ -184,8 +213,13 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 place.send((self.replies.pop_front().unwrap_or_default(), None));
             }
             if let Some(ends_at) = self.ends_at {
-                // What is answered meanwhile is written by the service, which asks again after that.
-                running.wind_down(ends_at.saturating_duration_since(Instant::now())).await;
+                // What waits for changes of the box ends; calls go on for a while. The service asks again after each answer.
+                running.closing().cancel();
+                if !self.unanswered.is_empty() {
+                    sleep_until(ends_at).await;
+                    running.ending().cancel();
+                    sleep_until(ends_at + LAST_WORDS).await;
+                }
                 return None;
             }
             let read = tokio::select! {
@@ -220,7 +254,7 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
 }
 
 /// Writes a message as a line. JSON text of serde holds no line break.
-fn text_of(message: &ServerJsonRpcMessage) -> Vec<u8> {
+fn line(message: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec(message).unwrap_or_default();
     text.push(b'\n');
     text

@@ -58,8 +58,8 @@ impl Listing {
 
     /// Returns a page, and the cursor of the next.
     ///
-    /// A cursor names the last tool that was told and where it stood, so it holds when the box changes between two pages:
-    /// no tool that stays where it is comes twice or never.
+    /// A cursor names the tools on both sides of the cut and where it was, so it holds when the box changes between two
+    /// pages: no tool that stays comes twice or never, unless both of these are gone.
     pub(super) fn page(
         &self,
         cursor: Option<&str>,
@@ -72,14 +72,20 @@ impl Listing {
             })?,
         };
         let to = from.saturating_add(size.max(1)).min(self.tools.len());
-        let next = (to < self.tools.len()).then(|| format!("{to}:{}", self.tools[to - 1].name));
+        let next = self
+            .tools
+            .get(to)
+            .map(|next| format!("{to}:{}:{}", self.tools[to - 1].name, next.name));
         Ok((&self.tools[from..to], next))
     }
 
     fn after(&self, cursor: &str) -> Option<usize> {
-        let (told, name) = cursor.split_once(':')?;
-        let told: usize = told.parse().ok()?;
-        Some(self.places.get(name).map_or(told, |at| at + 1).min(self.tools.len()))
+        let mut parts = cursor.split(':');
+        let told: usize = parts.next()?.parse().ok()?;
+        let (last, next) = (parts.next()?, parts.next()?);
+        let place = |name: &str| self.places.get(name).copied();
+        let from = place(last).map(|at| at + 1).or_else(|| place(next));
+        Some(from.unwrap_or(told.saturating_sub(1)).min(self.tools.len()))
     }
 }
 

@@ -76,6 +76,8 @@ pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
 /// - [`ToolResult::user_text`](crate::ToolResult::user_text) as a further text for the audience `user`; a silent result for the
 ///   audience `assistant` alone.
 /// - A notification whenever the list changes.
+/// - Schemas as they are. An argument that says `x-mcp-header` (`#[schemars(extend("x-mcp-header" = "Region"))]` on a field) is held
+///   against the header `Mcp-Param-Region` over HTTP, from 2026-07-28 on.
 ///
 /// # What a tool sees
 ///
@@ -376,7 +378,7 @@ impl Service {
                 }
                 Err(ServerInitializeError::ConnectionClosed(_)) => {}
                 Err(error) => {
-                    tracing::warn!(%error, "the client did not begin as the protocol asks")
+                    tracing::warn!(%error, "the client did not begin as the protocol asks");
                 }
             }
         };
@@ -393,12 +395,23 @@ impl Service {
         let _ = timeout(LAST_WORDS, written).await;
     }
 
-    /// Returns an axum router that answers at `/mcp`, to be nested in an application or served on its own.
+    /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in it.
     ///
-    /// Each router has sessions of its own. Put sign-in, rate limits and TLS of your own around it; the checks of hosts, origins and tokens are
-    /// those of this service. How connections are accepted, and how slow they may be, is up to who serves it:
-    /// [`serve_http`](Self::serve_http) has limits for both.
-    #[must_use]
+    /// Each router has sessions of its own. The checks of hosts, origins and tokens are those of this service; put sign-in, rate
+    /// limits and TLS of your own around it. How connections are accepted, and how slow they may be, is up to
+    /// whoever serves it: [`serve_http`](Self::serve_http) has limits for both.
+    ///
+    /// ```no_run
+    /// use toolbox::mcp::Service;
+    /// use toolbox::ToolBox;
+    ///
+    /// # async fn serve() -> std::io::Result<()> {
+    /// let service = Service::new(ToolBox::new()).bearer_token("from your secrets");
+    /// let application = axum::Router::new().nest("/tools", service.router()); // answers at `/tools/mcp`
+    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
+    /// axum::serve(listener, application).await
+    /// # }
+    /// ```
     pub fn router(&self) -> axum::Router {
         http::Http::new(&self.shared, Running::new()).router
     }

@@ -15,8 +15,10 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Running {
     calls: Arc<watch::Sender<usize>>,
+    /// Requests over HTTP, until the last byte of their answers.
+    requests: Arc<watch::Sender<usize>>,
     connections: Arc<watch::Sender<usize>>,
-    /// No new call begins after this.
+    /// Nothing new is read or accepted after this, and what waits for changes of the box ends.
     closing: CancellationToken,
     /// Every call that still runs ends after this.
     ending: CancellationToken,
@@ -52,6 +54,7 @@ impl Running {
     pub(super) fn new() -> Self {
         Self {
             calls: Arc::default(),
+            requests: Arc::default(),
             connections: Arc::default(),
             closing: CancellationToken::new(),
             ending: CancellationToken::new(),
@@ -69,6 +72,10 @@ impl Running {
         taken.then(|| Place(Arc::clone(&self.calls)))
     }
 
+    pub(super) fn request(&self) -> Place {
+        Place::take(&self.requests)
+    }
+
     pub(super) fn connection(&self) -> Place {
         Place::take(&self.connections)
     }
@@ -81,19 +88,15 @@ impl Running {
         &self.ending
     }
 
-    /// Lets no call begin any more, gives those at work `grace`, and cancels what is left.
-    ///
-    /// # Cancellation
-    ///
-    /// Calls that run go on; none begins.
+    /// Gives requests that are being answered `grace`, and cancels the calls that are left.
     pub(super) async fn wind_down(&self, grace: Duration) {
         self.closing.cancel();
-        if timeout(grace, none(&self.calls)).await.is_err() {
+        if timeout(grace, none(&self.requests)).await.is_err() {
             tracing::warn!(?grace, "calls that outlast the grace period are cancelled");
         }
         self.ending.cancel();
         // They answer at once; a thread that blocks is not waited for.
-        let _ = timeout(LAST_WORDS, none(&self.calls)).await;
+        let _ = timeout(LAST_WORDS, none(&self.requests)).await;
     }
 
     pub(super) fn end_on_drop(&self) -> EndOnDrop {

@@ -1,0 +1,560 @@
+//! Streamable HTTP as it comes over the wire: who gets in, what is refused, and what ends when a connection does.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use tokio::time::timeout;
+use toolbox::ToolBox;
+use toolbox::mcp::{Principal, ServeError, Service};
+
+use super::peer::{PATIENCE, modern};
+use super::tools::{quietly, service, watched};
+
+/// A server on loopback, until it is told to stop.
+struct Served {
+    address: SocketAddr,
+    stop: oneshot::Sender<()>,
+    ended: JoinHandle<Result<(), ServeError>>,
+}
+
+impl Served {
+    async fn start(service: Service) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let (stop, stopped) = oneshot::channel();
+        let ended = tokio::spawn(async move {
+            service.serve_listener(listener, async { drop(stopped.await) }).await
+        });
+        Self { address, stop, ended }
+    }
+
+    async fn stop(self) {
+        drop(self.stop);
+        timeout(PATIENCE, self.ended).await.expect("it does not end").unwrap().unwrap();
+    }
+
+    async fn connect(&self) -> TcpStream {
+        TcpStream::connect(self.address).await.unwrap()
+    }
+
+    async fn send(&self, request: &Request) -> Response {
+        let mut stream = self.connect().await;
+        stream.write_all(&request.bytes()).await.unwrap();
+        Response::read(&mut stream).await
+    }
+
+    /// Opens a session of the old era, and returns its id.
+    async fn open(&self, more: &[(&str, &str)]) -> String {
+        let opened = self.send(&initialize().headers(more)).await;
+        assert_eq!(opened.status, 200, "{opened:?}");
+        let session = opened.header("mcp-session-id").expect("no session").to_owned();
+        let ready = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
+        let told = Request::old(&ready).header("mcp-session-id", &session).headers(more);
+        assert_eq!(self.send(&told).await.status, 202);
+        session
+    }
+}
+
+#[derive(Clone)]
+struct Request {
+    method: &'static str,
+    headers: Vec<(String, String)>,
+    body: Vec<u8>,
+}
+
+impl Request {
+    fn new(method: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        let request = Self { method, headers: Vec::new(), body: body.into() };
+        request
+            .header("host", "localhost")
+            .header("content-type", "application/json")
+            .header("accept", "application/json, text/event-stream")
+    }
+
+    /// A message in the form before 2026-07-28.
+    fn old(message: &Value) -> Self {
+        Self::new("POST", message.to_string())
+    }
+
+    /// A request that stands alone.
+    fn modern(method: &str, params: Value) -> Self {
+        let params = modern(params, &json!({}));
+        let message = json!({"jsonrpc": "2.0", "id": 1, "method": method, "params": params});
+        let request = Self::new("POST", message.to_string())
+            .header("mcp-protocol-version", "2026-07-28")
+            .header("mcp-method", method);
+        match params["name"].as_str() {
+            Some(name) => request.header("mcp-name", name),
+            None => request,
+        }
+    }
+
+    fn call(tool: &str, arguments: Value) -> Self {
+        Self::modern("tools/call", json!({"name": tool, "arguments": arguments}))
+    }
+
+    /// Sets a header, in the place of one of that name.
+    fn header(mut self, name: &str, value: &str) -> Self {
+        self.headers.retain(|(own, _)| own != name);
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn headers(self, headers: &[(&str, &str)]) -> Self {
+        headers.iter().fold(self, |request, (name, value)| request.header(name, value))
+    }
+
+    fn also(mut self, name: &str, value: &str) -> Self {
+        self.headers.push((name.to_owned(), value.to_owned()));
+        self
+    }
+
+    fn without(mut self, name: &str) -> Self {
+        self.headers.retain(|(own, _)| own != name);
+        self
+    }
+
+    fn head(&self) -> String {
+        let lines = self.headers.iter().map(|(name, value)| format!("{name}: {value}\r\n"));
+        let first = format!("{} /mcp HTTP/1.1\r\n", self.method);
+        std::iter::once(first).chain(lines).collect()
+    }
+
+    fn bytes(&self) -> Vec<u8> {
+        let mut bytes = self.head().into_bytes();
+        let rest = format!("content-length: {}\r\nconnection: close\r\n\r\n", self.body.len());
+        bytes.extend(rest.as_bytes());
+        bytes.extend(&self.body);
+        bytes
+    }
+}
+
+fn initialize() -> Request {
+    let params = json!({"protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    Request::old(&json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params}))
+}
+
+#[derive(Debug)]
+struct Response {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+impl Response {
+    /// Reads until the server closes the connection.
+    async fn read(stream: &mut TcpStream) -> Self {
+        let mut bytes = Vec::new();
+        // A server that refuses a body may reset the connection once it has said so.
+        let _ = timeout(PATIENCE, stream.read_to_end(&mut bytes)).await.expect("no end");
+        let text = String::from_utf8(bytes).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap_or((&text, ""));
+        let status = head.split(' ').nth(1).and_then(|status| status.parse().ok()).unwrap_or(0);
+        Self { status, head: head.to_ascii_lowercase(), body: body.to_owned() }
+    }
+
+    fn header(&self, name: &str) -> Option<&str> {
+        let mut lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.find(|(own, _)| *own == name).map(|(_, value)| value)
+    }
+
+    /// Returns the last message: of a body that is one, or of a stream of events.
+    fn message(&self) -> Value {
+        let events = self.body.lines().rev().filter_map(|line| line.strip_prefix("data: "));
+        let found = std::iter::once(self.body.as_str())
+            .chain(events)
+            .find_map(|text| serde_json::from_str::<Value>(text).ok().filter(Value::is_object));
+        found.unwrap_or_else(|| panic!("no message: {self:?}"))
+    }
+
+    fn said(&self) -> String {
+        let message = self.message();
+        message["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
+    }
+}
+
+#[tokio::test]
+async fn both_eras_are_served_at_one_address() {
+    let served = Served::start(service()).await;
+    let answer = served.send(&Request::call("add", json!({"a": 2, "b": 3}))).await;
+    assert_eq!((answer.status, answer.said().as_str()), (200, "5"));
+    assert_eq!(answer.header("content-type"), Some("application/json"));
+
+    let session = served.open(&[]).await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
+        "params": {"name": "whoami", "arguments": {}}});
+    let answer = served.send(&Request::old(&call).header("mcp-session-id", &session)).await;
+    assert_eq!(answer.said(), "c 2025-11-25 false depth 0 trace none at mcp");
+
+    let end = Request::new("DELETE", "").header("mcp-session-id", &session);
+    assert_eq!(served.send(&end).await.status, 204);
+    let answer = served.send(&Request::old(&call).header("mcp-session-id", &session)).await;
+    assert_eq!(answer.status, 404);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a01_a_foreign_host_or_origin_is_refused_before_anything_is_read() {
+    let served = Served::start(service()).await;
+    let cases: [(&[(&str, &str)], u16); 11] = [
+        (&[], 200),
+        (&[("host", "127.0.0.1:9999")], 200),
+        (&[("host", "[::1]")], 200),
+        (&[("origin", "http://localhost:6274")], 200),
+        (&[("host", "evil.example")], 403),
+        (&[("host", "localhost.evil.example")], 403),
+        (&[("origin", "http://evil.example")], 403),
+        (&[("origin", "null")], 403),
+        (&[("origin", "http://localhost.evil.example")], 403),
+        (&[("origin", "\u{7f}")], 403),
+        (&[("host", "evil.example"), ("origin", "null")], 403),
+    ];
+    for (headers, status) in cases {
+        let request = Request::call("add", json!({"a": 2, "b": 3})).headers(headers);
+        let answer = served.send(&request).await;
+        // A character that no header may hold is refused by HTTP itself.
+        let expected =
+            if headers.iter().any(|(_, value)| value.contains('\u{7f}')) { 400 } else { status };
+        assert_eq!(answer.status, expected, "{headers:?}: {answer:?}");
+        if status == 403 {
+            // Not even a body that is no message is looked at.
+            let garbage = Request::new("POST", "{").headers(headers);
+            assert_eq!(served.send(&garbage).await.status, expected, "{headers:?}");
+        }
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a01_hosts_and_origins_can_be_named() {
+    let service = service().allow_host("mcp.example").allow_origin("https://app.example:443");
+    let served = Served::start(service).await;
+    let cases = [
+        ("mcp.example", "https://app.example", 200),
+        ("mcp.example:8080", "https://app.example:443", 200),
+        ("localhost", "https://app.example", 403),
+        ("mcp.example", "http://localhost", 403),
+        ("mcp.example", "http://app.example", 403),
+    ];
+    for (host, origin, status) in cases {
+        let request = Request::call("add", json!({"a": 1, "b": 1}));
+        let request = request.header("host", host).header("origin", origin);
+        assert_eq!(served.send(&request).await.status, status, "{host} {origin}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a02_a_public_address_is_refused_unless_somebody_said_so() {
+    let serve = async |service: Service| service.serve_http("0.0.0.0:0", async {}).await;
+    let error = serve(service()).await.unwrap_err();
+    let text = error.to_string();
+    assert!(matches!(error, ServeError::PublicWithoutAuth { .. }), "{error:?}");
+    for way in ["127.0.0.1", ".bearer_token(..)", ".allow_public_without_auth()"] {
+        assert!(text.contains(way), "{text}");
+    }
+    serve(service().bearer_token("t")).await.unwrap();
+    serve(service().allow_public_without_auth()).await.unwrap();
+    service().serve_http("127.0.0.1:0", async {}).await.unwrap();
+}
+
+#[tokio::test]
+async fn a03_only_a_valid_token_lets_in() {
+    let service = service()
+        .bearer_token("s3cret")
+        .bearer_token_of(Principal::new("ann"), "an0ther")
+        .bearer_token("");
+    let served = Served::start(service).await;
+    let call = || Request::call("add", json!({"a": 1, "b": 1}));
+    for token in ["Bearer s3cret", "bearer s3cret", "Bearer an0ther"] {
+        let answer = served.send(&call().header("authorization", token)).await;
+        assert_eq!(answer.status, 200, "{token}");
+    }
+    let wrong = [
+        "Bearer s3cre",
+        "Bearer s3crett",
+        "Bearer ",
+        "Bearer",
+        "Basic s3cret",
+        "s3cret",
+        "Bearer S3CRET",
+        "Bearer s3crets3cret",
+        "",
+    ];
+    for token in wrong {
+        let answer = served.send(&call().header("authorization", token)).await;
+        assert_eq!(answer.status, 401, "{token}");
+        assert!(answer.header("www-authenticate").unwrap().starts_with("bearer realm="), "{token}");
+        assert!(!answer.body.contains("cret"), "{answer:?}");
+    }
+    assert_eq!(served.send(&call()).await.header("www-authenticate"), Some("bearer realm=\"mcp\""));
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a04_a_session_belongs_to_whoever_opened_it() {
+    let service = service()
+        .bearer_token_of(Principal::new("ann"), "a")
+        .bearer_token_of(Principal::new("bob"), "b");
+    let served = Served::start(service).await;
+    let session = served.open(&[("authorization", "Bearer a")]).await;
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let requests = [Request::old(&ping), Request::new("GET", ""), Request::new("DELETE", "")];
+    for request in requests {
+        let request = request.header("mcp-session-id", &session);
+        let answer = served.send(&request.header("authorization", "Bearer b")).await;
+        assert_eq!(answer.status, 404, "{answer:?}");
+    }
+    let own = Request::old(&ping).header("mcp-session-id", &session);
+    assert_eq!(served.send(&own.header("authorization", "Bearer a")).await.status, 200);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a05_a_body_beyond_the_limit_is_refused() {
+    let served = Served::start(service()).await;
+    let mut stream = served.connect().await;
+    let request = Request::call("echo", json!({"word": "x".repeat(10 << 20)}));
+    let (mut reader, mut writer) = stream.split();
+    let bytes = request.bytes();
+    // The server answers before all of it is sent, and may close then.
+    let writing = async { drop(writer.write_all(&bytes).await) };
+    let mut answer = vec![0; 12];
+    let (_, read) =
+        tokio::join!(timeout(PATIENCE, writing), timeout(PATIENCE, reader.read_exact(&mut answer)));
+    read.unwrap().unwrap();
+    assert_eq!(answer, b"HTTP/1.1 413");
+
+    let mut stream = served.connect().await;
+    let head = Request::new("POST", "").head() + "transfer-encoding: chunked\r\n\r\n";
+    stream.write_all(head.as_bytes()).await.unwrap();
+    let (mut reader, mut writer) = stream.split();
+    let endless = async {
+        let chunk = format!("10000\r\n{}\r\n", "x".repeat(0x10000));
+        while writer.write_all(chunk.as_bytes()).await.is_ok() {}
+    };
+    tokio::select! {
+        () = endless => {}
+        read = timeout(PATIENCE, reader.read_exact(&mut answer)) => drop(read.unwrap().unwrap()),
+    }
+    assert_eq!(answer, b"HTTP/1.1 413");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a05_a_slow_client_is_cut_off() {
+    let served = Served::start(service().read_timeout(Duration::from_millis(200))).await;
+    let request = Request::call("add", json!({"a": 1, "b": 1}));
+    // Nothing at all; half a head; a whole head and half a body.
+    let bytes = request.bytes();
+    let head = request.head();
+    let starts: [(&[u8], u16); 3] =
+        [(b"", 0), (&head.as_bytes()[..head.len() / 2], 408), (&bytes[..bytes.len() - 5], 408)];
+    for (start, status) in starts {
+        let mut stream = served.connect().await;
+        stream.write_all(start).await.unwrap();
+        let answer = Response::read(&mut stream).await;
+        assert!(answer.status == status || answer.status == 0, "{status}: {answer:?}");
+    }
+    assert_eq!(served.send(&request).await.status, 200);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a05_connections_and_sessions_are_counted() {
+    let service = service().max_connections(3).max_sessions(2);
+    let served = Served::start(service).await;
+    let mut idle = Vec::new();
+    for _ in 0..3 {
+        let mut stream = served.connect().await;
+        stream.write_all(b"POST /mcp HTTP/1.1\r\n").await.unwrap();
+        idle.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    // One more is closed without a word.
+    let mut stream = served.connect().await;
+    let mut answer = Vec::new();
+    let _ = timeout(PATIENCE, stream.read_to_end(&mut answer)).await.expect("it is held");
+    assert!(answer.is_empty());
+    drop(idle);
+    tokio::time::sleep(Duration::from_millis(100)).await;
+
+    let first = served.open(&[]).await;
+    served.open(&[]).await;
+    let refused = served.send(&initialize()).await;
+    assert_eq!((refused.status, refused.header("retry-after")), (503, Some("5")));
+    // Who needs no session is served all the same, and one that ends makes room.
+    assert_eq!(served.send(&Request::call("add", json!({"a": 1, "b": 1}))).await.status, 200);
+    let end = Request::new("DELETE", "").header("mcp-session-id", &first);
+    assert_eq!(served.send(&end).await.status, 204);
+    served.open(&[]).await;
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a05_a_session_that_is_idle_ends() {
+    let served = Served::start(service().session_idle(Duration::from_millis(100))).await;
+    let session = served.open(&[]).await;
+    let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
+    let request = Request::old(&ping).header("mcp-session-id", &session);
+    let ended = async {
+        // Asking keeps it alive, so the pauses are longer than it may be idle.
+        while served.send(&request).await.status != 404 {
+            tokio::time::sleep(Duration::from_millis(300)).await;
+        }
+    };
+    timeout(PATIENCE, ended).await.expect("it goes on for ever");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a06_headers_that_differ_from_the_body_are_refused() {
+    let served = Served::start(service()).await;
+    let call = || Request::call("add", json!({"a": 2, "b": 3}));
+    let look = || Request::call("look", json!({"region": "eu"}));
+    let cases: [(&str, Request, u16); 12] = [
+        ("as they should be", call(), 200),
+        ("another method", call().header("mcp-method", "tools/list"), 400),
+        ("another name", call().header("mcp-name", "panics"), 400),
+        ("no method", call().without("mcp-method"), 400),
+        ("no name", call().without("mcp-name"), 400),
+        ("the method twice", call().also("mcp-method", "tools/call"), 400),
+        ("two names", call().also("mcp-name", "panics"), 400),
+        ("another version", call().header("mcp-protocol-version", "2025-11-25"), 400),
+        ("the name in base64", call().header("mcp-name", "=?base64?YWRk?="), 200),
+        ("an argument repeated", look().header("mcp-param-region", "eu"), 200),
+        ("an argument that differs", look().header("mcp-param-region", "us"), 400),
+        ("an argument not repeated", look(), 400),
+    ];
+    for (what, request, status) in cases {
+        let answer = served.send(&request).await;
+        assert_eq!(answer.status, status, "{what}: {answer:?}");
+        if status == 400 {
+            assert_eq!(answer.message()["error"]["code"], -32020, "{what}: {answer:?}");
+        }
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a07_and_a08_failures_are_results_over_http_too() {
+    quietly();
+    let served = Served::start(service()).await;
+    let cases = [
+        (Request::call("panics", json!({})), 200, Value::Null),
+        (Request::call("add", json!({"a": 1})), 200, Value::Null),
+        (Request::call("serch", json!({})), 200, json!(-32602)),
+        (Request::modern("no/such", json!({})), 404, json!(-32601)),
+        (Request::call("demanding", json!({})), 400, json!(-32021)),
+    ];
+    for (request, status, code) in cases {
+        let answer = served.send(&request).await;
+        let message = answer.message();
+        assert_eq!((answer.status, &message["error"]["code"]), (status, &code), "{answer:?}");
+        if code.is_null() {
+            assert_eq!(message["result"]["isError"], true, "{answer:?}");
+        }
+    }
+    for body in ["{", "", "[]", "null", "{\"jsonrpc\":\"2.0\"}", "\u{0}"] {
+        let answer = served.send(&Request::new("POST", body)).await;
+        assert_eq!(answer.status, 400, "{body}: {answer:?}");
+        assert_eq!(answer.message()["error"]["code"], -32700, "{body}: {answer:?}");
+    }
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a09_one_call_too_many_is_told_that_the_server_is_busy() {
+    let (toolbox, _watch, mut events) = watched();
+    let served = Served::start(Service::new(toolbox).max_calls(1)).await;
+    let mut first = served.connect().await;
+    first.write_all(&Request::call("sleep", json!({"ms": 300})).bytes()).await.unwrap();
+    assert_eq!(events.recv().await, Some("begins"));
+    let answer = served.send(&Request::call("add", json!({"a": 1, "b": 1}))).await;
+    assert!(answer.said().contains("busy"), "{answer:?}");
+    assert_eq!(Response::read(&mut first).await.said(), "slept 300");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a10_a_client_that_goes_away_cancels_its_call() {
+    let (toolbox, watch, mut events) = watched();
+    let served = Served::start(Service::new(toolbox)).await;
+    let mut stream = served.connect().await;
+    stream.write_all(&Request::call("hang", json!({})).bytes()).await.unwrap();
+    assert_eq!(events.recv().await, Some("begins"));
+    drop(stream);
+    assert_eq!(timeout(PATIENCE, events.recv()).await.expect("it goes on"), Some("ends"));
+    assert_eq!(watch.at_work(), 0);
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn progress_turns_an_answer_into_a_stream() {
+    let served = Served::start(service()).await;
+    let params = json!({"name": "progress", "arguments": {}, "_meta": {"progressToken": 7}});
+    let answer = served.send(&Request::modern("tools/call", params)).await;
+    assert_eq!(answer.header("content-type"), Some("text/event-stream"));
+    assert_eq!(answer.body.matches("notifications/progress").count(), 2, "{answer:?}");
+    assert_eq!(answer.said(), "done");
+    served.stop().await;
+}
+
+#[tokio::test]
+async fn a_server_that_stops_lets_calls_end_and_leaves_nothing() {
+    let (toolbox, watch, mut events) = watched();
+    let service = Service::new(toolbox).grace(Duration::from_millis(500));
+    let before = tokio::runtime::Handle::current().metrics().num_alive_tasks();
+    let served = Served::start(service).await;
+    let session = served.open(&[]).await;
+    let mut listening = served.connect().await;
+    let listen = Request::new("GET", "").header("mcp-session-id", &session);
+    listening.write_all(&listen.bytes()).await.unwrap();
+
+    let mut quick = served.connect().await;
+    quick.write_all(&Request::call("sleep", json!({"ms": 100})).bytes()).await.unwrap();
+    let mut endless = served.connect().await;
+    endless.write_all(&Request::call("hang", json!({})).bytes()).await.unwrap();
+    let mut in_session = served.connect().await;
+    let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "hang", "arguments": {}}});
+    let call = Request::old(&call).header("mcp-session-id", &session);
+    in_session.write_all(&call.bytes()).await.unwrap();
+    for _ in 0..3 {
+        assert_eq!(events.recv().await, Some("begins"));
+    }
+    let address = served.address;
+    let stopping = tokio::spawn(served.stop());
+    assert_eq!(Response::read(&mut quick).await.said(), "slept 100");
+    for stream in [&mut endless, &mut in_session] {
+        let answer = Response::read(stream).await;
+        assert!(answer.said().contains("cancelled"), "{answer:?}");
+    }
+    stopping.await.unwrap();
+    assert_eq!(watch.at_work(), 0);
+    assert!(TcpStream::connect(address).await.is_err());
+    let left = async {
+        while tokio::runtime::Handle::current().metrics().num_alive_tasks() > before {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    };
+    timeout(PATIENCE, left).await.expect("a task is left behind");
+}
+
+#[tokio::test]
+async fn d04_a_tool_that_is_forbidden_meanwhile_is_refused() {
+    let toolbox = ToolBox::from(super::tools::add::tool());
+    let served = Served::start(Service::new(toolbox.clone())).await;
+    let call = Request::call("add", json!({"a": 1, "b": 1}));
+    assert_eq!(served.send(&call).await.said(), "2");
+    toolbox.blacklist("add");
+    let answer = served.send(&call).await;
+    assert!(answer.said().contains("blacklisted"), "{answer:?}");
+    let list = served.send(&Request::modern("tools/list", json!({}))).await;
+    assert_eq!(list.message()["result"]["tools"], json!([]));
+    served.stop().await;
+}

@@ -1,0 +1,12 @@
+//! A box as a server: what a client sees that speaks the protocol byte by byte.
+
+#![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
+
+mod ends;
+mod http;
+mod lists;
+mod peer;
+mod process;
+mod results;
+mod stream;
+mod tools;

@@ -1,0 +1,205 @@
+//! `tools/call`: what comes back, whatever happened, and what a tool is told of its caller.
+
+use serde_json::{Value, json};
+use toolbox::mcp::Service;
+use toolbox::{Content, Tool, ToolBox, ToolResult};
+
+use super::peer::{ERAS, Era, Peer, said};
+use super::tools::{all, find_many, quietly, service};
+
+#[tokio::test]
+async fn a07_a_panic_is_a_failed_result_and_the_connection_lives() {
+    quietly();
+    for era in ERAS {
+        let mut peer = Peer::connect(service(), era).await;
+        let (text, failed) = said(&peer.call("panics", json!({})).await);
+        assert!(failed && !text.contains("on purpose"), "{text}");
+        assert_eq!(said(&peer.call("echo", json!({"word": "on"})).await).0, "on");
+    }
+}
+
+#[tokio::test]
+async fn a08_a_failure_is_a_result_and_only_an_unknown_tool_is_an_error() {
+    let cases = [
+        ("add", json!({"a": 1}), "missing required argument `b`"),
+        ("add", json!({"a": 1, "b": "x"}), "`b` must be an integer"),
+        ("add", json!({"a": 1, "b": 2, "c": 3}), "`c`"),
+        ("slow", json!({}), "did not finish"),
+        ("find_none", json!({}), "nothing is there"),
+    ];
+    for era in ERAS {
+        let mut peer = Peer::connect(service(), era).await;
+        for (tool, arguments, expected) in &cases {
+            let answer = peer.call(tool, arguments.clone()).await;
+            let (text, failed) = said(&answer);
+            assert!(failed && text.contains(expected), "{tool}: {text}");
+            assert_eq!(answer["result"].get("structuredContent"), None);
+        }
+        let answer = peer.call("serch", json!({})).await;
+        assert_eq!(answer["error"]["code"], -32602, "{answer}");
+        assert_eq!(answer["error"]["message"], "tool not found: serch");
+    }
+}
+
+#[tokio::test]
+async fn arguments_may_be_left_out() {
+    for era in ERAS {
+        let mut peer = Peer::connect(service(), era).await;
+        let answer = peer.request("tools/call", json!({"name": "hushed"})).await;
+        assert_eq!(said(&answer).0, "for the model alone");
+    }
+}
+
+#[tokio::test]
+async fn arguments_beyond_the_limit_of_the_box_are_a_failed_result() {
+    let mut peer = Peer::connect(service(), Era::Modern).await;
+    let (text, failed) = said(&peer.call("echo", json!({"word": "x".repeat(2 << 20)})).await);
+    assert!(failed && text.contains("at most 1048576 bytes"), "{text}");
+}
+
+#[tokio::test]
+async fn every_kind_of_content_arrives_as_the_protocol_writes_it() {
+    let parts = || {
+        ToolResult::from(vec![
+            Content::text("t"),
+            Content::image(b"png", "image/png"),
+            Content::audio(b"wav", "audio/wav"),
+            Content::resource_text("a://b", "text/plain", "r"),
+            Content::resource_bytes("a://c", "x/y", b"z"),
+        ])
+    };
+    let toolbox = ToolBox::from(Tool::new("parts", "Has parts.").call(move |_| parts()));
+    let mut peer = Peer::connect(Service::new(toolbox), Era::Modern).await;
+    let answer = peer.call("parts", json!({})).await;
+    assert_eq!(
+        answer["result"],
+        json!({"resultType": "complete", "isError": false, "content": [
+            {"type": "text", "text": "t"},
+            {"type": "image", "data": "cG5n", "mimeType": "image/png"},
+            {"type": "audio", "data": "d2F2", "mimeType": "audio/wav"},
+            {"type": "resource", "resource": {"uri": "a://b", "mimeType": "text/plain", "text": "r"}},
+            {"type": "resource", "resource": {"uri": "a://c", "mimeType": "x/y", "blob": "eg=="}},
+        ]})
+    );
+}
+
+#[tokio::test]
+async fn a_structured_result_is_mirrored_as_text_and_fits_the_era() {
+    let titles = json!({"titles": ["a"]});
+    let cases: [(Era, &str, Value, Option<Value>); 5] = [
+        (Era::Modern, "find_one", json!({"title": "a"}), Some(json!({"title": "a"}))),
+        (Era::Modern, "find_many", titles.clone(), Some(json!([{"title": "a"}]))),
+        (Era::Modern, "add", json!({"a": 1, "b": 1}), Some(json!(2))),
+        (Era::Old, "find_one", json!({"title": "a"}), Some(json!({"title": "a"}))),
+        (Era::Old, "find_many", titles, None),
+    ];
+    for (era, tool, arguments, expected) in cases {
+        let mut peer = Peer::connect(service(), era).await;
+        let answer = peer.call(tool, arguments).await;
+        assert_eq!(answer["result"].get("structuredContent"), expected.as_ref(), "{answer}");
+        if let Some(expected) = expected {
+            assert_eq!(said(&answer), (expected.to_string(), false));
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_structured_result_that_was_cut_is_a_failure() {
+    let toolbox =
+        ToolBox::builder().tools(find_many::tool()).max_result_bytes(200).build().unwrap();
+    let mut peer = Peer::connect(Service::new(toolbox), Era::Modern).await;
+    let answer = peer.call("find_many", json!({"titles": vec!["abc"; 100]})).await;
+    let (text, failed) = said(&answer);
+    assert!(failed && text.contains("bytes left out"), "{text}");
+    assert_eq!(answer["result"].get("structuredContent"), None);
+}
+
+#[tokio::test]
+async fn texts_say_whom_they_are_for() {
+    let mut peer = Peer::connect(service(), Era::Modern).await;
+    let answer = peer.call("for_two", json!({})).await;
+    assert_eq!(
+        answer["result"]["content"],
+        json!([{"type": "text", "text": "for the model"},
+            {"type": "text", "text": "for the user", "annotations": {"audience": ["user"]}}])
+    );
+    let answer = peer.call("hushed", json!({})).await;
+    assert_eq!(answer["result"]["content"][0]["annotations"], json!({"audience": ["assistant"]}));
+}
+
+#[tokio::test]
+async fn progress_goes_to_those_who_asked_and_only_forward() {
+    for era in ERAS {
+        let mut peer = Peer::connect(service(), era).await;
+        let params = json!({"name": "progress", "arguments": {}, "_meta": {"progressToken": "p1"}});
+        assert_eq!(said(&peer.request("tools/call", params).await).0, "done");
+        let notes: Vec<Value> = peer.notes.drain(..).map(|note| note["params"].clone()).collect();
+        let report = |done: f64| json!({"progressToken": "p1", "progress": done, "total": 2.0});
+        assert_eq!(notes, [report(1.0), report(2.0)], "{era:?}");
+
+        assert_eq!(said(&peer.call("progress", json!({})).await).0, "done");
+        assert!(peer.notes.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_tool_knows_who_calls_it() {
+    let sampling = json!({"sampling": {}});
+    let cases = [
+        (Era::Old, json!({}), "peer 2025-11-25 false depth 0 trace none at nowhere"),
+        (Era::Old, sampling.clone(), "peer 2025-11-25 true depth 0 trace none at nowhere"),
+        (Era::Modern, json!({}), "peer 2026-07-28 false depth 0 trace none at nowhere"),
+        (Era::Modern, sampling, "peer 2026-07-28 true depth 0 trace none at nowhere"),
+    ];
+    for (era, capabilities, expected) in cases {
+        let mut peer = Peer::connect_with(service(), era, capabilities).await;
+        assert_eq!(said(&peer.call("whoami", json!({})).await).0, expected);
+    }
+}
+
+#[tokio::test]
+async fn a11_what_a_client_says_of_traces_and_depth_is_a_claim() {
+    let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
+    let cases = [
+        (json!({"traceparent": trace}), format!("depth 0 trace {trace}")),
+        (json!({"traceparent": trace.to_uppercase()}), "depth 0 trace none".into()),
+        (json!({"traceparent": format!("{trace}\nx-evil: 1")}), "depth 0 trace none".into()),
+        (json!({"traceparent": "00-0-0-0"}), "depth 0 trace none".into()),
+        (json!({"traceparent": 7, "tracestate": "a=b"}), "depth 0 trace none".into()),
+        (json!({"toolbox/depth": 3}), "depth 3 trace none".into()),
+        (json!({"toolbox/depth": -3}), "depth 0 trace none".into()),
+        (json!({"toolbox/depth": 1e30}), "depth 0 trace none".into()),
+        (json!({"toolbox/depth": u64::MAX}), "depth 4294967295 trace none".into()),
+    ];
+    for (meta, expected) in cases {
+        let mut peer = Peer::connect(service(), Era::Modern).await;
+        let params = json!({"name": "whoami", "arguments": {}, "_meta": meta});
+        let (text, failed) = said(&peer.request("tools/call", params).await);
+        assert!(!failed && text.contains(&expected), "{meta}: {text}");
+    }
+}
+
+#[tokio::test]
+async fn what_a_client_lacks_is_said_as_its_era_says_it() {
+    let mut peer = Peer::connect(service(), Era::Modern).await;
+    let answer = peer.call("demanding", json!({})).await;
+    assert_eq!(answer["error"]["code"], -32021, "{answer}");
+    let required = json!({"requiredCapabilities": {"elicitation": {"url": {}}}});
+    assert_eq!(answer["error"]["data"], required);
+
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    let (text, failed) = said(&peer.call("demanding", json!({})).await);
+    assert!(failed && text.contains("`elicitation.url`"), "{text}");
+
+    for era in ERAS {
+        let able = json!({"elicitation": {"url": {}}});
+        let mut peer = Peer::connect_with(service(), era, able).await;
+        assert_eq!(said(&peer.call("demanding", json!({})).await).0, "asked");
+    }
+}
+
+#[tokio::test]
+async fn a_tool_for_clients_of_mcp_says_so_elsewhere() {
+    let result = all().call(toolbox::ToolCall::new("1", "whoami", "{}")).await;
+    assert_eq!(result.text(), "this tool can be called over MCP only");
+}

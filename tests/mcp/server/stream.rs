@@ -1,0 +1,177 @@
+//! Messages as lines: what a client may send, and what it must not be able to break.
+
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolbox::mcp::Service;
+
+use super::peer::{ERAS, Era, Peer, said};
+use super::tools::{service, watched};
+
+#[tokio::test]
+async fn a_line_that_is_no_message_is_answered_and_survived() {
+    let call = |arguments: &str| {
+        format!(
+            r#"{{"jsonrpc":"2.0","id":"bad","method":"tools/call","params":{{"name":"add","arguments":{arguments}}}}}"#
+        )
+    };
+    let cases: Vec<(String, i64, Value)> = vec![
+        ("{not json".into(), -32700, Value::Null),
+        ("\u{0}".into(), -32700, Value::Null),
+        ("7".into(), -32700, Value::Null),
+        (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#.into(), -32600, Value::Null),
+        ("{}".into(), -32600, Value::Null),
+        (r#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#.into(), -32600, json!(5)),
+        (call(r#"{"a":1e999,"b":1}"#), -32600, json!("bad")),
+        (call(&format!("{}1{}", "[".repeat(500), "]".repeat(500))), -32600, json!("bad")),
+        (call(r#"{"a":"\ud800","b":1}"#), -32600, json!("bad")),
+    ];
+    for era in ERAS {
+        let mut peer = Peer::connect(service(), era).await;
+        for (line, code, id) in &cases {
+            peer.line(line.as_bytes()).await;
+            let answer = peer.next().await;
+            assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), id), "{line}");
+            assert!(answer.as_object().unwrap().contains_key("id"), "{answer}");
+        }
+        // None of these is answered.
+        for line in ["", "  ", "\r", r#"{"jsonrpc":"2.0","method":"notifications/no_such"}"#] {
+            peer.line(line.as_bytes()).await;
+        }
+        assert_eq!(said(&peer.call("echo", json!({"word": "alive"})).await).0, "alive");
+        peer.end().await;
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_makes_no_sense_is_an_error() {
+    for era in ERAS {
+        let mut peer = Peer::connect(service(), era).await;
+        let cases = [
+            ("tools/call", json!({})),
+            ("tools/call", json!({"name": 5})),
+            ("tools/call", json!({"name": "add", "arguments": [1]})),
+            ("no/such", json!({})),
+            ("prompts/list", json!({})),
+            ("resources/list", json!({})),
+            ("resources/templates/list", json!({})),
+            ("logging/setLevel", json!({"level": "info"})),
+        ];
+        for (method, params) in cases {
+            let answer = peer.request(method, params.clone()).await;
+            assert!(answer["error"]["code"].is_i64(), "{method} {params}: {answer}");
+        }
+        let answer = peer.request("ping", json!({})).await;
+        match era {
+            Era::Old => assert_eq!(answer["result"], json!({})),
+            Era::Modern => assert_eq!(answer["error"]["code"], -32601),
+        }
+    }
+}
+
+#[tokio::test]
+async fn ids_come_back_as_they_were() {
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    for id in [json!(0), json!(-1), json!("a"), json!(""), json!(i64::MAX), json!("5")] {
+        peer.send(json!({"jsonrpc": "2.0", "id": id, "method": "ping"})).await;
+        assert_eq!(peer.next().await["id"], id);
+    }
+}
+
+#[tokio::test]
+async fn what_comes_before_the_first_request_is_passed_over() {
+    let mut peer = Peer::silent(service());
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 9, "result": {}})).await;
+    peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
+    assert_eq!(peer.next().await["error"]["code"], -32602);
+    peer.begin(Era::Old, json!({})).await;
+    assert_eq!(said(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
+}
+
+#[tokio::test]
+async fn a_long_line_is_read_and_one_beyond_the_limit_is_refused() {
+    let mut peer = Peer::connect(service().max_message_bytes(1 << 20), Era::Modern).await;
+    let long = peer.call("echo", json!({"word": "x".repeat(1_000_000)})).await;
+    assert!(!said(&long).1);
+    for _ in 0..2 {
+        peer.bytes(&vec![b'x'; 3 << 20]).await;
+        peer.line(b"").await;
+        let answer = peer.next().await;
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
+    }
+    assert_eq!(said(&peer.call("echo", json!({"word": "on"})).await).0, "on");
+}
+
+#[tokio::test]
+async fn a_line_that_never_ends_is_not_kept() {
+    let mut peer = Peer::connect(service().max_message_bytes(1 << 16), Era::Modern).await;
+    peer.bytes(&vec![b'x'; 1 << 17]).await;
+    // It is refused before it ends, and the rest of it is passed over.
+    assert_eq!(peer.next().await["error"]["code"], -32600);
+    peer.bytes(&vec![b'x'; 32 << 20]).await;
+    peer.line(b"").await;
+    assert_eq!(said(&peer.call("echo", json!({"word": "on"})).await).0, "on");
+}
+
+#[tokio::test(start_paused = true)]
+async fn calls_run_beside_each_other_and_are_answered_as_they_end() {
+    for era in ERAS {
+        let mut peer = Peer::connect(service(), era).await;
+        let mut expected = Vec::new();
+        for ms in [300, 200, 100] {
+            expected.push(peer.ask_call("sleep", json!({"ms": ms})).await);
+        }
+        expected.reverse();
+        let mut answered = Vec::new();
+        for _ in 0..3 {
+            answered.push(peer.next().await["id"].as_i64().unwrap());
+        }
+        assert_eq!(answered, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_is_dropped_and_not_answered() {
+    for era in ERAS {
+        let (toolbox, watch, mut events) = watched();
+        let mut peer = Peer::connect(Service::new(toolbox), era).await;
+        let id = peer.ask_call("hang", json!({})).await;
+        assert_eq!(events.recv().await, Some("begins"));
+        let params = json!({"requestId": id, "reason": "no longer needed"});
+        peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+            .await;
+        assert_eq!(events.recv().await, Some("ends"));
+        assert_eq!(watch.at_work(), 0);
+        // The next answer is that of the next call.
+        assert_eq!(said(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
+    }
+}
+
+#[tokio::test]
+async fn one_call_too_many_is_told_that_the_server_is_busy() {
+    let (toolbox, _watch, mut events) = watched();
+    let mut peer = Peer::connect(Service::new(toolbox).max_calls(1), Era::Modern).await;
+    let first = peer.ask_call("sleep", json!({"ms": 200})).await;
+    assert_eq!(events.recv().await, Some("begins"));
+    let (text, failed) = said(&peer.call("add", json!({"a": 1, "b": 1})).await);
+    assert!(failed && text.contains("busy"), "{text}");
+    assert_eq!(said(&peer.answer(first).await).0, "slept 200");
+    assert_eq!(said(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
+}
+
+#[tokio::test]
+async fn ten_thousand_calls_at_once_are_all_answered() {
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    let (mut sent, mut answered) = (0, 0);
+    while answered < 10_000 {
+        while sent < 10_000 && sent - answered < 100 {
+            peer.ask_call("add", json!({"a": sent, "b": 1})).await;
+            sent += 1;
+        }
+        let answer = peer.next().await;
+        assert_eq!(answer["result"]["isError"], false);
+        answered += 1;
+    }
+    tokio::time::timeout(Duration::from_secs(5), peer.end()).await.unwrap();
+}
