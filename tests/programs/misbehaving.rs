@@ -146,7 +146,7 @@ fn receive(arguments: &[String], message: &Value) {
                 "resultType": "complete",
                 "supportedVersions": ["2026-07-28"],
                 "capabilities": {"tools": {"listChanged": true}},
-                "serverInfo": {"name": "misbehaving", "version": "1"},
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "misbehaving", "version": "1"}},
                 "ttlMs": 0,
                 "cacheScope": "private",
             }),
@@ -218,7 +218,7 @@ fn list(arguments: &[String], id: &Value, params: &Value) {
             tools.insert(5, json!({"name": "", "inputSchema": {"type": "object"}}));
         }
         Some("twice") => tools.push(tool("echo", "Another of the name.")),
-        Some("only") => {
+        Some("few") => {
             let names = after(arguments, "only").unwrap_or_default();
             tools = names.split(',').map(|name| tool(name, "One of few.")).collect();
         }

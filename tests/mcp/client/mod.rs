@@ -1,5 +1,7 @@
 //! The tools of servers in a box.
 
 mod calls;
+mod drift;
 mod faults;
-mod support;
+mod http;
+pub(crate) mod support;

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ErrorData, Implementation,
-    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ErrorCode, ErrorData,
+    Implementation, ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
-    RequestHandle, RunningService, ServiceError,
+    RequestContext, RequestHandle, RunningService, ServiceError,
 };
 use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub(super) struct Link {
     pub(super) inbox: Arc<Inbox>,
 }
 
-/// What of rmcp's callbacks is listened to. What servers may ask of a client is answered by rmcp's defaults, which refuse.
+/// What of rmcp's callbacks is listened to. What servers may ask of a client is refused, for the most part by rmcp's defaults.
 struct Ears {
     inbox: Arc<Inbox>,
 }
@@ -51,6 +51,14 @@ impl ClientHandler for Ears {
         let own = Implementation::new("toolbox", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(rmcp::model::ClientCapabilities::default(), own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    #[expect(deprecated, reason = "older servers ask for roots, and newer ones may still")]
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there are no roots", None))
     }
 
     async fn on_progress(

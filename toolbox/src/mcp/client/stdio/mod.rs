@@ -3,6 +3,7 @@
 mod child;
 mod envelope;
 mod lines;
+mod marked;
 
 use std::io;
 use std::sync::Arc;
