@@ -3,5 +3,6 @@
 mod calls;
 mod drift;
 mod faults;
+mod foreign;
 mod http;
 pub(crate) mod support;

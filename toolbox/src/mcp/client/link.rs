@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ErrorCode, ErrorData,
-    Implementation, ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam,
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam,
     ProtocolVersion, RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
@@ -95,7 +95,7 @@ impl std::fmt::Display for LinkError {
 /// The first page of a list, or a later one, tool by tool.
 #[derive(Deserialize)]
 struct Page<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     #[serde(rename = "nextCursor", default)]
     next: Option<String>,
@@ -305,11 +305,15 @@ impl Link {
         };
         pending.0 = None;
         match answer {
-            Ok(ServerResult::CustomResult(rmcp::model::CustomResult(Value::String(raw)))) => {
-                Ok(raw)
-            }
-            Ok(other) => serde_json::to_string(&other)
+            Ok(ServerResult::CustomResult(CustomResult(Value::String(raw)))) => Ok(raw),
+            Ok(
+                typed @ (ServerResult::ListToolsResult(_)
+                | ServerResult::CallToolResult(_)
+                | ServerResult::InputRequiredResult(_)
+                | ServerResult::CustomResult(_)),
+            ) => serde_json::to_string(&typed)
                 .map_err(|error| LinkError::Lost(format!("its answer cannot be read: {error}"))),
+            Ok(_) => Err(LinkError::Lost("its answer is not one to what was asked".to_owned())),
             Err(error) => Err(self.explain(error).await),
         }
     }
