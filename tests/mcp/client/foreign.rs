@@ -3,6 +3,8 @@
 //! Run by hand or by a job that has them: `MCP_SERVERS` names a file in the form `{"mcpServers": {name: {"command", "args"}}}`, and
 //! `MCP_INTEROP` a folder with `servers.json` (what to call, and what to expect) and `toolslists/` (what others read of them).
 
+#![allow(clippy::print_stdout, reason = "whoever runs it by hand reads what was found")]
+
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
@@ -161,18 +163,24 @@ async fn servers_of_others_are_mounted_together_and_answer() {
         }
 
         let tool = format!("{name}_{}", spec["call"][0].as_str().expect("a tool"));
-        let arguments =
-            spec["call"][1].to_string().replace("$W", &scratch).replace("$PORT", &port.to_string());
-        let text = spec["text"].as_str().expect("a text");
-        let direct = toolbox.call(ToolCall::new("1", &tool, arguments.as_str())).await;
-        let request = json!({"name": tool, "arguments": arguments}).to_string();
-        let searched = gateway.call(ToolCall::new("2", "toolbox_execute", request)).await;
-        for result in [direct, searched] {
-            assert!(
-                !result.is_error() && result.text().contains(text),
-                "{name}: {}",
-                result.text()
-            );
+        let arguments = spec["call"][1].to_string();
+        let arguments = arguments.replace("$W", &scratch).replace("$PORT", &port.to_string());
+        for (way, toolbox) in [("direct", &toolbox), ("gateway", &gateway)] {
+            // One server keeps what it is given, and answers with what is new to it.
+            let fresh =
+                |text: &str| text.replace("\"n\"", &format!("\"{way}-{}\"", std::process::id()));
+            let arguments = fresh(&arguments);
+            let call = match way {
+                "direct" => ToolCall::new("1", &tool, arguments),
+                _ => {
+                    let request = json!({"name": tool, "arguments": arguments}).to_string();
+                    ToolCall::new("2", "toolbox_execute", request)
+                }
+            };
+            let result = toolbox.call(call).await;
+            let text = fresh(spec["text"].as_str().expect("a text"));
+            let told = result.text();
+            assert!(!result.is_error() && told.contains(&text), "{name}, {way}: {told}");
         }
     }
     println!("{total} tools of {} servers", configured.len());

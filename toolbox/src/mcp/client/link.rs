@@ -138,8 +138,8 @@ impl Link {
                     .map_err(|error| (LinkError::Lost(describe_spawn(program, &error)), false))?;
                 let patience = config.connect_timeout / 2;
                 let inbox = Arc::clone(&inbox);
-                let stdio = Stdio::new(stdin, stdout, limits.message, patience, inbox);
-                (Some(child), ears.serve_with_lifecycle(stdio, mode).await)
+                let streams = Stdio::new(stdin, stdout, limits.message, patience, inbox);
+                (Some(child), ears.serve_with_lifecycle(streams, mode).await)
             }
             Reach::Url { url, headers } => {
                 let transport = http::transport(url, headers, limits.message)
@@ -149,7 +149,7 @@ impl Link {
         };
         match running {
             Ok(running) => Ok(Self { running, child, inbox }),
-            Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(error), false)),
+            Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(&error), false)),
             Err(error) => {
                 let ended = matches!(
                     error,
@@ -227,8 +227,9 @@ impl Link {
         for page in 1.. {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest::with_param(params);
-            let raw =
-                self.ask(ClientRequest::ListToolsRequest(request), Default::default()).await?;
+            let raw = self
+                .ask(ClientRequest::ListToolsRequest(request), PeerRequestOptions::default())
+                .await?;
             let page_of_tools: Page<'_> = serde_json::from_str(&raw).map_err(|error| {
                 LinkError::Lost(format!("its list of tools cannot be read: {error}"))
             })?;
@@ -320,7 +321,7 @@ impl Link {
 
     async fn explain(&self, error: ServiceError) -> LinkError {
         match error {
-            ServiceError::McpError(error) => refused(error),
+            ServiceError::McpError(error) => refused(&error),
             ServiceError::TransportClosed => LinkError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {
                 LinkError::Lost(self.describe_end().await)
@@ -354,14 +355,14 @@ impl Link {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
 /// How long the end of a child may stay behind the end of its output.
 const LAST_WORDS: Duration = Duration::from_millis(60);
 
-fn refused(error: ErrorData) -> LinkError {
+fn refused(error: &ErrorData) -> LinkError {
     let message = text::clean(text::cut(&error.message, 2000)).into_owned();
     LinkError::Refused { code: error.code.0, message }
 }
