@@ -46,6 +46,7 @@ const TOOLS: &[&str] = &[
 ];
 
 static CHANGED: AtomicBool = AtomicBool::new(false);
+static LATE: AtomicBool = AtomicBool::new(false);
 static LISTINGS: AtomicU64 = AtomicU64::new(0);
 static CANCELLED: Mutex<Vec<Value>> = Mutex::new(Vec::new());
 static ANSWERS: Mutex<Vec<Value>> = Mutex::new(Vec::new());
@@ -146,13 +147,25 @@ fn receive(arguments: &[String], message: &Value) {
                 "resultType": "complete",
                 "supportedVersions": ["2026-07-28"],
                 "capabilities": {"tools": {"listChanged": true}},
-                "serverInfo": {"name": "misbehaving", "version": "1"},
+                "_meta": {"io.modelcontextprotocol/serverInfo": {"name": "misbehaving", "version": "1"}},
                 "ttlMs": 0,
                 "cacheScope": "private",
             }),
         ),
         Some("server/discover") if has("dies-of-the-unknown") => std::process::exit(5),
         Some("server/discover") if has("mute-to-the-unknown") => {}
+        Some("server/discover") if has("late-to-the-unknown") => {
+            let id = id.clone();
+            std::thread::spawn(move || {
+                std::thread::sleep(Duration::from_millis(1500));
+                error(&id, -32601, "method not found");
+            });
+        }
+        // Its answer to the first message comes after the one to the unknown.
+        Some("initialize") if has("late-to-the-unknown") && !LATE.swap(true, Ordering::Relaxed) => {
+            std::thread::sleep(Duration::from_millis(800));
+            receive(arguments, message);
+        }
         Some("server/discover") => error(id, -32601, "method not found"),
         Some("initialize") => result(
             id,
@@ -218,7 +231,7 @@ fn list(arguments: &[String], id: &Value, params: &Value) {
             tools.insert(5, json!({"name": "", "inputSchema": {"type": "object"}}));
         }
         Some("twice") => tools.push(tool("echo", "Another of the name.")),
-        Some("only") => {
+        Some("few") => {
             let names = after(arguments, "only").unwrap_or_default();
             tools = names.split(',').map(|name| tool(name, "One of few.")).collect();
         }

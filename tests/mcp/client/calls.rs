@@ -1,10 +1,13 @@
 //! Calls of mounted tools, and what becomes of the answers.
 
-use serde_json::json;
-use toolbox::FailureKind;
-use toolbox::mcp::ServerState;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
-use super::support::Mounted;
+use serde_json::json;
+use toolbox::mcp::{ServerState, TraceContext};
+use toolbox::{FailureKind, ToolCall, ToolContext};
+
+use super::support::{Mounted, misbehaving};
 
 #[tokio::test]
 async fn both_eras_are_spoken() {
@@ -24,6 +27,53 @@ async fn both_eras_are_spoken() {
         assert_eq!(result.text(), r#"echo: {"a":1}"#);
         mounted.close().await;
     }
+}
+
+#[tokio::test]
+async fn a_late_answer_to_the_probe_does_no_harm() {
+    let config = misbehaving(&["late-to-the-unknown"]).connect_timeout(Duration::from_secs(2));
+    let mounted = Mounted::of(config.retries(0)).await;
+    let status = mounted.status();
+    assert_eq!(status.state, ServerState::Ready, "{status:?}");
+    assert_eq!(mounted.text("echo").await, "echo: {}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn progress_and_traces_go_along_with_a_call() {
+    let mounted = Mounted::new(&["modern"]).await;
+    let heard = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&heard);
+    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned();
+    let context = ToolContext::new()
+        .with(TraceContext { traceparent: parent.clone(), ..TraceContext::default() })
+        .with_depth(2)
+        .with_progress(move |progress| sink.lock().expect("no panic").push(progress));
+    mounted.toolbox.call_in(&context, ToolCall::new("c", "s_progress", "{}")).await;
+    let told: Vec<_> = heard
+        .lock()
+        .expect("no panic")
+        .iter()
+        .map(|progress| (progress.done, progress.total, progress.message.clone()))
+        .collect();
+    let step = |done: u8| (f64::from(done), Some(3.0), Some(format!("step {done}")));
+    assert_eq!(told, [step(1), step(2), step(3)]);
+    let meta = mounted.toolbox.call_in(&context, ToolCall::new("c", "s_meta", "{}")).await;
+    let meta: serde_json::Value = serde_json::from_str(&meta.text()).expect("JSON");
+    assert_eq!((meta["traceparent"].as_str(), &meta["toolbox/depth"]), (Some(&*parent), &json!(2)));
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn structured_results_are_told_once() {
+    let mounted = Mounted::new(&[]).await;
+    let mirrored = mounted.call("structured", "{}").await;
+    assert_eq!(mirrored.text(), r#"{"sum":5}"#);
+    assert_eq!(mirrored.structured_content(), Some(json!({"sum": 5})));
+    let told = mounted.call("structured", r#"{"text": "five"}"#).await;
+    assert_eq!(told.text(), "five");
+    assert_eq!(told.structured_content(), Some(json!({"sum": 5})));
+    mounted.close().await;
 }
 
 #[tokio::test]

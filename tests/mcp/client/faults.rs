@@ -1,1 +1,531 @@
 //! Servers that misbehave: each ends in a clear result within its time, and no other server notices.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use toolbox::mcp::{Connect, ServerConfig, ServerState, Servers, WithheldReason};
+use toolbox::{CancellationToken, FailureKind, ToolBox, ToolCall, ToolContext};
+
+use super::support::{Mounted, call, eventually, misbehaving};
+
+/// How long nothing may take that should take a moment, on a slow machine.
+const MOMENT: Duration = Duration::from_secs(5);
+
+#[tokio::test]
+async fn p01_a_server_that_dies_in_mid_call_is_back_with_the_next() {
+    let mounted = Mounted::new(&[]).await;
+    let before = mounted.text("pid").await;
+    let started = Instant::now();
+    let result = mounted.call("die", "{}").await;
+    let took = started.elapsed();
+    assert_eq!(result.failure_kind(), Some(FailureKind::Infrastructure));
+    let text = result.text();
+    assert!(text.contains("exited with code 3") && text.contains("out of cheese"), "{text}");
+    assert!(took < Duration::from_secs(1), "{took:?}");
+    let after = mounted.call("pid", "{}").await;
+    assert!(!after.is_error(), "{}", after.text());
+    assert_ne!(before, after.text());
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p01_calls_in_flight_all_end_when_their_server_dies() {
+    let mounted = Mounted::new(&[]).await;
+    let never = (0..20).map(|at| ToolCall::new(format!("n{at}"), "s_never", "{}"));
+    let die = ToolCall::new("d", "s_die", "{}");
+    let calls: Vec<ToolCall> = never.chain([die]).collect();
+    let results = tokio::time::timeout(MOMENT, mounted.toolbox.call_all(calls)).await;
+    let results = results.expect("all end");
+    assert!(
+        results.iter().all(|result| result.failure_kind() == Some(FailureKind::Infrastructure))
+    );
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p01_a_crashed_server_comes_back_by_itself_and_zero_retries_mean_none() {
+    for (retries, comes_back) in [(2, true), (0, false)] {
+        let mounted = Mounted::of(misbehaving(&[]).retries(retries)).await;
+        mounted.call("die", "{}").await;
+        eventually(async || mounted.status().state == ServerState::Failed).await;
+        if comes_back {
+            eventually(async || mounted.status().state == ServerState::Ready).await;
+        } else {
+            tokio::time::sleep(Duration::from_millis(600)).await;
+            assert_eq!(mounted.status().state, ServerState::Failed);
+        }
+        mounted.close().await;
+    }
+}
+
+#[tokio::test]
+async fn p02_a_server_that_never_answers_fails_in_its_time() {
+    let started = Instant::now();
+    let config = misbehaving(&["silent"]).connect_timeout(Duration::from_millis(500)).retries(0);
+    let mounted = Mounted::of(config).await;
+    assert!(started.elapsed() < MOMENT);
+    let status = mounted.status();
+    assert_eq!(status.state, ServerState::Failed);
+    let error = status.error.unwrap_or_default();
+    assert!(error.contains("did not answer within 0.5 seconds"), "{error}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p02_a_program_that_is_not_there_or_ends_at_once_says_so() {
+    let cases = [
+        (ServerConfig::command("no-such-program-anywhere"), "was not found"),
+        (
+            misbehaving(&["exit-at-once"]),
+            "exited with code 4; its last words: no such database / set DATABASE_URL",
+        ),
+        (misbehaving(&["list-dies"]), "exited with code 6"),
+    ];
+    for (config, expected) in cases {
+        let mounted = Mounted::of(config.retries(0)).await;
+        let error = mounted.status().error.unwrap_or_default();
+        assert!(error.contains(expected), "{error}");
+        mounted.close().await;
+    }
+}
+
+#[tokio::test]
+async fn p03_a_call_without_an_answer_ends_in_time_and_is_cancelled() {
+    let mounted = Mounted::of(misbehaving(&[]).timeout(Duration::from_millis(300))).await;
+    let result = mounted.call("never", "{}").await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
+    eventually(async || mounted.text("cancelled").await == "1").await;
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p03_a_cancelled_call_is_cancelled_at_the_server() {
+    let mounted = Mounted::new(&["modern"]).await;
+    let token = CancellationToken::new();
+    let context = ToolContext::new().with_cancellation(token.clone());
+    let toolbox = mounted.toolbox.clone();
+    let calling = tokio::spawn(async move {
+        toolbox.call_in(&context, ToolCall::new("c", "s_never", "{}")).await
+    });
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    token.cancel();
+    let result = calling.await.expect("no panic");
+    assert_eq!(result.failure_kind(), Some(FailureKind::Cancelled));
+    eventually(async || mounted.text("cancelled").await == "1").await;
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p03_the_shorter_deadline_counts() {
+    let mounted = Mounted::of(misbehaving(&[]).timeout(Duration::from_secs(60))).await;
+    let context = ToolContext::new().with_deadline(Instant::now() + Duration::from_millis(200));
+    let call = ToolCall::new("c", "s_never", "{}");
+    let result = tokio::time::timeout(MOMENT, mounted.toolbox.call_in(&context, call)).await;
+    assert_eq!(result.expect("it ends").failure_kind(), Some(FailureKind::TimedOut));
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p04_an_answer_among_garbage_lines_is_found() {
+    let mounted = Mounted::new(&[]).await;
+    assert_eq!(mounted.text("garbage").await, "after the noise");
+    let notices = mounted.status().notices.join("\n");
+    assert!(notices.contains("200003 lines between its messages were no messages"), "{notices}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p05_a_line_past_the_limit_fails_its_call_at_once_and_no_other() {
+    let mounted = Mounted::new(&[]).await;
+    for tool in ["big", "big_id_last"] {
+        let before = peak_memory();
+        let result = mounted.call(tool, r#"{"mib": 100}"#).await;
+        let text = result.text();
+        assert!(text.contains("longer than the limit"), "{tool}: {text}");
+        let grown = peak_memory().saturating_sub(before) / 1024;
+        // The limit is 16 MiB; the tests beside this one need some as well.
+        assert!(grown < 40, "{tool}: {grown} MiB");
+        assert_eq!(mounted.text("echo").await, "echo: {}");
+    }
+    let notices = mounted.status().notices.join("\n");
+    assert!(notices.contains("2 of its messages were longer"), "{notices}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p06_a_line_that_never_ends_takes_the_call_to_its_deadline() {
+    let mounted = Mounted::of(misbehaving(&[]).timeout(Duration::from_millis(500))).await;
+    let result = mounted.call("drip", "{}").await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p07_a_result_that_nests_too_deep_fails_at_once() {
+    let mounted = Mounted::new(&[]).await;
+    let result = tokio::time::timeout(MOMENT, mounted.call("deep", "{}")).await.expect("it ends");
+    assert_eq!(result.failure_kind(), Some(FailureKind::InvalidOutput));
+    let text = result.text();
+    assert!(text.contains("cannot be read") && text.contains("recursion"), "{text}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p08_a_call_has_one_result_however_often_it_is_answered() {
+    let mounted = Mounted::new(&[]).await;
+    let cases = [
+        ("twice", "first"),
+        ("foreign_id", "for somebody"),
+        ("string_id", "under a string"),
+        ("both", "server `s` refused the call of `s_both` (error -1): no"),
+    ];
+    for (tool, expected) in cases {
+        assert_eq!(mounted.text(tool).await, expected);
+    }
+    let notices = mounted.status().notices.join("\n");
+    assert!(notices.contains("4 of its answers belonged to no request"), "{notices}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p09_a_repeating_cursor_ends_the_list() {
+    for (list, tools, notice) in
+        [("repeats", 29, "repeats a page"), ("endless", 100, "goes on after 100 pages")]
+    {
+        let mounted = Mounted::new(&["list", list]).await;
+        let status = mounted.status();
+        assert_eq!(status.tools.len(), tools, "{list}");
+        assert!(status.notices.join("\n").contains(notice), "{:?}", status.notices);
+        mounted.close().await;
+    }
+}
+
+#[tokio::test]
+async fn s2_11_every_page_of_a_list_is_read() {
+    let whole = Mounted::new(&[]).await;
+    let paged = Mounted::new(&["list", "paged"]).await;
+    assert_eq!(paged.status().tools, whole.status().tools);
+    paged.close().await;
+    whole.close().await;
+}
+
+#[tokio::test]
+async fn p10_a_malformed_tool_spoils_no_other() {
+    let mounted = Mounted::new(&["list", "malformed"]).await;
+    let status = mounted.status();
+    assert_eq!(status.tools.len(), 29);
+    let withheld: Vec<_> =
+        status.withheld.iter().map(|tool| (tool.name.as_str(), tool.reason)).collect();
+    let invalid = WithheldReason::Invalid;
+    assert_eq!(
+        withheld,
+        [
+            ("no_schema", invalid),
+            ("", invalid),
+            ("", invalid),
+            ("odd_schema", invalid),
+            ("", invalid)
+        ]
+    );
+    assert!(status.withheld[0].detail.contains("inputSchema"), "{:?}", status.withheld);
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn n11_the_first_of_two_tools_of_one_name_is_used() {
+    let mounted = Mounted::new(&["list", "twice"]).await;
+    let status = mounted.status();
+    assert_eq!(status.tools.len(), 29);
+    assert_eq!(status.withheld[0].name, "echo");
+    let tool = mounted.toolbox.get("s_echo").expect("the first is there");
+    assert_eq!(tool.description(), "Does what `echo` says.");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p11_lists_are_capped_and_the_cap_is_told() {
+    let mounted = Mounted::new(&["list", "many"]).await;
+    let status = mounted.status();
+    assert_eq!(status.tools.len(), 10_000);
+    assert!(status.notices.join("\n").contains("only the first 10000 tools are used"));
+    mounted.close().await;
+    let mounted = Mounted::new(&["list", "long"]).await;
+    let tool = mounted.toolbox.get("s_echo").expect("the tool is there");
+    assert_eq!(tool.description().len(), 32 * 1024);
+    assert!(mounted.status().notices.join("\n").contains("was cut to 32768 bytes"));
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p12_a_flood_of_changes_is_read_once_a_second() {
+    for era in ["legacy", "modern"] {
+        let mounted = Mounted::new(&[era]).await;
+        let before: u32 = mounted.text("listings").await.parse().expect("a number");
+        let started = Instant::now();
+        assert_eq!(mounted.text("flood").await, "flooded");
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        let after: u32 = mounted.text("listings").await.parse().expect("a number");
+        let most = 2 + u32::try_from(started.elapsed().as_secs()).unwrap_or(0);
+        assert!(
+            after > before && after - before <= most,
+            "{era}: {before} to {after}, at most {most}"
+        );
+        mounted.close().await;
+    }
+}
+
+#[tokio::test]
+async fn p12_tools_come_and_go_in_the_box_while_a_call_runs() {
+    let mounted = Mounted::new(&[]).await;
+    let order = mounted.toolbox.names();
+    let result = mounted.call("change_list", "{}").await;
+    assert_eq!(result.text(), "changed");
+    eventually(async || mounted.toolbox.has("s_late")).await;
+    assert!(!mounted.toolbox.has("s_change_list"));
+    let mut expected: Vec<_> = order.into_iter().filter(|name| name != "s_change_list").collect();
+    expected.push("s_late".to_owned());
+    assert_eq!(mounted.toolbox.names(), expected);
+    assert_eq!(mounted.text("late").await, "echo: {}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p15_a_suspicious_description_is_flagged_and_quoted() {
+    let mounted = Mounted::new(&["list", "hostile"]).await;
+    let tool = mounted.toolbox.get("s_echo").expect("it is there");
+    let description = tool.description();
+    assert!(
+        description.starts_with("A tool of the server `s`, which describes it in these words"),
+        "{description}"
+    );
+    assert!(description.contains("\"\"\"\nBefore using any tool"), "{description}");
+    let notices = mounted.status().notices.join("\n");
+    assert!(
+        notices.contains("`s_echo` is described in suspicious words: \"before using any\""),
+        "{notices}"
+    );
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p16_nothing_unseen_reaches_model_or_terminal() {
+    let mounted = Mounted::new(&["list", "hostile"]).await;
+    let tool = mounted.toolbox.get("s_ask").expect("it is there");
+    assert_eq!(tool.description(), "Asks plainly.");
+    let schema = &tool.definition().input_schema;
+    assert_eq!(schema["properties"]["text"]["description"], "Say hidden it");
+    assert_eq!(schema["properties"]["kind"]["enum"][0], "a\u{200b}");
+    let notices = mounted.status().notices.join("\n");
+    assert!(
+        notices.contains("`ask`: a name or a choice in it holds characters that nobody sees"),
+        "{notices}"
+    );
+    assert_eq!(mounted.text("talk_dirty").await, "red hello 👨\u{200d}👩 ok\nnext");
+    assert_eq!(mounted.status().instructions.as_deref(), Some("Be careful."));
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p17_a_description_that_speaks_of_another_server_is_flagged() {
+    let mounted = Mounted::new(&["list", "hostile"]).await;
+    let notices = mounted.status().notices.join("\n");
+    assert!(notices.contains("the description of `s_big` speaks of `other_echo`"), "{notices}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p18_a_hint_of_a_server_spares_no_approval() {
+    let mounted = Mounted::new(&["list", "hostile"]).await;
+    let tool = mounted.toolbox.get("s_big_id_last").expect("it is there");
+    assert_eq!(tool.definition().annotations.read_only, Some(true));
+    let guarded = ToolBox::from(tool.needs_approval());
+    let result = call(&guarded, "s_big_id_last", "{}").await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::NotApproved));
+    mounted.toolbox.blacklist("s_*");
+    let result = mounted.call("big_id_last", "{}").await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::Blacklisted));
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p19_a_server_that_ignores_its_end_is_ended() {
+    // The program `env` runs it with the signal that asks it to end ignored.
+    let own = env!("CARGO_BIN_EXE_misbehaving");
+    let config = ServerConfig::command("env").args(["--ignore-signal=TERM", own, "ignore-end"]);
+    let mounted = Mounted::of(config).await;
+    let pid = mounted.text("pid").await;
+    assert!(is_alive(&pid));
+    mounted.close().await;
+    assert!(!is_alive(&pid));
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn p20_what_a_server_leaves_behind_is_ended_too() {
+    for (how, flag) in
+        [("in its group", "grandchild"), ("in a session of its own", "escaped-grandchild")]
+    {
+        for end in ["close", "drop", "die"] {
+            let file = scratch(&format!("{flag}-{end}"));
+            let path = file.to_str().expect("a plain path");
+            let mounted = Mounted::of(misbehaving(&[flag, path]).retries(0)).await;
+            eventually(async || file.exists()).await;
+            let pid = std::fs::read_to_string(&file).expect("a number");
+            assert!(is_alive(&pid));
+            match end {
+                "close" => mounted.close().await,
+                "drop" => drop(mounted),
+                _ => drop(mounted.call("die", "{}").await),
+            }
+            let gone = tokio::time::timeout(MOMENT, async {
+                while is_alive(&pid) {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            });
+            assert!(gone.await.is_ok(), "a grandchild {how} outlives `{end}`");
+        }
+    }
+}
+
+#[test]
+fn p22_dropping_without_a_runtime_panics_nothing_and_leaves_nothing() {
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let (mounted, pid) = runtime.block_on(async {
+        let mounted = Mounted::new(&["ignore-end"]).await;
+        let pid = mounted.text("pid").await;
+        (mounted, pid)
+    });
+    assert!(is_alive(&pid));
+    drop(runtime);
+    let Mounted { toolbox, servers } = mounted;
+    drop(servers);
+    assert_eq!(toolbox.len(), 0);
+    let until = Instant::now() + MOMENT;
+    while is_alive(&pid) && Instant::now() < until {
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    assert!(!is_alive(&pid));
+}
+
+#[tokio::test]
+async fn p23_a_flood_of_errors_blocks_nobody() {
+    let before = peak_memory();
+    let mounted = Mounted::new(&["stderr-flood"]).await;
+    assert_eq!(mounted.text("echo").await, "echo: {}");
+    let result = mounted.call("die", "{}").await;
+    assert!(result.text().len() < 2000);
+    let grown = peak_memory().saturating_sub(before) / 1024;
+    assert!(grown < 40, "{grown} MiB");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p26_and_p28_a_server_gets_no_input_from_a_client_that_has_nobody_to_ask() {
+    let mounted = Mounted::new(&["modern"]).await;
+    let result = mounted.call("input_required", "{}").await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::Reported));
+    let text = result.text();
+    assert!(
+        text.contains("asks for elicitation/create") && text.contains("which is off"),
+        "{text}"
+    );
+    mounted.close().await;
+    let mounted = Mounted::new(&[]).await;
+    let answers: Vec<serde_json::Value> =
+        serde_json::from_str(&mounted.text("ask").await).expect("answers");
+    assert_eq!(answers.len(), 3);
+    for answer in answers {
+        assert!(answer["error"].is_object() || answer["result"]["action"] == "decline", "{answer}");
+    }
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn p27_a_child_gets_the_variables_that_the_configuration_names() {
+    let config = misbehaving(&[]).env("GIVEN", "by name");
+    let mounted = Mounted::of(config).await;
+    let names: Vec<String> = serde_json::from_str(&mounted.text("env").await).expect("names");
+    assert!(names.contains(&"GIVEN".to_owned()) && names.contains(&"PATH".to_owned()));
+    // Cargo sets a number of variables for a test, which stand for the secrets of a shell.
+    assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());
+    assert!(!names.iter().any(|name| name.starts_with("CARGO")), "{names:?}");
+    let target = mounted.status().target;
+    assert_eq!(target, [env!("CARGO_BIN_EXE_misbehaving")]);
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn nothing_is_left_running_after_close() {
+    let runtime = tokio::runtime::Handle::current();
+    let before = (runtime.metrics().num_alive_tasks(), children());
+    for arguments in [&["modern"][..], &["ignore-end"], &["silent"], &["list", "endless"]] {
+        let config = misbehaving(arguments).connect_timeout(Duration::from_secs(2)).retries(0);
+        let mounted = Mounted::of(config).await;
+        for tool in ["echo", "twice", "die", "echo"] {
+            mounted.call(tool, "{}").await;
+        }
+        let toolbox = mounted.toolbox.clone();
+        let never = tokio::spawn(async move { call(&toolbox, "s_never", "{}").await });
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        mounted.close().await;
+        let result = tokio::time::timeout(MOMENT, never).await.expect("it ends").expect("no panic");
+        assert!(result.is_error());
+    }
+    eventually(async || runtime.metrics().num_alive_tasks() <= before.0).await;
+    // The tests beside this one have children as well, so only those of this one are counted.
+    drop(before.1);
+}
+
+#[tokio::test]
+async fn a_server_is_connected_when_that_was_asked_for() {
+    for when in [Connect::Now, Connect::InBackground, Connect::OnFirstUse] {
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder()
+            .server("s", misbehaving(&[]))
+            .server("off", misbehaving(&[]).enabled(false))
+            .connect_when(when)
+            .mount(&toolbox)
+            .await
+            .expect("valid names");
+        let states: Vec<ServerState> = servers.status().iter().map(|status| status.state).collect();
+        match when {
+            Connect::Now => assert_eq!(states, [ServerState::Ready, ServerState::Disabled]),
+            Connect::OnFirstUse => {
+                assert_eq!(states, [ServerState::Waiting, ServerState::Disabled])
+            }
+            _ => {}
+        }
+        servers.ready().await;
+        assert_eq!(servers.status()[0].state, ServerState::Ready, "{when:?}");
+        assert!(toolbox.has("s_echo"));
+        servers.close().await;
+        assert_eq!(servers.status()[0].state, ServerState::Closed);
+    }
+}
+
+fn scratch(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("toolbox-{}-{name}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+/// Returns whether a process is there and has not ended.
+fn is_alive(pid: &str) -> bool {
+    std::fs::read_to_string(format!("/proc/{}/stat", pid.trim())).is_ok_and(|stat| {
+        !stat.rsplit(')').next().unwrap_or("").trim_start().starts_with(['Z', 'X'])
+    })
+}
+
+/// Returns the processes that this one started and that are still there.
+fn children() -> Vec<String> {
+    let own = std::process::id();
+    let list = std::fs::read_to_string(format!("/proc/{own}/task/{own}/children"));
+    list.unwrap_or_default().split_whitespace().map(str::to_owned).collect()
+}
+
+/// Returns the most memory that this process ever had, in KiB.
+fn peak_memory() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}

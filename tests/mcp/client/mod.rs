@@ -1,5 +1,8 @@
 //! The tools of servers in a box.
 
 mod calls;
+mod drift;
 mod faults;
-mod support;
+mod foreign;
+mod http;
+pub(crate) mod support;

@@ -177,6 +177,20 @@ impl ToolBox {
         self.change(|next| next.take(name))
     }
 
+    /// Takes tools out and puts others in, as one change. One that replaces another takes its place without a word.
+    #[cfg(feature = "mcp-client")]
+    pub(crate) fn exchange(&self, is_gone: impl Fn(&Tool) -> bool, tools: Vec<Tool>) {
+        if tools.is_empty() && !self.snapshot().tools().any(&is_gone) {
+            return;
+        }
+        self.change(|next| {
+            next.remove(is_gone);
+            for tool in tools {
+                next.put_quietly(tool);
+            }
+        });
+    }
+
     /// Copies all tools of another box into this one; by name, the incoming ones win.
     ///
     /// The other box keeps its tools. Copies bring the state of the box they come from along.

@@ -127,6 +127,11 @@ impl Snapshot {
         self.entries.shift_remove(name).map(|entry| entry.tool)
     }
 
+    #[cfg(feature = "mcp-client")]
+    pub(super) fn remove(&mut self, is_gone: impl Fn(&Tool) -> bool) {
+        self.entries.retain(|_, entry| !is_gone(&entry.tool));
+    }
+
     pub(super) fn change_rules<T>(&mut self, change: impl FnOnce(&mut Rules) -> T) -> T {
         let value = change(Arc::make_mut(&mut self.rules));
         for entry in self.entries.values_mut() {

@@ -49,48 +49,38 @@ impl Board {
 
     /// Puts a server's tools into the box in place of those it had there: what is new comes in, what is gone leaves, and the
     /// rest keeps its place.
-    pub(super) fn put(&self, before: &[Tool], now: Vec<Tool>) {
+    pub(super) fn put(&self, before: &[Tool], now: &[Tool]) {
         let mut owned = self.owned();
-        let names: HashSet<&str> = now.iter().map(Tool::name).collect();
-        for tool in before.iter().filter(|tool| !names.contains(tool.name())) {
-            self.take(&mut owned, tool);
+        let kept: HashSet<&str> = now.iter().map(Tool::name).collect();
+        let old: HashMap<&str, &Tool> = before.iter().map(|tool| (tool.name(), tool)).collect();
+        for name in old.keys().filter(|name| !kept.contains(*name)) {
+            owned.remove(&name.to_ascii_lowercase());
         }
-        for tool in &now {
+        for tool in now {
             if let (Some(server), Some(name)) = (tool.source(), tool.name_at_source()) {
-                owned
-                    .insert(tool.name().to_ascii_lowercase(), (Arc::from(server), name.to_owned()));
+                let pair = (Arc::from(server), name.to_owned());
+                owned.insert(tool.name().to_ascii_lowercase(), pair);
             }
         }
-        let changed: Vec<Tool> = now
-            .into_iter()
-            .filter(|tool| {
-                let old = before.iter().find(|old| old.name() == tool.name());
-                old.is_none_or(|old| old.definition() != tool.definition())
-                    || !self.toolbox.has(tool.name())
+        let is_same = |tool: &&Tool| {
+            let old = old.get(tool.name());
+            old.is_some_and(|old| old.definition() == tool.definition())
+                && self.toolbox.has(tool.name())
+        };
+        let changed = now.iter().filter(|tool| !is_same(tool)).cloned().collect();
+        // What the program has put in the place of a tool since is not the server's to take.
+        let is_gone = |there: &Tool| {
+            let old = old.get(there.name()).filter(|_| !kept.contains(there.name()));
+            old.is_some_and(|old| {
+                there.source() == old.source() && there.name_at_source() == old.name_at_source()
             })
-            .collect();
-        if !changed.is_empty() {
-            self.toolbox.register(changed);
-        }
+        };
+        self.toolbox.exchange(is_gone, changed);
     }
 
     /// Takes a server's tools out of the box.
     pub(super) fn clear(&self, tools: &[Tool]) {
-        let mut owned = self.owned();
-        for tool in tools {
-            self.take(&mut owned, tool);
-        }
-    }
-
-    /// Takes a tool out, unless the program has put another in its place since.
-    fn take(&self, owned: &mut HashMap<String, (Arc<str>, String)>, tool: &Tool) {
-        owned.remove(&tool.name().to_ascii_lowercase());
-        let same = |there: &Tool| {
-            there.source() == tool.source() && there.name_at_source() == tool.name_at_source()
-        };
-        if self.toolbox.get(tool.name()).as_ref().is_some_and(same) {
-            self.toolbox.unregister(tool.name());
-        }
+        self.put(tools, &[]);
     }
 
     /// Returns the names in the box, in lower case, that are not this tool's own.

@@ -35,12 +35,10 @@ pub(super) fn suspicious(text: &str) -> Option<&'static str> {
     PHRASES.iter().find(|phrase| words.contains(**phrase)).copied()
 }
 
-/// Returns whether `text` holds `name` as a word of its own.
-pub(super) fn names(text: &str, name: &str) -> bool {
-    let inside = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
-    text.match_indices(name).any(|(at, _)| {
-        !text[..at].ends_with(inside) && !text[at + name.len()..].starts_with(inside)
-    })
+/// Returns the words of a text that could be names of tools.
+pub(super) fn words(text: &str) -> impl Iterator<Item = &str> {
+    text.split(|c: char| !(c.is_ascii_alphanumeric() || c == '_' || c == '-'))
+        .filter(|word| !word.is_empty())
 }
 
 /// Returns a suspicious description as its server's words.

@@ -37,7 +37,7 @@ struct Listener {
 }
 
 impl Listener {
-    fn hear(&mut self, report: ProgressNotificationParam) {
+    fn hear(&mut self, report: &ProgressNotificationParam) {
         // Progress grows; what comes late has been overtaken.
         if report.progress > self.done {
             self.done = report.progress;
@@ -93,7 +93,7 @@ impl Inbox {
         listeners.early.retain(|report| {
             let is_ours = report.progress_token == token;
             if is_ours {
-                listener.hear(report.clone());
+                listener.hear(report);
             }
             !is_ours
         });
@@ -112,7 +112,7 @@ impl Inbox {
     pub(super) fn report(&self, report: ProgressNotificationParam) {
         let mut listeners = self.listeners();
         if let Some(listener) = listeners.calls.get_mut(&report.progress_token) {
-            listener.hear(report);
+            listener.hear(&report);
         } else if listeners.early.len() < MAX_EARLY {
             listeners.early.push(report);
         }

@@ -6,13 +6,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, ErrorData, Implementation,
-    ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam, ProtocolVersion,
-    RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, CustomResult, ErrorCode,
+    ErrorData, Implementation, ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam,
+    ProtocolVersion, RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
-    RequestHandle, RunningService, ServiceError,
+    RequestContext, RequestHandle, RunningService, ServiceError,
 };
 use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
 use serde::Deserialize;
@@ -41,7 +41,7 @@ pub(super) struct Link {
     pub(super) inbox: Arc<Inbox>,
 }
 
-/// What of rmcp's callbacks is listened to. What servers may ask of a client is answered by rmcp's defaults, which refuse.
+/// What of rmcp's callbacks is listened to. What servers may ask of a client is refused, for the most part by rmcp's defaults.
 struct Ears {
     inbox: Arc<Inbox>,
 }
@@ -51,6 +51,14 @@ impl ClientHandler for Ears {
         let own = Implementation::new("toolbox", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(rmcp::model::ClientCapabilities::default(), own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    #[expect(deprecated, reason = "older servers ask for roots, and newer ones may still")]
+    async fn list_roots(
+        &self,
+        _: RequestContext<RoleClient>,
+    ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
+        Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there are no roots", None))
     }
 
     async fn on_progress(
@@ -87,7 +95,7 @@ impl std::fmt::Display for LinkError {
 /// The first page of a list, or a later one, tool by tool.
 #[derive(Deserialize)]
 struct Page<'a> {
-    #[serde(borrow, default)]
+    #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     #[serde(rename = "nextCursor", default)]
     next: Option<String>,
@@ -130,8 +138,8 @@ impl Link {
                     .map_err(|error| (LinkError::Lost(describe_spawn(program, &error)), false))?;
                 let patience = config.connect_timeout / 2;
                 let inbox = Arc::clone(&inbox);
-                let stdio = Stdio::new(stdin, stdout, limits.message, patience, inbox);
-                (Some(child), ears.serve_with_lifecycle(stdio, mode).await)
+                let streams = Stdio::new(stdin, stdout, limits.message, patience, inbox);
+                (Some(child), ears.serve_with_lifecycle(streams, mode).await)
             }
             Reach::Url { url, headers } => {
                 let transport = http::transport(url, headers, limits.message)
@@ -141,7 +149,7 @@ impl Link {
         };
         match running {
             Ok(running) => Ok(Self { running, child, inbox }),
-            Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(error), false)),
+            Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(&error), false)),
             Err(error) => {
                 let ended = matches!(
                     error,
@@ -219,8 +227,9 @@ impl Link {
         for page in 1.. {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest::with_param(params);
-            let raw =
-                self.ask(ClientRequest::ListToolsRequest(request), Default::default()).await?;
+            let raw = self
+                .ask(ClientRequest::ListToolsRequest(request), PeerRequestOptions::default())
+                .await?;
             let page_of_tools: Page<'_> = serde_json::from_str(&raw).map_err(|error| {
                 LinkError::Lost(format!("its list of tools cannot be read: {error}"))
             })?;
@@ -297,18 +306,22 @@ impl Link {
         };
         pending.0 = None;
         match answer {
-            Ok(ServerResult::CustomResult(rmcp::model::CustomResult(Value::String(raw)))) => {
-                Ok(raw)
-            }
-            Ok(other) => serde_json::to_string(&other)
+            Ok(ServerResult::CustomResult(CustomResult(Value::String(raw)))) => Ok(raw),
+            Ok(
+                typed @ (ServerResult::ListToolsResult(_)
+                | ServerResult::CallToolResult(_)
+                | ServerResult::InputRequiredResult(_)
+                | ServerResult::CustomResult(_)),
+            ) => serde_json::to_string(&typed)
                 .map_err(|error| LinkError::Lost(format!("its answer cannot be read: {error}"))),
+            Ok(_) => Err(LinkError::Lost("its answer is not one to what was asked".to_owned())),
             Err(error) => Err(self.explain(error).await),
         }
     }
 
     async fn explain(&self, error: ServiceError) -> LinkError {
         match error {
-            ServiceError::McpError(error) => refused(error),
+            ServiceError::McpError(error) => refused(&error),
             ServiceError::TransportClosed => LinkError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {
                 LinkError::Lost(self.describe_end().await)
@@ -342,14 +355,14 @@ impl Link {
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
         }
-        std::future::pending().await
+        std::future::pending::<()>().await;
     }
 }
 
 /// How long the end of a child may stay behind the end of its output.
 const LAST_WORDS: Duration = Duration::from_millis(60);
 
-fn refused(error: ErrorData) -> LinkError {
+fn refused(error: &ErrorData) -> LinkError {
     let message = text::clean(text::cut(&error.message, 2000)).into_owned();
     LinkError::Refused { code: error.code.0, message }
 }

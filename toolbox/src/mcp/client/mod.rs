@@ -116,10 +116,9 @@ impl Servers {
         let mut all: Vec<ServerStatus> =
             self.shared.servers.iter().map(|server| server.status()).collect();
         let tools: Vec<_> = self.shared.servers.iter().map(|server| server.mounted()).collect();
-        for (at, status) in all.iter_mut().enumerate() {
-            let others = tools.iter().enumerate().filter(|(other, _)| *other != at);
-            let others: Vec<&crate::Tool> = others.flat_map(|(_, tools)| tools).collect();
-            status.notices.extend(mount::mentions(&tools[at], &others));
+        let words = mount::by_word(tools.iter().flatten());
+        for (status, tools) in all.iter_mut().zip(&tools) {
+            status.notices.extend(mount::mentions(tools, &words));
         }
         all
     }

@@ -1,5 +1,6 @@
 //! What a server lists, as tools of a box.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::flags;
@@ -67,14 +68,10 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
 }
 
 /// Returns the tools that the lock lets in, and notes the others.
-fn approved<'a>(
-    server: &Server,
-    listed: &'a Listed,
-    mounted: &mut Mounted,
-) -> std::collections::HashSet<&'a str> {
+fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> HashSet<&'a str> {
     let names = listed.tools.iter().map(|tool| tool.name.as_str());
     let Some(mut lock) = server.board.lock() else { return names.collect() };
-    let mut approved = std::collections::HashSet::new();
+    let mut approved = HashSet::new();
     let mut pinned = false;
     for tool in &listed.tools {
         match lock.judge(&server.name, &tool.name, &tool.raw) {
@@ -152,22 +149,27 @@ fn made(
 }
 
 /// Says which tools of a server speak of tools of other servers.
-pub(super) fn mentions(tools: &[Tool], others: &[&Tool]) -> Vec<String> {
-    let mut notices = Vec::new();
+pub(super) fn mentions(tools: &[Tool], others: &HashMap<&str, &Tool>) -> Vec<String> {
+    let spoken_of = |tool: &Tool| {
+        let mut words = flags::words(tool.description());
+        words.find_map(|word| others.get(word).filter(|other| other.source() != tool.source()))
+    };
+    let notice = |tool: &Tool| {
+        let (name, other) = (tool.name(), spoken_of(tool)?.name());
+        Some(format!("the description of `{name}` speaks of `{other}`, a tool of another server"))
+    };
+    tools.iter().filter_map(notice).collect()
+}
+
+/// Returns tools by the words that speak of them: their names in the box, and the servers' own where no plain word is one.
+pub(super) fn by_word<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> HashMap<&'a str, &'a Tool> {
+    let mut words = HashMap::new();
     for tool in tools {
-        let named = others.iter().find(|other| {
-            let own = other.name_at_source().unwrap_or_default();
-            // One plain word is a tool's name by chance.
-            let telling = own.len() >= 6 && own.contains(['_', '-']);
-            flags::names(tool.description(), other.name())
-                || (telling && flags::names(tool.description(), own))
-        });
-        if let Some(other) = named {
-            let (name, other) = (tool.name(), other.name());
-            notices.push(format!(
-                "the description of `{name}` speaks of `{other}`, a tool of another server"
-            ));
+        words.insert(tool.name(), tool);
+        let own = tool.name_at_source().unwrap_or_default();
+        if own.len() >= 6 && own.contains(['_', '-']) {
+            words.entry(own).or_insert(tool);
         }
     }
-    notices
+    words
 }

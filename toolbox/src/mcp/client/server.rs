@@ -215,7 +215,7 @@ impl Server {
             now.listed = Some(Arc::new(listed));
             std::mem::take(&mut now.mounted)
         };
-        self.board.put(&before.tools, mounted.tools.clone());
+        self.board.put(&before.tools, &mounted.tools);
         self.now().mounted = mounted;
     }
 
@@ -224,7 +224,7 @@ impl Server {
         let Some(listed) = self.now().listed.clone() else { return };
         let mounted = mount::mount(self, &listed);
         let before = std::mem::take(&mut self.now().mounted);
-        self.board.put(&before.tools, mounted.tools.clone());
+        self.board.put(&before.tools, &mounted.tools);
         self.change(|now| now.mounted = mounted);
     }
 

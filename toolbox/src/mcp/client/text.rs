@@ -65,29 +65,30 @@ fn joins(before: char) -> bool {
     !before.is_ascii() || matches!(before, '0'..='9' | '#' | '*')
 }
 
+/// Separators and joiners, marks of direction, selectors and tags.
+const UNSEEN: &[std::ops::RangeInclusive<char>] = &[
+    '\u{ad}'..='\u{ad}',
+    '\u{34f}'..='\u{34f}',
+    '\u{61c}'..='\u{61c}',
+    '\u{115f}'..='\u{1160}',
+    '\u{17b4}'..='\u{17b5}',
+    '\u{180b}'..='\u{180f}',
+    '\u{200b}'..='\u{200f}',
+    '\u{2028}'..='\u{202e}',
+    '\u{2060}'..='\u{206f}',
+    '\u{3164}'..='\u{3164}',
+    '\u{fe00}'..='\u{fe0f}',
+    '\u{feff}'..='\u{feff}',
+    '\u{ffa0}'..='\u{ffa0}',
+    '\u{fff9}'..='\u{fffb}',
+    '\u{e0000}'..='\u{e0fff}',
+];
+
 /// Returns whether a character shows nothing by itself and can hide or reorder what does.
 fn is_unseen(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        // The first row is separators and joiners, the second marks of direction, the third tags and further selectors.
-        '\u{ad}'
-        | '\u{34f}'
-        | '\u{115f}'
-        | '\u{1160}'
-        | '\u{17b4}'
-        | '\u{17b5}'
-        | '\u{180b}'..='\u{180f}'
-        | '\u{200b}'..='\u{200d}'
-        | '\u{2060}'..='\u{2065}'
-        | '\u{206a}'..='\u{206f}'
-        | '\u{3164}'
-        | '\u{feff}'
-        | '\u{ffa0}'
-        | '\u{fff9}'..='\u{fffb}' => true,
-        '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => {
-            true
-        }
-        '\u{fe00}'..='\u{fe0f}' | '\u{e0000}'..='\u{e0fff}' => true,
+        c if UNSEEN.iter().any(|range| range.contains(&c)) => true,
         c => c.is_control(),
     }
 }

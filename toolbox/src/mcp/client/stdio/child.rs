@@ -11,6 +11,7 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+use super::marked::{Mark, VARIABLE};
 use crate::cancel::CancellationToken;
 use crate::mcp::client::text;
 use crate::mcp::config::Reach;
@@ -90,8 +91,10 @@ impl Child {
         let Reach::Command { program, arguments, environment, directory } = reach else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
+        let mark = Mark::new();
         let mut command = CommandWrap::with_new(program, |command| {
             command.args(arguments).env_clear().envs(inherited()).envs(environment);
+            command.env(VARIABLE, mark.value());
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
             if let Some(directory) = directory {
                 command.current_dir(directory);
@@ -101,8 +104,8 @@ impl Child {
         command.wrap(process_wrap::tokio::ProcessGroup::leader());
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::JobObject);
-        let mut child = Reaped(Some(command.spawn()?));
-        let streams = child.0.as_mut().and_then(|child| {
+        let mut child = Reaped { child: Some(command.spawn()?), mark };
+        let streams = child.child.as_mut().and_then(|child| {
             Some((child.stdin().take()?, child.stdout().take()?, child.stderr().take()?))
         });
         let Some((stdin, stdout, stderr)) = streams else {
@@ -177,7 +180,7 @@ async fn drain(mut stderr: ChildStderr, end: Arc<Mutex<EndOfChild>>) {
 
 /// Waits for a child to end, or ends it when told to; whatever it left in its group is killed.
 async fn keep(mut child: Reaped, stop: &CancellationToken) -> Option<ExitStatus> {
-    let inner = child.0.as_mut()?;
+    let inner = child.child.as_mut()?;
     let by_itself = tokio::select! {
         status = inner.inner_mut().wait() => Some(status),
         () = stop.cancelled() => None,
@@ -197,7 +200,9 @@ async fn keep(mut child: Reaped, stop: &CancellationToken) -> Option<ExitStatus>
     if status.is_none() {
         status = inner.inner_mut().wait().await.ok();
     }
-    child.0 = None;
+    child.child = None;
+    let mark = child.mark.clone();
+    let _ = tokio::task::spawn_blocking(move || mark.kill_all()).await;
     status
 }
 
@@ -206,12 +211,16 @@ async fn within(time: Duration, child: &mut Box<dyn ChildWrapper>) -> Option<Exi
 }
 
 /// A child that is killed with its group when it is dropped, on whatever thread and with no runtime at all.
-struct Reaped(Option<Box<dyn ChildWrapper>>);
+struct Reaped {
+    child: Option<Box<dyn ChildWrapper>>,
+    mark: Mark,
+}
 
 impl Drop for Reaped {
     fn drop(&mut self) {
-        let Some(child) = &mut self.0 else { return };
+        let Some(child) = &mut self.child else { return };
         let _ = child.start_kill();
+        self.mark.kill_all();
         // A killed process is gone within a moment; then its entry in the table of processes goes too.
         for _ in 0..50 {
             if !matches!(child.try_wait(), Ok(None)) {

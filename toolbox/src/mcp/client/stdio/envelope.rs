@@ -86,10 +86,10 @@ impl Reader {
             return None;
         };
         if let Some(method) = envelope.method {
-            return self.from_server(line, method, &envelope);
+            return self.unasked(line, method, &envelope);
         }
         let id: Option<RequestId> =
-            envelope.id.and_then(|id| serde_json::from_str(id.get()).ok()).and_then(same_id);
+            envelope.id.and_then(|id| serde_json::from_str(id.get()).ok()).map(same_id);
         let expected = id.and_then(|id| Some((self.expected.remove(&id)?, id)));
         let Some((reading, id)) = expected else {
             self.inbox.note_stray();
@@ -115,7 +115,7 @@ impl Reader {
     }
 
     /// Returns a request or a notification of the server, unless it is for the inbox.
-    fn from_server(
+    fn unasked(
         &self,
         line: &[u8],
         method: &RawValue,
@@ -146,14 +146,12 @@ impl Reader {
 }
 
 /// Takes `"7"` for 7, as some servers answer.
-fn same_id(id: RequestId) -> Option<RequestId> {
-    match &id {
-        RequestId::String(text) => match text.parse() {
-            Ok(number) => Some(RequestId::Number(number)),
-            Err(_) => Some(id),
-        },
-        RequestId::Number(_) => Some(id),
-    }
+fn same_id(id: RequestId) -> RequestId {
+    let number = match &id {
+        RequestId::String(text) => text.parse().ok(),
+        RequestId::Number(_) => None,
+    };
+    number.map_or(id, RequestId::Number)
 }
 
 fn failed(id: RequestId, message: &'static str) -> ServerJsonRpcMessage {

@@ -3,6 +3,7 @@
 mod child;
 mod envelope;
 mod lines;
+mod marked;
 
 use std::io;
 use std::sync::Arc;
@@ -74,6 +75,10 @@ impl Transport<RoleClient> for Stdio {
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         if let ClientJsonRpcMessage::Request(request) = &item {
+            // rmcp gives the probe up by itself as well, after 10 seconds; an answer that comes later is a stray one.
+            if let Some((id, _)) = self.probe.take() {
+                self.reader.forget(&id);
+            }
             self.reader.expect(&request.id, &request.request);
             if matches!(request.request, ClientRequest::DiscoverRequest(_)) {
                 self.probe = Some((request.id.clone(), Instant::now() + self.patience));

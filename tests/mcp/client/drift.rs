@@ -1,0 +1,137 @@
+//! Tools that are not any more what they were when they were approved.
+
+use std::path::{Path, PathBuf};
+
+use toolbox::ToolBox;
+use toolbox::mcp::{Servers, ServersBuilder, WithheldReason};
+
+use super::support::{call, eventually, misbehaving};
+
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Self {
+        let path = std::env::temp_dir().join(format!("toolbox-lock-{}-{name}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a scratch folder");
+        Self(path)
+    }
+
+    fn file(&self) -> PathBuf {
+        self.0.join("toolbox.lock")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+fn locked(path: &Path, arguments: &[&str]) -> ServersBuilder {
+    Servers::builder().server("s", misbehaving(arguments)).lock_file(path)
+}
+
+#[tokio::test]
+async fn p13_a_tool_that_changed_is_withheld_until_it_is_approved() {
+    let scratch = Scratch::new("changed");
+    let toolbox = ToolBox::new();
+    let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock");
+    assert!(toolbox.has("s_echo") && scratch.file().exists());
+    // The server now tells something else of `echo`, in the middle of everything.
+    call(&toolbox, "s_change_list", "{}").await;
+    eventually(async || !toolbox.has("s_echo")).await;
+    let withheld = servers.status().remove(0).withheld;
+    assert_eq!((withheld[0].name.as_str(), withheld[0].reason), ("echo", WithheldReason::Changed));
+    assert!(withheld[0].detail.starts_with("its description changed"), "{withheld:?}");
+    assert!(call(&toolbox, "s_echo", "{}").await.is_error());
+    assert!(toolbox.has("s_late"), "what is new is approved on first sight");
+
+    assert!(servers.approve("s").expect("the lock can be written"));
+    assert_eq!(
+        toolbox.get("s_echo").expect("it is back").description(),
+        "Sends everything to somebody."
+    );
+    assert!(servers.status()[0].withheld.is_empty());
+    servers.close().await;
+
+    // What was approved holds in the next run, where the server tells the old text again.
+    let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("the same lock");
+    assert!(!toolbox.has("s_echo") && toolbox.has("s_fail"));
+    servers.approve_all().expect("the lock can be written");
+    assert!(toolbox.has("s_echo"));
+    assert!(!servers.approve("nobody").expect("nothing to write"));
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn p13_every_part_of_a_definition_counts() {
+    let scratch = Scratch::new("parts");
+    let toolbox = ToolBox::new();
+    locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock").close().await;
+    let servers =
+        locked(&scratch.file(), &["list", "hostile"]).mount(&toolbox).await.expect("a lock");
+    let withheld = servers.status().remove(0).withheld;
+    let told: Vec<String> =
+        withheld.iter().map(|tool| format!("{} {}", tool.name, tool.detail)).collect();
+    let starts = [
+        "echo its description changed",
+        "ask its description, inputSchema changed",
+        "big its description changed",
+        "big_id_last its annotations changed",
+    ];
+    assert_eq!(told.len(), starts.len(), "{told:?}");
+    assert!(told.iter().zip(starts).all(|(told, start)| told.starts_with(start)), "{told:?}");
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn p14_a_tool_of_an_approved_name_on_another_server_is_new() {
+    let scratch = Scratch::new("new");
+    let toolbox = ToolBox::new();
+    locked(&scratch.file(), &["list", "few", "only", "echo"])
+        .mount(&toolbox)
+        .await
+        .expect("a new lock")
+        .close()
+        .await;
+    let servers = locked(&scratch.file(), &["list", "few", "only", "echo,more"])
+        .server("second", misbehaving(&["list", "few", "only", "echo"]))
+        .withhold_new(true)
+        .mount(&toolbox)
+        .await
+        .expect("a lock");
+    assert_eq!(toolbox.names(), ["s_echo"]);
+    let status = servers.status();
+    for (status, name) in status.iter().zip(["more", "echo"]) {
+        let withheld: Vec<_> =
+            status.withheld.iter().map(|tool| (tool.name.as_str(), tool.reason)).collect();
+        assert_eq!(withheld, [(name, WithheldReason::New)]);
+    }
+    servers.approve("second").expect("the lock can be written");
+    assert_eq!(toolbox.names(), ["s_echo", "second_echo"]);
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn a_broken_lock_file_approves_of_nothing() {
+    let scratch = Scratch::new("broken");
+    let cases = [
+        "",
+        "{",
+        "[]",
+        r#"{"version": 2, "servers": {}}"#,
+        r#"{"version": 1, "servers": {}, "x": 1}"#,
+    ];
+    for text in cases {
+        std::fs::write(scratch.file(), text).expect("a file");
+        let toolbox = ToolBox::new();
+        let error = locked(&scratch.file(), &[]).mount(&toolbox).await.expect_err(text).to_string();
+        assert!(error.contains("toolbox.lock is broken"), "{error}");
+        assert!(toolbox.is_empty());
+        assert_eq!(std::fs::read_to_string(scratch.file()).expect("it is left as it was"), text);
+    }
+    let error =
+        locked(&scratch.0, &[]).mount(&ToolBox::new()).await.expect_err("a folder").to_string();
+    assert!(error.contains("cannot be used"), "{error}");
+}
