@@ -1,5 +1,11 @@
 //! What may stand on the command line.
 
+#![allow(
+    clippy::doc_markdown,
+    rustdoc::bare_urls,
+    reason = "the comments are the texts of `--help`, where no markup is shown"
+)]
+
 use std::net::SocketAddr;
 use std::path::PathBuf;
 

@@ -9,14 +9,14 @@ use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::Source;
 use super::text::{grouped, line};
 use crate::definition::ToolDefinition;
-use crate::mcp::{ServerState, ServerStatus};
+use crate::mcp::{ServerState, ServerStatus, Servers};
 use crate::tool::Tool;
 
 pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {
     let tools = source.tools();
     let mut text = String::new();
     let mut servers = Vec::new();
-    for status in source.servers.iter().flat_map(|servers| servers.status()) {
+    for status in source.servers.iter().flat_map(Servers::status) {
         let _ = writeln!(text, "{}", server_line(&status, paint));
         for notice in &status.notices {
             let _ = writeln!(text, "  note: {}", line(notice));

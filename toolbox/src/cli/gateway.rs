@@ -4,6 +4,7 @@
 //! instructions of the server, in the reply to a search, and where a tool is not found.
 
 use std::collections::HashMap;
+use std::fmt::Write;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -59,14 +60,15 @@ impl Behind {
                 servers.status().into_iter().filter(|status| status.state != ServerState::Disabled);
             let names: Vec<String> = used.map(|status| status.name).collect();
             if !names.is_empty() {
-                text.push_str(&format!(" They are from these servers: {}.", names.join(", ")));
+                let _ = write!(text, " They are from these servers: {}.", names.join(", "));
             }
         }
         if !self.faults.is_empty() {
-            text.push_str(&format!(
+            let _ = write!(
+                text,
                 "\nThe configuration of the toolbox has faults that its user should mend:\n{}",
                 self.faults.join("\n")
-            ));
+            );
         }
         text
     }

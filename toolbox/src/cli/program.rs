@@ -26,7 +26,7 @@ impl Configured {
     pub(super) fn read(path: Option<PathBuf>) -> Self {
         let (config, problems) = match path.map_or_else(usual_path, Ok) {
             Ok(path) => Config::read(path),
-            Err(problem) => (Config::default(), vec![problem]),
+            Err(problem) => (Config::default(), vec![*problem]),
         };
         Self { config, problems }
     }
@@ -84,8 +84,8 @@ impl Configured {
     }
 }
 
-fn usual_path() -> Result<PathBuf, ConfigProblem> {
-    Config::default_path().ok_or_else(ConfigProblem::without_home)
+fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
+    Config::default_path().ok_or_else(|| Box::new(ConfigProblem::without_home()))
 }
 
 /// Which tools a command has to see before it can go on.

@@ -9,7 +9,7 @@ use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, of_mount};
 use super::text::line;
 use crate::collection::ToolBox;
-use crate::mcp::{Connect, ServerState, ServerStatus, Service, clean};
+use crate::mcp::{Connect, ServerState, ServerStatus, Servers, Service, clean};
 use crate::search::Gateway;
 use crate::tool::Tool;
 
@@ -39,7 +39,7 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
             (None, vec![of_mount(&error)])
         }
     };
-    for status in servers.iter().flat_map(|servers| servers.status()) {
+    for status in servers.iter().flat_map(Servers::status) {
         complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
     }
     let behind = Behind::new(servers.clone(), &configured.problems, &faults);

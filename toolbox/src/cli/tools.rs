@@ -23,7 +23,7 @@ pub(super) fn list(source: &Source, paint: Paint) -> Outcome {
     let mut outcome = Outcome::fine(text, value);
     outcome.exit = exit_of(&source.problems);
     if tools.is_empty() && outcome.exit == Exit::Fine {
-        outcome.complaint = "there are no tools".to_owned();
+        "there are no tools".clone_into(&mut outcome.complaint);
     }
     outcome
 }

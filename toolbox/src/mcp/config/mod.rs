@@ -165,14 +165,14 @@ impl Config {
     ) {
         let name = std::mem::take(&mut server.name);
         reader.about(Some(&name));
-        let folded = name.to_ascii_lowercase();
-        if names.contains(&folded) {
+        let lower = name.to_ascii_lowercase();
+        if names.contains(&lower) {
             // Which of them was meant is not known, so that neither stays.
             self.servers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
             let message = format!("there are two servers `{name}`, whatever the case");
             reader.problem(server.place, message, Some("rename one of them".to_owned()));
         } else {
-            names.push(folded);
+            names.push(lower);
             let config = assembled(&mut server, reader, usual, folder);
             self.servers.extend(config.map(|config| (name, config)));
         }

@@ -407,7 +407,7 @@ impl<'a> Reader<'a> {
             Ok(text) => return Some(text),
             Err(faults) => faults,
         };
-        let (start, source) = (literal.range.start, literal.range.clone());
+        let (start, source) = (literal.range.start, literal.range);
         let source = &self.text[source.start..source.end];
         for fault in faults {
             let (variable, message, help) = match fault {

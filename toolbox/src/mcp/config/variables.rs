@@ -45,7 +45,7 @@ pub(super) fn expand(
                 },
             }
         } else {
-            faults.push(Fault::Malformed(rest[start..start + OPENING.len() + end + 1].to_owned()));
+            faults.push(Fault::Malformed(rest[start..=start + OPENING.len() + end].to_owned()));
         }
         rest = &inner[end + 1..];
     }
