@@ -83,7 +83,8 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        call::call(&self.shared, &self.running, request, context).await.map(Into::into)
+        // In a box of its own: the SDK moves the futures of its requests several times, and this one is large.
+        Box::pin(call::call(&self.shared, &self.running, request, context)).await.map(Into::into)
     }
 
     /// There is nothing to complete, and no prompt or resource: the SDK would answer with empty lists.
