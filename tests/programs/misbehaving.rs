@@ -157,13 +157,13 @@ fn receive(arguments: &[String], message: &Value) {
         Some("server/discover") if has("late-to-the-unknown") => {
             let id = id.clone();
             std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(1500));
+                std::thread::sleep(Duration::from_millis(2600));
                 error(&id, -32601, "method not found");
             });
         }
         // Its answer to the first message comes after the one to the unknown.
         Some("initialize") if has("late-to-the-unknown") && !LATE.swap(true, Ordering::Relaxed) => {
-            std::thread::sleep(Duration::from_millis(800));
+            std::thread::sleep(Duration::from_millis(300));
             receive(arguments, message);
         }
         Some("server/discover") => error(id, -32601, "method not found"),
