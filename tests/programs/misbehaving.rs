@@ -236,7 +236,7 @@ fn list(arguments: &[String], id: &Value, params: &Value) {
             tools = names.split(',').map(|name| tool(name, "One of few.")).collect();
         }
         Some("many") => {
-            tools = (0..100_000).map(|at| tool(&format!("t{at}"), "One of many.")).collect()
+            tools = (0..100_000).map(|at| tool(&format!("t{at}"), "One of many.")).collect();
         }
         Some("long") => tools[0]["description"] = json!("long ".repeat(200_000)),
         Some("hostile") => {
@@ -432,7 +432,10 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             result(id, &told(&cancelled.to_string()));
         }
         _ => {
-            result(id, &told(&format!("{}: {given}", after(arguments, "called").unwrap_or("echo"))))
+            result(
+                id,
+                &told(&format!("{}: {given}", after(arguments, "called").unwrap_or("echo"))),
+            );
         }
     }
 }
