@@ -143,7 +143,7 @@ fn n02_no_two_of_100_000_random_pairs_collide() {
     const ALPHABET: [&str; 12] = ["a", "b", "A", "B", "_", "-", ".", "/", " ", "é", "1", "longer"];
     let mut dice = Dice(0x5eed);
     let mut word = |most: usize, letters: usize| -> String {
-        (0..1 + dice.below(most)).map(|_| ALPHABET[dice.below(letters)]).collect()
+        (0..=dice.below(most)).map(|_| ALPHABET[dice.below(letters)]).collect()
     };
     let mut servers: Vec<String> = Vec::new();
     while servers.len() < 60 {

@@ -157,13 +157,13 @@ fn receive(arguments: &[String], message: &Value) {
         Some("server/discover") if has("late-to-the-unknown") => {
             let id = id.clone();
             std::thread::spawn(move || {
-                std::thread::sleep(Duration::from_millis(1500));
+                std::thread::sleep(Duration::from_millis(2600));
                 error(&id, -32601, "method not found");
             });
         }
         // Its answer to the first message comes after the one to the unknown.
         Some("initialize") if has("late-to-the-unknown") && !LATE.swap(true, Ordering::Relaxed) => {
-            std::thread::sleep(Duration::from_millis(800));
+            std::thread::sleep(Duration::from_millis(300));
             receive(arguments, message);
         }
         Some("server/discover") => error(id, -32601, "method not found"),
@@ -236,7 +236,7 @@ fn list(arguments: &[String], id: &Value, params: &Value) {
             tools = names.split(',').map(|name| tool(name, "One of few.")).collect();
         }
         Some("many") => {
-            tools = (0..100_000).map(|at| tool(&format!("t{at}"), "One of many.")).collect()
+            tools = (0..100_000).map(|at| tool(&format!("t{at}"), "One of many.")).collect();
         }
         Some("long") => tools[0]["description"] = json!("long ".repeat(200_000)),
         Some("hostile") => {
@@ -432,7 +432,10 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             result(id, &told(&cancelled.to_string()));
         }
         _ => {
-            result(id, &told(&format!("{}: {given}", after(arguments, "called").unwrap_or("echo"))))
+            result(
+                id,
+                &told(&format!("{}: {given}", after(arguments, "called").unwrap_or("echo"))),
+            );
         }
     }
 }

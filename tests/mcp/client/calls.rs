@@ -18,7 +18,8 @@ async fn both_eras_are_spoken() {
         (vec!["mute-to-the-unknown"], "2025-11-25"),
     ];
     for (arguments, version) in eras {
-        let mounted = Mounted::new(&arguments).await;
+        let config = misbehaving(&arguments).connect_timeout(Duration::from_secs(4));
+        let mounted = Mounted::of(config).await;
         let status = mounted.status();
         assert_eq!(status.state, ServerState::Ready, "{arguments:?}: {status:?}");
         assert_eq!(status.protocol_version.as_deref(), Some(version), "{arguments:?}");
@@ -31,7 +32,7 @@ async fn both_eras_are_spoken() {
 
 #[tokio::test]
 async fn a_late_answer_to_the_probe_does_no_harm() {
-    let config = misbehaving(&["late-to-the-unknown"]).connect_timeout(Duration::from_secs(2));
+    let config = misbehaving(&["late-to-the-unknown"]).connect_timeout(Duration::from_secs(3));
     let mounted = Mounted::of(config.retries(0)).await;
     let status = mounted.status();
     assert_eq!(status.state, ServerState::Ready, "{status:?}");

@@ -491,7 +491,7 @@ async fn a_server_is_connected_when_that_was_asked_for() {
         match when {
             Connect::Now => assert_eq!(states, [ServerState::Ready, ServerState::Disabled]),
             Connect::OnFirstUse => {
-                assert_eq!(states, [ServerState::Waiting, ServerState::Disabled])
+                assert_eq!(states, [ServerState::Waiting, ServerState::Disabled]);
             }
             _ => {}
         }

@@ -118,6 +118,13 @@ impl Link {
                 let older = ClientLifecycleMode::Initialize;
                 Self::shake_hands(server, config, limits, older).await
             }
+            // One that was so slow to start that it was taken for an older one.
+            Err((LinkError::Refused { code: NO_HANDSHAKE, .. }, _)) => {
+                let newer = ClientLifecycleMode::Discover {
+                    preferred_versions: vec![ProtocolVersion::V_2026_07_28],
+                };
+                Self::shake_hands(server, config, limits, newer).await
+            }
             other => other,
         }
         .map_err(|(error, _)| error)
@@ -136,7 +143,8 @@ impl Link {
             Reach::Command { program, .. } => {
                 let (child, stdin, stdout) = Child::spawn(&config.reach)
                     .map_err(|error| (LinkError::Lost(describe_spawn(program, &error)), false))?;
-                let patience = config.connect_timeout / 2;
+                // Servers that are slow to start are many, and those that answer nothing unknown are few.
+                let patience = config.connect_timeout.mul_f32(0.8);
                 let inbox = Arc::clone(&inbox);
                 let streams = Stdio::new(stdin, stdout, limits.message, patience, inbox);
                 (Some(child), ears.serve_with_lifecycle(streams, mode).await)
@@ -358,6 +366,9 @@ impl Link {
         std::future::pending::<()>().await;
     }
 }
+
+/// The code by which a server of the newer protocol refuses the older one's handshake.
+const NO_HANDSHAKE: i32 = -32022;
 
 /// How long the end of a child may stay behind the end of its output.
 const LAST_WORDS: Duration = Duration::from_millis(60);
