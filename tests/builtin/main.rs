@@ -1,0 +1,4 @@
+//! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
+
+mod files;
+mod support;
