@@ -1,4 +1,6 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod files;
+#[cfg(target_os = "linux")]
+mod shell;
 mod support;

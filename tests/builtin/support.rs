@@ -6,10 +6,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use toolbox::{ToolBox, ToolCall, ToolResult};
 
 /// A folder of its own for a test, gone when it ends.
-pub struct Scratch(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
 impl Scratch {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         static COUNT: AtomicU32 = AtomicU32::new(0);
         let count = COUNT.fetch_add(1, Ordering::Relaxed);
         let path =
@@ -19,12 +19,12 @@ impl Scratch {
         Self(path)
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.0
     }
 
     /// A folder in it, made if it is not there.
-    pub fn folder(&self, name: &str) -> PathBuf {
+    pub(crate) fn folder(&self, name: &str) -> PathBuf {
         let path = self.0.join(name);
         std::fs::create_dir_all(&path).unwrap();
         path
@@ -37,6 +37,10 @@ impl Drop for Scratch {
     }
 }
 
-pub async fn call(toolbox: &ToolBox, tool: &str, arguments: serde_json::Value) -> ToolResult {
+pub(crate) async fn call(
+    toolbox: &ToolBox,
+    tool: &str,
+    arguments: serde_json::Value,
+) -> ToolResult {
     toolbox.call(ToolCall::new("call", tool, arguments)).await
 }

@@ -2,10 +2,12 @@
 
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(all(feature = "shell", unix))]
+pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
-#[cfg(feature = "files")]
+#[cfg(any(feature = "files", all(feature = "shell", unix)))]
 mod workspace;
 
-#[cfg(feature = "files")]
+#[cfg(any(feature = "files", all(feature = "shell", unix)))]
 pub use workspace::Workspace;

@@ -1,5 +1,6 @@
 //! Files of a workspace: `file_read`, `file_list`, `file_search`, `file_write`, `file_edit`.
 
+mod lookup;
 mod read;
 mod walk;
 mod write;

@@ -7,7 +7,8 @@ use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use super::Limits;
-use crate::builtin::workspace::{Workspace, WorkspaceError, shown};
+use super::lookup::{WorkspaceError, shown};
+use crate::builtin::workspace::Workspace;
 use crate::content::Content;
 use crate::context::ToolContext;
 use crate::result::ToolResult;

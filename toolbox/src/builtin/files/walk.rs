@@ -11,8 +11,9 @@ use ignore::overrides::{Override, OverrideBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 
 use super::Limits;
+use super::lookup::{open_at_once, shown};
 use super::read::{FileError, below, is_binary, next_line, push_text};
-use crate::builtin::workspace::{Workspace, open_at_once, shown};
+use crate::builtin::workspace::Workspace;
 use crate::context::ToolContext;
 
 /// How many names one list shows.

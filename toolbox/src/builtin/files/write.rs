@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use cap_std::fs::{Dir, OpenOptions, Permissions};
 
 use super::Limits;
+use super::lookup::{WorkspaceError, shown};
 use super::read::FileError;
-use crate::builtin::workspace::{Workspace, WorkspaceError, shown};
+use crate::builtin::workspace::Workspace;
 
 /// A piece of text and what takes its place.
 pub(super) struct Edit<'a> {
