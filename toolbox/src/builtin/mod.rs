@@ -2,6 +2,8 @@
 
 #[cfg(feature = "files")]
 pub mod files;
+#[cfg(feature = "http")]
+pub mod http;
 #[cfg(all(feature = "shell", unix))]
 pub mod shell;
 #[cfg(feature = "skills")]
