@@ -5,3 +5,4 @@ mod http;
 #[cfg(target_os = "linux")]
 mod shell;
 mod support;
+mod web_search;

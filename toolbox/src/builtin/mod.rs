@@ -8,6 +8,8 @@ pub mod http;
 pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
+#[cfg(feature = "web-search")]
+pub mod web_search;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 mod workspace;
 

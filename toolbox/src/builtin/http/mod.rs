@@ -20,6 +20,9 @@ use crate::content::Content;
 use crate::result::ToolResult;
 use crate::toolset;
 
+#[cfg(feature = "web-search")]
+pub(super) use text::plain as plain_text;
+
 /// The largest image that is returned, in bytes.
 const IMAGE_BYTES: usize = 4 << 20;
 

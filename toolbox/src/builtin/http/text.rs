@@ -136,6 +136,12 @@ fn between_tags(html: &str) -> String {
     named.iter().fold(text, |text, (name, character)| text.replace(name, character))
 }
 
+/// A line of text with what HTML there is in it taken out.
+#[cfg(feature = "web-search")]
+pub(in crate::builtin) fn plain(text: &str) -> String {
+    visible(&between_tags(text)).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
 /// Takes out what is not seen: control characters, and those that hide or turn text around.
 pub(super) fn visible(text: &str) -> String {
     let hidden = |c: char| {
