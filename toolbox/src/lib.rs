@@ -73,7 +73,7 @@ compile_error!(
 pub mod agent;
 mod approval;
 mod arguments;
-#[cfg(feature = "skills")]
+#[cfg(any(feature = "files", feature = "http", feature = "shell", feature = "skills"))]
 pub mod builtin;
 mod call;
 mod cancel;

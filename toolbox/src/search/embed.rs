@@ -31,6 +31,15 @@ pub trait Embedder: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>>;
 }
 
+impl<E: Embedder + ?Sized> Embedder for Arc<E> {
+    fn embed<'a>(
+        &'a self,
+        texts: &'a [String],
+    ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
+        (**self).embed(texts)
+    }
+}
+
 /// An embedder with the vectors of the tools it has seen.
 ///
 /// Give it to [`Search::hits_with`]. Tools that are new to it are embedded when a search first meets them; those that

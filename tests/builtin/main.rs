@@ -1,0 +1,8 @@
+//! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
+
+mod files;
+mod http;
+#[cfg(target_os = "linux")]
+mod shell;
+mod support;
+mod web_search;

@@ -1,0 +1,391 @@
+use std::fs;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+use toolbox::builtin::Workspace;
+use toolbox::builtin::shell::Shell;
+use toolbox::{CancellationToken, FailureKind, ToolBox, ToolCall, ToolContext};
+
+use crate::support::{Scratch, call};
+
+fn confined(scratch: &Scratch) -> Shell {
+    Shell::new(Workspace::open(scratch.folder("w")).unwrap()).expect("these tests need Landlock")
+}
+
+fn workspace() -> (Scratch, ToolBox) {
+    let scratch = Scratch::new();
+    let shell = confined(&scratch);
+    (scratch, ToolBox::from(shell))
+}
+
+/// Runs a command and compares its text; a text that begins with `!` is a failure.
+async fn check(toolbox: &ToolBox, command: &str, expected: &str) {
+    let result = call(toolbox, "shell_exec", json!({"command": command})).await;
+    let mark = if result.is_error() { "!" } else { "" };
+    assert_eq!(format!("{mark}{}", result.text()), expected, "{command}");
+}
+
+/// Processes with this text among their arguments.
+fn running(mark: &str) -> usize {
+    let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    entries
+        .filter(|entry| {
+            let line = fs::read(entry.path().join("cmdline")).unwrap_or_default();
+            String::from_utf8_lossy(&line).contains(mark)
+        })
+        .count()
+}
+
+/// Waits until no process has this text among its arguments. Those that were killed may take a moment to go.
+#[track_caller]
+fn gone(mark: &str) {
+    let began = Instant::now();
+    while running(mark) > 0 {
+        assert!(began.elapsed() < Duration::from_secs(5), "{} survived: {mark}", running(mark));
+        std::thread::yield_now();
+    }
+}
+
+#[tokio::test]
+async fn s4_16_a_command_starts_in_the_workspace() {
+    let (scratch, toolbox) = workspace();
+    let path = scratch.path().join("w").canonicalize().unwrap();
+    check(&toolbox, "pwd", &format!("{}\n", path.display())).await;
+    check(&toolbox, "echo text > file; cat file; ls", "text\nfile\n").await;
+    check(&toolbox, "true", "[no output]").await;
+    assert_eq!(fs::read_to_string(path.join("file")).unwrap(), "text\n");
+}
+
+#[tokio::test]
+async fn w4_01_what_a_failing_command_printed_reaches_the_model() {
+    let (_scratch, toolbox) = workspace();
+    check(&toolbox, "echo out; exit 3", "!out\n[exit code 3]").await;
+    check(&toolbox, "printf out; printf err >&2; exit 3", "!out\n[stderr]\nerr\n[exit code 3]")
+        .await;
+    check(&toolbox, "printf out; printf warning >&2", "out\n[stderr]\nwarning").await;
+    check(&toolbox, "kill -9 $$", "![killed by signal 9]").await;
+    let result = call(&toolbox, "shell_exec", json!({"command": "no-such-program"})).await;
+    assert!(result.is_error() && result.text().ends_with("[exit code 127]"), "{}", result.text());
+}
+
+/// What a filter over substrings gets wrong, both ways.
+#[tokio::test]
+async fn w4_05_harmless_commands_run_and_harmful_ones_find_nothing_to_harm() {
+    let (scratch, toolbox) = workspace();
+    let outside = scratch.folder("outside");
+    fs::write(outside.join("file"), "kept").unwrap();
+    check(&toolbox, "ls nowhere 2> /dev/null || echo none", "none\n").await;
+    check(&toolbox, "mkdir x && rm -rf ./x && echo done", "done\n").await;
+    let outside = outside.display();
+    for command in [
+        format!("rm -r -f {outside}"),
+        format!("rm  -rf  {outside}/file"),
+        format!("r''m -rf {outside}"),
+        "cd ..; rm -rf outside".to_owned(),
+        format!("echo evil > {outside}/file"),
+        format!("ln -s {outside}/file link; echo evil > link"),
+        format!("mv {outside}/file ."),
+        format!("ln {outside}/file hard"),
+        format!("python3 -c \"open('{outside}/file','w')\" || perl -e 'unlink \"{outside}/file\"'"),
+        format!("$(echo cm0= | base64 -d) -rf {outside}"),
+    ] {
+        call(&toolbox, "shell_exec", json!({"command": command})).await;
+        let kept = fs::read_to_string(scratch.path().join("outside/file"));
+        assert_eq!(kept.ok().as_deref(), Some("kept"), "{command}");
+    }
+}
+
+#[tokio::test]
+async fn x01_with_a_list_of_programs_no_shell_reads_the_line() {
+    let scratch = Scratch::new();
+    let toolbox = ToolBox::from(confined(&scratch).allow_only(["echo", "ls"]));
+    check(&toolbox, "echo a; rm -rf ~", "a; rm -rf ~\n").await;
+    check(
+        &toolbox,
+        "echo $(id) `id` \"$HOME\" | cat > x && y",
+        "$(id) `id` $HOME | cat > x && y\n",
+    )
+    .await;
+    check(&toolbox, "echo 'two  words' \"and  two\"", "two  words and  two\n").await;
+    check(&toolbox, "echo a\nid", "a id\n").await;
+    check(&toolbox, "rm -rf .", "!`rm` may not be run; the programs are: echo, ls").await;
+    check(&toolbox, "/bin/echo x", "!`/bin/echo` may not be run; the programs are: echo, ls").await;
+    check(&toolbox, "X=1 echo x", "!`X=1` may not be run; the programs are: echo, ls").await;
+    check(
+        &toolbox,
+        "echo 'open",
+        "!`command` ends within quotes; no shell reads it, but quotes group words as in one",
+    )
+    .await;
+    check(&toolbox, " ", "!`command` is empty").await;
+    assert_eq!(fs::read_dir(scratch.path().join("w")).unwrap().count(), 0);
+}
+
+#[tokio::test]
+async fn x02_x03_nothing_that_a_command_started_survives_its_time() {
+    let scratch = Scratch::new();
+    let toolbox = ToolBox::from(confined(&scratch).timeout(Duration::from_millis(400)));
+    let cases = [
+        "echo begun; sleep MARK",
+        "echo begun; sleep MARK & sleep MARK & wait",
+        "echo begun; trap '' TERM INT HUP; sleep MARK; sleep MARK",
+        "echo begun; setsid sleep MARK & setsid sh -c 'sleep MARK & sleep MARK' & wait",
+        "echo begun; (setsid sh -c '(sleep MARK &) ; sleep MARK' &) ; sleep MARK",
+        "echo begun; (trap '' HUP TERM; setsid sh -c 'trap \"\" TERM HUP; while :; do sleep MARK; done' &); sleep MARK",
+    ];
+    for (at, command) in cases.into_iter().enumerate() {
+        let mark = format!("{}.{:05}", 40_000 + at, std::process::id());
+        let began = Instant::now();
+        let command = command.replace("MARK", &mark);
+        let result = call(&toolbox, "shell_exec", json!({"command": command})).await;
+        assert_eq!(result.text(), "begun\n[stopped after 400ms]", "{command}");
+        assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
+        gone(&mark);
+        assert!(began.elapsed() < Duration::from_secs(8));
+    }
+}
+
+#[tokio::test]
+async fn x04_a_flood_keeps_its_beginning_and_its_end() {
+    let scratch = Scratch::new();
+    let toolbox = ToolBox::from(confined(&scratch).max_output_bytes(1000));
+    check(&toolbox, "seq 3", "1\n2\n3\n").await;
+    let result =
+        call(&toolbox, "shell_exec", json!({"command": "seq 2000000; echo end >&2"})).await;
+    let text = result.text();
+    assert!(text.len() < 1100, "{}", text.len());
+    assert!(
+        text.starts_with("1\n2\n3\n") && text.ends_with("1999999\n2000000\n[stderr]\nend\n"),
+        "{text}"
+    );
+    let total: u64 = (1..=2_000_000_u64).map(|n| n.to_string().len() as u64 + 1).sum();
+    assert!(text.contains(&format!("\n[.. {} bytes left out ..]\n", total - 1000)), "{text}");
+
+    let toolbox = ToolBox::from(confined(&scratch).timeout(Duration::from_millis(500)));
+    let result = call(&toolbox, "shell_exec", json!({"command": "yes"})).await;
+    assert!(result.text().len() < 40_000 && result.text().ends_with("[stopped after 500ms]"));
+}
+
+#[tokio::test]
+async fn x05_something_left_behind_does_not_hold_the_call() {
+    let (_scratch, toolbox) = workspace();
+    let mark = format!("50000.{:05}", std::process::id());
+    let began = Instant::now();
+    check(&toolbox, &format!("sleep {mark} & echo gone on"), "gone on\n").await;
+    assert!(began.elapsed() < Duration::from_secs(8));
+    gone(&mark);
+}
+
+#[tokio::test]
+async fn x06_a_command_that_reads_gets_the_end_of_the_input() {
+    let (_scratch, toolbox) = workspace();
+    check(&toolbox, "cat; echo read: $?", "read: 0\n").await;
+}
+
+#[tokio::test]
+async fn x07_the_environment_is_what_it_was_given() {
+    let scratch = Scratch::new();
+    let toolbox = ToolBox::from(confined(&scratch).env("GREETING", "hello"));
+    let result = call(&toolbox, "shell_exec", json!({"command": "env"})).await;
+    let text = result.text();
+    let names: Vec<_> =
+        text.lines().filter_map(|line| line.split_once('=')).map(|(name, _)| name).collect();
+    let known = [
+        "PATH", "HOME", "TMPDIR", "TERM", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER", "GREETING",
+        "PWD", "OLDPWD", "SHLVL", "_",
+    ];
+    assert!(names.contains(&"GREETING"));
+    for name in &names {
+        assert!(known.contains(name), "{name} was passed on");
+    }
+    // Cargo sets this for the test itself.
+    assert!(
+        std::env::var_os("CARGO_MANIFEST_DIR").is_some() && !text.contains("CARGO_MANIFEST_DIR")
+    );
+}
+
+#[tokio::test]
+async fn x08_what_a_command_writes_is_bounded() {
+    let (scratch, toolbox) = workspace();
+    let command =
+        "dd if=/dev/zero of=big bs=1048576 seek=1023 count=3 2>&1; ulimit -f unlimited; echo $?";
+    let result = call(&toolbox, "shell_exec", json!({"command": command})).await;
+    assert!(!result.text().ends_with("\n0\n"), "the limit was lifted: {}", result.text());
+    assert!(fs::metadata(scratch.path().join("w/big")).unwrap().len() <= 1 << 30);
+}
+
+#[tokio::test]
+async fn x09_what_is_outside_is_out_of_reach() {
+    let (scratch, toolbox) = workspace();
+    let outside = scratch.folder("outside");
+    fs::write(outside.join("file"), "the secret").unwrap();
+    let outside = outside.display();
+    let parent = std::process::id();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let commands = [
+        "cat /etc/shadow".to_owned(),
+        "ls ..".to_owned(),
+        "cd ..; ls".to_owned(),
+        format!("cat {outside}/file"),
+        "cat ../outside/file".to_owned(),
+        format!("ln -s {outside} link; cat link/file"),
+        format!("cat /proc/{parent}/environ"),
+        format!("cat /proc/{parent}/root/etc/shadow"),
+        format!("ls /proc/{parent}/cwd/"),
+        format!("kill -0 {parent}"),
+        format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}'"),
+        format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"),
+        "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'".to_owned(),
+        "ls /root /home/* /var/lib /tmp".to_owned(),
+        "touch /tmp/here".to_owned(),
+        "mount -t tmpfs none /mnt".to_owned(),
+        "unshare -Urm sh -c 'mount --bind /etc /mnt && cat /mnt/shadow'".to_owned(),
+    ];
+    for command in commands {
+        let result = call(&toolbox, "shell_exec", json!({"command": command})).await;
+        assert!(result.is_error(), "{command}: {}", result.text());
+        assert!(!result.text().contains("secret"), "{command}: {}", result.text());
+    }
+    listener.set_nonblocking(true).unwrap();
+    assert!(listener.accept().is_err(), "the network was reached");
+}
+
+#[tokio::test]
+async fn x09_d07_the_network_is_there_when_it_is_allowed_and_http_fetch_is_not_denied() {
+    let scratch = Scratch::new();
+    let toolbox = ToolBox::from(confined(&scratch).allow_network(true));
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let command =
+        json!({"command": format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}' && echo reached")});
+    let result = call(&toolbox, "shell_exec", command.clone()).await;
+    assert_eq!(result.text(), "reached\n");
+    let denied = ToolContext::new().with_blacklist("http_fetch");
+    let result = toolbox.call_in(&denied, ToolCall::new("1", "shell_exec", command)).await;
+    assert!(result.is_error(), "{}", result.text());
+    let unix = json!({"command": "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'"});
+    assert!(call(&toolbox, "shell_exec", unix).await.is_error());
+}
+
+#[tokio::test]
+async fn x10_what_terminals_obey_is_taken_out() {
+    let (_scratch, toolbox) = workspace();
+    check(
+        &toolbox,
+        r"printf '\033[31mred\033[0m \033]52;c;ZXZpbA==\007a\rb\000c\tD\n'",
+        "red abc\tD\n",
+    )
+    .await;
+    check(&toolbox, r"printf 'caf\351'", "caf").await;
+}
+
+#[tokio::test]
+async fn x11_a_thousand_commands_leave_nothing_behind() {
+    let (_scratch, toolbox) = workspace();
+    let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
+    let zombies = || {
+        let own = format!(" {} ", std::process::id());
+        let entries = fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+        let stats = entries.filter_map(|entry| fs::read_to_string(entry.path().join("stat")).ok());
+        stats.filter(|stat| stat.contains(") Z") && stat.contains(&own)).count()
+    };
+    check(&toolbox, "true", "[no output]").await;
+    let before = descriptors();
+    for _ in 0..50 {
+        let calls = (0..20)
+            .map(|at| ToolCall::new(at.to_string(), "shell_exec", json!({"command": "true"})));
+        assert!(
+            toolbox
+                .call_all(calls.collect::<Vec<_>>())
+                .await
+                .iter()
+                .all(|result| !result.is_error())
+        );
+    }
+    let began = Instant::now();
+    while zombies() > 0 || descriptors() > before + 60 {
+        assert!(
+            began.elapsed() < Duration::from_secs(5),
+            "{} zombies, {} descriptors",
+            zombies(),
+            descriptors()
+        );
+        tokio::task::yield_now().await;
+    }
+}
+
+#[tokio::test]
+async fn a_cancelled_call_tells_what_was_printed_and_a_dropped_one_leaves_nothing() {
+    let (scratch, toolbox) = workspace();
+    let mark = format!("60000.{:05}", std::process::id());
+    let command = json!({"command": format!("echo begun; touch started; setsid sleep {mark} & sleep {mark}")});
+    let token = CancellationToken::new();
+    let started = scratch.path().join("w/started");
+    let cancel = async {
+        while !started.exists() || running(&mark) < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+        // What was printed before is read by now, or is about to be.
+        tokio::time::sleep(Duration::from_millis(50)).await;
+        token.cancel();
+    };
+    let context = ToolContext::new().with_cancellation(token.clone());
+    let called = toolbox.call_in(&context, ToolCall::new("1", "shell_exec", command.clone()));
+    let (result, ()) = tokio::join!(called, cancel);
+    assert_eq!(
+        (result.text().as_ref(), result.failure_kind()),
+        ("begun\n[cancelled]", Some(FailureKind::Cancelled))
+    );
+    gone(&mark);
+
+    fs::remove_file(&started).unwrap();
+    let called = tokio::spawn({
+        let toolbox = toolbox.clone();
+        async move { toolbox.call(ToolCall::new("1", "shell_exec", command)).await }
+    });
+    while running(&mark) < 2 {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    called.abort();
+    assert!(called.await.unwrap_err().is_cancelled());
+    gone(&mark);
+}
+
+#[tokio::test]
+async fn a_model_can_ask_for_time_up_to_a_limit() {
+    let scratch = Scratch::new();
+    let shell = confined(&scratch)
+        .timeout(Duration::from_millis(100))
+        .max_timeout(Duration::from_millis(300));
+    let toolbox = ToolBox::from(shell);
+    for (asked, expected) in
+        [(Value::Null, "[stopped after 100ms]"), (json!(60), "[stopped after 300ms]")]
+    {
+        let result =
+            call(&toolbox, "shell_exec", json!({"command": "sleep 9", "timeout_seconds": asked}))
+                .await;
+        assert_eq!(result.text(), expected);
+    }
+}
+
+#[tokio::test]
+async fn unconfined_is_said_in_so_many_words_and_is_what_it_says() {
+    let scratch = Scratch::new();
+    let folder = scratch.folder("w");
+    fs::write(scratch.path().join("file"), "outside").unwrap();
+    let toolbox = ToolBox::from(Shell::unconfined(Workspace::open(folder).unwrap()));
+    check(&toolbox, "cat ../file", "outside").await;
+    let result = call(&toolbox, "shell_exec", json!({"command": "env"})).await;
+    assert!(!result.text().contains("CARGO_MANIFEST_DIR"));
+}
+
+#[tokio::test]
+async fn f14_a_command_runs_in_the_folder_that_was_opened_whatever_its_name_is_now() {
+    let (scratch, toolbox) = workspace();
+    fs::write(scratch.path().join("w/file"), "mine").unwrap();
+    fs::rename(scratch.path().join("w"), scratch.path().join("moved")).unwrap();
+    fs::create_dir(scratch.path().join("w")).unwrap();
+    fs::write(scratch.path().join("w/file"), "another's").unwrap();
+    check(&toolbox, "cat file", "mine").await;
+}

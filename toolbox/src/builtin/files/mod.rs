@@ -1,0 +1,209 @@
+//! Files of a workspace: `file_read`, `file_list`, `file_search`, `file_write`, `file_edit`.
+
+mod lookup;
+mod read;
+mod walk;
+mod write;
+
+use std::io;
+use std::path::Path;
+use std::sync::{Mutex, PoisonError};
+
+use super::workspace::Workspace;
+use crate::context::ToolContext;
+use crate::result::ToolResult;
+use crate::toolset;
+
+/// The files of a workspace as tools.
+///
+/// | tool | does |
+/// |---|---|
+/// | `file_read` | gives the text of a file or of some of its lines; an image as an image |
+/// | `file_list` | lists a folder, or everything below it |
+/// | `file_search` | finds the lines that match a regular expression |
+/// | `file_write` | puts a file in place, whole |
+/// | `file_edit` | replaces a piece of text in a file |
+///
+/// None of them leaves the [`Workspace`]. A write is complete or did not happen: the text goes to a new file beside the old
+/// one, to the disk, and then takes its name. Two changes never run at once. What is written is bounded
+/// ([`max_write_bytes`](Self::max_write_bytes)), and so is what is read into a reply.
+///
+/// ```
+/// use toolbox::builtin::files::Files;
+/// use toolbox::{ToolBox, ToolCall};
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() -> std::io::Result<()> {
+/// # let folder = std::env::temp_dir().join(format!("toolbox-files-{}", std::process::id()));
+/// # std::fs::create_dir_all(&folder)?;
+/// let toolbox = ToolBox::from(Files::in_folder(&folder)?);
+///
+/// let call = ToolCall::new("1", "file_write", r#"{"path": "notes/today.txt", "content": "water the plants\n"}"#);
+/// assert_eq!(toolbox.call(call).await.text(), "created `notes/today.txt`: 1 line, 17 bytes");
+///
+/// let call = ToolCall::new("2", "file_read", r#"{"path": "../secrets"}"#);
+/// assert!(toolbox.call(call).await.is_error());
+/// # std::fs::remove_dir_all(&folder)
+/// # }
+/// ```
+#[derive(Debug)]
+pub struct Files {
+    workspace: Workspace,
+    limits: Limits,
+    /// Held while a file is changed, so that no change is lost to another.
+    changing: Mutex<()>,
+}
+
+/// How much goes in and out, in bytes.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    reply: usize,
+    write: usize,
+    /// How much of a file is looked at.
+    scan: u64,
+}
+
+impl Files {
+    /// Returns the tools for a workspace.
+    #[must_use]
+    pub fn new(workspace: Workspace) -> Self {
+        let limits = Limits { reply: 48 << 10, write: 8 << 20, scan: 256 << 20 };
+        Self { workspace, limits, changing: Mutex::default() }
+    }
+
+    /// Opens a folder as a workspace, and returns the tools for it.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Workspace::open`].
+    pub fn in_folder(path: impl AsRef<Path>) -> io::Result<Self> {
+        Workspace::open(path).map(Self::new)
+    }
+
+    /// Limits the text of one reply, in bytes. Default 48 KiB. What is left out is said, with how to read on.
+    #[must_use]
+    pub fn max_reply_bytes(mut self, bytes: usize) -> Self {
+        self.limits.reply = bytes.max(256);
+        self
+    }
+
+    /// Limits what one call may write, and the size of a file that can be edited, in bytes. Default 8 MiB.
+    #[must_use]
+    pub fn max_write_bytes(mut self, bytes: usize) -> Self {
+        self.limits.write = bytes;
+        self
+    }
+
+    fn changing(&self) -> std::sync::MutexGuard<'_, ()> {
+        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[toolset]
+impl Files {
+    /// Reads a text file, or some of its lines. An image is returned as an image.
+    #[tool(blocking, read_only, idempotent, open_world = false, tags("files"))]
+    fn file_read(
+        &self,
+        /// Path relative to the workspace
+        path: &str,
+        /// First line to read, counted from 1
+        #[arg(default = 1, range = 1..)]
+        start_line: u64,
+        /// Last line to read
+        #[arg(range = 1..)]
+        end_line: Option<u64>,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let lines = start_line..=end_line.unwrap_or(u64::MAX);
+        let read = Workspace::relative(path)
+            .map_err(Into::into)
+            .and_then(|path| read::read(&self.workspace, &path, lines, &self.limits, context));
+        read.unwrap_or_else(read::FileError::into_result)
+    }
+
+    /// Lists the files and folders of a folder. Folders end with `/`.
+    #[tool(blocking, read_only, idempotent, open_world = false, tags("files"))]
+    fn file_list(
+        &self,
+        /// Folder relative to the workspace
+        #[arg(default = ".")]
+        path: &str,
+        /// List everything below as well, without what `.gitignore` leaves out
+        #[arg(default)]
+        recursive: bool,
+        /// List only files that match, such as `*.rs` or `src/**/*.rs`
+        glob: Option<&str>,
+        /// Where the list before ended; gives what follows
+        after: Option<&str>,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let asked = walk::Asked { recursive, glob, after };
+        let listed = Workspace::relative(path)
+            .map_err(Into::into)
+            .and_then(|path| walk::list(&self.workspace, &path, &asked, &self.limits, context));
+        listed.map_or_else(read::FileError::into_result, ToolResult::new)
+    }
+
+    /// Finds the lines of text files that match a regular expression. Gives `path:line: text`; leaves out what `.gitignore` does.
+    #[tool(blocking, read_only, idempotent, open_world = false, tags("files"))]
+    fn file_search(
+        &self,
+        /// Regular expression, such as `fn \w+_test`; begin with `(?i)` to ignore case
+        #[arg(length = 1..=1000)]
+        pattern: &str,
+        /// Folder or file to search, relative to the workspace
+        #[arg(default = ".")]
+        path: &str,
+        /// Search only files that match, such as `*.rs`
+        glob: Option<&str>,
+        /// How many lines to return
+        #[arg(default = 100, range = 1..=1000)]
+        limit: usize,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let found = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            let query = walk::Query { pattern, glob, limit };
+            walk::search(&self.workspace, &path, &query, &self.limits, context)
+        });
+        found.map_or_else(read::FileError::into_result, ToolResult::new)
+    }
+
+    /// Writes a file whole. Makes the folders it needs; replaces a file that is there.
+    #[tool(blocking, destructive, idempotent, open_world = false, tags("files"))]
+    fn file_write(
+        &self,
+        /// Path relative to the workspace
+        path: &str,
+        /// The whole text of the file
+        content: &str,
+    ) -> ToolResult {
+        let _alone = self.changing();
+        let written = Workspace::relative(path)
+            .map_err(Into::into)
+            .and_then(|path| write::write(&self.workspace, &path, content, &self.limits));
+        written.map_or_else(read::FileError::into_result, ToolResult::new)
+    }
+
+    /// Replaces a piece of text in a file. The piece must be there exactly once, blanks and line breaks included.
+    #[tool(blocking, destructive, open_world = false, tags("files"))]
+    fn file_edit(
+        &self,
+        /// Path relative to the workspace
+        path: &str,
+        /// The text to replace, with enough around it to be the only such place
+        #[arg(length = 1..)]
+        old_text: &str,
+        /// What stands there afterwards
+        new_text: &str,
+        /// Replace every place instead of the only one
+        #[arg(default)]
+        replace_all: bool,
+    ) -> ToolResult {
+        let _alone = self.changing();
+        let edit = write::Edit { old: old_text, new: new_text, everywhere: replace_all };
+        let edited = Workspace::relative(path)
+            .map_err(Into::into)
+            .and_then(|path| write::edit(&self.workspace, &path, &edit, &self.limits));
+        edited.map_or_else(read::FileError::into_result, ToolResult::new)
+    }
+}

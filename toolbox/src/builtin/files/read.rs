@@ -1,0 +1,265 @@
+//! Reading: some lines of a text, or an image.
+
+use std::fmt;
+use std::fmt::Write as _;
+use std::io::{self, BufRead, BufReader, Read};
+use std::ops::RangeInclusive;
+use std::path::{Path, PathBuf};
+
+use super::Limits;
+use super::lookup::{WorkspaceError, shown};
+use crate::builtin::workspace::Workspace;
+use crate::content::Content;
+use crate::context::ToolContext;
+use crate::result::ToolResult;
+
+/// The longest line that is shown whole, in bytes. The rest of it is counted.
+const LINE_BYTES: usize = 4096;
+
+/// The largest image that is returned, in bytes.
+const IMAGE_BYTES: u64 = 4 << 20;
+
+/// Why a tool of files did nothing. It speaks to the model.
+#[derive(Debug)]
+pub(super) enum FileError {
+    Workspace(WorkspaceError),
+    Told(String),
+}
+
+impl FileError {
+    pub(super) fn io(path: &Path, error: io::Error) -> Self {
+        Self::Workspace(WorkspaceError::of(path, error))
+    }
+
+    pub(super) fn into_result(self) -> ToolResult {
+        ToolResult::error(self.to_string())
+    }
+}
+
+impl From<WorkspaceError> for FileError {
+    fn from(error: WorkspaceError) -> Self {
+        Self::Workspace(error)
+    }
+}
+
+impl fmt::Display for FileError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Workspace(error) => error.fmt(f),
+            Self::Told(text) => f.write_str(text),
+        }
+    }
+}
+
+/// Reads lines of a file, as many as fit into a reply.
+pub(super) fn read(
+    workspace: &Workspace,
+    path: &Path,
+    lines: RangeInclusive<u64>,
+    limits: &Limits,
+    context: &ToolContext,
+) -> Result<ToolResult, FileError> {
+    if lines.is_empty() {
+        return Err(FileError::Told(format!(
+            "`end_line` {} is before `start_line` {}",
+            lines.end(),
+            lines.start()
+        )));
+    }
+    let (file, metadata) = workspace.open_file(path)?;
+    let mut file = BufReader::with_capacity(64 << 10, file.take(limits.scan));
+    let head = file.fill_buf().map_err(|error| FileError::io(path, error))?;
+    if let Some(kind) = image(head) {
+        if metadata.len() > IMAGE_BYTES {
+            let told = format!(
+                "`{}` is an image ({kind}) of {} bytes; at most {IMAGE_BYTES} can be shown",
+                shown(path),
+                metadata.len()
+            );
+            return Err(FileError::Told(told));
+        }
+        let mut bytes = Vec::new();
+        let read = file.take(IMAGE_BYTES).read_to_end(&mut bytes);
+        read.map_err(|error| FileError::io(path, error))?;
+        return Ok(ToolResult::from(Content::image(bytes, kind)));
+    }
+    if is_binary(head) {
+        let told = format!(
+            "`{}` is a binary file of {} bytes; it is not shown",
+            shown(path),
+            metadata.len()
+        );
+        return Err(FileError::Told(told));
+    }
+    Passage::read(&mut file, path, &lines, limits, context)
+        .map(|passage| passage.told(path, &lines))
+}
+
+/// What was read.
+#[derive(Default)]
+struct Passage {
+    text: String,
+    /// The last line that is in the text, counted from 1; 0 when there is none.
+    last: u64,
+    /// Lines that were passed over or read.
+    seen: u64,
+    /// Whether the file ended.
+    ended: bool,
+    /// Lines that were cut, and bytes that are no UTF-8.
+    cut: u64,
+    odd: u64,
+}
+
+impl Passage {
+    fn read(
+        file: &mut impl BufRead,
+        path: &Path,
+        lines: &RangeInclusive<u64>,
+        limits: &Limits,
+        context: &ToolContext,
+    ) -> Result<Self, FileError> {
+        let mut passage = Self::default();
+        let mut line = Vec::new();
+        let mut scanned = 0;
+        loop {
+            if context.is_cancelled() {
+                return Ok(passage);
+            }
+            let (kept, length) = next_line(file, &mut line, LINE_BYTES)
+                .map_err(|error| FileError::io(path, error))?;
+            if length == 0 {
+                passage.ended = scanned < limits.scan;
+                return Ok(passage);
+            }
+            scanned += length;
+            passage.seen += 1;
+            if !lines.contains(&passage.seen) {
+                if passage.seen > *lines.end() {
+                    passage.seen -= 1;
+                    return Ok(passage);
+                }
+                continue;
+            }
+            let before = passage.text.len();
+            passage.odd += push_text(&mut passage.text, &line);
+            if kept < length {
+                passage.cut += 1;
+                let _ = writeln!(passage.text, " [.. {} more bytes of this line]", length - kept);
+            }
+            // The first line is always there, so that reading on gets somewhere.
+            if passage.text.len() > limits.reply && before > 0 {
+                passage.text.truncate(before);
+                passage.seen -= 1;
+                return Ok(passage);
+            }
+            passage.last = passage.seen;
+        }
+    }
+
+    fn told(mut self, path: &Path, lines: &RangeInclusive<u64>) -> ToolResult {
+        if self.last == 0 {
+            let told = match (self.ended, self.seen) {
+                (true, 0) => format!("`{}` is empty", shown(path)),
+                (true, 1) => format!("`{}` has 1 line", shown(path)),
+                (true, seen) => format!("`{}` has {seen} lines", shown(path)),
+                (false, seen) => {
+                    format!(
+                        "line {} of `{}` is too far down: {seen} lines were passed over",
+                        lines.start(),
+                        shown(path)
+                    )
+                }
+            };
+            let empty = self.ended && self.seen == 0;
+            return if empty { ToolResult::new(told) } else { ToolResult::error(told) };
+        }
+        let mut notes = Vec::new();
+        if !self.ended && self.last < *lines.end() {
+            notes.push(format!(
+                "lines {} to {}; there is more: read on with `start_line` {}",
+                lines.start(),
+                self.last,
+                self.last + 1
+            ));
+        }
+        if self.odd > 0 {
+            notes.push(format!("{} bytes are no UTF-8, and are shown as \\xNN", self.odd));
+        }
+        if !notes.is_empty() {
+            if !self.text.ends_with('\n') {
+                self.text.push('\n');
+            }
+            let _ = write!(self.text, "[{}]", notes.join("; "));
+        }
+        ToolResult::new(self.text)
+    }
+}
+
+/// Reads a line, its break included, and keeps at most `keep` bytes of it, whole characters. Returns how many bytes were kept, and
+/// how long the line was; 0 at the end of the file.
+pub(super) fn next_line(
+    file: &mut impl BufRead,
+    line: &mut Vec<u8>,
+    keep: usize,
+) -> io::Result<(u64, u64)> {
+    line.clear();
+    let mut length = 0;
+    loop {
+        let buffer = file.fill_buf()?;
+        if buffer.is_empty() {
+            break;
+        }
+        let end = memchr::memchr(b'\n', buffer).map(|at| at + 1);
+        let piece = &buffer[..end.unwrap_or(buffer.len())];
+        let room = keep.saturating_sub(line.len()).min(piece.len());
+        line.extend_from_slice(&piece[..room]);
+        length += piece.len() as u64;
+        let used = piece.len();
+        file.consume(used);
+        if end.is_some() {
+            break;
+        }
+    }
+    if (line.len() as u64) < length {
+        // A character that was cut in two goes to the part that is left out.
+        let end = line.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(0);
+        if std::str::from_utf8(&line[end..]).is_err() {
+            line.truncate(end);
+        }
+    }
+    Ok((line.len() as u64, length))
+}
+
+/// Appends bytes as text; those that are no UTF-8 as `\xNN`. Returns how many those are.
+pub(super) fn push_text(text: &mut String, bytes: &[u8]) -> u64 {
+    let mut odd = 0;
+    for chunk in bytes.utf8_chunks() {
+        text.push_str(chunk.valid());
+        for byte in chunk.invalid() {
+            odd += 1;
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    odd
+}
+
+/// Tells whether a file that begins like this is no text.
+pub(super) fn is_binary(head: &[u8]) -> bool {
+    memchr::memchr(0, &head[..head.len().min(8192)]).is_some()
+}
+
+/// Tells what image a file is that begins like this.
+fn image(head: &[u8]) -> Option<&'static str> {
+    match head {
+        [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
+        [0xff, 0xd8, 0xff, ..] => Some("image/jpeg"),
+        [b'G', b'I', b'F', b'8', b'7' | b'9', b'a', ..] => Some("image/gif"),
+        [b'R', b'I', b'F', b'F', _, _, _, _, b'W', b'E', b'B', b'P', ..] => Some("image/webp"),
+        _ => None,
+    }
+}
+
+/// A path below a folder, as the model would write it.
+pub(super) fn below(folder: &Path, name: &Path) -> PathBuf {
+    if folder == Path::new(".") { name.to_owned() } else { folder.join(name) }
+}

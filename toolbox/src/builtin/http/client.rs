@@ -1,0 +1,288 @@
+//! A client that reaches the public web only: every address is looked at before it is connected to, on every hop.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::io;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::Arc;
+use std::time::Duration;
+
+use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
+use reqwest::redirect::Policy;
+use reqwest::{Client, Response, StatusCode, Url};
+
+use super::address::is_public;
+use crate::tool::BoxFuture;
+
+/// Finds the addresses of a host.
+///
+/// Whatever it answers is looked at before a connection is made, and a connection is made to just that: a name that answers
+/// otherwise the next time gains nothing by it.
+pub trait Resolver: Send + Sync {
+    /// Returns the addresses of a host.
+    ///
+    /// # Errors
+    ///
+    /// Those of the lookup.
+    fn resolve(&self, host: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
+}
+
+/// The system's own.
+struct System;
+
+impl Resolver for System {
+    fn resolve(&self, host: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+        Box::pin(async move {
+            Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect())
+        })
+    }
+}
+
+/// What may be reached.
+#[derive(Clone)]
+pub(super) struct Reach {
+    pub(super) ports: Vec<u16>,
+    pub(super) private: Vec<IpAddr>,
+    pub(super) hosts: Option<Vec<String>>,
+    pub(super) resolver: Arc<dyn Resolver>,
+}
+
+impl Default for Reach {
+    fn default() -> Self {
+        Self { ports: vec![80, 443], private: Vec::new(), hosts: None, resolver: Arc::new(System) }
+    }
+}
+
+impl Reach {
+    fn permits(&self, address: IpAddr) -> bool {
+        is_public(address) || self.private.contains(&address)
+    }
+
+    /// Looks at a URL before anything is sent there. Addresses never come to the resolver, so they are looked at here.
+    fn check(&self, url: &Url) -> Result<(), FetchError> {
+        let refused = |why: String| Err(FetchError::Refused { url: url.to_string(), why });
+        if !matches!(url.scheme(), "http" | "https") {
+            return refused("only http and https are fetched".to_owned());
+        }
+        if !url.username().is_empty() || url.password().is_some() {
+            return refused("it holds a user name or a password".to_owned());
+        }
+        let Some(host) = url.host_str() else { return refused("it names no host".to_owned()) };
+        if let Some(port) = url.port_or_known_default()
+            && !self.ports.contains(&port)
+        {
+            return refused(format!("port {port} is not among those that may be used"));
+        }
+        let bare = host.trim_matches(['[', ']']);
+        if let Ok(address) = bare.parse::<IpAddr>()
+            && !self.permits(address)
+        {
+            return refused(format!("{address} is no address of the public Internet"));
+        }
+        let name = bare.trim_end_matches('.');
+        if let Some(hosts) = &self.hosts
+            && !hosts.iter().any(|allowed| is_within(name, allowed))
+        {
+            return refused(format!("`{name}` is not among the hosts that may be used"));
+        }
+        Ok(())
+    }
+}
+
+/// Tells whether a host is another or one below it.
+fn is_within(host: &str, allowed: &str) -> bool {
+    let (host, allowed) = (host.to_ascii_lowercase(), allowed.to_ascii_lowercase());
+    host.strip_suffix(&allowed).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+}
+
+/// The resolver of the connections: what it lets through is what is connected to.
+struct Guard(Reach);
+
+impl Resolve for Guard {
+    fn resolve(&self, name: Name) -> Resolving {
+        let reach = self.0.clone();
+        let host = name.as_str().to_owned();
+        Box::pin(async move {
+            let addresses = reach.resolver.resolve(host.clone()).await?;
+            // One that is private condemns them all: which of them is tried first is not ours to say.
+            if let Some(private) = addresses.iter().find(|address| !reach.permits(**address)) {
+                return Err(PrivateAddress { host, address: *private }.into());
+            }
+            // The port is set by the connection.
+            let addresses = addresses.into_iter().map(|address| SocketAddr::new(address, 0));
+            Ok(Box::new(addresses) as Addrs)
+        })
+    }
+}
+
+#[derive(Debug)]
+struct PrivateAddress {
+    host: String,
+    address: IpAddr,
+}
+
+impl fmt::Display for PrivateAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "`{}` is at {}, which is no address of the public Internet",
+            self.host, self.address
+        )
+    }
+}
+
+impl StdError for PrivateAddress {}
+
+/// Why nothing was fetched. It speaks to the model.
+#[derive(Debug)]
+pub(super) enum FetchError {
+    Url(String),
+    Refused { url: String, why: String },
+    Redirects { url: String, most: usize },
+    Failed { url: String, why: String },
+}
+
+impl FetchError {
+    fn failed(url: &Url, error: &reqwest::Error) -> Self {
+        let mut cause: Option<&(dyn StdError + 'static)> = Some(error);
+        let mut last = error.to_string();
+        while let Some(error) = cause {
+            if let Some(private) = error.downcast_ref::<PrivateAddress>() {
+                return Self::Refused { url: url.to_string(), why: private.to_string() };
+            }
+            last = error.to_string();
+            cause = error.source();
+        }
+        let why = if error.is_timeout() { "it took too long".to_owned() } else { last };
+        Self::Failed { url: url.to_string(), why }
+    }
+}
+
+impl fmt::Display for FetchError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(why) => write!(
+                f,
+                "`url` cannot be read: {why}; it must be whole, such as `https://example.com/page`"
+            ),
+            Self::Refused { url, why } => write!(f, "`{url}` is not fetched, for security: {why}"),
+            Self::Redirects { url, most } => {
+                write!(f, "`{url}` was redirected more than {most} times")
+            }
+            Self::Failed { url, why } => write!(f, "`{url}` could not be fetched: {why}"),
+        }
+    }
+}
+
+/// What came back.
+pub(super) struct Fetched {
+    pub(super) url: Url,
+    pub(super) status: StatusCode,
+    pub(super) content_type: String,
+    pub(super) body: Vec<u8>,
+    /// Whether there was more than may be read.
+    pub(super) cut: bool,
+}
+
+/// How much may come, how long it may take, and over how many redirects.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    pub(super) bytes: usize,
+    pub(super) time: Duration,
+    pub(super) redirects: usize,
+}
+
+/// A client and what it may reach.
+pub(super) struct Guarded {
+    client: Client,
+    reach: Reach,
+}
+
+impl Guarded {
+    pub(super) fn new(reach: Reach, user_agent: &str) -> Result<Self, reqwest::Error> {
+        let client = Client::builder()
+            .redirect(Policy::none())
+            // A proxy would connect in our place, to whatever it is told.
+            .no_proxy()
+            .referer(false)
+            .user_agent(user_agent)
+            .connect_timeout(Duration::from_secs(10))
+            .dns_resolver(Arc::new(Guard(reach.clone())))
+            .build()?;
+        Ok(Self { client, reach })
+    }
+
+    /// Fetches a page, over redirects, each of which is looked at like the first URL.
+    pub(super) async fn get(
+        &self,
+        url: &str,
+        headers: HeaderMap,
+        bounds: &Bounds,
+    ) -> Result<Fetched, FetchError> {
+        let mut url = Url::parse(url).map_err(|error| FetchError::Url(error.to_string()))?;
+        // A fragment is for whoever reads the page.
+        url.set_fragment(None);
+        let first = url.clone();
+        let fetching = async {
+            for _ in 0..=bounds.redirects {
+                self.reach.check(&url)?;
+                let own =
+                    if url.origin() == first.origin() { headers.clone() } else { HeaderMap::new() };
+                let sent = self.client.get(url.clone()).headers(own).send().await;
+                let response = sent.map_err(|error| FetchError::failed(&url, &error))?;
+                match next(&url, &response)? {
+                    Some(onward) => url = onward,
+                    None => return read(url, response, bounds.bytes).await,
+                }
+            }
+            Err(FetchError::Redirects { url: first.to_string(), most: bounds.redirects })
+        };
+        match tokio::time::timeout(bounds.time, fetching).await {
+            Ok(fetched) => fetched,
+            Err(_) => {
+                let why = format!("it took longer than {:?}", bounds.time);
+                Err(FetchError::Failed { url: first.to_string(), why })
+            }
+        }
+    }
+}
+
+/// Returns where a response sends its reader.
+fn next(url: &Url, response: &Response) -> Result<Option<Url>, FetchError> {
+    let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
+    let Some(location) = response.headers().get(LOCATION).filter(|_| redirects) else {
+        return Ok(None);
+    };
+    let refused = |why: &str| FetchError::Refused {
+        url: url.to_string(),
+        why: format!("its redirect {why}"),
+    };
+    let location = location.to_str().map_err(|_| refused("cannot be read"))?;
+    let mut onward = url.join(location).map_err(|_| refused("cannot be read"))?;
+    if url.scheme() == "https" && onward.scheme() == "http" {
+        return Err(refused("leads from https to http"));
+    }
+    onward.set_fragment(None);
+    Ok(Some(onward))
+}
+
+/// Reads a body, decoded, as far as it may go.
+async fn read(url: Url, mut response: Response, most: usize) -> Result<Fetched, FetchError> {
+    let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
+    let content_type = content_type.unwrap_or_default().to_ascii_lowercase();
+    let status = response.status();
+    let (mut body, mut cut) = (Vec::new(), false);
+    while let Some(chunk) =
+        response.chunk().await.map_err(|error| FetchError::failed(&url, &error))?
+    {
+        let room = most - body.len();
+        if chunk.len() > room {
+            body.extend_from_slice(&chunk[..room]);
+            cut = true;
+            break;
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(Fetched { url, status, content_type, body, cut })
+}

@@ -1,0 +1,152 @@
+//! From the bytes of a page to what a model reads.
+
+use encoding_rs::{Encoding, UTF_8};
+
+/// How wide lines of a page are, in characters. Models do not mind; people who read a transcript do.
+const WIDTH: usize = 120;
+
+/// What a body is, by what the server calls it or, where it does not say, by how it begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Html,
+    Text,
+    Image(&'static str),
+    Other,
+}
+
+impl Kind {
+    pub(super) fn of(content_type: &str, body: &[u8]) -> Self {
+        let essence = content_type.split(';').next().unwrap_or_default().trim();
+        match essence {
+            "text/html" | "application/xhtml+xml" => Self::Html,
+            "image/png" => Self::Image("image/png"),
+            "image/jpeg" => Self::Image("image/jpeg"),
+            "image/gif" => Self::Image("image/gif"),
+            "image/webp" => Self::Image("image/webp"),
+            "application/json"
+            | "application/xml"
+            | "application/javascript"
+            | "application/yaml"
+            | "application/toml"
+            | "application/x-ndjson" => Self::Text,
+            essence
+                if essence.starts_with("text/")
+                    || essence.ends_with("+json")
+                    || essence.ends_with("+xml") =>
+            {
+                Self::Text
+            }
+            "" | "application/octet-stream" => {
+                let head = &body[..body.len().min(512)];
+                let lower = head.to_ascii_lowercase();
+                let begins = |mark: &[u8]| lower.trim_ascii_start().starts_with(mark);
+                if begins(b"<!doctype html") || begins(b"<html") {
+                    Self::Html
+                } else if head.contains(&0) {
+                    Self::Other
+                } else {
+                    Self::Text
+                }
+            }
+            _ => Self::Other,
+        }
+    }
+}
+
+/// Reads bytes as text, by their mark, else by what the server says, else as UTF-8. What does not fit is replaced.
+pub(super) fn decoded(content_type: &str, body: &[u8]) -> String {
+    let charset = content_type.split(';').skip(1).find_map(|parameter| {
+        let value = parameter.trim().strip_prefix("charset=")?;
+        Encoding::for_label(value.trim_matches('"').as_bytes())
+    });
+    charset.unwrap_or(UTF_8).decode(body).0.into_owned()
+}
+
+/// The largest page that is laid out, in bytes, and the deepest. Beyond either, laying out takes far longer than reading.
+const LAID_OUT_BYTES: usize = 1 << 20;
+const LAID_OUT_DEPTH: usize = 256;
+
+/// The text of a page: laid out with its links, or, where that would take too long, what is between its tags.
+pub(super) fn readable(html: &str) -> String {
+    let laid_out = (html.len() <= LAID_OUT_BYTES && depth(html) <= LAID_OUT_DEPTH)
+        .then(|| html2text::config::plain().string_from_read(html.as_bytes(), WIDTH).ok());
+    laid_out.flatten().unwrap_or_else(|| between_tags(html))
+}
+
+/// Elements that end by themselves, or that often are not ended.
+const SHALLOW: [&str; 27] = [
+    "area", "base", "br", "col", "colgroup", "dd", "dt", "embed", "hr", "img", "input", "li",
+    "link", "meta", "optgroup", "option", "p", "param", "source", "tbody", "td", "tfoot", "th",
+    "thead", "tr", "track", "wbr",
+];
+
+/// How deep elements stand in each other, at most. It may be less than this says, and is never more.
+fn depth(html: &str) -> usize {
+    let (mut deep, mut deepest) = (0_usize, 0);
+    for at in memchr::memchr_iter(b'<', html.as_bytes()) {
+        let tag = &html[at + 1..];
+        if let Some(closed) = tag.strip_prefix('/') {
+            deep = deep.saturating_sub(usize::from(!is_shallow(closed)));
+        } else if tag.starts_with(|c: char| c.is_ascii_alphabetic()) && !is_shallow(tag) {
+            deep += 1;
+            deepest = deepest.max(deep);
+        }
+    }
+    deepest
+}
+
+fn is_shallow(tag: &str) -> bool {
+    SHALLOW.iter().any(|name| {
+        tag.get(..name.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(name))
+            && !tag[name.len()..].starts_with(|c: char| c.is_ascii_alphanumeric())
+    })
+}
+
+/// What stands between the tags of a page, but for scripts and styles.
+fn between_tags(html: &str) -> String {
+    let mut text = String::with_capacity(html.len() / 2);
+    let mut rest = html;
+    while let Some(at) = rest.find('<') {
+        text.push_str(&rest[..at]);
+        rest = &rest[at..];
+        let hidden = [("<!--", "-->"), ("<script", "</script"), ("<style", "</style")];
+        let hides = |(begin, _): &&(&str, &str)| {
+            rest.get(..begin.len()).is_some_and(|tag| tag.eq_ignore_ascii_case(begin))
+        };
+        if let Some((_, end)) = hidden.iter().find(hides) {
+            let lower = rest.as_bytes().windows(end.len());
+            let end = lower.into_iter().position(|at| at.eq_ignore_ascii_case(end.as_bytes()));
+            rest = end.map_or("", |at| &rest[at..]);
+        }
+        let end = memchr::memchr(b'>', rest.as_bytes());
+        rest = end.map_or("", |at| &rest[at + 1..]);
+        if !text.ends_with([' ', '\n']) {
+            text.push('\n');
+        }
+    }
+    text.push_str(rest);
+    let named = [
+        ("&lt;", "<"),
+        ("&gt;", ">"),
+        ("&quot;", "\""),
+        ("&#39;", "'"),
+        ("&nbsp;", " "),
+        ("&amp;", "&"),
+    ];
+    named.iter().fold(text, |text, (name, character)| text.replace(name, character))
+}
+
+/// A line of text with what HTML there is in it taken out.
+#[cfg(feature = "web-search")]
+pub(in crate::builtin) fn plain(text: &str) -> String {
+    visible(&between_tags(text)).split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Takes out what is not seen: control characters, and those that hide or turn text around.
+pub(super) fn visible(text: &str) -> String {
+    let hidden = |c: char| {
+        (c.is_control() && c != '\n' && c != '\t')
+            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
+    };
+    text.chars().filter(|&c| !hidden(c)).collect()
+}

@@ -1,0 +1,82 @@
+//! What a command prints: its beginning and its end, in bounded memory.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::io::{AsyncRead, AsyncReadExt as _};
+
+/// What is kept of a stream.
+pub(super) struct Kept(Mutex<Parts>);
+
+#[derive(Default)]
+struct Parts {
+    head: Vec<u8>,
+    tail: VecDeque<u8>,
+    /// How many bytes each of the two may hold.
+    half: usize,
+    left_out: u64,
+}
+
+impl Kept {
+    pub(super) fn new(bytes: usize) -> Self {
+        Self(Mutex::new(Parts { half: bytes / 2, ..Parts::default() }))
+    }
+
+    /// Reads a stream to its end.
+    pub(super) async fn read(&self, stream: Option<impl AsyncRead + Unpin>) {
+        let Some(mut stream) = stream else { return };
+        let mut buffer = vec![0; 16 << 10];
+        while let Ok(read @ 1..) = stream.read(&mut buffer).await {
+            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read]);
+        }
+    }
+
+    /// Returns it as text for a model: without the codes that terminals obey.
+    pub(super) fn text(&self) -> String {
+        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let left_out = parts.left_out;
+        let tail = parts.tail.make_contiguous();
+        if left_out == 0 {
+            let tail = tail.to_vec();
+            parts.head.extend(tail);
+            return plain(&parts.head);
+        }
+        let tail = plain(tail);
+        format!("{}\n[.. {left_out} bytes left out ..]\n{tail}", plain(&parts.head))
+    }
+}
+
+impl Parts {
+    fn push(&mut self, bytes: &[u8]) {
+        let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
+        let (head, tail) = bytes.split_at(room);
+        self.head.extend_from_slice(head);
+        let over = (self.tail.len() + tail.len()).saturating_sub(self.half);
+        self.left_out += over as u64;
+        let gone = over.min(self.tail.len());
+        self.tail.drain(..gone);
+        self.tail.extend(&tail[over - gone..]);
+    }
+}
+
+/// Takes out escape sequences and other control characters; what is no UTF-8 is replaced.
+fn plain(bytes: &[u8]) -> String {
+    struct Plain(String);
+
+    impl vte::Perform for Plain {
+        fn print(&mut self, c: char) {
+            self.0.push(c);
+        }
+
+        fn execute(&mut self, byte: u8) {
+            if matches!(byte, b'\n' | b'\t') {
+                self.0.push(char::from(byte));
+            }
+        }
+    }
+
+    let mut plain = Plain(String::with_capacity(bytes.len()));
+    vte::Parser::<1024>::new_with_size().advance(&mut plain, bytes);
+    // A cut at either end may have left a part of a character there.
+    plain.0.trim_matches(char::REPLACEMENT_CHARACTER).to_owned()
+}
