@@ -70,7 +70,7 @@ async fn w4_01_what_a_failing_command_printed_reaches_the_model() {
 
 /// What a filter over substrings gets wrong, both ways.
 #[tokio::test]
-async fn w4_05_harmless_commands_run_and_harmful_ones_find_nothing_to_harm() {
+async fn w4_05_harmless_commands_run_and_harmful_ones_reach_nothing() {
     let (scratch, toolbox) = workspace();
     let outside = scratch.folder("outside");
     fs::write(outside.join("file"), "kept").unwrap();

@@ -578,3 +578,33 @@ async fn a_model_for_meaning_finds_what_no_word_names() {
         assert_eq!(names.first().map(String::as_str), first);
     }
 }
+
+#[tokio::test]
+async fn s13_one_server_takes_no_more_than_three_in_five_places() {
+    let toolbox = ToolBox::new();
+    let add = |server: &str, name: &str, description: &str| {
+        let handler = |_: Arguments| async { "" };
+        let tool = Tool::raw(name, description, json!({"type": "object"}), handler);
+        toolbox.register(tool.from_source(server.to_owned()).deferred());
+    };
+    for at in 0..20 {
+        add("greedy", &format!("greedy_weather_{at}"), "Weather forecast weather forecast for a city");
+    }
+    add("modest", "modest_forecast", "Gives the weather forecast for a city");
+    add("other", "other_weather", "The weather in a city, and a forecast");
+    toolbox.register(Gateway::over(&toolbox));
+    let search = async |text: &str| {
+        let call = ToolCall::new("1", "toolbox_search_bm25", json!({"text": text}));
+        toolbox.call(call).await.references().to_vec()
+    };
+    let found = search("weather forecast for a city").await;
+    assert_eq!(found.len(), 5);
+    assert!(found.contains(&"modest_forecast".to_owned()), "{found:?}");
+    assert!(found.contains(&"other_weather".to_owned()), "{found:?}");
+    // Where nobody else has anything to offer, it has all of them.
+    toolbox.unregister("modest_forecast");
+    toolbox.unregister("other_weather");
+    add("other", "other_sum", "Adds numbers in a list, without any forecast");
+    let found = search("weather forecast for a city").await;
+    assert!(found.iter().all(|name| name.starts_with("greedy")), "{found:?}");
+}

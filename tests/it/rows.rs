@@ -32,13 +32,19 @@ fn table() -> Vec<(&'static str, &'static str)> {
     include_str!("../ROWS.md").lines().filter_map(cells).filter(|(row, _)| *row != "row").collect()
 }
 
-fn folder() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("it")
+/// The binaries with tests of rows. A test in the first is named without it.
+const BINARIES: [&str; 3] = ["it", "mcp", "builtin"];
+
+fn folder(binary: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(binary)
 }
 
-/// Returns the source of a module such as `agreement::dialects`.
+/// Returns the source of a module such as `agreement::dialects` or `mcp::client::faults`.
 fn source(module: &str) -> String {
-    let file = folder().join(module.replace("::", "/"));
+    let named = |binary: &&&str| module.starts_with(&format!("{binary}::"));
+    let binary = BINARIES[1..].iter().find(named).unwrap_or(&BINARIES[0]);
+    let below = module.strip_prefix(&format!("{binary}::")).unwrap_or(module);
+    let file = folder(binary).join(below.replace("::", "/"));
     std::fs::read_to_string(file.with_extension("rs"))
         .or_else(|_| std::fs::read_to_string(file.join("mod.rs")))
         .unwrap_or_else(|error| panic!("{module}: {error}"))
@@ -80,12 +86,15 @@ fn each_row_of_the_core_is_tested() {
 #[test]
 fn each_test_of_a_row_is_listed() {
     let listed: BTreeSet<&str> = table().into_iter().map(|(_, test)| test).collect();
-    let mut folders = vec![folder()];
+    let mut folders = BINARIES.map(folder).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
             if path.is_dir() {
                 folders.push(path);
+                continue;
+            }
+            if path.extension().is_none_or(|extension| extension != "rs") {
                 continue;
             }
             let text = std::fs::read_to_string(&path).unwrap();
@@ -94,7 +103,7 @@ fn each_test_of_a_row_is_listed() {
                 let name = rest.split('(').next()?;
                 let mut bytes = name.bytes();
                 let first = bytes.next()?;
-                let row = b"swjnhcd".contains(&first) && bytes.next()?.is_ascii_digit();
+                let row = b"swjnhcdpafxb".contains(&first) && bytes.next()?.is_ascii_digit();
                 row.then_some(name)
             });
             for name in names {

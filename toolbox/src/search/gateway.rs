@@ -28,6 +28,9 @@ pub const EXECUTE: &str = "toolbox_execute";
 /// The most hits a model can ask for.
 const MOST_HITS: u8 = 20;
 
+/// How many hits are looked at for each that is shown, to find those of other servers.
+const POOL: usize = 3;
+
 /// The longest schema that is repeated whole when arguments do not fit it, in bytes.
 const SCHEMA_BYTES: usize = 2048;
 
@@ -197,7 +200,8 @@ impl Gateway {
         let may = |definition: &ToolDefinition| {
             snapshot.permits(&definition.name) && context.permits(&definition.name)
         };
-        let search = search.filter(may).limit(limit.map_or(self.usual_hits, clamped));
+        let limit = limit.map_or(self.usual_hits, clamped);
+        let search = search.filter(may).limit(limit * POOL);
         let meant = match &self.meaning {
             Some(meaning) => Some(meaning.hits(&search).await),
             None => None,
@@ -210,6 +214,7 @@ impl Gateway {
             }
             None => search.hits(),
         };
+        let hits = shared(hits, limit);
         if let Some(promotions) = context.get::<Promotions>() {
             promotions.add(hits.iter().map(|hit| &hit.definition), self.promoted_steps);
         }
@@ -267,6 +272,26 @@ impl Gateway {
             None => result,
         }
     }
+}
+
+/// Leaves places to several servers: one takes at most three in five of them, as long as what stands in place of its others
+/// fits at least half as well. So a server that stuffs its descriptions does not push out everybody else.
+fn shared(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
+    let most = (limit * 3).div_ceil(5);
+    let (mut kept, mut over): (Vec<Hit>, Vec<Hit>) = (Vec::new(), Vec::new());
+    for hit in hits {
+        let of_it = |other: &&Hit| hit.server.is_some() && other.server == hit.server;
+        if kept.iter().filter(of_it).count() < most { kept.push(hit) } else { over.push(hit) }
+    }
+    for hit in over {
+        let worse = kept.iter().position(|other| other.score * 2.0 < hit.score);
+        kept.insert(worse.unwrap_or(kept.len()), hit);
+    }
+    kept.truncate(limit);
+    for (rank, hit) in (1..).zip(&mut kept) {
+        hit.rank = rank;
+    }
+    kept
 }
 
 /// A hit as the model reads it.
