@@ -41,6 +41,9 @@
 //! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
 //! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
 //! | talk to a provider with a loop of your own | `wire` (feature `agent`) |
+//! | use the tools of MCP servers, or be one | the module `mcp` (feature `mcp`) |
+//! | make a command-line program of a box | the module `cli` (feature `cli`) |
+//! | give a model files, a shell, the web | the module `builtin` (a feature each) |
 //! | work in the background | [`Completion`], [`JobId`], [`ToolContext::with_completions`] |
 //!
 //! # Features
@@ -53,6 +56,9 @@
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
+//! | `mcp-client`, `mcp-server`, `mcp` | no | the Model Context Protocol, either way or both (module `mcp`) |
+//! | `cli` | no | the program `toolbox`, and the same commands for a box of your own (module `cli`) |
+//! | `files`, `shell`, `http`, `web-search` | no | built-in tools (module `builtin`) |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!
 //! # What cannot be promised
@@ -161,6 +167,15 @@ macro_rules! tools {
 }
 
 /// The code blocks of the pages outside of this crate, compiled with its tests.
-#[cfg(all(doctest, feature = "openai", feature = "search"))]
+#[cfg(all(
+    doctest,
+    unix,
+    feature = "openai",
+    feature = "search",
+    feature = "mcp",
+    feature = "files",
+    feature = "shell",
+    feature = "http"
+))]
 #[doc = include_str!("../../README.md")]
 mod readme {}
