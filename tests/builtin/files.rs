@@ -332,6 +332,13 @@ async fn f09_a_pipe_a_socket_and_a_device_are_refused_at_once() {
         .await;
 }
 
+#[test]
+fn f10_no_tool_makes_a_link_takes_a_name_away_or_starts_anything() {
+    let (_scratch, toolbox) = workspace();
+    let names = toolbox.names();
+    assert_eq!(names, ["file_read", "file_list", "file_search", "file_write", "file_edit"]);
+}
+
 #[tokio::test]
 async fn f11_large_files_and_folders_are_given_in_pieces() {
     let (scratch, toolbox) = workspace();

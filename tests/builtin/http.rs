@@ -367,6 +367,22 @@ async fn w06_redirects_end_and_lead_to_no_other_scheme() {
 }
 
 #[tokio::test]
+async fn w07_a_proxy_of_the_environment_is_not_used() {
+    let page_server = Server::start(PUBLIC, 0, |_, _| page("text/plain", "direct"));
+    let proxy = Server::start(PRIVATE, 0, |_, _| page("text/plain", "through the proxy"));
+    let address = format!("http://{PRIVATE}:{}", proxy.port);
+    let mut fetch = std::process::Command::new(env!("CARGO_BIN_EXE_fetch"));
+    fetch.arg(format!("http://{PUBLIC}:{}/", page_server.port));
+    for name in ["http_proxy", "HTTP_PROXY", "https_proxy", "HTTPS_PROXY", "ALL_PROXY", "all_proxy"]
+    {
+        fetch.env(name, &address);
+    }
+    let said = String::from_utf8(fetch.output().unwrap().stdout).unwrap();
+    assert!(said.contains("direct"), "{said}");
+    assert_eq!((page_server.hits(), proxy.hits()), (1, 0));
+}
+
+#[tokio::test]
 async fn w08_what_comes_is_bounded_in_size_and_time() {
     let server = Server::start(PUBLIC, 0, |path, _| match path {
         "/endless" => [

@@ -588,7 +588,11 @@ async fn s13_one_server_takes_no_more_than_three_in_five_places() {
         toolbox.register(tool.from_source(server.to_owned()).deferred());
     };
     for at in 0..20 {
-        add("greedy", &format!("greedy_weather_{at}"), "Weather forecast weather forecast for a city");
+        add(
+            "greedy",
+            &format!("greedy_weather_{at}"),
+            "Weather forecast weather forecast for a city",
+        );
     }
     add("modest", "modest_forecast", "Gives the weather forecast for a city");
     add("other", "other_weather", "The weather in a city, and a forecast");
