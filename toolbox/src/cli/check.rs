@@ -122,7 +122,9 @@ fn tool_lines(text: &mut String, tool: &Tool, faults: &[String], paint: Paint) {
     if let Some(own) = changed_name(tool) {
         let _ = writeln!(text, "  note: the server calls it `{}`", line(own));
     }
-    for remark in tool.definition().remarks() {
+    // What a server says too little about, its user cannot mend; scripts find it in the JSON.
+    let own = tool.source().is_none();
+    for remark in tool.definition().remarks().into_iter().filter(|_| own) {
         let _ = writeln!(text, "  note: {}", line(&remark.to_string()));
     }
     for fault in faults {
