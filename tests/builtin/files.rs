@@ -37,12 +37,12 @@ async fn s4_17_what_is_written_is_read_listed_searched_and_edited() {
         "created `src/main.rs`: 3 lines, 27 bytes",
     )
     .await;
-    check("file_write", json!({"path": "a..b", "content": "x"}), "created `a..b`: 1 line, 1 bytes")
+    check("file_write", json!({"path": "a..b", "content": "x"}), "created `a..b`: 1 line, 1 byte")
         .await;
     check(
         "file_write",
         json!({"path": "./a..b", "content": ""}),
-        "replaced `a..b`: 0 lines, 0 bytes (was 1 bytes)",
+        "replaced `a..b`: 0 lines, 0 bytes (1 before)",
     )
     .await;
     check("file_read", json!({"path": "a..b"}), "`a..b` is empty").await;
@@ -209,7 +209,7 @@ async fn f02_f03_f04_f05_a_link_leads_on_inside_and_never_out() {
         &toolbox,
         "file_write",
         json!({"path": "in", "content": "new"}),
-        "replaced `in`: 1 line, 3 bytes (was 6 bytes)",
+        "replaced `in`: 1 line, 3 bytes (6 before)",
     )
     .await;
     assert_eq!(fs::read_to_string(w.join("real/file")).unwrap(), "new");
@@ -408,7 +408,7 @@ async fn f12_bytes_and_names_that_are_no_plain_text_are_escaped() {
         &toolbox,
         "file_read",
         json!({"path": "latin1"}),
-        "caf\\xe9\n[1 bytes are no UTF-8, and are shown as \\xNN]",
+        "caf\\xe9\n[what is no UTF-8 is shown as \\xNN: 1 byte]",
     )
     .await;
     check(

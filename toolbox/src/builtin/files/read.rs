@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 
 use super::Limits;
 use super::lookup::{WorkspaceError, shown};
+use super::write::counted;
 use crate::builtin::workspace::Workspace;
 use crate::content::Content;
 use crate::context::ToolContext;
@@ -107,7 +108,7 @@ struct Passage {
     ended: bool,
     /// Lines that were cut, and bytes that are no UTF-8.
     cut: u64,
-    odd: u64,
+    odd: usize,
 }
 
 impl Passage {
@@ -183,7 +184,8 @@ impl Passage {
             ));
         }
         if self.odd > 0 {
-            notes.push(format!("{} bytes are no UTF-8, and are shown as \\xNN", self.odd));
+            notes
+                .push(format!("what is no UTF-8 is shown as \\xNN: {}", counted(self.odd, "byte")));
         }
         if !notes.is_empty() {
             if !self.text.ends_with('\n') {
@@ -231,7 +233,7 @@ pub(super) fn next_line(
 }
 
 /// Appends bytes as text; those that are no UTF-8 as `\xNN`. Returns how many those are.
-pub(super) fn push_text(text: &mut String, bytes: &[u8]) -> u64 {
+pub(super) fn push_text(text: &mut String, bytes: &[u8]) -> usize {
     let mut odd = 0;
     for chunk in bytes.utf8_chunks() {
         text.push_str(chunk.valid());

@@ -35,7 +35,7 @@ pub(super) fn write(
     let before = replace(workspace, path, content)?;
     let told = match before {
         None => format!("created `{}`: {}", shown(path), size(content)),
-        Some(bytes) => format!("replaced `{}`: {} (was {bytes} bytes)", shown(path), size(content)),
+        Some(bytes) => format!("replaced `{}`: {} ({bytes} before)", shown(path), size(content)),
     };
     Ok(told)
 }
@@ -200,6 +200,10 @@ fn line_of(text: &str, at: usize) -> usize {
 }
 
 fn size(text: &str) -> String {
-    let lines = text.lines().count();
-    format!("{lines} {}, {} bytes", if lines == 1 { "line" } else { "lines" }, text.len())
+    format!("{}, {}", counted(text.lines().count(), "line"), counted(text.len(), "byte"))
+}
+
+/// `1 byte`, `2 bytes`.
+pub(super) fn counted(number: usize, what: &str) -> String {
+    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }
