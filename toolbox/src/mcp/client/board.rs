@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::link::Limits;
+use super::link::Common;
 use super::status::ServerStatus;
 use crate::cancel::CancellationToken;
 use crate::collection::ToolBox;
@@ -16,7 +16,7 @@ pub(super) type Listener = Arc<dyn Fn(&ServerStatus) + Send + Sync>;
 pub(super) struct Board {
     pub(super) toolbox: ToolBox,
     pub(super) names: Names,
-    pub(super) limits: Limits,
+    pub(super) common: Common,
     pub(super) lock: Option<Mutex<Lock>>,
     pub(super) withhold_new: bool,
     pub(super) on_change: Option<Listener>,
@@ -26,11 +26,11 @@ pub(super) struct Board {
 }
 
 impl Board {
-    pub(super) fn new(toolbox: ToolBox, names: Names, limits: Limits) -> Self {
+    pub(super) fn new(toolbox: ToolBox, names: Names, common: Common) -> Self {
         Self {
             toolbox,
             names,
-            limits,
+            common,
             lock: None,
             withhold_new: false,
             on_change: None,

@@ -2,38 +2,57 @@
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-/// Returns the transport to a URL. Redirects to another origin are refused, so that no header goes where nobody meant it to.
+/// The HTTP client that the servers of one box share: to make one means to read the certificates of the system.
+#[derive(Debug, Default)]
+pub(super) struct Shared(Mutex<Option<reqwest::Client>>);
+
+impl Shared {
+    fn client(&self) -> Result<reqwest::Client, String> {
+        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(client) = &*shared {
+            return Ok(client.clone());
+        }
+        let client = reqwest::Client::builder()
+            .redirect(reqwest::redirect::Policy::custom(redirect))
+            .connect_timeout(Duration::from_secs(10))
+            .user_agent(concat!("toolbox/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| format!("no HTTP client can be made: {error}"))?;
+        Ok(shared.insert(client).clone())
+    }
+}
+
+/// Follows a redirect within the origin that was asked first, so that no header goes where nobody meant it to.
+fn redirect(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
+    let first = attempt.previous().first();
+    let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
+    let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
+    if same && keeps_method && attempt.previous().len() <= 5 {
+        attempt.follow()
+    } else {
+        attempt.stop()
+    }
+}
+
+/// Returns the transport to a URL.
 pub(super) fn transport(
     url: &str,
     headers: &BTreeMap<String, String>,
     max_message: usize,
+    shared: &Shared,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
     let parsed = reqwest::Url::parse(url).map_err(|error| format!("`{url}` is no URL: {error}"))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(format!("`{url}` is reached by neither http nor https"));
     }
-    let origin = parsed.origin();
-    let redirects = reqwest::redirect::Policy::custom(move |attempt| {
-        let same = attempt.url().origin() == origin;
-        let keeps_method = matches!(attempt.status().as_u16(), 307 | 308);
-        if same && keeps_method && attempt.previous().len() <= 5 {
-            attempt.follow()
-        } else {
-            attempt.stop()
-        }
-    });
-    let client = reqwest::Client::builder()
-        .redirect(redirects)
-        .connect_timeout(Duration::from_secs(10))
-        .user_agent(concat!("toolbox/", env!("CARGO_PKG_VERSION")))
-        .build()
-        .map_err(|error| format!("no HTTP client can be made: {error}"))?;
+    let client = shared.client()?;
     let mut custom = HashMap::new();
     for (name, value) in headers {
         let name = HeaderName::from_str(name).map_err(|_| format!("`{name}` is no header"))?;

@@ -27,11 +27,13 @@ use crate::context::ToolContext;
 use crate::error::chain;
 use crate::mcp::config::{Reach, ServerConfig};
 
-/// What the whole client takes from any server at most.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
+/// What holds for the connections to all servers of a box.
+#[derive(Debug)]
+pub(super) struct Common {
     /// Bytes of one message.
     pub(super) message: usize,
+    /// What the servers with a URL are reached by.
+    pub(super) http: http::Shared,
 }
 
 /// A server that has shaken hands.
@@ -106,24 +108,24 @@ impl Link {
     pub(super) async fn connect(
         server: &Arc<str>,
         config: &ServerConfig,
-        limits: Limits,
+        common: &Common,
     ) -> Result<Self, LinkError> {
         let auto = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
-        match Self::shake_hands(server, config, limits, auto).await {
+        match Self::shake_hands(server, config, common, auto).await {
             // Some older servers end when the first message is not the one they know.
             Err((LinkError::Lost(_), true)) => {
                 let older = ClientLifecycleMode::Initialize;
-                Self::shake_hands(server, config, limits, older).await
+                Self::shake_hands(server, config, common, older).await
             }
             // One that was so slow to start that it was taken for an older one.
             Err((LinkError::Refused { code: NO_HANDSHAKE, .. }, _)) => {
                 let newer = ClientLifecycleMode::Discover {
                     preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 };
-                Self::shake_hands(server, config, limits, newer).await
+                Self::shake_hands(server, config, common, newer).await
             }
             other => other,
         }
@@ -134,7 +136,7 @@ impl Link {
     async fn shake_hands(
         server: &Arc<str>,
         config: &ServerConfig,
-        limits: Limits,
+        common: &Common,
         mode: ClientLifecycleMode,
     ) -> Result<Self, (LinkError, bool)> {
         let inbox = Inbox::new(Arc::clone(server));
@@ -146,11 +148,11 @@ impl Link {
                 // Servers that are slow to start are many, and those that answer nothing unknown are few.
                 let patience = config.connect_timeout.mul_f32(0.8);
                 let inbox = Arc::clone(&inbox);
-                let streams = Stdio::new(stdin, stdout, limits.message, patience, inbox);
+                let streams = Stdio::new(stdin, stdout, common.message, patience, inbox);
                 (Some(child), ears.serve_with_lifecycle(streams, mode).await)
             }
             Reach::Url { url, headers } => {
-                let transport = http::transport(url, headers, limits.message)
+                let transport = http::transport(url, headers, common.message, &common.http)
                     .map_err(|reason| (LinkError::Lost(reason), false))?;
                 (None, ears.serve_with_lifecycle(transport, mode).await)
             }

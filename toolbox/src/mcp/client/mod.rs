@@ -26,7 +26,7 @@ use super::lock::{Lock, LockFileError};
 use super::names::{InvalidServerNameError, Names};
 use crate::collection::ToolBox;
 use board::{Board, Listener};
-use link::Limits;
+use link::Common;
 use server::Server;
 
 /// When servers are connected.
@@ -304,8 +304,9 @@ impl ServersBuilder {
     pub async fn mount(self, toolbox: &ToolBox) -> Result<Servers, MountServersError> {
         let names = Names::new(self.servers.iter().map(|(name, _)| name.as_str()))
             .map_err(MountServersError::Name)?;
-        let limits = Limits { message: self.max_message_bytes.max(1) };
-        let mut board = Board::new(toolbox.clone(), names, limits);
+        let common =
+            Common { message: self.max_message_bytes.max(1), http: http::Shared::default() };
+        let mut board = Board::new(toolbox.clone(), names, common);
         if let Some(path) = &self.lock_file {
             board.lock = Some(Mutex::new(Lock::read(path).map_err(MountServersError::Lock)?));
         }

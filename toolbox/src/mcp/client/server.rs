@@ -167,7 +167,7 @@ impl Server {
         self.change(|now| now.state = Some(ServerState::Connecting));
         let limit = self.config.connect_timeout;
         let connect = async {
-            let link = Link::connect(&self.name, &self.config, self.board.limits).await?;
+            let link = Link::connect(&self.name, &self.config, &self.board.common).await?;
             let listed = link.list().await?;
             Ok::<_, LinkError>((Arc::new(link), listed))
         };
