@@ -529,3 +529,80 @@ fn peak_memory() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
 }
+
+#[tokio::test]
+async fn p20_a_server_that_never_came_to_be_is_gone_after_close_as_well() {
+    for (how, wait) in [("while it connects", 300), ("after its time is up", 900)] {
+        let file = scratch(&format!("unborn-{wait}"));
+        let path = file.to_str().expect("a plain path");
+        let config = misbehaving(&["silent", "ignore-term", "grandchild", path]);
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder()
+            .server("s", config.connect_timeout(Duration::from_millis(700)).retries(0))
+            .connect_when(Connect::InBackground)
+            .mount(&toolbox)
+            .await
+            .expect("the names are valid");
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        let pid = std::fs::read_to_string(&file).expect("a number");
+        tokio::time::timeout(Duration::from_secs(6), servers.close()).await.expect("closing ends");
+        assert!(!is_alive(&pid), "a child outlives the end {how}");
+    }
+}
+
+/// Counted in a process of its own, since the tests beside this one have children and files as well.
+#[test]
+fn connecting_and_closing_over_and_over_leaves_nothing() {
+    const ROUNDS: usize = 40;
+    if std::env::var_os("COUNTED").is_none() {
+        let own = std::env::current_exe().expect("a program knows its path");
+        let name = "client::faults::connecting_and_closing_over_and_over_leaves_nothing";
+        let counted =
+            std::process::Command::new(own).args([name, "--exact"]).env("COUNTED", "1").output();
+        let counted = counted.expect("it starts");
+        let told = String::from_utf8_lossy(&counted.stdout);
+        assert!(told.contains("1 passed"), "{told}");
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let files = || std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    let round = async |at: usize| {
+        let how: &[&str] = match at % 5 {
+            0 => &["modern"],
+            1 => &["list-dies"],
+            2 => &["exit-at-once"],
+            3 => &["list", "repeats"],
+            _ => &["silent"],
+        };
+        let config = misbehaving(how).connect_timeout(Duration::from_millis(400)).retries(0);
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder().server("s", config).connect_when(Connect::InBackground);
+        let servers = servers.mount(&toolbox).await.expect("the names are valid");
+        tokio::time::sleep(Duration::from_millis(at as u64 % 50)).await;
+        let never = toolbox.clone();
+        let never = tokio::spawn(async move { call(&never, "s_never", "{}").await });
+        if at.is_multiple_of(3) {
+            servers.ready().await;
+        }
+        servers.close().await;
+        assert!(never.await.expect("no panic").is_error());
+    };
+    runtime.block_on(round(0));
+    let before = (files(), runtime.metrics().num_alive_tasks());
+    for at in 0..ROUNDS {
+        runtime.block_on(round(at));
+    }
+    let so = async || files() <= before.0 + 2 && runtime.metrics().num_alive_tasks() <= before.1;
+    runtime.block_on(eventually(so));
+    let mine = std::process::id().to_string();
+    let parents =
+        std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|process| {
+            let stat = std::fs::read_to_string(process.path().join("stat")).ok()?;
+            stat.rsplit_once(')')?.1.split_whitespace().nth(1).map(str::to_owned)
+        });
+    assert_eq!(parents.filter(|parent| *parent == mine).count(), 0, "children are left");
+}

@@ -1,6 +1,7 @@
 //! The commands but `serve`.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
@@ -332,4 +333,49 @@ fn spoil(value: &mut Value, key: &str) -> bool {
         return true;
     }
     map.values_mut().any(|value| spoil(value, key))
+}
+
+#[test]
+fn p20_no_server_outlives_the_program_however_that_ends() {
+    for (words, interrupt) in [
+        (&["list"][..], false),
+        (&["list"], true),
+        (&["approve"], true),
+        (&["serve"], false),
+        (&["serve"], true),
+    ] {
+        let folder = Folder::new();
+        let file = folder.path("pid");
+        let words_of_server =
+            json!([env!("CARGO_BIN_EXE_misbehaving"), "silent", "grandchild", file]);
+        let server = json!({"command": words_of_server, "connectTimeout": "1s", "retries": 0});
+        let lock = folder.path("lock.json");
+        let value = json!({"mcp": {"s": server}, "settings": {"lockFile": lock}});
+        let config = folder.write("toolbox.jsonc", &value.to_string());
+        let mut child = Command::new(TOOLBOX)
+            .args(words)
+            .env("OPENCODE_TOOLBOX_CONFIG", &config)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        while !file.exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if interrupt {
+            let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+            assert!(sent.expect("a signal").success());
+        }
+        drop(child.stdin.take());
+        child.wait().expect("an end");
+        let pid = std::fs::read_to_string(&file).expect("a number");
+        let left = Path::new("/proc").join(pid.trim());
+        let is_left =
+            std::fs::read_to_string(left.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        if is_left {
+            let _ = Command::new("kill").args(["-KILL", pid.trim()]).status();
+        }
+        assert!(!is_left, "{words:?}, interrupted: {interrupt}");
+    }
 }

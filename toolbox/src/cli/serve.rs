@@ -31,7 +31,10 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
         Connect::Now
     };
     let toolbox = configured.toolbox();
-    let mounted = configured.mount(&toolbox, connect, deferred, logged).await;
+    let mounting = configured.mount(&toolbox, connect, deferred, logged);
+    let Some(mounted) = unless_interrupted(mounting).await else {
+        return Outcome::fine(String::new(), json!({}));
+    };
     let (servers, faults) = match mounted {
         Ok(servers) => (Some(servers), Vec::new()),
         Err(error) => {
@@ -97,6 +100,16 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
     match ended {
         Ok(()) => Outcome::fine(String::new(), json!({})),
         Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
+    }
+}
+
+/// Waits for something, or returns `None` when somebody wants the process to end; what was started ends with the runtime.
+pub(super) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        // Signals are listened to before anything begins.
+        biased;
+        () = interrupted() => None,
+        done = work => Some(done),
     }
 }
 

@@ -26,6 +26,7 @@ use super::{http, text};
 use crate::context::ToolContext;
 use crate::error::chain;
 use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::count::Count;
 
 /// What holds for the connections to all servers of a box.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Common {
     pub(super) message: usize,
     /// What the servers with a URL are reached by.
     pub(super) http: http::Shared,
+    /// The child processes, until everything they started has ended.
+    pub(super) children: Count,
 }
 
 /// A server that has shaken hands.
@@ -143,7 +146,7 @@ impl Link {
         let ears = Ears { inbox: Arc::clone(&inbox) };
         let (child, running) = match &config.reach {
             Reach::Command { program, .. } => {
-                let (child, stdin, stdout) = Child::spawn(&config.reach)
+                let (child, stdin, stdout) = Child::spawn(&config.reach, &common.children)
                     .map_err(|error| (LinkError::Lost(describe_spawn(program, &error)), false))?;
                 // Servers that are slow to start are many, and those that answer nothing unknown are few.
                 let patience = config.connect_timeout.mul_f32(0.8);

@@ -172,8 +172,9 @@ impl Server {
             Ok::<_, LinkError>((Arc::new(link), listed))
         };
         let outcome = tokio::select! {
-            outcome = tokio::time::timeout(limit, connect) => outcome,
+            biased;
             () = self.board.closed.cancelled() => return Err(()),
+            outcome = tokio::time::timeout(limit, connect) => outcome,
         };
         let error = match outcome {
             Ok(Ok(established)) => return Ok(established),

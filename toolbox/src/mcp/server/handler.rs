@@ -15,8 +15,9 @@ use rmcp::{RoleServer, ServerHandler};
 use super::Shared;
 use super::call::{self, is_modern};
 use super::list::for_older_clients;
-use super::running::{Place, Running};
+use super::running::Running;
 use crate::CancellationToken;
+use crate::mcp::count::Place;
 
 /// The service as one connection, session or request sees it.
 pub(super) struct Handler {
