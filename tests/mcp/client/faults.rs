@@ -606,3 +606,12 @@ fn connecting_and_closing_over_and_over_leaves_nothing() {
         });
     assert_eq!(parents.filter(|parent| *parent == mine).count(), 0, "children are left");
 }
+
+#[tokio::test]
+async fn p02_a_directory_that_is_not_there_is_not_blamed_on_the_program() {
+    let config = misbehaving(&[]).current_dir("/no/such/directory").retries(0);
+    let mounted = Mounted::of(config).await;
+    let error = mounted.status().error.unwrap_or_default();
+    assert!(error.contains("the directory `/no/such/directory`"), "{error}");
+    mounted.close().await;
+}

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,7 +148,10 @@ impl Link {
         let (child, running) = match &config.reach {
             Reach::Command { program, .. } => {
                 let (child, stdin, stdout) = Child::spawn(&config.reach, &common.children)
-                    .map_err(|error| (LinkError::Lost(describe_spawn(program, &error)), false))?;
+                    .map_err(|error| {
+                        let reason = describe_spawn(program, directory.as_deref(), &error);
+                        (LinkError::Lost(reason), false)
+                    })?;
                 // Servers that are slow to start are many, and those that answer nothing unknown are few.
                 let patience = config.connect_timeout.mul_f32(0.8);
                 let inbox = Arc::clone(&inbox);
@@ -383,7 +387,11 @@ fn refused(error: &ErrorData) -> LinkError {
     LinkError::Refused { code: error.code.0, message }
 }
 
-fn describe_spawn(program: &str, error: &io::Error) -> String {
+fn describe_spawn(program: &str, directory: Option<&Path>, error: &io::Error) -> String {
+    // The system says the same of both.
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        return format!("the directory `{}` to run it in is not there", directory.display());
+    }
     match error.kind() {
         io::ErrorKind::NotFound => format!(
             "the program `{program}` was not found; install it, or name it by its path in `command`"
