@@ -23,9 +23,8 @@ use serde_json::{Map, Value};
 use super::inbox::Inbox;
 use super::list::{Listed, MAX_PAGES, MAX_TOOLS};
 use super::stdio::{Child, Stdio};
-use super::{http, text};
+use super::{http, reason, text};
 use crate::context::ToolContext;
-use crate::error::chain;
 use crate::mcp::config::{Reach, ServerConfig};
 use crate::mcp::count::Count;
 
@@ -146,7 +145,7 @@ impl Link {
         let inbox = Inbox::new(Arc::clone(server));
         let ears = Ears { inbox: Arc::clone(&inbox) };
         let (child, running) = match &config.reach {
-            Reach::Command { program, .. } => {
+            Reach::Command { program, directory, .. } => {
                 let (child, stdin, stdout) = Child::spawn(&config.reach, &common.children)
                     .map_err(|error| {
                         let reason = describe_spawn(program, directory.as_deref(), &error);
@@ -179,7 +178,7 @@ impl Link {
                         let _ = tokio::time::timeout(LAST_WORDS, child.gone()).await;
                         (format!("the server {}", child.describe_end()), true)
                     }
-                    _ => (text::clean(&chain(&error)).into_owned(), false),
+                    _ => (reason::of_handshake(&error), false),
                 };
                 Err((LinkError::Lost(lost.0), lost.1))
             }
@@ -343,7 +342,7 @@ impl Link {
             ServiceError::TransportSend(_) if self.child.is_some() => {
                 LinkError::Lost(self.describe_end().await)
             }
-            error => LinkError::Lost(text::clean(&chain(&error)).into_owned()),
+            error => LinkError::Lost(reason::of_request(&error)),
         }
     }
 

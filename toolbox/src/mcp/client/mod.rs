@@ -8,6 +8,7 @@ mod inbox;
 mod link;
 mod list;
 mod mount;
+mod reason;
 mod server;
 mod status;
 mod stdio;

@@ -17,7 +17,7 @@ use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
 use crate::context::ToolContext;
 use crate::error::FailureKind;
-use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::config::{Reach, ServerConfig, shown_url};
 use crate::mcp::trace::TraceContext;
 use crate::result::ToolResult;
 
@@ -118,7 +118,7 @@ impl Server {
                 Reach::Command { program, arguments, .. } => {
                     std::iter::once(program).chain(arguments).cloned().collect()
                 }
-                Reach::Url { url, .. } => vec![url.clone()],
+                Reach::Url { url, .. } => vec![shown_url(url)],
             },
             state,
             protocol_version: info.as_ref().map(|info| shown(info.protocol_version.as_str())),
