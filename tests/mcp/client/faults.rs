@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use toolbox::mcp::{Connect, ServerConfig, ServerState, Servers, WithheldReason};
-use toolbox::{CancellationToken, FailureKind, ToolBox, ToolCall, ToolContext};
+use toolbox::{CancellationToken, FailureKind, Tool, ToolBox, ToolCall, ToolContext};
 
 use super::support::{Mounted, call, eventually, misbehaving};
 
@@ -614,4 +614,19 @@ async fn p02_a_directory_that_is_not_there_is_not_blamed_on_the_program() {
     let error = mounted.status().error.unwrap_or_default();
     assert!(error.contains("the directory `/no/such/directory`"), "{error}");
     mounted.close().await;
+}
+
+#[tokio::test]
+async fn n08_a_tool_that_took_the_place_of_a_mounted_one_stays() {
+    let mounted = Mounted::new(&[]).await;
+    mounted.toolbox.register(Tool::new("s_echo", "One of the program's own.").call(|_| "own"));
+    mounted.call("change_list", "{}").await;
+    eventually(async || mounted.toolbox.has("s_late")).await;
+    assert_eq!(mounted.text("echo").await, "own");
+    let spare = mounted.toolbox.names().into_iter().find(|name| name.starts_with("s_echo_"));
+    let result =
+        call(&mounted.toolbox, &spare.expect("the server's under another name"), "{}").await;
+    assert_eq!(result.text(), "echo: {}");
+    mounted.servers.close().await;
+    assert_eq!(mounted.toolbox.names(), ["s_echo"]);
 }
