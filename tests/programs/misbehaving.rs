@@ -390,6 +390,15 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             }
             result(id, &told("done"));
         }
+        "progress_of_nobody" => {
+            let message = "x".repeat(4 << 20);
+            for at in 0..100 {
+                say(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1_000_000 + at, "progress": 1, "message": message}}),
+                );
+            }
+            result(id, &told("told nobody"));
+        }
         "change_list" => {
             CHANGED.store(true, Ordering::Relaxed);
             say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));

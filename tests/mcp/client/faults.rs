@@ -630,3 +630,20 @@ async fn n08_a_tool_that_took_the_place_of_a_mounted_one_stays() {
     mounted.servers.close().await;
     assert_eq!(mounted.toolbox.names(), ["s_echo"]);
 }
+
+#[tokio::test]
+async fn p12_reports_that_belong_to_no_call_take_no_memory_and_hide_no_others() {
+    let mounted = Mounted::new(&["list", "few", "only", "progress_of_nobody"]).await;
+    let before = resident_kib();
+    assert_eq!(mounted.text("progress_of_nobody").await, "told nobody");
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 100 << 10, "{grown} KiB more");
+    mounted.close().await;
+}
+
+/// The memory of this process that is in use.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
