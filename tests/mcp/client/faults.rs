@@ -647,3 +647,30 @@ fn resident_kib() -> u64 {
     let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
+
+/// A box is empty once everything is closed, and stays so, wherever the servers were at that moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_comes_into_the_box_after_close() {
+    for round in 0..60_u64 {
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder()
+            .server("a", misbehaving(&["list", "few", "only", "flood,echo"]))
+            .server("b", misbehaving(&["list", "few", "only", "echo"]))
+            .connect_when(Connect::InBackground)
+            .mount(&toolbox)
+            .await
+            .expect("the names are valid");
+        if round % 2 == 0 {
+            tokio::time::sleep(Duration::from_millis(round / 2)).await;
+        } else {
+            servers.ready().await;
+            let flood = toolbox.clone();
+            tokio::spawn(async move { call(&flood, "a_flood", "{}").await });
+            tokio::time::sleep(Duration::from_millis(round / 2)).await;
+        }
+        servers.close().await;
+        assert_eq!(toolbox.names(), Vec::<String>::new(), "round {round}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(toolbox.names(), Vec::<String>::new(), "round {round}, later");
+    }
+}
