@@ -90,13 +90,17 @@ pub async fn run_with<A: Into<OsString> + Clone>(
         Ok(line) => line,
         Err(error) => return usage(&error),
     };
-    let source = Source::own(toolbox);
-    let outcome = match line.command {
-        OwnCommand::Serve(wanted) => serve::own(source.toolbox.clone(), wanted).await,
-        OwnCommand::Common(Common::Completions { shell }) => completions(OwnLine::command(), shell),
-        OwnCommand::Common(command) => common(command, &source).await,
+    let exit = match line.command {
+        OwnCommand::Serve(wanted) => serve::own(toolbox, wanted).await.print(false, &[]),
+        OwnCommand::Common(Common::Completions { shell }) => {
+            completions(OwnLine::command(), shell).print(false, &[])
+        }
+        OwnCommand::Common(command) => {
+            let source = Source::own(toolbox);
+            common(command, &source).await.print(line.json, &source.problems)
+        }
     };
-    outcome.print(line.json, &source.problems).into()
+    exit.into()
 }
 
 /// Runs the command line of this process as the program `toolbox`, over the servers of its configuration.

@@ -82,8 +82,17 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
             for host in listen.allow_host {
                 service = service.allow_host(host);
             }
-            if let Some(token) = listen.token {
-                service = service.bearer_token(token);
+            // Not by clap: a variable that is set would ask for `--http` where there is none.
+            let token = listen.token.or_else(|| std::env::var("TOOLBOX_TOKEN").ok());
+            match token.filter(|token| !token.is_empty()) {
+                Some(token) => service = service.bearer_token(token),
+                None if !address.ip().to_canonical().is_loopback() => {
+                    let what = format!(
+                        "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, or give --token or the variable TOOLBOX_TOKEN"
+                    );
+                    return Outcome::failed(Exit::Usage, what);
+                }
+                None => {}
             }
             let listener = match TcpListener::bind(address).await {
                 Ok(listener) => listener,
