@@ -3,11 +3,12 @@
 use std::io::Read;
 use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolbox::mcp::Config;
 
-use super::{Folder, OWN, own, run, toolbox, two_servers};
+use super::{Folder, OWN, TOOLBOX, own, run, toolbox, two_servers};
 
 #[test]
 fn a_box_of_ones_own_is_listed_and_shown() {
@@ -333,6 +334,34 @@ fn spoil(value: &mut Value, key: &str) -> bool {
         return true;
     }
     map.values_mut().any(|value| spoil(value, key))
+}
+
+#[test]
+fn an_interrupt_ends_a_call_that_waits_for_its_input() {
+    let folder = Folder::new();
+    let config = folder.write("toolbox.jsonc", &two_servers().to_string());
+    for (program, tool) in [(OWN, "sum"), (TOOLBOX, "time_sum")] {
+        let mut child = Command::new(program)
+            .args(["call", tool, "-"])
+            .env("OPENCODE_TOOLBOX_CONFIG", &config)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        // Nothing is told while it waits, so that the time it needs to come so far is only guessed.
+        std::thread::sleep(Duration::from_secs(2));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.expect("a signal").success());
+        let mut ended = None;
+        for _ in 0..400 {
+            ended = child.try_wait().expect("a child");
+            if ended.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        assert_eq!(ended.and_then(|status| status.code()), Some(130), "{program}");
+    }
 }
 
 #[test]
