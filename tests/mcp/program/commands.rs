@@ -365,6 +365,26 @@ fn an_interrupt_ends_a_call_that_waits_for_its_input() {
 }
 
 #[test]
+fn check_tells_what_is_amiss_in_words_for_those_who_only_use_a_server() {
+    let folder = Folder::new();
+    let server = json!({"command": [env!("CARGO_BIN_EXE_misbehaving"), "list", "strange"]});
+    let config = folder.write("toolbox.jsonc", &json!({"mcp": {"s": server}}).to_string());
+    let checked = toolbox(&config, &["check"]);
+    checked.check(
+        1,
+        "fault: the input schema is none: its `$schema` names no draft that is known",
+        "",
+    );
+    assert!(!checked.out.contains("doc comment"), "{}", checked.out);
+    // The first of the tools has two arguments that nobody describes, on one line.
+    assert!(
+        checked.out.contains("note: nothing is said of the arguments `a`, `b`\n"),
+        "{}",
+        checked.out
+    );
+}
+
+#[test]
 fn p20_no_server_outlives_the_program_however_that_ends() {
     for (words, interrupt) in [
         (&["list"][..], false),
