@@ -48,18 +48,20 @@ async fn a_request_that_makes_no_sense_is_an_error() {
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;
         let cases = [
-            ("tools/call", json!({})),
-            ("tools/call", json!({"name": 5})),
-            ("tools/call", json!({"name": "add", "arguments": [1]})),
-            ("no/such", json!({})),
-            ("prompts/list", json!({})),
-            ("resources/list", json!({})),
-            ("resources/templates/list", json!({})),
-            ("logging/setLevel", json!({"level": "info"})),
+            ("tools/call", json!({}), -32602, "missing field `name`"),
+            ("tools/call", json!({"name": 5}), -32602, "expected a string"),
+            ("tools/call", json!({"name": "add", "arguments": [1]}), -32602, "expected a map"),
+            ("no/such", json!({}), -32601, "no/such"),
+            ("prompts/list", json!({}), -32601, ""),
+            ("resources/list", json!({}), -32601, ""),
+            ("resources/templates/list", json!({}), -32601, ""),
+            ("logging/setLevel", json!({"level": "info"}), -32601, ""),
         ];
-        for (method, params) in cases {
+        for (method, params, code, text) in cases {
             let answer = peer.request(method, params.clone()).await;
-            assert!(answer["error"]["code"].is_i64(), "{method} {params}: {answer}");
+            let error = &answer["error"];
+            assert_eq!(error["code"], code, "{method} {params}: {answer}");
+            assert!(error["message"].as_str().is_some_and(|told| told.contains(text)), "{answer}");
         }
         let answer = peer.request("ping", json!({})).await;
         match era {
