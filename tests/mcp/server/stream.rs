@@ -177,3 +177,27 @@ async fn ten_thousand_calls_at_once_are_all_answered() {
     }
     tokio::time::timeout(Duration::from_secs(5), peer.end()).await.unwrap();
 }
+
+#[tokio::test]
+async fn c03_an_id_that_is_still_in_use_is_refused_and_nothing_runs_twice() {
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    let call = json!({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "sleep", "arguments": {"ms": 200}}});
+    for _ in 0..3 {
+        peer.send(call.clone()).await;
+    }
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        answers.push(peer.next().await);
+    }
+    let refused: Vec<_> = answers.iter().filter(|answer| answer["id"].is_null()).collect();
+    assert_eq!(refused.len(), 2, "{answers:?}");
+    for answer in refused {
+        assert_eq!(answer["error"]["code"], -32600);
+        assert!(
+            answer["error"]["message"].as_str().is_some_and(|text| text.contains("\"x\" is still"))
+        );
+    }
+    // Once it is answered, the id is free.
+    peer.send(call).await;
+    assert_eq!(peer.next().await["id"], "x");
+}
