@@ -238,6 +238,12 @@ fn list(arguments: &[String], id: &Value, params: &Value) {
         Some("many") => {
             tools = (0..100_000).map(|at| tool(&format!("t{at}"), "One of many.")).collect();
         }
+        Some("strange") => {
+            tools.truncate(2);
+            tools[0]["inputSchema"] = json!({"type": "object", "properties": {"a": {}, "b": {}}});
+            tools[1]["inputSchema"] =
+                json!({"$schema": "http://example.com/none", "type": "object"});
+        }
         Some("long") => tools[0]["description"] = json!("long ".repeat(200_000)),
         Some("hostile") => {
             let schema = json!({"type": "object", "properties": {
@@ -389,6 +395,15 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
                 );
             }
             result(id, &told("done"));
+        }
+        "progress_of_nobody" => {
+            let message = "x".repeat(4 << 20);
+            for at in 0..100 {
+                say(
+                    &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1_000_000 + at, "progress": 1, "message": message}}),
+                );
+            }
+            result(id, &told("told nobody"));
         }
         "change_list" => {
             CHANGED.store(true, Ordering::Relaxed);

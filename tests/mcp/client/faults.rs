@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use toolbox::mcp::{Connect, ServerConfig, ServerState, Servers, WithheldReason};
-use toolbox::{CancellationToken, FailureKind, ToolBox, ToolCall, ToolContext};
+use toolbox::{CancellationToken, FailureKind, Tool, ToolBox, ToolCall, ToolContext};
 
 use super::support::{Mounted, call, eventually, misbehaving};
 
@@ -528,4 +528,149 @@ fn peak_memory() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+}
+
+#[tokio::test]
+async fn p20_a_server_that_never_came_to_be_is_gone_after_close_as_well() {
+    for (how, wait) in [("while it connects", 300), ("after its time is up", 900)] {
+        let file = scratch(&format!("unborn-{wait}"));
+        let path = file.to_str().expect("a plain path");
+        let config = misbehaving(&["silent", "ignore-term", "grandchild", path]);
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder()
+            .server("s", config.connect_timeout(Duration::from_millis(700)).retries(0))
+            .connect_when(Connect::InBackground)
+            .mount(&toolbox)
+            .await
+            .expect("the names are valid");
+        tokio::time::sleep(Duration::from_millis(wait)).await;
+        let pid = std::fs::read_to_string(&file).expect("a number");
+        tokio::time::timeout(Duration::from_secs(6), servers.close()).await.expect("closing ends");
+        assert!(!is_alive(&pid), "a child outlives the end {how}");
+    }
+}
+
+/// Counted in a process of its own, since the tests beside this one have children and files as well.
+#[test]
+fn connecting_and_closing_over_and_over_leaves_nothing() {
+    const ROUNDS: usize = 40;
+    if std::env::var_os("COUNTED").is_none() {
+        let own = std::env::current_exe().expect("a program knows its path");
+        let name = "client::faults::connecting_and_closing_over_and_over_leaves_nothing";
+        let counted =
+            std::process::Command::new(own).args([name, "--exact"]).env("COUNTED", "1").output();
+        let counted = counted.expect("it starts");
+        let told = String::from_utf8_lossy(&counted.stdout);
+        assert!(told.contains("1 passed"), "{told}");
+        return;
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .expect("a runtime");
+    let files = || std::fs::read_dir("/proc/self/fd").map_or(0, Iterator::count);
+    let round = async |at: usize| {
+        let how: &[&str] = match at % 5 {
+            0 => &["modern"],
+            1 => &["list-dies"],
+            2 => &["exit-at-once"],
+            3 => &["list", "repeats"],
+            _ => &["silent"],
+        };
+        let config = misbehaving(how).connect_timeout(Duration::from_millis(400)).retries(0);
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder().server("s", config).connect_when(Connect::InBackground);
+        let servers = servers.mount(&toolbox).await.expect("the names are valid");
+        tokio::time::sleep(Duration::from_millis(at as u64 % 50)).await;
+        let never = toolbox.clone();
+        let never = tokio::spawn(async move { call(&never, "s_never", "{}").await });
+        if at.is_multiple_of(3) {
+            servers.ready().await;
+        }
+        servers.close().await;
+        assert!(never.await.expect("no panic").is_error());
+    };
+    runtime.block_on(round(0));
+    let before = (files(), runtime.metrics().num_alive_tasks());
+    for at in 0..ROUNDS {
+        runtime.block_on(round(at));
+    }
+    let so = async || files() <= before.0 + 2 && runtime.metrics().num_alive_tasks() <= before.1;
+    runtime.block_on(eventually(so));
+    let mine = std::process::id().to_string();
+    let parents =
+        std::fs::read_dir("/proc").into_iter().flatten().flatten().filter_map(|process| {
+            let stat = std::fs::read_to_string(process.path().join("stat")).ok()?;
+            stat.rsplit_once(')')?.1.split_whitespace().nth(1).map(str::to_owned)
+        });
+    assert_eq!(parents.filter(|parent| *parent == mine).count(), 0, "children are left");
+}
+
+#[tokio::test]
+async fn p02_a_directory_that_is_not_there_is_not_blamed_on_the_program() {
+    let config = misbehaving(&[]).current_dir("/no/such/directory").retries(0);
+    let mounted = Mounted::of(config).await;
+    let error = mounted.status().error.unwrap_or_default();
+    assert!(error.contains("the directory `/no/such/directory`"), "{error}");
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn n08_a_tool_that_took_the_place_of_a_mounted_one_stays() {
+    let mounted = Mounted::new(&[]).await;
+    mounted.toolbox.register(Tool::new("s_echo", "One of the program's own.").call(|_| "own"));
+    mounted.call("change_list", "{}").await;
+    eventually(async || mounted.toolbox.has("s_late")).await;
+    assert_eq!(mounted.text("echo").await, "own");
+    let spare = mounted.toolbox.names().into_iter().find(|name| name.starts_with("s_echo_"));
+    let result =
+        call(&mounted.toolbox, &spare.expect("the server's under another name"), "{}").await;
+    assert_eq!(result.text(), "echo: {}");
+    mounted.servers.close().await;
+    assert_eq!(mounted.toolbox.names(), ["s_echo"]);
+}
+
+#[tokio::test]
+async fn p12_reports_that_belong_to_no_call_take_no_memory_and_hide_no_others() {
+    let mounted = Mounted::new(&["list", "few", "only", "progress_of_nobody"]).await;
+    let before = resident_kib();
+    assert_eq!(mounted.text("progress_of_nobody").await, "told nobody");
+    let grown = resident_kib().saturating_sub(before);
+    assert!(grown < 100 << 10, "{grown} KiB more");
+    mounted.close().await;
+}
+
+/// The memory of this process that is in use.
+fn resident_kib() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
+}
+
+/// A box is empty once everything is closed, and stays so, wherever the servers were at that moment.
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn nothing_comes_into_the_box_after_close() {
+    for round in 0..60_u64 {
+        let toolbox = ToolBox::new();
+        let servers = Servers::builder()
+            .server("a", misbehaving(&["list", "few", "only", "flood,echo"]))
+            .server("b", misbehaving(&["list", "few", "only", "echo"]))
+            .connect_when(Connect::InBackground)
+            .mount(&toolbox)
+            .await
+            .expect("the names are valid");
+        if round % 2 == 0 {
+            tokio::time::sleep(Duration::from_millis(round / 2)).await;
+        } else {
+            servers.ready().await;
+            let flood = toolbox.clone();
+            tokio::spawn(async move { call(&flood, "a_flood", "{}").await });
+            tokio::time::sleep(Duration::from_millis(round / 2)).await;
+        }
+        servers.close().await;
+        assert_eq!(toolbox.names(), Vec::<String>::new(), "round {round}");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+        assert_eq!(toolbox.names(), Vec::<String>::new(), "round {round}, later");
+    }
 }

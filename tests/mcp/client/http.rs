@@ -328,9 +328,9 @@ async fn p24_no_redirect_takes_a_header_to_another_origin() {
 #[tokio::test]
 async fn a_url_or_a_header_that_cannot_be_one_is_told() {
     let cases = [
-        (ServerConfig::url("file:///etc/passwd"), "neither http nor https"),
-        (ServerConfig::url("nowhere"), "is no URL"),
-        (ServerConfig::url("http://127.0.0.1:1/mcp"), "error sending request"),
+        (ServerConfig::url("file:///etc/passwd"), "not with http or https"),
+        (ServerConfig::url("nowhere"), "its URL is none"),
+        (ServerConfig::url("http://127.0.0.1:1/mcp"), "no connection to it could be made"),
         (ServerConfig::url("http://127.0.0.1:1").header("a b", "c"), "is no header"),
         (
             ServerConfig::url("http://127.0.0.1:1").header("a", "se\ncret"),
@@ -363,5 +363,37 @@ async fn a_session_that_ended_is_begun_again() {
     let mounted = Mounted::of(ServerConfig::url(url)).await;
     eventually(async || mounted.text("json").await == "by json").await;
     assert_eq!(*sessions.lock().expect("no panic"), 2);
+    mounted.close().await;
+}
+
+#[tokio::test]
+async fn what_a_url_holds_that_may_be_secret_is_told_to_nobody() {
+    let (url, _) = serve(|request| match request.body["method"].as_str() {
+        Some("tools/call") => Reply::Raw(String::new()),
+        _ => modern(request),
+    })
+    .await;
+    let address =
+        url.strip_prefix("http://").and_then(|rest| rest.strip_suffix("/mcp")).expect("its form");
+    let url = format!("http://me:p4ssword@{address}/s/k3y/mcp?token=t0ken#fr4gment");
+    let config = ServerConfig::url(&url).retries(0);
+    let secrets = ["p4ssword", "t0ken", "fr4gment"];
+    let shown = format!("{config:?}");
+    assert!(!secrets.iter().any(|secret| shown.contains(secret)), "{shown}");
+    let mounted = Mounted::of(config.clone()).await;
+    let tool =
+        mounted.toolbox.names().into_iter().find(|name| name.starts_with("s_")).expect("a tool");
+    let result = mounted.toolbox.call(ToolCall::new("1", tool, "{}")).await;
+    let told = format!("{} {:?}", result.text(), mounted.status());
+    assert!(result.is_error(), "{told}");
+    assert!(!secrets.iter().any(|secret| told.contains(secret)), "{told}");
+    assert!(!result.text().contains("k3y"), "{told}");
+    mounted.close().await;
+    // Where nobody listens, the reason is told, and no type of a library.
+    let url = "http://127.0.0.1:9/s/k3y/mcp?token=t0ken";
+    let mounted = Mounted::of(ServerConfig::url(url).retries(0)).await;
+    let error = mounted.status().error.expect("nobody is there");
+    assert!(error.contains("onnection refused") && !error.contains("::"), "{error}");
+    assert!(!error.contains("t0ken") && !error.contains("k3y"), "{error}");
     mounted.close().await;
 }

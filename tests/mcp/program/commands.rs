@@ -1,12 +1,14 @@
 //! The commands but `serve`.
 
 use std::io::Read;
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolbox::mcp::Config;
 
-use super::{Folder, OWN, own, run, toolbox, two_servers};
+use super::{Folder, OWN, TOOLBOX, own, run, toolbox, two_servers};
 
 #[test]
 fn a_box_of_ones_own_is_listed_and_shown() {
@@ -332,4 +334,97 @@ fn spoil(value: &mut Value, key: &str) -> bool {
         return true;
     }
     map.values_mut().any(|value| spoil(value, key))
+}
+
+#[test]
+fn an_interrupt_ends_a_call_that_waits_for_its_input() {
+    let folder = Folder::new();
+    let config = folder.write("toolbox.jsonc", &two_servers().to_string());
+    for (program, tool) in [(OWN, "sum"), (TOOLBOX, "time_sum")] {
+        let mut child = Command::new(program)
+            .args(["call", tool, "-"])
+            .env("OPENCODE_TOOLBOX_CONFIG", &config)
+            .stdin(Stdio::piped())
+            .spawn()
+            .expect("the program starts");
+        // Nothing is told while it waits, so that the time it needs to come so far is only guessed.
+        std::thread::sleep(Duration::from_secs(2));
+        let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+        assert!(sent.expect("a signal").success());
+        let mut ended = None;
+        for _ in 0..400 {
+            ended = child.try_wait().expect("a child");
+            if ended.is_some() {
+                break;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        let _ = child.kill();
+        assert_eq!(ended.and_then(|status| status.code()), Some(130), "{program}");
+    }
+}
+
+#[test]
+fn check_tells_what_is_amiss_in_words_for_those_who_only_use_a_server() {
+    let folder = Folder::new();
+    let server = json!({"command": [env!("CARGO_BIN_EXE_misbehaving"), "list", "strange"]});
+    let config = folder.write("toolbox.jsonc", &json!({"mcp": {"s": server}}).to_string());
+    let checked = toolbox(&config, &["check"]);
+    checked.check(
+        1,
+        "fault: the input schema is none: its `$schema` names no draft that is known",
+        "",
+    );
+    assert!(!checked.out.contains("doc comment"), "{}", checked.out);
+    // The first of the tools has two arguments that nobody describes, on one line.
+    assert!(
+        checked.out.contains("note: nothing is said of the arguments `a`, `b`\n"),
+        "{}",
+        checked.out
+    );
+}
+
+#[test]
+fn p20_no_server_outlives_the_program_however_that_ends() {
+    for (words, interrupt) in [
+        (&["list"][..], false),
+        (&["list"], true),
+        (&["approve"], true),
+        (&["serve"], false),
+        (&["serve"], true),
+    ] {
+        let folder = Folder::new();
+        let file = folder.path("pid");
+        let words_of_server =
+            json!([env!("CARGO_BIN_EXE_misbehaving"), "silent", "grandchild", file]);
+        let server = json!({"command": words_of_server, "connectTimeout": "1s", "retries": 0});
+        let lock = folder.path("lock.json");
+        let value = json!({"mcp": {"s": server}, "settings": {"lockFile": lock}});
+        let config = folder.write("toolbox.jsonc", &value.to_string());
+        let mut child = Command::new(TOOLBOX)
+            .args(words)
+            .env("OPENCODE_TOOLBOX_CONFIG", &config)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("the program starts");
+        while !file.exists() {
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        if interrupt {
+            let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();
+            assert!(sent.expect("a signal").success());
+        }
+        drop(child.stdin.take());
+        child.wait().expect("an end");
+        let pid = std::fs::read_to_string(&file).expect("a number");
+        let left = Path::new("/proc").join(pid.trim());
+        let is_left =
+            std::fs::read_to_string(left.join("stat")).is_ok_and(|stat| !stat.contains(") Z "));
+        if is_left {
+            let _ = Command::new("kill").args(["-KILL", pid.trim()]).status();
+        }
+        assert!(!is_left, "{words:?}, interrupted: {interrupt}");
+    }
 }

@@ -258,6 +258,7 @@ fn http_is_for_this_machine_unless_there_is_a_token() {
         let mut child = Command::new(OWN)
             .args(["serve", "--http"])
             .args(words)
+            .env_remove("TOOLBOX_TOKEN")
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
@@ -286,8 +287,55 @@ fn http_is_for_this_machine_unless_there_is_a_token() {
     assert!(Command::new("kill").arg(child.id().to_string()).status().expect("a signal").success());
     assert_eq!(child.wait().expect("an end").code(), Some(0));
     // Other machines reach this one.
-    let (mut child, mut err, mut line) = start(&["0.0.0.0:0"]);
+    let ended = super::own(&["serve", "--http", "0.0.0.0:0"]);
+    ended.check(2, "", "--token");
+    assert!(!ended.err.contains("listening") && !ended.err.contains("bearer_token"), "{ended:?}");
+}
+
+#[test]
+fn a_token_in_the_environment_is_for_http_alone() {
+    for (program, words) in
+        [(TOOLBOX, &["serve"][..]), (OWN, &["serve"]), (OWN, &["serve", "--gateway"])]
+    {
+        let ended = Command::new(program)
+            .args(words)
+            .env("OPENCODE_TOOLBOX_CONFIG", "/nowhere")
+            .env("TOOLBOX_TOKEN", "secret")
+            .stdin(Stdio::null())
+            .output()
+            .expect("the program starts");
+        let err = String::from_utf8_lossy(&ended.stderr);
+        assert_eq!(ended.status.code(), Some(0), "{words:?}: {err}");
+    }
+    let mut child = Command::new(OWN)
+        .args(["serve", "--http", "127.0.0.1:0"])
+        .env("TOOLBOX_TOKEN", "secret")
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .expect("the program starts");
+    let mut line = String::new();
+    let mut err = BufReader::new(child.stderr.take().expect("its errors"));
     err.read_line(&mut line).expect("a line");
-    assert!(line.contains("error: "), "{line}");
-    assert_eq!(child.wait().expect("an end").code(), Some(1));
+    let address = line.trim().strip_prefix("listening at http://").expect("an address");
+    let mut stream =
+        std::net::TcpStream::connect(address.trim_end_matches("/mcp")).expect("it listens");
+    write!(stream, "GET /mcp HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        .expect("it reads");
+    let mut answer = String::new();
+    BufReader::new(stream).read_line(&mut answer).expect("an answer");
+    assert!(answer.contains(" 401 "), "{answer}");
+    child.kill().and_then(|()| child.wait()).expect("an end");
+}
+
+#[test]
+fn nothing_but_the_protocol_is_printed_whatever_the_form_of_output() {
+    for program in [OWN, TOOLBOX] {
+        let ended = super::run(program, "/nowhere".as_ref(), &["serve", "--json"], "");
+        assert_eq!((ended.code, ended.out.as_str()), (Some(0), ""), "{ended:?}");
+        let plain = super::run(program, "/nowhere".as_ref(), &["completions", "bash"], "");
+        let json = super::run(program, "/nowhere".as_ref(), &["completions", "bash", "--json"], "");
+        assert_eq!(plain.out, json.out);
+    }
 }

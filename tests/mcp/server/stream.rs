@@ -48,18 +48,20 @@ async fn a_request_that_makes_no_sense_is_an_error() {
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;
         let cases = [
-            ("tools/call", json!({})),
-            ("tools/call", json!({"name": 5})),
-            ("tools/call", json!({"name": "add", "arguments": [1]})),
-            ("no/such", json!({})),
-            ("prompts/list", json!({})),
-            ("resources/list", json!({})),
-            ("resources/templates/list", json!({})),
-            ("logging/setLevel", json!({"level": "info"})),
+            ("tools/call", json!({}), -32602, "missing field `name`"),
+            ("tools/call", json!({"name": 5}), -32602, "expected a string"),
+            ("tools/call", json!({"name": "add", "arguments": [1]}), -32602, "expected a map"),
+            ("no/such", json!({}), -32601, "no/such"),
+            ("prompts/list", json!({}), -32601, ""),
+            ("resources/list", json!({}), -32601, ""),
+            ("resources/templates/list", json!({}), -32601, ""),
+            ("logging/setLevel", json!({"level": "info"}), -32601, ""),
         ];
-        for (method, params) in cases {
+        for (method, params, code, text) in cases {
             let answer = peer.request(method, params.clone()).await;
-            assert!(answer["error"]["code"].is_i64(), "{method} {params}: {answer}");
+            let error = &answer["error"];
+            assert_eq!(error["code"], code, "{method} {params}: {answer}");
+            assert!(error["message"].as_str().is_some_and(|told| told.contains(text)), "{answer}");
         }
         let answer = peer.request("ping", json!({})).await;
         match era {
@@ -174,4 +176,28 @@ async fn ten_thousand_calls_at_once_are_all_answered() {
         answered += 1;
     }
     tokio::time::timeout(Duration::from_secs(5), peer.end()).await.unwrap();
+}
+
+#[tokio::test]
+async fn c03_an_id_that_is_still_in_use_is_refused_and_nothing_runs_twice() {
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    let call = json!({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "sleep", "arguments": {"ms": 200}}});
+    for _ in 0..3 {
+        peer.send(call.clone()).await;
+    }
+    let mut answers = Vec::new();
+    for _ in 0..3 {
+        answers.push(peer.next().await);
+    }
+    let refused: Vec<_> = answers.iter().filter(|answer| answer["id"].is_null()).collect();
+    assert_eq!(refused.len(), 2, "{answers:?}");
+    for answer in refused {
+        assert_eq!(answer["error"]["code"], -32600);
+        assert!(
+            answer["error"]["message"].as_str().is_some_and(|text| text.contains("\"x\" is still"))
+        );
+    }
+    // Once it is answered, the id is free.
+    peer.send(call).await;
+    assert_eq!(peer.next().await["id"], "x");
 }

@@ -154,8 +154,9 @@ pub(super) struct Listen {
     /// Listen at an address, such as 127.0.0.1:8080, instead of standard input; hosts connect to http://ADDRESS/mcp
     #[arg(long, value_name = "ADDRESS")]
     pub(super) http: Option<SocketAddr>,
-    /// Ask HTTP clients for this token (`Authorization: Bearer …`); needed where other machines reach the address
-    #[arg(long, requires = "http", env = "TOOLBOX_TOKEN", hide_env_values = true)]
+    /// Ask HTTP clients for this token (`Authorization: Bearer …`); needed where other machines reach the address [default:
+    /// $TOOLBOX_TOKEN]
+    #[arg(long, requires = "http")]
     pub(super) token: Option<String>,
     /// Answer HTTP requests to this host name as well
     #[arg(long, requires = "http", value_name = "HOST")]

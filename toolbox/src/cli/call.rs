@@ -24,7 +24,14 @@ const MAX_INPUT: u64 = 64 << 20;
 
 pub(super) async fn call(source: &Source, wanted: Call, cancelled: CancellationToken) -> Outcome {
     let Some(tool) = source.tool(&wanted.tool) else { return unknown(source, &wanted.tool) };
-    let arguments = match arguments(&wanted.arguments, &tool.definition().input_schema) {
+    let given = arguments(&wanted.arguments, &tool.definition().input_schema);
+    let given = tokio::select! {
+        given = given => given,
+        () = cancelled.cancelled() => {
+            return Outcome::failed(Exit::Interrupted, "interrupted");
+        }
+    };
+    let arguments = match given {
         Ok(arguments) => arguments,
         Err(what) => {
             let next = format!("`show {}` lists its arguments", line(&wanted.tool));
@@ -95,20 +102,25 @@ fn part(content: &Content) -> String {
 }
 
 /// The arguments as JSON text: one object, or `-` for standard input, or words `name=value`.
-fn arguments(words: &[String], schema: &Value) -> Result<String, String> {
+async fn arguments(words: &[String], schema: &Value) -> Result<String, String> {
     match words {
         [] => Ok("{}".to_owned()),
-        [dash] if dash == "-" => {
-            let mut text = String::new();
-            io::stdin()
-                .take(MAX_INPUT)
-                .read_to_string(&mut text)
-                .map_err(|error| format!("standard input cannot be read: {error}"))?;
-            Ok(text)
-        }
+        [dash] if dash == "-" => input().await,
         [object] if object.trim_start().starts_with('{') => Ok(object.clone()),
         words => pairs(words, schema).map(|pairs| Value::Object(pairs).to_string()),
     }
+}
+
+/// Reads standard input, on a thread that nobody waits for when the process is told to end.
+async fn input() -> Result<String, String> {
+    let (sender, text) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || {
+        let mut text = String::new();
+        let read = io::stdin().take(MAX_INPUT).read_to_string(&mut text);
+        let _ = sender.send(read.map(|_| text));
+    });
+    let read = text.await.unwrap_or_else(|_| Err(io::ErrorKind::UnexpectedEof.into()));
+    read.map_err(|error| format!("standard input cannot be read: {error}"))
 }
 
 fn pairs(words: &[String], schema: &Value) -> Result<Map<String, Value>, String> {

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 
+use jsonschema::error::ValidationErrorKind;
 use serde_json::{Value, json};
 
 use super::account::{Account, Size};
@@ -10,6 +11,7 @@ use super::source::Source;
 use super::text::{grouped, line};
 use crate::definition::ToolDefinition;
 use crate::mcp::{ServerState, ServerStatus, Servers};
+use crate::remark::Remark;
 use crate::tool::Tool;
 
 pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {
@@ -54,6 +56,11 @@ fn schema_faults(definition: &ToolDefinition) -> Vec<String> {
     for (which, schema) in schemas {
         let Some(schema) = schema else { continue };
         if let Err(error) = jsonschema::meta::validate(schema) {
+            if let ValidationErrorKind::Referencing(_) = error.kind() {
+                let what = "is none: its `$schema` names no draft that is known";
+                faults.push(format!("the {which} schema {what}"));
+                continue;
+            }
             let place = error.instance_path().to_string();
             faults.push(format!("the {which} schema is none at `{place}`: {error}"));
         }
@@ -115,6 +122,28 @@ fn changed_name(tool: &Tool) -> Option<&str> {
     (plain != tool.name()).then_some(own)
 }
 
+/// What a model is told too little about: how to mend it where the tool is the user's own, and in short where it is a server's.
+fn notes(tool: &Tool) -> Vec<String> {
+    let remarks = tool.definition().remarks();
+    if tool.source().is_none() {
+        return remarks.iter().map(ToString::to_string).collect();
+    }
+    let mut notes = Vec::new();
+    let mut silent = Vec::new();
+    for remark in &remarks {
+        match remark {
+            Remark::UndescribedArgument { argument, .. } => silent.push(format!("`{argument}`")),
+            Remark::ShortDescription { description, .. } => {
+                notes.push(format!("all that is said of it is {description:?}"));
+            }
+        }
+    }
+    if !silent.is_empty() {
+        notes.push(format!("nothing is said of the arguments {}", silent.join(", ")));
+    }
+    notes
+}
+
 fn tool_lines(text: &mut String, tool: &Tool, faults: &[String], paint: Paint) {
     let Size { bytes, tokens } = Size::of_tool(tool.definition());
     let size = format!("{:>7} bytes ~{:>5} tokens", grouped(bytes), grouped(tokens));
@@ -122,10 +151,8 @@ fn tool_lines(text: &mut String, tool: &Tool, faults: &[String], paint: Paint) {
     if let Some(own) = changed_name(tool) {
         let _ = writeln!(text, "  note: the server calls it `{}`", line(own));
     }
-    // What a server says too little about, its user cannot mend; scripts find it in the JSON.
-    let own = tool.source().is_none();
-    for remark in tool.definition().remarks().into_iter().filter(|_| own) {
-        let _ = writeln!(text, "  note: {}", line(&remark.to_string()));
+    for note in notes(tool) {
+        let _ = writeln!(text, "  note: {}", line(&note));
     }
     for fault in faults {
         let _ = writeln!(text, "  {}", paint.red(&format!("fault: {}", line(fault))));
@@ -134,8 +161,6 @@ fn tool_lines(text: &mut String, tool: &Tool, faults: &[String], paint: Paint) {
 
 fn tool_value(tool: &Tool, faults: &[String]) -> Value {
     let size = Size::of_tool(tool.definition());
-    let remarks: Vec<String> =
-        tool.definition().remarks().iter().map(ToString::to_string).collect();
     json!({
         "name": tool.name(),
         "server": tool.source(),
@@ -144,7 +169,7 @@ fn tool_value(tool: &Tool, faults: &[String]) -> Value {
         "bytes": size.bytes,
         "tokens": size.tokens,
         "schema_faults": faults,
-        "remarks": remarks,
+        "remarks": notes(tool),
     })
 }
 

@@ -46,6 +46,7 @@ mod tools;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{CommandFactory, Parser};
 use serde_json::json;
@@ -53,6 +54,7 @@ use serde_json::json;
 use self::arguments::{Common, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
 use self::outcome::{Exit, Outcome, Paint, complain};
 use self::program::{Configured, Wanted};
+use self::serve::unless_interrupted;
 use self::source::Source;
 use crate::cancel::CancellationToken;
 use crate::collection::ToolBox;
@@ -88,13 +90,17 @@ pub async fn run_with<A: Into<OsString> + Clone>(
         Ok(line) => line,
         Err(error) => return usage(&error),
     };
-    let source = Source::own(toolbox);
-    let outcome = match line.command {
-        OwnCommand::Serve(wanted) => serve::own(source.toolbox.clone(), wanted).await,
-        OwnCommand::Common(Common::Completions { shell }) => completions(OwnLine::command(), shell),
-        OwnCommand::Common(command) => common(command, &source).await,
+    let exit = match line.command {
+        OwnCommand::Serve(wanted) => serve::own(toolbox, wanted).await.print(false, &[]),
+        OwnCommand::Common(Common::Completions { shell }) => {
+            completions(OwnLine::command(), shell).print(false, &[])
+        }
+        OwnCommand::Common(command) => {
+            let source = Source::own(toolbox);
+            common(command, &source).await.print(line.json, &source.problems)
+        }
     };
-    outcome.print(line.json, &source.problems).into()
+    exit.into()
 }
 
 /// Runs the command line of this process as the program `toolbox`, over the servers of its configuration.
@@ -125,7 +131,10 @@ async fn of_program(line: ProgramLine) -> Exit {
         }
         ProgramCommand::Approve { server } => {
             let configured = Configured::read(path);
-            let mut source = program::connected(&configured, Wanted::All).await;
+            let connected = program::connected(&configured, Wanted::All);
+            let Some(mut source) = unless_interrupted(connected).await else {
+                return Exit::Interrupted;
+            };
             let outcome = program::approve(&source, &configured, server.as_deref());
             // What is approved of is no problem any more.
             source.problems.retain(|problem| problem.kind != "withheld");
@@ -140,11 +149,8 @@ async fn of_program(line: ProgramLine) -> Exit {
         Common::Call(call) => Wanted::One(&call.tool),
         _ => Wanted::All,
     };
-    let source = tokio::select! {
-        source = program::connected(&configured, wanted) => source,
-        // What was started ends with the future.
-        () = serve::interrupted() => return Exit::Interrupted,
-    };
+    let connected = program::connected(&configured, wanted);
+    let Some(source) = unless_interrupted(connected).await else { return Exit::Interrupted };
     let outcome = self::common(common, &source).await;
     close(&source).await;
     outcome.print(json, &source.problems)
@@ -171,11 +177,13 @@ async fn common(command: Common, source: &Source) -> Outcome {
             let call = call::call(source, wanted, token.clone());
             tokio::pin!(call);
             tokio::select! {
-                outcome = &mut call => outcome,
+                // Signals are listened to before anything begins.
+                biased;
                 () = serve::interrupted() => {
                     token.cancel();
                     call.await
                 }
+                outcome = &mut call => outcome,
             }
         }
         Common::Completions { .. } => Outcome::fine(String::new(), json!({})),
@@ -202,8 +210,8 @@ fn on_runtime(work: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
-            // A thread that waits for standard input does not keep the process.
-            runtime.shutdown_background();
+            // Children that are still being started are killed as their tasks are dropped; a tool that blocks keeps no process.
+            runtime.shutdown_timeout(Duration::from_secs(2));
             exit
         }
         Err(error) => {

@@ -31,7 +31,10 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
         Connect::Now
     };
     let toolbox = configured.toolbox();
-    let mounted = configured.mount(&toolbox, connect, deferred, logged).await;
+    let mounting = configured.mount(&toolbox, connect, deferred, logged);
+    let Some(mounted) = unless_interrupted(mounting).await else {
+        return Outcome::fine(String::new(), json!({}));
+    };
     let (servers, faults) = match mounted {
         Ok(servers) => (Some(servers), Vec::new()),
         Err(error) => {
@@ -79,8 +82,17 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
             for host in listen.allow_host {
                 service = service.allow_host(host);
             }
-            if let Some(token) = listen.token {
-                service = service.bearer_token(token);
+            // Not by clap: a variable that is set would ask for `--http` where there is none.
+            let token = listen.token.or_else(|| std::env::var("TOOLBOX_TOKEN").ok());
+            match token.filter(|token| !token.is_empty()) {
+                Some(token) => service = service.bearer_token(token),
+                None if !address.ip().to_canonical().is_loopback() => {
+                    let what = format!(
+                        "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, or give --token or the variable TOOLBOX_TOKEN"
+                    );
+                    return Outcome::failed(Exit::Usage, what);
+                }
+                None => {}
             }
             let listener = match TcpListener::bind(address).await {
                 Ok(listener) => listener,
@@ -97,6 +109,16 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
     match ended {
         Ok(()) => Outcome::fine(String::new(), json!({})),
         Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
+    }
+}
+
+/// Waits for something, or returns `None` when somebody wants the process to end; what was started ends with the runtime.
+pub(super) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
+    tokio::select! {
+        // Signals are listened to before anything begins.
+        biased;
+        () = interrupted() => None,
+        done = work => Some(done),
     }
 }
 

@@ -4,6 +4,7 @@
 mod client;
 #[cfg(feature = "mcp-client")]
 pub mod config;
+mod count;
 #[cfg(feature = "mcp-client")]
 mod lock;
 #[cfg(feature = "mcp-client")]

@@ -83,17 +83,18 @@ impl Board {
         self.put(tools, &[]);
     }
 
-    /// Returns the names in the box, in lower case, that are not this tool's own.
+    /// Returns the names in the box, to ask which of them are free.
     pub(super) fn taken(&self) -> Taken {
         let owned = self.owned().clone();
-        let names = self.toolbox.names().into_iter().map(|name| name.to_ascii_lowercase());
+        let names =
+            self.toolbox.tools().into_iter().map(|tool| (tool.name().to_ascii_lowercase(), tool));
         Taken { names: names.collect(), owned }
     }
 }
 
-/// The names in a box at a moment.
+/// The names in a box at a moment, in lower case.
 pub(super) struct Taken {
-    names: HashSet<String>,
+    names: HashMap<String, Tool>,
     owned: HashMap<String, (Arc<str>, String)>,
 }
 
@@ -101,9 +102,16 @@ impl Taken {
     /// Returns whether a name is free for this tool.
     pub(super) fn is_free(&self, name: &str, server: &str, tool: &str) -> bool {
         let name = name.to_ascii_lowercase();
+        let there = self.names.get(&name);
         match self.owned.get(&name) {
-            Some((of, called)) => **of == *server && called == tool,
-            None => !self.names.contains(&name),
+            // The program may have put a tool of its own in the place of this one since.
+            Some((of, called)) => {
+                let is_ours = |there: &Tool| {
+                    there.source() == Some(server) && there.name_at_source() == Some(tool)
+                };
+                **of == *server && called == tool && there.is_none_or(is_ours)
+            }
+            None => there.is_none(),
         }
     }
 }

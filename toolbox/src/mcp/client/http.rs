@@ -48,9 +48,12 @@ pub(super) fn transport(
     max_message: usize,
     shared: &Shared,
 ) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
-    let parsed = reqwest::Url::parse(url).map_err(|error| format!("`{url}` is no URL: {error}"))?;
+    let parsed = reqwest::Url::parse(url).map_err(|error| format!("its URL is none: {error}"))?;
     if !matches!(parsed.scheme(), "http" | "https") {
-        return Err(format!("`{url}` is reached by neither http nor https"));
+        return Err(format!(
+            "its URL begins with `{}`, and not with http or https",
+            parsed.scheme()
+        ));
     }
     let client = shared.client()?;
     let mut custom = HashMap::new();

@@ -1,10 +1,10 @@
 //! What a server says without being asked, and what it should not have said.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use rmcp::model::{ProgressNotificationParam, ProgressToken};
+use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use tokio::sync::Notify;
 
 use crate::cancel::CancellationToken;
@@ -28,7 +28,7 @@ pub(super) struct Inbox {
 struct Listeners {
     calls: HashMap<ProgressToken, Listener>,
     /// Reports that came before their call was known: it is sent before its token is learned.
-    early: Vec<ProgressNotificationParam>,
+    early: VecDeque<ProgressNotificationParam>,
 }
 
 struct Listener {
@@ -41,7 +41,8 @@ impl Listener {
         // Progress grows; what comes late has been overtaken.
         if report.progress > self.done {
             self.done = report.progress;
-            let message = text::clean(report.message.as_deref().unwrap_or("")).into_owned();
+            let message = text::cut(report.message.as_deref().unwrap_or(""), MAX_MESSAGE);
+            let message = text::clean(message).into_owned();
             self.context.report_progress(report.progress, report.total, message);
         }
     }
@@ -49,6 +50,9 @@ impl Listener {
 
 /// How many reports wait for their call at most.
 const MAX_EARLY: usize = 64;
+
+/// How much of the text of a report is taken, in bytes.
+const MAX_MESSAGE: usize = 4096;
 
 impl Inbox {
     pub(super) fn new(server: Arc<str>) -> Arc<Self> {
@@ -109,12 +113,21 @@ impl Inbox {
         }
     }
 
-    pub(super) fn report(&self, report: ProgressNotificationParam) {
+    pub(super) fn report(&self, mut report: ProgressNotificationParam) {
         let mut listeners = self.listeners();
         if let Some(listener) = listeners.calls.get_mut(&report.progress_token) {
             listener.hear(&report);
-        } else if listeners.early.len() < MAX_EARLY {
-            listeners.early.push(report);
+            return;
+        }
+        // The tokens of calls are numbers: another is nobody's, and may be of any length.
+        if matches!(report.progress_token.0, NumberOrString::Number(_)) {
+            report.message = report.message.map(|text| text::cut(&text, MAX_MESSAGE).to_owned());
+            report.meta = None;
+            // What is left over from calls that have ended makes room.
+            if listeners.early.len() == MAX_EARLY {
+                listeners.early.pop_front();
+            }
+            listeners.early.push_back(report);
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -22,10 +23,10 @@ use serde_json::{Map, Value};
 use super::inbox::Inbox;
 use super::list::{Listed, MAX_PAGES, MAX_TOOLS};
 use super::stdio::{Child, Stdio};
-use super::{http, text};
+use super::{http, reason, text};
 use crate::context::ToolContext;
-use crate::error::chain;
 use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::count::Count;
 
 /// What holds for the connections to all servers of a box.
 #[derive(Debug)]
@@ -34,6 +35,8 @@ pub(super) struct Common {
     pub(super) message: usize,
     /// What the servers with a URL are reached by.
     pub(super) http: http::Shared,
+    /// The child processes, until everything they started has ended.
+    pub(super) children: Count,
 }
 
 /// A server that has shaken hands.
@@ -142,9 +145,12 @@ impl Link {
         let inbox = Inbox::new(Arc::clone(server));
         let ears = Ears { inbox: Arc::clone(&inbox) };
         let (child, running) = match &config.reach {
-            Reach::Command { program, .. } => {
-                let (child, stdin, stdout) = Child::spawn(&config.reach)
-                    .map_err(|error| (LinkError::Lost(describe_spawn(program, &error)), false))?;
+            Reach::Command { program, directory, .. } => {
+                let (child, stdin, stdout) = Child::spawn(&config.reach, &common.children)
+                    .map_err(|error| {
+                        let reason = describe_spawn(program, directory.as_deref(), &error);
+                        (LinkError::Lost(reason), false)
+                    })?;
                 // Servers that are slow to start are many, and those that answer nothing unknown are few.
                 let patience = config.connect_timeout.mul_f32(0.8);
                 let inbox = Arc::clone(&inbox);
@@ -172,7 +178,7 @@ impl Link {
                         let _ = tokio::time::timeout(LAST_WORDS, child.gone()).await;
                         (format!("the server {}", child.describe_end()), true)
                     }
-                    _ => (text::clean(&chain(&error)).into_owned(), false),
+                    _ => (reason::of_handshake(&error), false),
                 };
                 Err((LinkError::Lost(lost.0), lost.1))
             }
@@ -336,7 +342,7 @@ impl Link {
             ServiceError::TransportSend(_) if self.child.is_some() => {
                 LinkError::Lost(self.describe_end().await)
             }
-            error => LinkError::Lost(text::clean(&chain(&error)).into_owned()),
+            error => LinkError::Lost(reason::of_request(&error)),
         }
     }
 
@@ -380,7 +386,11 @@ fn refused(error: &ErrorData) -> LinkError {
     LinkError::Refused { code: error.code.0, message }
 }
 
-fn describe_spawn(program: &str, error: &io::Error) -> String {
+fn describe_spawn(program: &str, directory: Option<&Path>, error: &io::Error) -> String {
+    // The system says the same of both.
+    if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
+        return format!("the directory `{}` to run it in is not there", directory.display());
+    }
     match error.kind() {
         io::ErrorKind::NotFound => format!(
             "the program `{program}` was not found; install it, or name it by its path in `command`"

@@ -8,6 +8,7 @@ mod inbox;
 mod link;
 mod list;
 mod mount;
+mod reason;
 mod server;
 mod status;
 mod stdio;
@@ -16,18 +17,23 @@ mod text;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 pub use status::{ServerState, ServerStatus, WithheldReason, WithheldTool};
 #[cfg(feature = "cli")]
 pub(crate) use text::clean;
 
 use super::config::ServerConfig;
+use super::count::Count;
 use super::lock::{Lock, LockFileError};
 use super::names::{InvalidServerNameError, Names};
 use crate::collection::ToolBox;
 use board::{Board, Listener};
 use link::Common;
 use server::Server;
+
+/// How long children that are ending are waited for at most.
+const CLOSING: Duration = Duration::from_secs(5);
 
 /// When servers are connected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
@@ -185,6 +191,9 @@ impl Servers {
         for server in closing {
             let _ = server.await;
         }
+        // Those that never came to be servers end by themselves, as nobody waits for them any more.
+        let children = self.shared.board.common.children.none();
+        let _ = tokio::time::timeout(CLOSING, children).await;
         for server in &self.shared.servers {
             server.announce();
         }
@@ -304,8 +313,11 @@ impl ServersBuilder {
     pub async fn mount(self, toolbox: &ToolBox) -> Result<Servers, MountServersError> {
         let names = Names::new(self.servers.iter().map(|(name, _)| name.as_str()))
             .map_err(MountServersError::Name)?;
-        let common =
-            Common { message: self.max_message_bytes.max(1), http: http::Shared::default() };
+        let common = Common {
+            message: self.max_message_bytes.max(1),
+            http: http::Shared::default(),
+            children: Count::default(),
+        };
         let mut board = Board::new(toolbox.clone(), names, common);
         if let Some(path) = &self.lock_file {
             board.lock = Some(Mutex::new(Lock::read(path).map_err(MountServersError::Lock)?));

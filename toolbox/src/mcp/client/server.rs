@@ -17,7 +17,7 @@ use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
 use crate::context::ToolContext;
 use crate::error::FailureKind;
-use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::config::{Reach, ServerConfig, shown_url};
 use crate::mcp::trace::TraceContext;
 use crate::result::ToolResult;
 
@@ -36,6 +36,8 @@ pub(super) struct Server {
     /// Held by whoever connects.
     connecting: tokio::sync::Mutex<()>,
     now: Mutex<Now>,
+    /// Held by whoever changes what of this server is in the box.
+    mounting: Mutex<()>,
     /// Whether a connection was tried at all.
     tried: watch::Sender<bool>,
     /// Connections in a row that did not hold.
@@ -67,6 +69,7 @@ impl Server {
             board,
             connecting: tokio::sync::Mutex::default(),
             now: Mutex::default(),
+            mounting: Mutex::default(),
             tried: watch::Sender::new(false),
             losses: AtomicU32::new(0),
         })
@@ -74,6 +77,12 @@ impl Server {
 
     fn now(&self) -> MutexGuard<'_, Now> {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Returns the right to change what is in the box; `None` once everything is closed.
+    fn mounting(&self) -> Option<MutexGuard<'_, ()>> {
+        let guard = self.mounting.lock().unwrap_or_else(PoisonError::into_inner);
+        (!self.board.closed.is_cancelled()).then_some(guard)
     }
 
     fn change(&self, change: impl FnOnce(&mut Now)) {
@@ -118,7 +127,7 @@ impl Server {
                 Reach::Command { program, arguments, .. } => {
                     std::iter::once(program).chain(arguments).cloned().collect()
                 }
-                Reach::Url { url, .. } => vec![url.clone()],
+                Reach::Url { url, .. } => vec![shown_url(url)],
             },
             state,
             protocol_version: info.as_ref().map(|info| shown(info.protocol_version.as_str())),
@@ -172,8 +181,9 @@ impl Server {
             Ok::<_, LinkError>((Arc::new(link), listed))
         };
         let outcome = tokio::select! {
-            outcome = tokio::time::timeout(limit, connect) => outcome,
+            biased;
             () = self.board.closed.cancelled() => return Err(()),
+            outcome = tokio::time::timeout(limit, connect) => outcome,
         };
         let error = match outcome {
             Ok(Ok(established)) => return Ok(established),
@@ -209,23 +219,27 @@ impl Server {
     }
 
     fn mount(self: &Arc<Self>, listed: Listed) {
+        let Some(_mounting) = self.mounting() else { return };
         let mounted = mount::mount(self, &listed);
-        let before = {
-            let mut now = self.now();
-            now.listed = Some(Arc::new(listed));
-            std::mem::take(&mut now.mounted)
-        };
+        self.now().listed = Some(Arc::new(listed));
+        self.exchange(mounted);
+    }
+
+    /// Puts what is mounted now in the place of what was. `mounting` is held.
+    fn exchange(&self, mounted: Mounted) {
+        let before = std::mem::take(&mut self.now().mounted);
         self.board.put(&before.tools, &mounted.tools);
         self.now().mounted = mounted;
     }
 
     /// Looks at the last list again: something else is approved now.
     pub(super) fn remount(self: &Arc<Self>) {
-        let Some(listed) = self.now().listed.clone() else { return };
-        let mounted = mount::mount(self, &listed);
-        let before = std::mem::take(&mut self.now().mounted);
-        self.board.put(&before.tools, &mounted.tools);
-        self.change(|now| now.mounted = mounted);
+        let Some(listed) = self.listed() else { return };
+        {
+            let Some(_mounting) = self.mounting() else { return };
+            self.exchange(mount::mount(self, &listed));
+        }
+        self.announce();
     }
 
     pub(super) fn listed(&self) -> Option<Arc<Listed>> {
@@ -342,11 +356,12 @@ impl Server {
 
     /// Ends the connection, if there is one; nothing is left running.
     pub(super) async fn close(&self) {
-        let (link, mounted) = {
-            let mut now = self.now();
-            (now.link.take(), std::mem::take(&mut now.mounted))
-        };
-        self.board.clear(&mounted.tools);
+        {
+            // Whoever mounts meanwhile is waited for; whoever comes later finds everything closed.
+            let _mounting = self.mounting.lock().unwrap_or_else(PoisonError::into_inner);
+            self.exchange(Mounted::default());
+        }
+        let link = self.now().link.take();
         if let Some(link) = link {
             link.close().await;
         }

@@ -24,7 +24,8 @@ pub enum ServerState {
 pub struct ServerStatus {
     /// The name it is configured by.
     pub name: String,
-    /// What is run or reached: the words of the command, or the URL. Values of variables and headers are not part of it.
+    /// What is run or reached: the words of the command, or the URL up to its query and without a user. The environment and
+    /// the headers are not part of it.
     pub target: Vec<String>,
     /// How far it has come.
     pub state: ServerState,

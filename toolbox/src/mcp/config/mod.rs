@@ -12,8 +12,8 @@ use std::time::Duration;
 
 pub use problem::ConfigProblem;
 use read::{Fields, GivenServer, Reader};
-pub(crate) use server::Reach;
 pub use server::ServerConfig;
+pub(crate) use server::{Reach, shown_url};
 
 /// The longest file that is read, in bytes.
 const MAX_BYTES: u64 = 4 << 20;

@@ -149,7 +149,18 @@ impl ServerConfig {
     }
 }
 
-/// Shows no value of a variable or a header: they are where secrets are.
+/// Returns a URL as it may be shown: without user, query and fragment, where secrets are.
+pub(crate) fn shown_url(url: &str) -> String {
+    let Ok(mut shown) = reqwest::Url::parse(url) else { return "a URL that is none".to_owned() };
+    // Of no effect where a URL has no host, and so no user either.
+    let _ = shown.set_username("");
+    let _ = shown.set_password(None);
+    shown.set_query(None);
+    shown.set_fragment(None);
+    shown.into()
+}
+
+/// Shows no value of a variable or a header, and of a URL no part that may be secret.
 impl fmt::Debug for ServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ServerConfig");
@@ -160,7 +171,7 @@ impl fmt::Debug for ServerConfig {
                 .field("environment", &environment.keys())
                 .field("directory", directory),
             Reach::Url { url, headers } => {
-                shown.field("url", url).field("headers", &headers.keys())
+                shown.field("url", &shown_url(url)).field("headers", &headers.keys())
             }
         };
         shown

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use rmcp::model::{
     CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, ErrorData, Implementation, ListPromptsRequestMethod,
-    ListPromptsResult, ListResourceTemplatesRequestMethod, ListResourceTemplatesResult,
-    ListResourcesRequestMethod, ListResourcesResult, ListToolsResult, PaginatedRequestParams,
-    ServerCapabilities, ServerConfig, SubscriptionFilter, Tool,
+    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
+    Implementation, ListPromptsRequestMethod, ListPromptsResult,
+    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
+    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    SubscriptionFilter, Tool,
 };
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
@@ -15,8 +16,9 @@ use rmcp::{RoleServer, ServerHandler};
 use super::Shared;
 use super::call::{self, is_modern};
 use super::list::for_older_clients;
-use super::running::{Place, Running};
+use super::running::Running;
 use crate::CancellationToken;
+use crate::mcp::count::Place;
 
 /// The service as one connection, session or request sees it.
 pub(super) struct Handler {
@@ -85,6 +87,24 @@ impl ServerHandler for Handler {
     ) -> Result<CallToolResponse, ErrorData> {
         // In a box of its own: the SDK moves the futures of its requests several times, and this one is large.
         Box::pin(call::call(&self.shared, &self.running, request, context)).await.map(Into::into)
+    }
+
+    /// What the SDK could not read as one of its requests comes here as well, to be taken for a method that nobody knows.
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        _: RequestContext<RoleServer>,
+    ) -> Result<CustomResult, ErrorData> {
+        let params = request.params.unwrap_or_default();
+        let reason = match request.method.as_str() {
+            "tools/call" => serde_json::from_value::<CallToolRequestParams>(params).err(),
+            "tools/list" => serde_json::from_value::<PaginatedRequestParams>(params).err(),
+            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+        };
+        let reason =
+            reason.map_or_else(|| "a key is in them twice".to_owned(), |error| error.to_string());
+        let message = format!("the parameters of `{}` cannot be read: {reason}", request.method);
+        Err(ErrorData::invalid_params(message, None))
     }
 
     /// There is nothing to complete, and no prompt or resource: the SDK would answer with empty lists.

@@ -21,8 +21,9 @@ use tokio::time::{Sleep, sleep};
 
 use super::caller::Principal;
 use super::handler::Handler;
-use super::running::{Place, Running};
+use super::running::Running;
 use super::{Options, Shared};
+use crate::mcp::count::Place;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";

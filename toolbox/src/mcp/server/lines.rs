@@ -164,7 +164,15 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         match message {
             JsonRpcMessage::Request(request) => {
                 self.is_open = true;
-                self.unanswered.insert(request.id.clone());
+                if !self.unanswered.insert(request.id.clone()) {
+                    // Two answers under one id could not be told apart, so this one has none.
+                    let message = format!(
+                        "a request with the id {} is still being answered: give each an id of its own",
+                        request.id.clone().into_json_value()
+                    );
+                    self.refuse(ErrorCode::INVALID_REQUEST, message, None);
+                    return false;
+                }
             }
             JsonRpcMessage::Notification(note) => {
                 // What is cancelled gets no answer.

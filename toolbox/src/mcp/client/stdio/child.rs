@@ -15,6 +15,7 @@ use super::marked::{Mark, VARIABLE};
 use crate::cancel::CancellationToken;
 use crate::mcp::client::text;
 use crate::mcp::config::Reach;
+use crate::mcp::count::Count;
 
 /// How long a child may take to end by itself once its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -84,9 +85,10 @@ pub(in crate::mcp::client) struct Child {
 }
 
 impl Child {
-    /// Starts a child; its input and output are returned with it.
+    /// Starts a child, one of `children` until it is gone; its input and output are returned with it.
     pub(in crate::mcp::client) fn spawn(
         reach: &Reach,
+        children: &Count,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
         let Reach::Command { program, arguments, environment, directory } = reach else {
             return Err(io::ErrorKind::InvalidInput.into());
@@ -118,7 +120,9 @@ impl Child {
         };
         let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.end)));
         let (stop, gone, end) = (keeper.stop.clone(), keeper.gone.clone(), Arc::clone(&keeper.end));
+        let place = children.take();
         tokio::spawn(async move {
+            let _place = place;
             let status = keep(child, &stop).await;
             // A grandchild may hold the error stream open for ever.
             let reading = drain.abort_handle();

@@ -1,0 +1,58 @@
+//! Why rmcp could not do something, in words that fit after the name of a server.
+//!
+//! rmcp's own texts name its types, leave out what lies beneath, and hold the whole URL, which may be a secret.
+
+use std::error::Error;
+
+use rmcp::service::{ClientInitializeError, ServiceError};
+use rmcp::transport::DynamicTransportError;
+use rmcp::transport::streamable_http_client::StreamableHttpError;
+
+use super::text;
+use crate::error::chain;
+
+type HttpError = StreamableHttpError<reqwest::Error>;
+
+/// Says why the handshake failed.
+pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => of_transport(error),
+        // The older handshake was tried last, and its failure says more.
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => of_handshake(fallback),
+        other => shown(other),
+    }
+}
+
+/// Says why a request has no answer.
+pub(super) fn of_request(error: &ServiceError) -> String {
+    match error {
+        ServiceError::TransportSend(error) => of_transport(error),
+        other => shown(other),
+    }
+}
+
+fn of_transport(error: &DynamicTransportError) -> String {
+    let error: &(dyn Error + 'static) = &*error.error;
+    match error.downcast_ref() {
+        Some(HttpError::Client(error)) => of_http(error),
+        Some(other) => shown(other),
+        None => shown(error),
+    }
+}
+
+fn of_http(error: &reqwest::Error) -> String {
+    let what = match error.status() {
+        Some(status) => format!("it answered with status {status}"),
+        None if error.is_timeout() => "it did not answer in time".to_owned(),
+        None if error.is_connect() => "no connection to it could be made".to_owned(),
+        None => "the request to it failed".to_owned(),
+    };
+    match error.source() {
+        Some(cause) => text::clean(&format!("{what}: {}", chain(cause))).into_owned(),
+        None => what,
+    }
+}
+
+fn shown(error: &(dyn Error + 'static)) -> String {
+    text::clean(&chain(error)).into_owned()
+}
