@@ -2,6 +2,7 @@
 
 mod files;
 mod http;
+mod knowledge;
 #[cfg(target_os = "linux")]
 mod shell;
 mod support;

@@ -4,14 +4,28 @@
 pub mod files;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "knowledge")]
+pub mod knowledge;
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+mod principal;
+#[cfg(feature = "knowledge")]
+mod quoted;
 #[cfg(all(feature = "shell", unix))]
 pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+mod store;
 #[cfg(feature = "web-search")]
 pub mod web_search;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 mod workspace;
 
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+pub use principal::Principal;
+#[cfg(feature = "knowledge")]
+use quoted::quoted;
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+pub use store::{SqliteStore, StoreError};
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 pub use workspace::Workspace;
