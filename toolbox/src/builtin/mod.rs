@@ -1,15 +1,21 @@
 //! Tools that come with the crate, each behind its own feature.
 
+#[cfg(feature = "ask-user")]
+pub mod ask_user;
 #[cfg(feature = "files")]
 pub mod files;
 #[cfg(feature = "http")]
 pub mod http;
 #[cfg(feature = "knowledge")]
 pub mod knowledge;
+#[cfg(feature = "notes")]
+pub mod notes;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 mod principal;
-#[cfg(feature = "knowledge")]
+#[cfg(any(feature = "knowledge", feature = "notes"))]
 mod quoted;
+#[cfg(feature = "schedule")]
+pub mod schedule;
 #[cfg(all(feature = "shell", unix))]
 pub mod shell;
 #[cfg(feature = "skills")]
@@ -23,7 +29,7 @@ mod workspace;
 
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 pub use principal::Principal;
-#[cfg(feature = "knowledge")]
+#[cfg(any(feature = "knowledge", feature = "notes"))]
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 pub use store::{SqliteStore, StoreError};

@@ -13,7 +13,7 @@ use tokio::sync::Mutex;
 pub use error::StoreError;
 
 /// What makes a file of version n one of version n + 1. A step that was released is never changed.
-const STEPS: [&str; 1] = [include_str!("1.sql")];
+const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
 
 /// A store in one SQLite file, which comes with the crate: no server, no library of the system.
 ///
