@@ -342,6 +342,23 @@ impl ToolContext {
     }
 }
 
+/// What a schedule keeps of the context it was created in.
+#[cfg(feature = "schedule")]
+impl ToolContext {
+    /// Returns the names that may not be called from here, as they were given.
+    pub(crate) fn denied(&self) -> Vec<String> {
+        self.rules().map(|rules| rules.blacklisted()).unwrap_or_default()
+    }
+
+    pub(crate) fn with_denied(mut self, names: &[String]) -> Self {
+        let rules = Arc::make_mut(self.given().rules.get_or_insert_default());
+        for name in names {
+            rules.blacklist(name);
+        }
+        self
+    }
+}
+
 /// What an agent adds to the context of its calls.
 #[cfg(feature = "agent")]
 impl ToolContext {

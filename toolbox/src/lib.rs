@@ -54,6 +54,10 @@
 //! | `agent` | no | agents, models, transcripts, the formats of the providers, scripted models; no further crate |
 //! | `skills` | no | `load_skill`: a folder of instructions as a tool; no further crate |
 //! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
+//! | `knowledge` | no | `remember`, `knowledge_search`: a memory in an SQLite file |
+//! | `schedule` | no | `schedule_create` and its like: a timetable in the same file, and the runner of what is due |
+//! | `notes` | no | `note_write`, `note_read`, `note_list`, `note_delete`: in the same file |
+//! | `ask-user` | no | `ask_user`: a question to whoever sits before the program; no further crate |
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
 //! | `mcp-client`, `mcp-server`, `mcp` | no | the Model Context Protocol, either way or both (module `mcp`) |
@@ -79,7 +83,16 @@ compile_error!(
 pub mod agent;
 mod approval;
 mod arguments;
-#[cfg(any(feature = "files", feature = "http", feature = "shell", feature = "skills"))]
+#[cfg(any(
+    feature = "ask-user",
+    feature = "files",
+    feature = "http",
+    feature = "knowledge",
+    feature = "notes",
+    feature = "schedule",
+    feature = "shell",
+    feature = "skills"
+))]
 pub mod builtin;
 mod call;
 mod cancel;

@@ -80,6 +80,12 @@ impl Rules {
         self.blacklist.is_empty() && self.allowed.is_none()
     }
 
+    /// Returns the rules of the blacklist, in small letters.
+    #[cfg(feature = "schedule")]
+    pub(crate) fn blacklisted(&self) -> Vec<String> {
+        self.blacklist.iter().map(|rule| rule.0.clone()).collect()
+    }
+
     pub(crate) fn lift(&mut self, pattern: &str) -> bool {
         let rule = Rule::new(pattern);
         let before = self.blacklist.len();

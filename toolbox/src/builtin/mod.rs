@@ -1,17 +1,37 @@
 //! Tools that come with the crate, each behind its own feature.
 
+#[cfg(feature = "ask-user")]
+pub mod ask_user;
 #[cfg(feature = "files")]
 pub mod files;
 #[cfg(feature = "http")]
 pub mod http;
+#[cfg(feature = "knowledge")]
+pub mod knowledge;
+#[cfg(feature = "notes")]
+pub mod notes;
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+mod principal;
+#[cfg(any(feature = "knowledge", feature = "notes"))]
+mod quoted;
+#[cfg(feature = "schedule")]
+pub mod schedule;
 #[cfg(all(feature = "shell", unix))]
 pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+mod store;
 #[cfg(feature = "web-search")]
 pub mod web_search;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 mod workspace;
 
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+pub use principal::Principal;
+#[cfg(any(feature = "knowledge", feature = "notes"))]
+use quoted::quoted;
+#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+pub use store::{SqliteStore, StoreError};
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 pub use workspace::Workspace;

@@ -1,0 +1,90 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use toolbox::builtin::ask_user::{Answer, AskUser, Question};
+use toolbox::{CancellationToken, Conversation, ToolBox, ToolCall, ToolContext};
+
+use crate::support::call;
+
+#[tokio::test(start_paused = true)]
+async fn a_question_gets_an_answer_or_says_why_not() {
+    // Answers with what it was asked.
+    let echo = || {
+        AskUser::new(|question: Question| async move {
+            let place = question.context.get::<Conversation>().map(|place| place.chat_id.clone());
+            Answer::from(format!("{} {:?} {place:?}", question.text, question.options))
+        })
+    };
+    let fixed = |answer: Answer| {
+        AskUser::new(move |_| {
+            let answer = answer.clone();
+            async { answer }
+        })
+    };
+    let never = || AskUser::new(|_| std::future::pending()).timeout(Duration::from_secs(60));
+    let asked = json!({"question": "Which?", "options": ["red", "blue"]});
+    let cases: Vec<(AskUser, Value, &str)> = vec![
+        (echo(), asked.clone(), r#"the user answers: Which? ["red", "blue"] Some("42")"#),
+        (echo(), json!({"question": "Why?"}), r#"the user answers: Why? [] Some("42")"#),
+        (fixed(Answer::Text(" ".to_owned())), asked.clone(), "the user gave an empty answer"),
+        (
+            fixed(Answer::Declined),
+            asked.clone(),
+            "!the user does not want to answer; go on without",
+        ),
+        (AskUser::nobody(), asked.clone(), "!there is nobody to ask; go on without"),
+        (
+            never(),
+            asked,
+            "!the user did not answer within 60s; go on without, or say what you need to know",
+        ),
+        (echo(), json!({"question": " "}), "!`question` is empty"),
+    ];
+    for (ask, arguments, expected) in cases {
+        let toolbox = ToolBox::builder().timeout(Duration::from_secs(600)).build().unwrap();
+        toolbox.register(ask);
+        let context = ToolContext::new().with(Conversation::new("telegram", "42"));
+        let result =
+            toolbox.call_in(&context, ToolCall::new("1", "ask_user", arguments.clone())).await;
+        let mark = if result.is_error() { "!" } else { "" };
+        assert_eq!(format!("{mark}{}", result.text()), expected, "{arguments}");
+    }
+    let toolbox = ToolBox::from(echo());
+    for arguments in
+        [json!({}), json!({"question": ""}), json!({"question": "?", "options": vec!["x"; 11]})]
+    {
+        assert!(call(&toolbox, "ask_user", arguments).await.is_error());
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_question_that_is_cancelled_is_taken_back() {
+    struct Shown(Arc<AtomicBool>);
+    impl Drop for Shown {
+        fn drop(&mut self) {
+            self.0.store(false, Ordering::Relaxed);
+        }
+    }
+    let is_shown = Arc::new(AtomicBool::new(false));
+    let flag = Arc::clone(&is_shown);
+    let toolbox = ToolBox::from(AskUser::new(move |_| {
+        flag.store(true, Ordering::Relaxed);
+        let shown = Shown(Arc::clone(&flag));
+        async move {
+            let _shown = shown;
+            std::future::pending().await
+        }
+    }));
+    let token = CancellationToken::new();
+    let context = ToolContext::new().with_cancellation(token.clone());
+    let calling = tokio::spawn(async move {
+        toolbox.call_in(&context, ToolCall::new("1", "ask_user", r#"{"question": "?"}"#)).await
+    });
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(is_shown.load(Ordering::Relaxed));
+    token.cancel();
+    assert_eq!(calling.await.unwrap().code(), Some("call.cancelled"));
+    assert!(!is_shown.load(Ordering::Relaxed));
+}

@@ -1,0 +1,202 @@
+//! What is due, handed out once.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+use jiff::Timestamp;
+use tokio::task::JoinHandle;
+
+use super::clock::{Clock, SystemClock};
+use super::repeat::Rule;
+use super::store::{Schedule, Store};
+use crate::builtin::store::StoreError;
+use crate::context::ToolContext;
+
+/// The longest time between two looks at the store, for schedules that others create and clocks that are set.
+const LOOK: Duration = Duration::from_secs(1);
+
+/// Missed times that are counted; more are told as this many.
+const MOST_MISSED: u32 = 10_000;
+
+/// A time of a schedule that has come.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Occurrence {
+    /// The schedule, as it stands after this.
+    pub schedule: Schedule,
+    /// The time it was planned for. Where several have passed, the first of them.
+    pub planned: SystemTime,
+    /// How many more times have passed since, all of which this one stands for: the program did not run, or the clock
+    /// was set forward. Counted up to 10 000.
+    pub missed: u32,
+}
+
+impl Occurrence {
+    /// Returns the context to do it in: that of the principal and the conversation it was created in, with the tools
+    /// forbidden that were forbidden there, and marked as a [`ScheduledRun`].
+    ///
+    /// What the box forbids, it forbids by itself, as it stands then.
+    #[must_use]
+    pub fn context(&self) -> ToolContext {
+        let schedule = &self.schedule;
+        let run = ScheduledRun { schedule: schedule.id };
+        let context = ToolContext::new().with(schedule.owner.clone()).with(run);
+        let context = context.with_denied(&schedule.denied);
+        match &schedule.conversation {
+            Some(conversation) => context.with(conversation.clone()),
+            None => context,
+        }
+    }
+}
+
+/// Says that a call is made because a schedule came due; such calls create no schedules.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ScheduledRun {
+    /// The number of the schedule.
+    pub schedule: u64,
+}
+
+/// Hands out what is due: every occurrence to one runner, once, across restarts and programs that share the store.
+///
+/// An occurrence is marked in the store, on the disk, before it is handed out. So it happens **at most once**: where the
+/// program is killed between that and the end of the work, the work is not done again. Where the program did not run
+/// at the time, or the clock was set forward, all that a schedule missed becomes one [`Occurrence`], which says so.
+/// Where the clock was set back, what has happened does not happen again.
+///
+/// ```no_run
+/// use toolbox::builtin::SqliteStore;
+/// use toolbox::builtin::schedule::{Runner, Schedules};
+/// # async fn answer(_: toolbox::ToolContext, _: &str) {}
+///
+/// # async fn run() -> Result<(), Box<dyn std::error::Error>> {
+/// let store = SqliteStore::open("agent.db")?;
+/// let tools = Schedules::new(store.clone()).time_zone("Europe/Berlin")?;
+/// let mut runner = Runner::new(store);
+/// loop {
+///     let due = runner.next().await?;
+///     answer(due.context(), &due.schedule.prompt).await;
+/// }
+/// # }
+/// ```
+pub struct Runner {
+    store: Arc<dyn Store>,
+    clock: Arc<dyn Clock>,
+    /// An occurrence that is being marked. It outlives a future of `next` that was dropped.
+    marking: Option<(Occurrence, JoinHandle<Result<bool, StoreError>>)>,
+    /// When the store was last looked at; before the first look, it may be ahead of the clock.
+    looked: Option<SystemTime>,
+}
+
+impl Runner {
+    /// Returns a runner over a store, by the clock of the system.
+    #[must_use]
+    pub fn new(store: impl Store + 'static) -> Self {
+        Self { store: Arc::new(store), clock: Arc::new(SystemClock), marking: None, looked: None }
+    }
+
+    /// Goes by another clock.
+    #[must_use]
+    pub fn with_clock(mut self, clock: impl Clock + 'static) -> Self {
+        self.clock = Arc::new(clock);
+        self
+    }
+
+    /// Waits until something is due, and hands it out. It looks every second.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the store from its work. Nothing is lost: call it again, after a while.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future loses nothing: an occurrence that was marked for it is handed out by the next call.
+    pub async fn next(&mut self) -> Result<Occurrence, StoreError> {
+        loop {
+            if let Some((_, marked)) = &mut self.marking {
+                let marked = marked.await;
+                let due = self.marking.take().map(|(due, _)| due);
+                let won =
+                    marked.unwrap_or_else(|error| Err(StoreError::Failed(Arc::new(error))))?;
+                if let Some(due) = due.filter(|_| won) {
+                    return Ok(due);
+                }
+            }
+            let now = self.clock.now();
+            if self.looked.is_none_or(|looked| now < looked) {
+                self.go_back(now).await?;
+            }
+            self.looked = Some(now);
+            let earliest = self.store.earliest().await?;
+            match earliest.and_then(|schedule| Some((schedule.next?, schedule))) {
+                Some((planned, schedule)) if planned <= now => self.mark(schedule, planned, now),
+                Some((planned, _)) => {
+                    let left = planned.duration_since(now).unwrap_or_default();
+                    tokio::time::sleep(left.min(LOOK)).await;
+                }
+                None => tokio::time::sleep(LOOK).await,
+            }
+        }
+    }
+
+    /// Begins to mark an occurrence in the store.
+    fn mark(&mut self, mut schedule: Schedule, planned: SystemTime, now: SystemTime) {
+        let (next, missed) = following(&schedule, planned, now);
+        schedule.next = next;
+        schedule.enabled = next.is_some();
+        schedule.last = Some(planned);
+        schedule.fired = Some(now);
+        let (store, marked) = (Arc::clone(&self.store), schedule.clone());
+        let marking = tokio::spawn(async move { store.replace(marked).await });
+        schedule.version += 1;
+        self.marking = Some((Occurrence { schedule, planned, missed }, marking));
+    }
+
+    /// Brings schedules back that happened by a clock which was ahead: their next time counts from now again.
+    async fn go_back(&self, now: SystemTime) -> Result<(), StoreError> {
+        for mut schedule in self.store.ahead_of(now).await? {
+            let Some(last) = schedule.last else { continue };
+            schedule.fired = Some(now);
+            schedule.next = following(&schedule, last, now).0;
+            // Somebody else who changes it meanwhile is right.
+            self.store.replace(schedule).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Returns when a schedule happens next after an occurrence at `planned`, and how many times have passed since.
+fn following(
+    schedule: &Schedule,
+    planned: SystemTime,
+    now: SystemTime,
+) -> (Option<SystemTime>, u32) {
+    let (Ok(planned), Ok(now)) = (Timestamp::try_from(planned), Timestamp::try_from(now)) else {
+        return (None, 0);
+    };
+    let Ok(rule) = Rule::new(&schedule.repeat, &schedule.time_zone, schedule.minimum_interval)
+    else {
+        tracing::error!(
+            id = schedule.id,
+            "a schedule cannot be read, and does not happen any more"
+        );
+        return (None, 0);
+    };
+    let mut missed = 0;
+    let mut at = rule.following(planned, planned);
+    while at.is_some_and(|at| at <= now) && missed < MOST_MISSED {
+        missed += 1;
+        at = at.and_then(|at| rule.following(at, at));
+    }
+    if at.is_some_and(|at| at <= now) {
+        at = rule.following(planned, now);
+    }
+    (at.map(SystemTime::from), missed)
+}
+
+impl fmt::Debug for Runner {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("marking", &self.marking.is_some()).finish_non_exhaustive()
+    }
+}

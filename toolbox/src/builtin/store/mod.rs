@@ -1,0 +1,172 @@
+//! One SQLite file for what an agent keeps: knowledge, schedules, notes.
+
+mod error;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::{Connection, Transaction, TransactionBehavior};
+use tokio::sync::Mutex;
+
+pub use error::StoreError;
+
+/// What makes a file of version n one of version n + 1. A step that was released is never changed.
+const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
+
+/// A store in one SQLite file, which comes with the crate: no server, no library of the system.
+///
+/// What it acknowledges is on the disk (`synchronous=FULL`, a write-ahead log): neither a killed process nor a
+/// computer that loses its power takes it back, and half of a write is never there. Several programs may use one file;
+/// their writes wait for each other, up to [`busy_timeout`](Self::busy_timeout). The file must lie on a disk of this
+/// computer. On Unix, a new file can be read by its owner only.
+///
+/// Cloning is cheap and shares the connection. Work is done on the threads of the runtime for blocking work, one piece
+/// at a time.
+///
+/// # Cancellation
+///
+/// A write whose future is dropped happens whole, or not at all.
+#[derive(Clone)]
+pub struct SqliteStore {
+    connection: Arc<Mutex<Connection>>,
+    path: Option<PathBuf>,
+}
+
+impl SqliteStore {
+    /// Opens a file, and makes it if it is not there. Its folder must be.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Damaged`] if the file is no database, [`StoreError::Newer`] if a later version of this crate wrote
+    /// it, [`StoreError::Busy`] if another program holds it, [`StoreError::Failed`] if it cannot be opened.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
+        let path = path.as_ref();
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        options.open(path).map_err(|error| StoreError::Failed(Arc::new(error)))?;
+        Self::prepared(Connection::open(path)?, Some(path.to_owned()))
+    }
+
+    /// Returns a store that is gone with its last clone.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`] if there is no memory.
+    pub fn in_memory() -> Result<Self, StoreError> {
+        Self::prepared(Connection::open_in_memory()?, None)
+    }
+
+    fn prepared(mut connection: Connection, path: Option<PathBuf>) -> Result<Self, StoreError> {
+        connection.busy_timeout(Duration::from_secs(5))?;
+        connection.pragma_update(None, "trusted_schema", false)?;
+        connection.pragma_update(None, "cell_size_check", true)?;
+        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let known = u32::try_from(STEPS.len()).unwrap_or(u32::MAX);
+        let file: u32 = step.pragma_query_value(None, "user_version", |row| row.get(0))?;
+        if file > known {
+            return Err(StoreError::Newer { file, known });
+        }
+        for sql in &STEPS[file as usize..] {
+            step.execute_batch(sql)?;
+        }
+        step.pragma_update(None, "user_version", known)?;
+        step.commit()?;
+        Ok(Self { connection: Arc::new(Mutex::new(connection)), path })
+    }
+
+    /// Sets how long a call waits for another program that holds the file. Default 5 seconds.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`] if the store is in use already: set it first.
+    pub fn busy_timeout(self, timeout: Duration) -> Result<Self, StoreError> {
+        self.set(|connection| connection.busy_timeout(timeout))
+    }
+
+    /// Limits the size of the file, in bytes; what would make it larger is refused with [`StoreError::Full`]. Default: none.
+    ///
+    /// The write-ahead log beside the file adds a few megabytes.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Failed`] if the store is in use already: set it first.
+    pub fn max_file_bytes(self, bytes: u64) -> Result<Self, StoreError> {
+        self.set(|connection| {
+            let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+            let pages = u32::try_from(bytes / u64::from(page.max(1))).unwrap_or(u32::MAX).max(1);
+            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+        })
+    }
+
+    fn set(
+        self,
+        set: impl FnOnce(&Connection) -> Result<(), rusqlite::Error>,
+    ) -> Result<Self, StoreError> {
+        let in_use = || StoreError::Failed(Arc::new(std::io::Error::other("the store is in use")));
+        set(&*self.connection.try_lock().map_err(|_| in_use())?)?;
+        Ok(self)
+    }
+
+    /// Reads, in one transaction: all of it is of one moment.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.run(TransactionBehavior::Deferred, work).await
+    }
+
+    /// Changes, in one transaction: all of it is on the disk when this returns, or nothing if it fails.
+    pub(crate) async fn write<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        self.run(TransactionBehavior::Immediate, work).await
+    }
+
+    async fn run<T: Send + 'static>(
+        &self,
+        behavior: TransactionBehavior,
+        work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
+    ) -> Result<T, StoreError> {
+        // Whoever waits does so here, and holds no thread.
+        let mut connection = Arc::clone(&self.connection).lock_owned().await;
+        let run = tokio::task::spawn_blocking(move || {
+            let transaction = connection.transaction_with_behavior(behavior)?;
+            let done = work(&transaction)?;
+            transaction.commit()?;
+            Ok(done)
+        });
+        run.await.unwrap_or_else(|error| Err(StoreError::Failed(Arc::new(error))))
+    }
+}
+
+impl fmt::Debug for SqliteStore {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Returns a time as the file keeps it: milliseconds since 1970, UTC.
+pub(crate) fn to_millis(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
+        Err(before) => i64::try_from(before.duration().as_millis()).map_or(i64::MIN, |ms| -ms),
+    }
+}
+
+/// Returns the time that the file keeps as `millis`; one that no clock can show counts as 1970.
+pub(crate) fn from_millis(millis: i64) -> SystemTime {
+    let distance = Duration::from_millis(millis.unsigned_abs());
+    let time = if millis < 0 {
+        UNIX_EPOCH.checked_sub(distance)
+    } else {
+        UNIX_EPOCH.checked_add(distance)
+    };
+    time.unwrap_or(UNIX_EPOCH)
+}
