@@ -326,7 +326,7 @@ fn remember_until_killed(path: &Path, first: u64, facts: usize, moment: Duration
 }
 
 #[tokio::test]
-async fn b09_nothing_acknowledged_is_lost_when_the_process_is_killed() {
+async fn s4_13_nothing_acknowledged_is_lost_when_the_process_is_killed() {
     let scratch = Scratch::new();
     let path = scratch.path().join("store");
     let mut acknowledged: HashSet<u64> = HashSet::new();

@@ -1,4 +1,4 @@
-//! Knowledge in an SQLite file: words by FTS5 and its BM25, vectors by looking at all of a principal's.
+//! Knowledge in an `SQLite` file: words by FTS5 and its BM25, vectors by looking at all of a principal's.
 
 use rusqlite::{Row, Transaction, params};
 use unicode_normalization::char::is_combining_mark;
@@ -296,7 +296,7 @@ fn divided(text: &str) -> String {
     divided
 }
 
-/// SQLite's numbers are signed.
+/// `SQLite`'s numbers are signed.
 fn id(of: u64) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
 }

@@ -113,7 +113,7 @@ impl Schedules {
     /// [`UnknownTimeZoneError`] if there is none of that name. The names come with the crate, whatever the system has.
     pub fn time_zone(mut self, name: &str) -> Result<Self, UnknownTimeZoneError> {
         let zone = repeat::time_zone(name).map_err(UnknownTimeZoneError)?;
-        self.time_zone = zone.iana_name().unwrap_or(name).to_owned();
+        zone.iana_name().unwrap_or(name).clone_into(&mut self.time_zone);
         Ok(self)
     }
 
@@ -225,13 +225,12 @@ impl Schedules {
         time_zone: Option<&str>,
         /// Whether it happens at all
         enabled: Option<bool>,
-        owner: Principal,
         context: &ToolContext,
     ) -> Result<String, ToolError> {
         if prompt.is_some_and(|prompt| prompt.trim().is_empty()) {
             return Err("`prompt` is empty".into());
         }
-        let mut schedule = self.of(&owner, id).await?;
+        let mut schedule = self.of(&Principal::of(context), id).await?;
         let has_happened = matches!(schedule.repeat, Repeat::Once { .. })
             && schedule.fired.is_some()
             && !schedule.enabled;

@@ -1,4 +1,4 @@
-//! Schedules in an SQLite file.
+//! Schedules in an `SQLite` file.
 
 use std::time::{Duration, SystemTime};
 
@@ -151,7 +151,7 @@ fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {
         .map_err(|error| rusqlite::Error::FromSqlConversionFailure(at, Type::Text, Box::new(error)))
 }
 
-/// SQLite's numbers are signed.
+/// `SQLite`'s numbers are signed.
 fn id(of: u64) -> i64 {
     i64::try_from(of).unwrap_or(i64::MAX)
 }

@@ -1,4 +1,4 @@
-//! One SQLite file for what an agent keeps: knowledge, schedules, notes.
+//! One `SQLite` file for what an agent keeps: knowledge, schedules, notes.
 
 mod error;
 
@@ -15,7 +15,7 @@ pub use error::StoreError;
 /// What makes a file of version n one of version n + 1. A step that was released is never changed.
 const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
 
-/// A store in one SQLite file, which comes with the crate: no server, no library of the system.
+/// A store in one `SQLite` file, which comes with the crate: no server, no library of the system.
 ///
 /// What it acknowledges is on the disk (`synchronous=FULL`, a write-ahead log): neither a killed process nor a
 /// computer that loses its power takes it back, and half of a write is never there. Several programs may use one file;
@@ -161,6 +161,7 @@ pub(crate) fn to_millis(time: SystemTime) -> i64 {
 }
 
 /// Returns the time that the file keeps as `millis`; one that no clock can show counts as 1970.
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
 pub(crate) fn from_millis(millis: i64) -> SystemTime {
     let distance = Duration::from_millis(millis.unsigned_abs());
     let time = if millis < 0 {
