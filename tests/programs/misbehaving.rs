@@ -397,8 +397,8 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             result(id, &told("done"));
         }
         "progress_of_nobody" => {
-            let message = "x".repeat(4 << 20);
-            for at in 0..100 {
+            let message = "x".repeat(1 << 20);
+            for at in 0..70 {
                 say(
                     &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1_000_000 + at, "progress": 1, "message": message}}),
                 );

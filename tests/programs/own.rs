@@ -1,5 +1,8 @@
 //! A program over a box of its own: commands, and an MCP server that behaves.
 
+#![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
+#![allow(clippy::print_stderr, reason = "it tells a test that it waits")]
+
 use std::process::ExitCode;
 use std::time::Duration;
 
