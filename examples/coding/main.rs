@@ -9,22 +9,28 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use toolbox::Agent;
-use toolbox::builtin::Workspace;
 use toolbox::builtin::files::Files;
+use toolbox::builtin::knowledge::Knowledge;
+use toolbox::builtin::schedule::{Clock, Schedules};
 use toolbox::builtin::shell::Shell;
+use toolbox::builtin::{SqliteStore, Workspace};
 use toolbox::testing::ScriptedModel;
 
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = scratch()?;
     let workspace = Workspace::open(&folder)?;
+    let store = SqliteStore::open(folder.join("memory.sqlite"))?;
     let agent = Agent::builder(model())
         .system("You mend programs. Run the tests before and after.")
         .tools(Files::new(workspace.clone()))
         .tools(shell(workspace)?)
+        .tools(Knowledge::new(store.clone()))
+        .tools(Schedules::new(store).with_clock(Noon))
         .build()?;
     let outcome = agent.run("The median of an even list is wrong.").await?;
     for step in outcome.history.steps() {
@@ -57,6 +63,16 @@ fn model() -> ScriptedModel {
             }),
         )
         .calls("shell_exec", test)
+        .calls("remember", json!({"text": "In project statistics, median of an even list is the mean of the middle two."}))
+        .calls(
+            "schedule_create",
+            json!({
+                "prompt": "Run the tests of project statistics, and say what fails.",
+                "when": {"repeat": "weekly", "day": "monday", "time": "09:00"},
+                "time_zone": "Europe/Berlin",
+            }),
+        )
+        .calls("knowledge_search", json!({"query": "median of even lists"}))
         .text("The median of an even list is now the mean of its middle two; both tests pass.")
 }
 
@@ -68,6 +84,15 @@ fn shell(workspace: Workspace) -> Result<Shell, Box<dyn std::error::Error>> {
     // A machine that cannot confine commands runs this one anyway: the script is our own.
     let shell = Shell::new(workspace.clone()).unwrap_or_else(|_| Shell::unconfined(workspace));
     Ok(shell.allow_read(sysroot).env("PATH", path))
+}
+
+/// A clock that stands still, so that the transcript is always the same.
+struct Noon;
+
+impl Clock for Noon {
+    fn now(&self) -> SystemTime {
+        SystemTime::UNIX_EPOCH + Duration::from_secs(1_767_268_800) // 2026-01-01 12:00 UTC
+    }
 }
 
 /// Copies the project to a folder that the agent may spoil.

@@ -7,8 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolbox::Principal;
 use toolbox::builtin::knowledge::{Forget, Knowledge, Quota};
-use toolbox::builtin::{Principal, SqliteStore, StoreError};
+use toolbox::builtin::{SqliteStore, StoreError};
 use toolbox::search::Embedder;
 use toolbox::{
     BoxFuture, Conversation, FailureKind, SharedError, ToolBox, ToolCall, ToolContext, ToolResult,

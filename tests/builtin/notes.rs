@@ -1,7 +1,7 @@
 use serde_json::json;
+use toolbox::builtin::SqliteStore;
 use toolbox::builtin::notes::Notes;
-use toolbox::builtin::{Principal, SqliteStore};
-use toolbox::{ToolBox, ToolCall, ToolContext};
+use toolbox::{Principal, ToolBox, ToolCall, ToolContext};
 
 #[tokio::test]
 async fn notes_are_written_read_listed_and_deleted_by_their_owner() {

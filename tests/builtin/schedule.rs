@@ -7,9 +7,9 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolbox::builtin::schedule::{Clock, Occurrence, Runner, ScheduledRun, Schedules, Store};
-use toolbox::builtin::{Principal, SqliteStore, StoreError};
+use toolbox::builtin::{SqliteStore, StoreError};
 use toolbox::schema::Dialect;
-use toolbox::{Conversation, Tool, ToolBox, ToolCall, ToolContext, ToolResult};
+use toolbox::{Conversation, Principal, Tool, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use crate::support::{Scratch, call};
 

@@ -111,6 +111,7 @@ pub mod mcp;
 #[cfg(feature = "agent")]
 pub mod model;
 mod output;
+mod principal;
 #[cfg(any(feature = "agent", feature = "search"))]
 mod promotion;
 #[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
@@ -148,6 +149,7 @@ pub use error::{FailureKind, SharedError, ToolError};
 pub use job::{Completion, JobId};
 pub use layer::Next;
 pub use output::{IntoToolFailure, IntoToolResult};
+pub use principal::Principal;
 pub use remark::Remark;
 pub use result::ToolResult;
 pub use rules::InvalidRuleError;

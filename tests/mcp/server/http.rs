@@ -9,8 +9,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::timeout;
+use toolbox::Principal;
 use toolbox::ToolBox;
-use toolbox::mcp::{Principal, ServeError, Service};
+use toolbox::mcp::{ServeError, Service};
 
 use super::peer::{PATIENCE, modern};
 use super::tools::{quietly, service, watched};

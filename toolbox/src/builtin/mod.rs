@@ -10,8 +10,6 @@ pub mod http;
 pub mod knowledge;
 #[cfg(feature = "notes")]
 pub mod notes;
-#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
-mod principal;
 #[cfg(any(feature = "knowledge", feature = "notes"))]
 mod quoted;
 #[cfg(feature = "schedule")]
@@ -27,8 +25,6 @@ pub mod web_search;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 mod workspace;
 
-#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
-pub use principal::Principal;
 #[cfg(any(feature = "knowledge", feature = "notes"))]
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]

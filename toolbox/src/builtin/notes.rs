@@ -4,9 +4,10 @@ use std::time::SystemTime;
 
 use rusqlite::{OptionalExtension as _, params};
 
+use super::quoted;
 use super::store::{SqliteStore, StoreError, to_millis};
-use super::{Principal, quoted};
 use crate::error::ToolError;
+use crate::principal::Principal;
 use crate::toolset;
 
 /// Notes that an agent keeps for itself, each under a name: a plan, a list, what is half done.

@@ -27,5 +27,5 @@ pub use lock::LockFileError;
 #[cfg(feature = "mcp-client")]
 pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "mcp-server")]
-pub use server::{Caller, MissingCapability, Principal, ServeError, Service, serve_stdio};
+pub use server::{Caller, MissingCapability, ServeError, Service, serve_stdio};
 pub use trace::TraceContext;

@@ -11,9 +11,10 @@ use std::time::SystemTime;
 
 pub use store::{Entry, Forget, Quota, Source, Store};
 
-use super::{Principal, StoreError, quoted};
+use super::{StoreError, quoted};
 use crate::context::{Conversation, ToolContext};
 use crate::error::{SharedError, ToolError};
+use crate::principal::Principal;
 use crate::search::{EmbedError, Embedder};
 use crate::toolset;
 
@@ -44,8 +45,8 @@ const CHUNK: usize = 1500;
 /// ```
 /// use std::sync::Arc;
 /// use toolbox::builtin::knowledge::Knowledge;
-/// use toolbox::builtin::{Principal, SqliteStore};
-/// use toolbox::{ToolBox, ToolCall, ToolContext};
+/// use toolbox::builtin::SqliteStore;
+/// use toolbox::{Principal, ToolBox, ToolCall, ToolContext};
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let ann = Principal::new("ann");

@@ -4,9 +4,9 @@ use rusqlite::{Row, Transaction, params};
 use unicode_normalization::char::is_combining_mark;
 
 use super::store::{Entry, Forget, Quota, Source, Store};
-use crate::builtin::Principal;
 use crate::builtin::store::{SqliteStore, StoreError, from_millis, to_millis};
 use crate::context::Conversation;
+use crate::principal::Principal;
 use crate::tool::BoxFuture;
 
 /// Words of a query that are looked for; those after them are left out.

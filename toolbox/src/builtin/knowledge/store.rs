@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::builtin::Principal;
 use crate::builtin::store::StoreError;
 use crate::context::Conversation;
+use crate::principal::Principal;
 use crate::tool::BoxFuture;
 
 /// A text that is known, with where it comes from.

@@ -18,9 +18,9 @@ pub use repeat::{Day, Repeat};
 pub use runner::{Occurrence, Runner, ScheduledRun};
 pub use store::{Schedule, Store};
 
-use super::Principal;
 use crate::context::ToolContext;
 use crate::error::ToolError;
+use crate::principal::Principal;
 use crate::toolset;
 use repeat::Rule;
 

@@ -7,9 +7,9 @@ use rusqlite::{OptionalExtension as _, Row, params};
 use serde::de::DeserializeOwned;
 
 use super::store::{Schedule, Store};
-use crate::builtin::Principal;
 use crate::builtin::store::{SqliteStore, StoreError, from_millis, to_millis};
 use crate::context::Conversation;
+use crate::principal::Principal;
 use crate::tool::BoxFuture;
 
 const COLUMNS: &str = "id, version, principal, prompt, repeat, zone, channel, chat, denied, enabled, next, last, fired, minimum";

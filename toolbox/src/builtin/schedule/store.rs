@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::repeat::Repeat;
-use crate::builtin::Principal;
 use crate::builtin::store::StoreError;
 use crate::context::Conversation;
+use crate::principal::Principal;
 use crate::tool::BoxFuture;
 
 /// Something that is to be done at some times.

@@ -14,13 +14,14 @@ use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::oneshot;
 
 use super::Shared;
-use super::caller::{Caller, MissingCapability, Principal, trace_of};
+use super::caller::{Caller, MissingCapability, trace_of};
 use super::result::{Reader, written};
 use super::running::Running;
 use crate::call::ToolCall;
 use crate::context::{Conversation, Progress, ToolContext};
 use crate::dispatch::Pass;
 use crate::error::FailureKind;
+use crate::principal::Principal;
 
 /// How many agents are at work above a call in other processes, as `_meta` of a request may say.
 const DEPTH: &str = "toolbox/depth";

@@ -149,33 +149,6 @@ impl fmt::Display for MissingCapability {
 
 impl std::error::Error for MissingCapability {}
 
-/// Whoever was let in, by a name that the server gave: not a claim of the client.
-///
-/// [`Service::bearer_token`](super::Service::bearer_token) sets it. An application with a sign-in of its own puts it into
-/// the extensions of the request, in a layer around [`Service::router`](super::Service::router); sessions then belong to the
-/// principal that opened them.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct Principal(Arc<str>);
-
-impl Principal {
-    /// Returns a principal of that name.
-    pub fn new(name: impl Into<Arc<str>>) -> Self {
-        Self(name.into())
-    }
-
-    /// Returns its name.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.0
-    }
-}
-
-impl FromContext for Principal {
-    fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
-        context.get::<Self>().cloned().ok_or_else(|| "nobody is signed in".into())
-    }
-}
-
 /// Returns the trace that a call belongs to, as its client says in `_meta`, when that is well-formed.
 ///
 /// It is a claim: good to link traces by, and to decide nothing.

@@ -19,11 +19,11 @@ use rmcp::transport::streamable_http_server::session::local::LocalSessionManager
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 use tokio::time::{Sleep, sleep};
 
-use super::caller::Principal;
 use super::handler::Handler;
 use super::running::Running;
 use super::{Options, Shared};
 use crate::mcp::count::Place;
+use crate::principal::Principal;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";

@@ -24,13 +24,14 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::time::timeout;
 
-pub use caller::{Caller, MissingCapability, Principal};
+pub use caller::{Caller, MissingCapability};
 
 use self::handler::Handler;
 use self::lines::Lines;
 use self::list::{Listing, Listings};
 use self::running::{LAST_WORDS, Running};
 use crate::collection::ToolBox;
+use crate::principal::Principal;
 
 /// Serves a box as an MCP server over standard input and output, until the input ends.
 ///
@@ -81,7 +82,7 @@ pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
 ///
 /// # What a tool sees
 ///
-/// The context of its call holds a [`Caller`], a [`TraceContext`](super::TraceContext) if the client sent one, a [`Principal`] if somebody is signed
+/// The context of its call holds a [`Caller`], a [`TraceContext`](super::TraceContext) if the client sent one, a [`Principal`](crate::Principal) if somebody is signed
 /// in, and the [`Conversation`](crate::Conversation) `mcp` with the id of the session where there is one. It is cancelled when
 /// the client cancels the request or, from 2026-07-28 on, closes the connection; an older client may come back for the answer.
 /// Progress goes to a client that asked for it. `_meta["toolbox/depth"]` counts agents at work above the call in other

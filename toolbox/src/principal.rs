@@ -1,4 +1,4 @@
-//! Whose memory and timetable a call uses.
+//! For whom a call is made.
 
 use crate::context::{FromContext, ToolContext};
 use crate::error::ToolError;
@@ -7,11 +7,11 @@ use crate::error::ToolError;
 ///
 /// What is stored belongs to a principal, and no principal sees what is another's. The program says who it is, with each
 /// call ([`ToolContext::with`]) or for a whole box ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)); a model
-/// cannot, for it is no argument. Calls that come without one share a principal of their own, the default one.
+/// cannot, for it is no argument. A server that lets clients in by a token says it by that token
+/// (`mcp::Service::bearer_token_of`). Calls that come without one share a principal of their own, the default one.
 ///
 /// ```
-/// use toolbox::ToolContext;
-/// use toolbox::builtin::Principal;
+/// use toolbox::{Principal, ToolContext};
 ///
 /// let context = ToolContext::new().with(Principal::new("user-17"));
 /// assert_eq!(Principal::of(&context).as_str(), "user-17");
