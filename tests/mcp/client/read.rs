@@ -109,7 +109,7 @@ async fn p10_a_malformed_tool_over_http_is_dropped_alone() {
 async fn tools_whose_headers_cannot_be_are_withheld_and_the_others_send_theirs() {
     let with = |name: &str, property: Value| json!({"name": name, "inputSchema": {"type": "object", "properties": {"a": property}}});
     let mut deep = json!({"type": "string"});
-    for _ in 0..100 {
+    for _ in 0..118 {
         deep = json!({"type": "array", "items": deep});
     }
     let tools = json!([
@@ -132,7 +132,7 @@ async fn tools_whose_headers_cannot_be_are_withheld_and_the_others_send_theirs()
         let mounted = Mounted::of(ServerConfig::url(url)).await;
         let status = mounted.status();
         assert!(status.tools.contains(&"s_good".to_owned()), "{how:?} {status:?}");
-        for name in ["blank", "empty", "object", "twice"] {
+        for name in ["blank", "empty", "object", "deep", "twice"] {
             let tool = status.withheld.iter().find(|tool| tool.name == name);
             let tool = tool.unwrap_or_else(|| panic!("{name} is withheld: {status:?}"));
             assert_eq!(tool.reason, WithheldReason::Invalid);
@@ -196,7 +196,7 @@ async fn p08_a_call_over_http_has_one_result_however_often_it_is_answered() {
             "neither" => vec![json!({"jsonrpc": "2.0", "id": id}).to_string()],
             _ => vec![told(json!(99_999), "only a stray one")],
         };
-        let body: String = messages.iter().map(|message| format!("data: {message}\n\n")).collect();
+        let body = messages.iter().fold(String::new(), |body, message| body + "data: " + message + "\n\n");
         if request.body["params"]["arguments"]["as"] == "json" {
             return As::Json.reply(&messages[0]);
         }

@@ -96,7 +96,7 @@ impl Listed {
                 self.drop_tool(shown(&tool.name), reason);
             }
             Ok(tool) if refused.contains(&tool.name) => {
-                let reason = "one of its `x-mcp-header`s is invalid: each has to be a header's name, unlike the others, on a string, an integer or a boolean";
+                let reason = "one of its `x-mcp-header`s is invalid: each has to be a header's name, unlike the others, on a string, an integer or a boolean that does not nest too deep";
                 self.drop_tool(shown(&tool.name), reason.to_owned());
             }
             Ok(tool) => self.take(tool),

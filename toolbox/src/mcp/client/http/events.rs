@@ -2,6 +2,9 @@
 
 use std::collections::VecDeque;
 
+/// How long the id of an event may be, in bytes.
+const MAX_ID: usize = 1024;
+
 /// One event, as it came.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Event {
@@ -117,8 +120,8 @@ impl Parser {
                 }
                 none => *none = Some(value.to_vec()),
             },
-            // It goes back in a header, which holds no control characters.
-            b"id" if !value.iter().any(u8::is_ascii_control) => {
+            // It goes back in a header, which holds no control characters and not too much.
+            b"id" if value.len() <= MAX_ID && !value.iter().any(u8::is_ascii_control) => {
                 self.event.id = String::from_utf8(value.to_vec()).ok();
             }
             b"retry" => {

@@ -24,6 +24,11 @@ struct Tools<'a> {
 }
 
 #[derive(Deserialize)]
+struct Named {
+    name: String,
+}
+
+#[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct Annotated {
     name: String,
@@ -35,7 +40,8 @@ struct Annotated {
 pub(super) fn in_envelope_with_headers(raw: &str) -> ServerResult {
     let annotated: Vec<&str> = match serde_json::from_str::<Tools<'_>>(raw) {
         Ok(page) => {
-            page.tools.iter().map(|tool| tool.get()).filter(|tool| tool.contains(KEYWORD)).collect()
+            let may_be_annotated = |tool: &&str| tool.contains(KEYWORD) || tool.contains(r"\u00");
+            page.tools.iter().map(|tool| tool.get()).filter(may_be_annotated).collect()
         }
         Err(_) => Vec::new(),
     };
@@ -45,12 +51,15 @@ pub(super) fn in_envelope_with_headers(raw: &str) -> ServerResult {
     let mut names = Vec::new();
     let mut tools = Vec::new();
     for text in annotated {
+        if let Ok(named) = serde_json::from_str::<Named>(text) {
+            names.push(Value::String(named.name));
+        }
         // What nests deeper could not be read again inside its message.
-        let Ok(value) = serde_json::from_str::<Deep>(&format!("[[[[[[[[{text}]]]]]]]]")) else {
+        let Ok([[[[[[[[tool]]]]]]]]) =
+            serde_json::from_str::<Deep>(&format!("[[[[[[[[{text}]]]]]]]]"))
+        else {
             continue;
         };
-        let [[[[[[[[tool]]]]]]]] = value;
-        names.push(Value::String(tool.name.clone()));
         tools.push(Tool::new_with_raw(tool.name, None, Arc::new(tool.input_schema)));
     }
     let mut meta = MetaObject::new();
