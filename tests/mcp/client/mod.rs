@@ -5,4 +5,5 @@ mod drift;
 mod faults;
 mod foreign;
 mod http;
+mod read;
 pub(crate) mod support;

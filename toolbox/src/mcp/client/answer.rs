@@ -5,6 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::text;
+use crate::arguments::cold::{self, Bounds};
 use crate::content::Content;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
@@ -64,6 +65,16 @@ pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
     }
 }
 
+/// Returns what of a result is not as the tool's output schema says.
+pub(super) fn misfit(result: &ToolResult, schema: Option<&Value>) -> Option<String> {
+    let schema = schema.filter(|_| !result.is_error())?;
+    let Some(structured) = result.structured_content() else {
+        return Some("there is no structured result".to_owned());
+    };
+    let faults = cold::conforms(&structured.to_string(), schema, schema, "", &Bounds::default());
+    faults.first().map(|fault| text::clean(text::cut(&fault.to_string(), 300)).into_owned())
+}
+
 fn made_of(mut parts: Vec<Content>) -> ToolResult {
     match parts.pop() {
         Some(only) if parts.is_empty() => ToolResult::from(only),
@@ -74,7 +85,7 @@ fn made_of(mut parts: Vec<Content>) -> ToolResult {
     }
 }
 
-fn unreadable(tool: &str, reason: &str) -> ToolResult {
+pub(super) fn unreadable(tool: &str, reason: &str) -> ToolResult {
     let message = format!("the answer of tool `{tool}` cannot be read: {reason}");
     ToolResult::failure(FailureKind::InvalidOutput, message)
 }

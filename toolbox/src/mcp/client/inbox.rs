@@ -1,6 +1,6 @@
 //! What a server says without being asked, and what it should not have said.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -21,6 +21,14 @@ pub(super) struct Inbox {
     garbage: AtomicU64,
     stray: AtomicU64,
     too_long: AtomicU64,
+    misfits: Mutex<BTreeMap<String, Misfits>>,
+}
+
+/// How many results of one tool were not as it says they are, and what was wrong with the last.
+#[derive(Default)]
+struct Misfits {
+    count: u64,
+    last: String,
 }
 
 /// Who hears of the progress of which call.
@@ -139,9 +147,31 @@ impl Inbox {
             (&self.too_long, "of its messages were longer than the limit"),
         ];
         let told = counts.into_iter().map(|(count, what)| (count.load(Ordering::Relaxed), what));
-        told.filter(|(count, _)| *count > 0)
-            .map(|(count, what)| format!("{count} {what}"))
-            .collect()
+        let told =
+            told.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let misfits = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        let misfits = misfits.iter().map(|(tool, Misfits { count, last })| {
+            format!("`{tool}`: {count} of its results did not fit its output schema: {last}")
+        });
+        told.chain(misfits).collect()
+    }
+
+    /// Counts a result that is not as the output schema of its tool says, and is handed on all the same.
+    pub(super) fn note_misfit(&self, tool: &str, fault: String) {
+        let mut misfits = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        let misfits = misfits.entry(tool.to_owned()).or_default();
+        misfits.count += 1;
+        if is_power_of_ten(misfits.count) {
+            let count = misfits.count;
+            tracing::warn!(
+                server = &*self.server,
+                tool,
+                count,
+                fault,
+                "a result does not fit its output schema"
+            );
+        }
+        misfits.last = fault;
     }
 
     /// Counts a line that is no message. The first and every tenfold of them is logged.

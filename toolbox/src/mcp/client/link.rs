@@ -20,6 +20,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::envelope::UNREAD;
 use super::inbox::Inbox;
 use super::list::{Listed, MAX_PAGES, MAX_TOOLS};
 use super::stdio::{Child, Stdio};
@@ -84,6 +85,8 @@ impl ClientHandler for Ears {
 pub(super) enum LinkError {
     /// It answered with an error of the protocol.
     Refused { code: i32, message: String },
+    /// It answered, and the answer cannot be used.
+    Unread(String),
     /// The connection is gone, or never was.
     Lost(String),
 }
@@ -92,7 +95,7 @@ impl std::fmt::Display for LinkError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Refused { code, message } => write!(f, "answered with error {code}: {message}"),
-            Self::Lost(reason) => f.write_str(reason),
+            Self::Unread(reason) | Self::Lost(reason) => f.write_str(reason),
         }
     }
 }
@@ -158,8 +161,9 @@ impl Link {
                 (Some(child), ears.serve_with_lifecycle(streams, mode).await)
             }
             Reach::Url { url, headers } => {
-                let transport = http::transport(url, headers, common.message, &common.http)
-                    .map_err(|reason| (LinkError::Lost(reason), false))?;
+                let transport =
+                    http::transport(url, headers, common.message, &common.http, Arc::clone(&inbox))
+                        .map_err(|reason| (LinkError::Lost(reason), false))?;
                 (None, ears.serve_with_lifecycle(transport, mode).await)
             }
         };
@@ -243,14 +247,15 @@ impl Link {
         for page in 1.. {
             let params = PaginatedRequestParams::default().with_cursor(cursor);
             let request = ListToolsRequest::with_param(params);
-            let raw = self
-                .ask(ClientRequest::ListToolsRequest(request), PeerRequestOptions::default())
+            let handle = self
+                .send(ClientRequest::ListToolsRequest(request), PeerRequestOptions::default())
                 .await?;
-            let page_of_tools: Page<'_> = serde_json::from_str(&raw).map_err(|error| {
+            let answer = self.answer(handle).await?;
+            let page_of_tools: Page<'_> = serde_json::from_str(&answer.raw).map_err(|error| {
                 LinkError::Lost(format!("its list of tools cannot be read: {error}"))
             })?;
             for tool in page_of_tools.tools {
-                listed.add(tool.get());
+                listed.add(tool.get(), &answer.refused);
             }
             let Some(next) = page_of_tools.next else { break };
             if !seen.insert(next.clone()) {
@@ -282,16 +287,7 @@ impl Link {
         options.meta = Some(meta);
         let handle = self.send(request, options).await?;
         let _listening = self.inbox.listen(handle.progress_token.clone(), context);
-        self.answer(handle).await
-    }
-
-    async fn ask(
-        &self,
-        request: ClientRequest,
-        options: PeerRequestOptions,
-    ) -> Result<String, LinkError> {
-        let handle = self.send(request, options).await?;
-        self.answer(handle).await
+        Ok(self.answer(handle).await?.raw)
     }
 
     async fn send(
@@ -306,7 +302,7 @@ impl Link {
     }
 
     /// Waits for an answer. Whoever stops waiting tells the server so.
-    async fn answer(&self, handle: RequestHandle<RoleClient>) -> Result<String, LinkError> {
+    async fn answer(&self, handle: RequestHandle<RoleClient>) -> Result<http::Page, LinkError> {
         let mut pending = Pending(Some(handle));
         let Some(handle) = &mut pending.0 else { return Err(LinkError::Lost(String::new())) };
         let answer = tokio::select! {
@@ -322,21 +318,22 @@ impl Link {
         };
         pending.0 = None;
         match answer {
-            Ok(ServerResult::CustomResult(CustomResult(Value::String(raw)))) => Ok(raw),
-            Ok(
-                typed @ (ServerResult::ListToolsResult(_)
-                | ServerResult::CallToolResult(_)
-                | ServerResult::InputRequiredResult(_)
-                | ServerResult::CustomResult(_)),
-            ) => serde_json::to_string(&typed)
-                .map_err(|error| LinkError::Lost(format!("its answer cannot be read: {error}"))),
-            Ok(_) => Err(LinkError::Lost("its answer is not one to what was asked".to_owned())),
+            Ok(ServerResult::CustomResult(CustomResult(Value::String(raw)))) => {
+                Ok(http::Page { raw, refused: HashSet::new() })
+            }
+            Ok(ServerResult::ListToolsResult(list)) => http::page_of(list).ok_or_else(unasked),
+            Ok(_) => Err(unasked()),
             Err(error) => Err(self.explain(error).await),
         }
     }
 
     async fn explain(&self, error: ServiceError) -> LinkError {
         match error {
+            ServiceError::McpError(error)
+                if error.data.as_ref().and_then(Value::as_str) == Some(UNREAD) =>
+            {
+                LinkError::Unread(error.message.into_owned())
+            }
             ServiceError::McpError(error) => refused(&error),
             ServiceError::TransportClosed => LinkError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {
@@ -380,6 +377,10 @@ const NO_HANDSHAKE: i32 = -32022;
 
 /// How long the end of a child may stay behind the end of its output.
 const LAST_WORDS: Duration = Duration::from_millis(60);
+
+fn unasked() -> LinkError {
+    LinkError::Lost("its answer is not one to what was asked".to_owned())
+}
 
 fn refused(error: &ErrorData) -> LinkError {
     let message = text::clean(text::cut(&error.message, 2000)).into_owned();

@@ -77,8 +77,8 @@ impl Listed {
         self.notices.push(notice);
     }
 
-    /// Reads one tool, or notes why it cannot be used.
-    pub(super) fn add(&mut self, raw: &str) {
+    /// Reads one tool, or notes why it cannot be used; those named in `refused` would need headers that cannot be.
+    pub(super) fn add(&mut self, raw: &str, refused: &HashSet<String>) {
         self.bytes += raw.len();
         if self.tools.len() >= MAX_TOOLS || self.bytes > MAX_TOTAL {
             if !self.too_many {
@@ -94,6 +94,10 @@ impl Listed {
             Ok(tool) if !self.names.insert(tool.name.clone()) => {
                 let reason = "its name is twice in the list; the first one is used".to_owned();
                 self.drop_tool(shown(&tool.name), reason);
+            }
+            Ok(tool) if refused.contains(&tool.name) => {
+                let reason = "one of its `x-mcp-header`s is invalid: each has to be a header's name, unlike the others, on a string, an integer or a boolean that does not nest too deep";
+                self.drop_tool(shown(&tool.name), reason.to_owned());
             }
             Ok(tool) => self.take(tool),
             Err((name, reason)) => self.drop_tool(name, reason),

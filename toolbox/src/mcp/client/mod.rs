@@ -2,6 +2,7 @@
 
 mod answer;
 mod board;
+mod envelope;
 mod flags;
 mod http;
 mod inbox;
@@ -57,7 +58,8 @@ pub enum Connect {
 /// Each tool is an ordinary one under the name `<server>_<tool>` (see [`Names`] for when it differs), with
 /// [`Tool::source`](crate::Tool::source) and [`Tool::name_at_source`](crate::Tool::name_at_source) to tell where it is from.
 /// Its calls pass the gate of the box like all others. What a server says of itself grants nothing: annotations are shown, and
-/// no approval is spared for them.
+/// no approval is spared for them. A result that is not as the tool's output schema says is handed on as it is, and told of in
+/// the server's [`notices`](ServerStatus::notices).
 ///
 /// ```no_run
 /// use toolbox::mcp::{ServerConfig, Servers};
@@ -281,7 +283,8 @@ impl ServersBuilder {
 
     /// Limits the bytes of one message of a server. Default 16 MiB.
     ///
-    /// A longer one is skipped in little memory, and the call that it answers fails; the connection goes on.
+    /// A longer one is skipped in little memory, and the call that it answers fails; the connection goes on. Over HTTP it is
+    /// the body of an answer that counts, or one event of a stream, which ends there.
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.max_message_bytes = bytes;
         self

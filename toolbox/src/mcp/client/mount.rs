@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::flags;
 use super::list::{self, Listed, ListedTool};
-use super::server::Server;
+use super::server::{Called, Server};
 use super::status::{WithheldReason, WithheldTool};
 use crate::call::Arguments;
 use crate::context::ToolContext;
@@ -118,7 +118,8 @@ fn made(
     }
     let owner = Arc::downgrade(server);
     let own_name: Arc<str> = Arc::from(listed.name.as_str());
-    let called = Arc::clone(&own_name);
+    let output_schema = listed.output_schema.clone();
+    let called = Arc::new(Called { name: Arc::clone(&own_name), output_schema });
     let call = move |context: ToolContext, arguments: Arguments| {
         let (owner, called) = (owner.clone(), Arc::clone(&called));
         async move {

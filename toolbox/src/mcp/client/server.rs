@@ -44,6 +44,14 @@ pub(super) struct Server {
     losses: AtomicU32,
 }
 
+/// What a tool of the box has to know to be called.
+pub(super) struct Called {
+    /// The server's own name of it.
+    pub(super) name: Arc<str>,
+    /// What its results are to look like.
+    pub(super) output_schema: Option<Value>,
+}
+
 /// What is so at the moment.
 #[derive(Default)]
 struct Now {
@@ -300,10 +308,10 @@ impl Server {
         }
     }
 
-    /// Makes one call of a tool, by the server's own name of it.
+    /// Makes one call of a tool.
     pub(super) async fn call(
         self: &Arc<Self>,
-        tool: &str,
+        tool: &Called,
         context: &ToolContext,
         arguments: &str,
     ) -> ToolResult {
@@ -319,8 +327,15 @@ impl Server {
             Ok(link) => link,
             Err(reason) => return self.lost(shown, &reason),
         };
-        match link.call(tool, arguments, meta_of(context), context).await {
-            Ok(raw) => answer::result_of(shown, &raw),
+        match link.call(&tool.name, arguments, meta_of(context), context).await {
+            Ok(raw) => {
+                let result = answer::result_of(shown, &raw);
+                if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
+                    link.inbox.note_misfit(shown, fault);
+                }
+                result
+            }
+            Err(LinkError::Unread(reason)) => answer::unreadable(shown, &reason),
             Err(LinkError::Lost(reason)) => self.lost(shown, &reason),
             Err(LinkError::Refused { code, message }) => ToolResult::error(format!(
                 "server `{}` refused the call of `{shown}` (error {code}): {message}",

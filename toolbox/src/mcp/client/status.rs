@@ -41,7 +41,8 @@ pub struct ServerStatus {
     pub tools: Vec<String>,
     /// Tools it lists that are not in the box.
     pub withheld: Vec<WithheldTool>,
-    /// What somebody should look at: suspicious descriptions, a list that was cut, garbage between messages.
+    /// What somebody should look at: suspicious descriptions, a list that was cut, garbage between
+    /// messages, results that are not as the output schema of their tool says.
     pub notices: Vec<String>,
     /// Why it cannot be reached, if it cannot.
     pub error: Option<String>,

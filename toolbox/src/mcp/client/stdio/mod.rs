@@ -1,7 +1,6 @@
 //! A server that is a child process: its messages as lines on its standard streams.
 
 mod child;
-mod envelope;
 mod lines;
 mod marked;
 
@@ -20,9 +19,9 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 pub(super) use child::Child;
-use envelope::Reader;
-use lines::Lines;
+use lines::{Line, Lines};
 
+use super::envelope::{Reader, in_envelope};
 use super::inbox::Inbox;
 
 /// The two streams of a child, as rmcp takes them.
@@ -51,7 +50,7 @@ impl Stdio {
         Self {
             stdin: Arc::new(Mutex::new(Some(stdin))),
             lines: Lines::new(stdout, max_line),
-            reader: Reader::new(Arc::clone(&inbox)),
+            reader: Reader::new(Arc::clone(&inbox), in_envelope),
             probe: None,
             patience,
             inbox,
@@ -114,7 +113,11 @@ impl Transport<RoleClient> for Stdio {
                 self.inbox.ended();
                 return None;
             };
-            if let Some(message) = self.reader.read(line) {
+            let message = match line {
+                Line::Whole(line) => self.reader.read(&line),
+                Line::TooLong { head, tail } => self.reader.too_long(&head, &tail),
+            };
+            if let Some(message) = message {
                 let answers_probe = |(id, _): &(RequestId, Instant)| match &message {
                     ServerJsonRpcMessage::Response(response) => response.id == *id,
                     ServerJsonRpcMessage::Error(error) => error.id.as_ref() == Some(id),

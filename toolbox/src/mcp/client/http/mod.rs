@@ -1,13 +1,22 @@
 //! A server behind a URL.
 
+mod events;
+mod parameters;
+mod wire;
+
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+pub(super) use parameters::{Page, page_of};
+use wire::Wire;
+
+use super::inbox::Inbox;
 
 /// The HTTP client that the servers of one box share: to make one means to read the certificates of the system.
 #[derive(Debug, Default)]
@@ -47,7 +56,8 @@ pub(super) fn transport(
     headers: &BTreeMap<String, String>,
     max_message: usize,
     shared: &Shared,
-) -> Result<StreamableHttpClientTransport<reqwest::Client>, String> {
+    inbox: Arc<Inbox>,
+) -> Result<StreamableHttpClientTransport<Wire>, String> {
     let parsed = reqwest::Url::parse(url).map_err(|error| format!("its URL is none: {error}"))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(format!(
@@ -64,8 +74,7 @@ pub(super) fn transport(
         value.set_sensitive(true);
         custom.insert(name, value);
     }
-    let config = StreamableHttpClientTransportConfig::with_uri(url)
-        .custom_headers(custom)
-        .max_sse_event_size(max_message);
-    Ok(StreamableHttpClientTransport::with_client(client, config))
+    let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
+    let wire = Wire::new(client, max_message, inbox);
+    Ok(StreamableHttpClientTransport::with_client(wire, config))
 }

@@ -1,4 +1,4 @@
-//! A line to the message it holds, whatever else it holds.
+//! A text to the message it holds, whatever else it holds.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,8 +11,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::lines::Line;
-use crate::mcp::client::inbox::Inbox;
+use super::inbox::Inbox;
 
 /// The outermost object of a message.
 #[derive(Deserialize)]
@@ -34,25 +33,38 @@ struct Envelope<'a> {
 enum Reading {
     /// By rmcp: the handshake and the like.
     Typed,
+    /// By rmcp as well, and only a server of the newer protocol has an answer: some older ones say yes to anything.
+    Probe,
     /// By us: the result is handed on as its text, so that one slip in it does not spoil the whole.
     Raw,
+    /// By us as well; rmcp may want to know of the tools.
+    List,
 }
 
-/// Reads lines, and knows which answers are still to come.
+/// Wraps the text of a result for the way through rmcp.
+pub(super) fn in_envelope(raw: &str) -> ServerResult {
+    ServerResult::CustomResult(CustomResult::new(Value::String(raw.to_owned())))
+}
+
+/// Reads messages, and knows which answers are still to come.
 pub(super) struct Reader {
     expected: HashMap<RequestId, Reading>,
+    list: fn(&str) -> ServerResult,
     inbox: Arc<Inbox>,
 }
 
 impl Reader {
-    pub(super) fn new(inbox: Arc<Inbox>) -> Self {
-        Self { expected: HashMap::new(), inbox }
+    /// `list` wraps the text of a list of tools.
+    pub(super) fn new(inbox: Arc<Inbox>, list: fn(&str) -> ServerResult) -> Self {
+        Self { expected: HashMap::new(), list, inbox }
     }
 
     /// Notes that a request is on its way.
     pub(super) fn expect(&mut self, id: &RequestId, request: &ClientRequest) {
         let reading = match request {
-            ClientRequest::ListToolsRequest(_) | ClientRequest::CallToolRequest(_) => Reading::Raw,
+            ClientRequest::DiscoverRequest(_) => Reading::Probe,
+            ClientRequest::ListToolsRequest(_) => Reading::List,
+            ClientRequest::CallToolRequest(_) => Reading::Raw,
             _ => Reading::Typed,
         };
         self.expected.insert(id.clone(), reading);
@@ -63,21 +75,30 @@ impl Reader {
         self.expected.remove(id);
     }
 
-    /// Returns the message on a line, if there is one that somebody waits for.
-    pub(super) fn read(&mut self, line: Line) -> Option<ServerJsonRpcMessage> {
-        match line {
-            Line::Whole(line) => self.whole(&line),
-            Line::TooLong { head, tail } => {
-                self.inbox.note_too_long();
-                let ids = [id_at_start(&head), id_at_end(&tail)];
-                let id = ids.into_iter().flatten().find(|id| self.expected.contains_key(id))?;
-                self.expected.remove(&id);
-                Some(failed(id, "the answer was longer than the limit on one message"))
-            }
-        }
+    /// Returns the answer to one of the requests, in place of a message that was skipped, by the two ends of it.
+    pub(super) fn too_long(&mut self, head: &[u8], tail: &[u8]) -> Option<ServerJsonRpcMessage> {
+        self.inbox.note_too_long();
+        let ids = [id_at_start(head), id_at_end(tail)];
+        let id = ids.into_iter().flatten().find(|id| self.expected.contains_key(id))?;
+        self.expected.remove(&id);
+        Some(failed(id, TOO_LONG))
     }
 
-    fn whole(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
+    /// Returns the answer to a request in place of one that is longer than the limit, if any is still to come.
+    pub(super) fn cut_off(&mut self) -> Option<ServerJsonRpcMessage> {
+        self.inbox.note_too_long();
+        let id = self.expected.keys().next()?.clone();
+        self.expected.remove(&id);
+        Some(failed(id, TOO_LONG))
+    }
+
+    /// Returns whether no answer is still to come.
+    pub(super) fn is_done(&self) -> bool {
+        self.expected.is_empty()
+    }
+
+    /// Returns the message in a text, if there is one that somebody waits for.
+    pub(super) fn read(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         if line.trim_ascii().is_empty() {
             return None;
         }
@@ -104,11 +125,22 @@ impl Reader {
         let Some(result) = envelope.result else {
             return Some(failed(id, "the answer holds neither a result nor an error"));
         };
-        if reading == Reading::Raw {
-            let raw = CustomResult::new(Value::String(result.get().to_owned()));
-            return Some(ServerJsonRpcMessage::response(ServerResult::CustomResult(raw), id));
+        let wrap = match reading {
+            Reading::Raw => Some(in_envelope as fn(&str) -> ServerResult),
+            Reading::List => Some(self.list),
+            Reading::Typed | Reading::Probe => None,
+        };
+        if let Some(wrap) = wrap {
+            return Some(ServerJsonRpcMessage::response(wrap(result.get()), id));
         }
         Some(match serde_json::from_str::<ServerResult>(result.get()) {
+            Ok(result)
+                if reading == Reading::Probe
+                    && !matches!(result, ServerResult::DiscoverResult(_)) =>
+            {
+                let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no discovery", None);
+                ServerJsonRpcMessage::error(error, Some(id))
+            }
             Ok(result) => ServerJsonRpcMessage::response(result, id),
             Err(_) => failed(id, "the answer cannot be read"),
         })
@@ -154,8 +186,14 @@ fn same_id(id: RequestId) -> RequestId {
     number.map_or(id, RequestId::Number)
 }
 
+/// What the data of an error is that nobody sent: an answer came and cannot be used.
+pub(super) const UNREAD: &str = "toolbox/unread";
+
+const TOO_LONG: &str = "the answer was longer than the limit on one message";
+
 fn failed(id: RequestId, message: &'static str) -> ServerJsonRpcMessage {
-    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, message, None), Some(id))
+    let mark = Some(Value::from(UNREAD));
+    ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, message, mark), Some(id))
 }
 
 /// Returns the number after the first `"id":`, where it stands before any result.

@@ -1,0 +1,191 @@
+//! A stream of bytes to the events it holds, in memory of a bounded size.
+
+use std::collections::VecDeque;
+
+/// How long the id of an event may be, in bytes.
+const MAX_ID: usize = 1024;
+
+/// One event, as it came.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Event {
+    kind: Vec<u8>,
+    pub(super) data: Option<Vec<u8>>,
+    /// What a stream that was cut off is resumed by.
+    pub(super) id: Option<String>,
+    /// How long to wait before that, in milliseconds.
+    pub(super) retry: Option<u64>,
+}
+
+impl Event {
+    /// Returns whether its data is a message of the protocol.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(&*self.kind, b"" | b"message")
+    }
+}
+
+/// Takes bytes and gives events.
+#[derive(Debug)]
+pub(super) struct Parser {
+    max: usize,
+    line: Vec<u8>,
+    event: Event,
+    ready: VecDeque<Event>,
+    after_return: bool,
+    begun: bool,
+    is_over: bool,
+}
+
+impl Parser {
+    /// An event may have `max` bytes.
+    pub(super) fn new(max: usize) -> Self {
+        Self {
+            max,
+            line: Vec::new(),
+            event: Event::default(),
+            ready: VecDeque::new(),
+            after_return: false,
+            begun: false,
+            is_over: false,
+        }
+    }
+
+    /// Returns the next whole event.
+    pub(super) fn next(&mut self) -> Option<Event> {
+        self.ready.pop_front()
+    }
+
+    /// Returns whether an event was longer than the limit; nothing comes after it.
+    pub(super) fn is_over(&self) -> bool {
+        self.is_over
+    }
+
+    pub(super) fn feed(&mut self, mut bytes: &[u8]) {
+        if std::mem::take(&mut self.after_return) {
+            bytes = bytes.strip_prefix(b"\n").unwrap_or(bytes);
+        }
+        while !bytes.is_empty() && !self.is_over {
+            let end = memchr::memchr2(b'\n', b'\r', bytes);
+            let (piece, rest) = bytes.split_at(end.unwrap_or(bytes.len()));
+            let held = self.event.data.as_ref().map_or(0, Vec::len) + self.line.len();
+            if held + piece.len() > self.max {
+                self.is_over = true;
+                self.line = Vec::new();
+                self.event = Event::default();
+                return;
+            }
+            self.line.extend_from_slice(piece);
+            bytes = match rest {
+                [] => rest,
+                [b'\r', b'\n', rest @ ..] => {
+                    self.end_line();
+                    rest
+                }
+                [first, rest @ ..] => {
+                    self.after_return = *first == b'\r' && rest.is_empty();
+                    self.end_line();
+                    rest
+                }
+            };
+        }
+    }
+
+    /// Takes what stands at the end for a whole event, as some servers leave out the line that ends it.
+    pub(super) fn end(&mut self) {
+        if !self.line.is_empty() {
+            self.end_line();
+        }
+        self.end_event();
+    }
+
+    fn end_line(&mut self) {
+        let line = std::mem::take(&mut self.line);
+        let line = match line.strip_prefix(b"\xef\xbb\xbf") {
+            Some(rest) if !self.begun => rest,
+            _ => &line,
+        };
+        self.begun = true;
+        if line.is_empty() {
+            return self.end_event();
+        }
+        let colon = memchr::memchr(b':', line).unwrap_or(line.len());
+        let (field, value) = line.split_at(colon);
+        let value = value.strip_prefix(b":").unwrap_or(value);
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match field {
+            b"event" => self.event.kind = value.to_vec(),
+            b"data" => match &mut self.event.data {
+                Some(data) => {
+                    data.push(b'\n');
+                    data.extend_from_slice(value);
+                }
+                none => *none = Some(value.to_vec()),
+            },
+            // It goes back in a header, which holds no control characters and not too much.
+            b"id" if value.len() <= MAX_ID && !value.iter().any(u8::is_ascii_control) => {
+                self.event.id = String::from_utf8(value.to_vec()).ok();
+            }
+            b"retry" => {
+                self.event.retry =
+                    std::str::from_utf8(value).ok().and_then(|value| value.parse().ok());
+            }
+            _ => {}
+        }
+    }
+
+    fn end_event(&mut self) {
+        let event = std::mem::take(&mut self.event);
+        if event != Event::default() {
+            self.ready.push_back(event);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn events(pieces: &[&str]) -> Vec<String> {
+        let mut parser = Parser::new(40);
+        for piece in pieces {
+            parser.feed(piece.as_bytes());
+        }
+        parser.end();
+        let all = std::iter::from_fn(|| parser.next());
+        let told = all.map(|event| {
+            let data = event.data.map(|data| String::from_utf8_lossy(&data).into_owned());
+            format!("{data:?} {:?} {:?}", event.id, event.retry)
+        });
+        let mut told: Vec<String> = told.collect();
+        if parser.is_over() {
+            told.push("over".to_owned());
+        }
+        told
+    }
+
+    #[test]
+    fn events_are_the_same_however_the_bytes_are_cut() {
+        let cases: &[(&str, &[&str])] = &[
+            ("data: a\n\n", &[r#"Some("a") None None"#]),
+            (
+                "\u{feff}data:a\r\n\r\ndata: b\r\rdata",
+                &[r#"Some("a") None None"#, r#"Some("b") None None"#, r#"Some("") None None"#],
+            ),
+            (":hello\nid: 7\nretry: 20\ndata\n\n\n\n", &[r#"Some("") Some("7") Some(20)"#]),
+            (
+                "data: a\ndata:  b\nid: x\0\nretry: soon\nunknown: 1\n\n",
+                &[r#"Some("a\n b") None None"#],
+            ),
+            ("data: left open", &[r#"Some("left open") None None"#]),
+            (
+                "data: a\n\ndata: 0123456789012345678901234567890123456789\n\ndata: b\n\n",
+                &[r#"Some("a") None None"#, "over"],
+            ),
+        ];
+        for (text, expected) in cases {
+            assert_eq!(events(&[text]), *expected, "{text:?}");
+            for cut in (0..text.len()).filter(|cut| text.is_char_boundary(*cut)) {
+                assert_eq!(events(&[&text[..cut], &text[cut..]]), *expected, "{text:?} at {cut}");
+            }
+        }
+    }
+}

@@ -1,0 +1,377 @@
+//! Requests and answers over HTTP, read by us: rmcp sees to sessions and headers, and gets messages that are sound.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use futures_util::stream::{BoxStream, unfold};
+use reqwest::header::{
+    ACCEPT, CONTENT_TYPE, HeaderMap, HeaderName, HeaderValue, RETRY_AFTER, WWW_AUTHENTICATE,
+};
+use reqwest::{RequestBuilder, Response, StatusCode};
+use rmcp::model::{
+    ClientJsonRpcMessage, ClientRequest, ErrorData, RequestId, ServerJsonRpcMessage,
+};
+use rmcp::transport::streamable_http_client::{
+    AuthRequiredError, HttpStatusError, InsufficientScopeError, SseError, StreamableHttpClient,
+    StreamableHttpError, StreamableHttpPostResponse,
+};
+use serde::Deserialize;
+use sse_stream::Sse;
+
+use super::events::{Event, Parser};
+use super::parameters::in_envelope_with_headers;
+use crate::mcp::client::envelope::Reader;
+use crate::mcp::client::inbox::Inbox;
+use crate::mcp::client::text;
+
+type Error = StreamableHttpError<reqwest::Error>;
+type Events = BoxStream<'static, Result<Sse, SseError>>;
+
+/// How much is read of the body of a refusal, in bytes.
+const MAX_REFUSAL: usize = 64 * 1024;
+/// How many streams that were cut off wait to be resumed at most.
+const MAX_PARKED: usize = 64;
+/// How soon a stream is resumed at the earliest, in milliseconds, whatever the server says.
+const SOONEST: u64 = 100;
+
+/// The way to one server.
+#[derive(Clone)]
+pub(in crate::mcp::client) struct Wire {
+    client: reqwest::Client,
+    max_message: usize,
+    inbox: Arc<Inbox>,
+    parked: Arc<Mutex<VecDeque<(String, Reader)>>>,
+}
+
+impl Wire {
+    pub(super) fn new(client: reqwest::Client, max_message: usize, inbox: Arc<Inbox>) -> Self {
+        Self { client, max_message, inbox, parked: Arc::default() }
+    }
+
+    fn reader(&self) -> Reader {
+        Reader::new(Arc::clone(&self.inbox), in_envelope_with_headers)
+    }
+
+    /// Keeps what a stream still owes until somebody resumes it.
+    fn park(&self, event: String, reader: Reader) {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        if parked.len() == MAX_PARKED {
+            parked.pop_front();
+        }
+        parked.push_back((event, reader));
+    }
+
+    fn unpark(&self, event: &str) -> Option<Reader> {
+        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        let at = parked.iter().position(|(id, _)| id == event)?;
+        parked.remove(at).map(|(_, reader)| reader)
+    }
+
+    fn events(&self, response: Response, reader: Reader, last: Option<String>) -> Events {
+        let parser = Parser::new(self.max_message);
+        let stream = Stream { wire: self.clone(), response: Some(response), parser, reader, last };
+        Box::pin(unfold(stream, |mut stream| async {
+            stream.next().await.map(|event| (event, stream))
+        }))
+    }
+}
+
+/// The events of one answer.
+struct Stream {
+    wire: Wire,
+    response: Option<Response>,
+    parser: Parser,
+    reader: Reader,
+    last: Option<String>,
+}
+
+impl Stream {
+    async fn next(&mut self) -> Option<Result<Sse, SseError>> {
+        loop {
+            while let Some(event) = self.parser.next() {
+                if let Some(event) = self.read(event) {
+                    return Some(Ok(event));
+                }
+            }
+            if self.parser.is_over() {
+                self.response.take()?;
+                return self.reader.cut_off().map(|message| Ok(said(&message, Sse::default())));
+            }
+            let Some(response) = &mut self.response else {
+                self.park();
+                return None;
+            };
+            match response.chunk().await {
+                Ok(Some(bytes)) => self.parser.feed(&bytes),
+                Ok(None) => {
+                    self.response = None;
+                    self.parser.end();
+                }
+                Err(error) => {
+                    self.response = None;
+                    self.park();
+                    return Some(Err(SseError::Body(Box::new(error.without_url()))));
+                }
+            }
+        }
+    }
+
+    /// Returns what rmcp has to know of an event: a message that is sound, or how to resume the stream.
+    fn read(&mut self, event: Event) -> Option<Sse> {
+        let is_message = event.is_message();
+        let mut sse = Sse { id: event.id.filter(|id| !id.is_empty()), ..Sse::default() };
+        sse.retry = event.retry.map(|retry| retry.max(SOONEST));
+        if sse.id.is_some() {
+            self.last.clone_from(&sse.id);
+        }
+        let data = event.data.filter(|_| is_message);
+        match data.and_then(|data| self.reader.read(&data)) {
+            Some(message) => Some(said(&message, sse)),
+            None if sse == Sse::default() => None,
+            None => Some(sse),
+        }
+    }
+
+    /// Keeps what is still owed, if the stream can be resumed.
+    fn park(&mut self) {
+        if let Some(last) = self.last.take().filter(|_| !self.reader.is_done()) {
+            let reader = std::mem::replace(&mut self.reader, self.wire.reader());
+            self.wire.park(last, reader);
+        }
+    }
+}
+
+fn said(message: &ServerJsonRpcMessage, mut sse: Sse) -> Sse {
+    sse.data = serde_json::to_string(message).ok();
+    sse
+}
+
+impl StreamableHttpClient for Wire {
+    type Error = reqwest::Error;
+
+    async fn post_message(
+        &self,
+        uri: Arc<str>,
+        message: ClientJsonRpcMessage,
+        session: Option<Arc<str>>,
+        token: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<StreamableHttpPostResponse, Error> {
+        let in_session = session.is_some();
+        let body = serde_json::to_vec(&message)?;
+        let mut headers = headers(custom, session.as_deref())?;
+        headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
+        headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
+        let response = send(self.client.post(&*uri).body(body), headers, token).await?;
+        if response.status() == StatusCode::NOT_FOUND && in_session {
+            return Err(StreamableHttpError::SessionExpired);
+        }
+        let ClientJsonRpcMessage::Request(request) = message else {
+            return match response.status() {
+                status if status.is_success() => Ok(StreamableHttpPostResponse::Accepted),
+                _ => Err(refused(response).await.0),
+            };
+        };
+        if !response.status().is_success() {
+            let is_probe = matches!(request.request, ClientRequest::DiscoverRequest(_));
+            return answer_in_refusal(response, request.id, is_probe && !in_session).await;
+        }
+        let session = response.headers().get("mcp-session-id");
+        let session = session.and_then(|id| id.to_str().ok()).map(str::to_owned);
+        let mut reader = self.reader();
+        reader.expect(&request.id, &request.request);
+        match kind(&response) {
+            Kind::Events => {
+                Ok(StreamableHttpPostResponse::Sse(self.events(response, reader, None), session))
+            }
+            Kind::Json => {
+                let message = match bounded(response, self.max_message).await? {
+                    Some(body) => reader.read(&body),
+                    None => reader.cut_off(),
+                };
+                match message {
+                    Some(message) if reader.is_done() => {
+                        Ok(StreamableHttpPostResponse::Json(message, session))
+                    }
+                    _ => Err(unexpected("its answer is not one to what was asked")),
+                }
+            }
+            Kind::Other(kind) => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+
+    async fn delete_session(
+        &self,
+        uri: Arc<str>,
+        session: Arc<str>,
+        token: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<(), Error> {
+        let headers = headers(custom, Some(&*session))?;
+        let response = send(self.client.delete(&*uri), headers, token).await?;
+        match response.status() {
+            StatusCode::METHOD_NOT_ALLOWED => {
+                Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
+            }
+            status if status.is_success() => Ok(()),
+            _ => Err(refused(response).await.0),
+        }
+    }
+
+    async fn get_stream(
+        &self,
+        uri: Arc<str>,
+        session: Option<Arc<str>>,
+        last: Option<String>,
+        token: Option<String>,
+        custom: HashMap<HeaderName, HeaderValue>,
+    ) -> Result<Events, Error> {
+        let mut headers = headers(custom, session.as_deref())?;
+        headers.insert(ACCEPT, HeaderValue::from_static("text/event-stream"));
+        if let Some(last) = &last {
+            let last = HeaderValue::from_bytes(last.as_bytes());
+            headers.insert("last-event-id", last.map_err(|_| unexpected("an event's id is none"))?);
+        }
+        let response = send(self.client.get(&*uri), headers, token).await?;
+        match (response.status(), kind(&response)) {
+            (StatusCode::METHOD_NOT_ALLOWED, _) => {
+                Err(StreamableHttpError::ServerDoesNotSupportSse)
+            }
+            (status, _) if !status.is_success() => Err(refused(response).await.0),
+            (_, Kind::Events) => {
+                let reader = last.as_deref().and_then(|last| self.unpark(last));
+                Ok(self.events(response, reader.unwrap_or_else(|| self.reader()), last))
+            }
+            (_, Kind::Json) => Err(unexpected("its stream of events is none")),
+            (_, Kind::Other(kind)) => Err(StreamableHttpError::UnexpectedContentType(kind)),
+        }
+    }
+}
+
+/// Returns the headers that rmcp and the configuration want.
+fn headers(
+    custom: HashMap<HeaderName, HeaderValue>,
+    session: Option<&str>,
+) -> Result<HeaderMap, Error> {
+    let mut headers: HeaderMap = custom.into_iter().collect();
+    if let Some(session) = session {
+        let session = HeaderValue::from_str(session);
+        headers
+            .insert("mcp-session-id", session.map_err(|_| unexpected("its session's id is none"))?);
+    }
+    Ok(headers)
+}
+
+/// Sends a request; a server that wants to know who asks is an error at once.
+async fn send(
+    request: RequestBuilder,
+    headers: HeaderMap,
+    token: Option<String>,
+) -> Result<Response, Error> {
+    let request = match token {
+        Some(token) => request.bearer_auth(token),
+        None => request,
+    };
+    let response = request.headers(headers).send().await.map_err(client_error)?;
+    let challenge = response.headers().get(WWW_AUTHENTICATE);
+    let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
+    match (response.status(), challenge) {
+        (StatusCode::UNAUTHORIZED, Some(challenge)) => {
+            Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
+        }
+        (StatusCode::FORBIDDEN, Some(challenge)) => Err(StreamableHttpError::InsufficientScope(
+            InsufficientScopeError::new(challenge, None),
+        )),
+        _ => Ok(response),
+    }
+}
+
+enum Kind {
+    Events,
+    Json,
+    Other(Option<String>),
+}
+
+fn kind(response: &Response) -> Kind {
+    let kind = response.headers().get(CONTENT_TYPE);
+    let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
+    let essence = kind.as_deref().and_then(|kind| kind.split(';').next()).unwrap_or("").trim();
+    if essence.eq_ignore_ascii_case("text/event-stream") {
+        Kind::Events
+    } else if essence.eq_ignore_ascii_case("application/json") {
+        Kind::Json
+    } else {
+        Kind::Other(kind)
+    }
+}
+
+/// Reads a body of at most `max` bytes; `None` if there is more.
+async fn bounded(mut response: Response, max: usize) -> Result<Option<Vec<u8>>, Error> {
+    let mut body = Vec::new();
+    while let Some(piece) = response.chunk().await.map_err(client_error)? {
+        if body.len() + piece.len() > max {
+            return Ok(None);
+        }
+        body.extend_from_slice(&piece);
+    }
+    Ok(Some(body))
+}
+
+/// Returns a refusal as an error, and the error of the protocol that it holds, if it holds one.
+async fn refused(response: Response) -> (Error, Option<ErrorData>) {
+    #[derive(Deserialize)]
+    struct Refusal {
+        error: ErrorData,
+    }
+    let status = response.status();
+    let retry = response.headers().get(RETRY_AFTER).and_then(|value| value.to_str().ok());
+    let retry = retry.map(str::to_owned);
+    let body = bounded(response, MAX_REFUSAL).await.ok().flatten().unwrap_or_default();
+    let error = match status {
+        status if status == StatusCode::TOO_MANY_REQUESTS || status.is_server_error() => {
+            HttpStatusError::new(status.as_u16(), retry).into()
+        }
+        status => {
+            let body = String::from_utf8_lossy(&body);
+            let body = text::clean(text::cut(body.trim(), 200)).into_owned();
+            let colon = if body.is_empty() { "" } else { ": " };
+            StreamableHttpError::UnexpectedServerResponse(
+                format!("HTTP {status}{colon}{body}").into(),
+            )
+        }
+    };
+    let told = serde_json::from_slice::<Refusal>(&body).ok().map(|refusal| refusal.error);
+    (error, told)
+}
+
+/// Returns the answer that a refusal is. `is_probe` says that any refusal is one: older servers know no such question.
+async fn answer_in_refusal(
+    response: Response,
+    id: RequestId,
+    is_probe: bool,
+) -> Result<StreamableHttpPostResponse, Error> {
+    let status = response.status();
+    let (error, told) = refused(response).await;
+    let is_about_us = matches!(
+        status,
+        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
+    );
+    let answer = match told {
+        _ if is_about_us => None,
+        None if is_probe && status.is_client_error() => {
+            Some(ErrorData::invalid_request(error.to_string(), None))
+        }
+        told => told,
+    };
+    // Its own id may be missing, since a refusal can come before anything was read.
+    let message = answer.map(|answer| ServerJsonRpcMessage::error(answer, Some(id)));
+    message.map(|message| StreamableHttpPostResponse::Json(message, None)).ok_or(error)
+}
+
+fn client_error(error: reqwest::Error) -> Error {
+    StreamableHttpError::Client(error.without_url())
+}
+
+fn unexpected(what: &'static str) -> Error {
+    StreamableHttpError::UnexpectedServerResponse(what.into())
+}
