@@ -1,5 +1,7 @@
 //! `serve`: the program as an MCP server, spoken to in plain lines.
 
+#![allow(clippy::needless_pass_by_value, reason = "`json!` makes values")]
+
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -38,7 +40,7 @@ impl Host {
                 "clientInfo": {"name": "host", "version": "1"},
             }),
         );
-        host.instructions = hello["instructions"].as_str().unwrap_or_default().to_owned();
+        hello["instructions"].as_str().unwrap_or_default().clone_into(&mut host.instructions);
         host.send(&json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
         host
     }
