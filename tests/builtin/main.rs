@@ -10,3 +10,27 @@ mod schedule;
 mod shell;
 mod support;
 mod web_search;
+
+/// Each room is a value that yields tools, and they share one box.
+#[cfg(target_os = "linux")]
+#[test]
+fn s0_33_each_built_in_is_a_value_that_yields_tools() {
+    use toolbox::builtin::{
+        SqliteStore, Workspace, ask_user, files, http, knowledge, notes, schedule, shell,
+        web_search,
+    };
+
+    let scratch = support::Scratch::new();
+    let workspace = Workspace::open(scratch.path()).unwrap();
+    let store = SqliteStore::in_memory().unwrap();
+    let toolbox = toolbox::ToolBox::new();
+    toolbox.try_register(files::Files::new(workspace.clone())).unwrap();
+    toolbox.try_register(shell::Shell::unconfined(workspace)).unwrap();
+    toolbox.try_register(http::Http::new()).unwrap();
+    toolbox.try_register(web_search::WebSearch::new(web_search::Brave::new("k"))).unwrap();
+    toolbox.try_register(knowledge::Knowledge::new(store.clone())).unwrap();
+    toolbox.try_register(schedule::Schedules::new(store.clone())).unwrap();
+    toolbox.try_register(notes::Notes::new(store)).unwrap();
+    toolbox.try_register(ask_user::AskUser::nobody()).unwrap();
+    assert_eq!(toolbox.remarks(), [], "each tool and argument is described");
+}

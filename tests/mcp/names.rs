@@ -139,7 +139,7 @@ async fn n07_such_a_server_is_refused_before_anything_is_started() {
 }
 
 #[test]
-fn n02_no_two_of_100_000_random_pairs_collide() {
+fn n02_w2_02_no_two_of_100_000_random_pairs_collide() {
     const ALPHABET: [&str; 12] = ["a", "b", "A", "B", "_", "-", ".", "/", " ", "é", "1", "longer"];
     let mut dice = Dice(0x5eed);
     let mut word = |most: usize, letters: usize| -> String {
@@ -177,7 +177,7 @@ fn n02_no_two_of_100_000_random_pairs_collide() {
 }
 
 #[tokio::test]
-async fn n05_w2_01_the_pair_is_kept_and_calls_reach_it() {
+async fn n05_s0_35_w2_01_the_pair_is_kept_and_calls_reach_it() {
     let toolbox = ToolBox::new();
     let only = |tools: &'static str, called: &'static str| {
         misbehaving(&["list", "few", "only", tools, "called", called])

@@ -148,7 +148,7 @@ fn an_interrupt_cancels_the_call_that_runs() {
 }
 
 #[test]
-fn s2_10_the_tools_of_all_servers_are_one_list() {
+fn s2_04_10_12_the_tools_of_all_servers_are_one_list() {
     let folder = Folder::new();
     let config = folder.write("toolbox.jsonc", &two_servers().to_string());
     let value = toolbox(&config, &["list", "--json"]).json();

@@ -94,7 +94,7 @@ impl Host {
 const THREE: [&str; 3] = ["toolbox_search_bm25", "toolbox_search_regex", "toolbox_execute"];
 
 #[test]
-fn s2_22_a_host_sees_three_tools_and_reaches_them_all() {
+fn s2_19_20_21_22_23_a_host_sees_three_tools_and_reaches_them_all() {
     let folder = Folder::new();
     let config = folder.write("toolbox.jsonc", &two_servers().to_string());
     for words in [&["serve"][..], &["serve", "--lazy"], &["serve", "--eager"]] {
