@@ -21,7 +21,8 @@ async fn p01_a_server_that_dies_in_mid_call_is_back_with_the_next() {
     assert_eq!(result.failure_kind(), Some(FailureKind::Infrastructure));
     let text = result.text();
     assert!(text.contains("exited with code 3") && text.contains("out of cheese"), "{text}");
-    assert!(took < Duration::from_secs(1), "{took:?}");
+    // Long before the call's own time is over.
+    assert!(took < MOMENT, "{took:?}");
     let after = mounted.call("pid", "{}").await;
     assert!(!after.is_error(), "{}", after.text());
     assert_ne!(before, after.text());

@@ -375,8 +375,8 @@ impl Link {
 /// The code by which a server of the newer protocol refuses the older one's handshake.
 const NO_HANDSHAKE: i32 = -32022;
 
-/// How long the end of a child may stay behind the end of its output.
-const LAST_WORDS: Duration = Duration::from_millis(60);
+/// How long the end of a child may stay behind the end of its output. It is known at once, but on a machine that is short of time.
+const LAST_WORDS: Duration = Duration::from_millis(500);
 
 fn unasked() -> LinkError {
     LinkError::Lost("its answer is not one to what was asked".to_owned())

@@ -126,7 +126,7 @@ impl Child {
             let status = keep(child, &stop).await;
             // A grandchild may hold the error stream open for ever.
             let reading = drain.abort_handle();
-            let _ = tokio::time::timeout(Duration::from_millis(50), drain).await;
+            let _ = tokio::time::timeout(Duration::from_millis(250), drain).await;
             reading.abort();
             lock(&end).status = status;
             gone.cancel();
