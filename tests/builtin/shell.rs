@@ -274,7 +274,7 @@ async fn x10_what_terminals_obey_is_taken_out() {
     check(
         &toolbox,
         r"printf '\033[31mred\033[0m \033]52;c;ZXZpbA==\007a\rb\000c\tD\n'",
-        "red abc\tD\n",
+        "red a\nbc\tD\n",
     )
     .await;
     check(&toolbox, r"printf 'caf\351'", "caf").await;

@@ -125,6 +125,19 @@ pub mod search;
 #[cfg(feature = "agent")]
 pub mod testing;
 mod tool;
+#[cfg(any(
+    feature = "mcp-client",
+    feature = "files",
+    feature = "http",
+    feature = "knowledge",
+    feature = "notes",
+    feature = "shell"
+))]
+#[cfg_attr(
+    not(any(feature = "mcp-client", feature = "http", feature = "shell")),
+    expect(dead_code, reason = "the other rooms look at characters, and not at texts")
+)]
+mod unseen;
 mod watch;
 #[cfg(feature = "agent")]
 pub mod wire;

@@ -1,13 +1,12 @@
 //! Texts that somebody else wrote, shown to a model.
 
+use crate::unseen::is_unseen;
+
 /// Returns a text with `> ` before each line, so that nothing in it looks like the text around it.
 ///
 /// What controls a terminal or the direction of writing is left out.
 pub(super) fn quoted(text: &str) -> String {
-    let shown = |c: &char| {
-        let unseen = matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
-        *c == '\t' || !c.is_control() && !unseen
-    };
+    let shown = |c: &char| !is_unseen(*c);
     let line = |line: &str| {
         let line: String = line.chars().filter(shown).collect();
         format!("> {line}").trim_end().to_owned()

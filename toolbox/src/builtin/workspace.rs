@@ -8,6 +8,8 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
+use crate::unseen::is_unseen;
+
 /// A folder that tools may work in.
 ///
 /// It is held as a handle, not as a path: every lookup starts at the handle and is resolved step by step inside of it (with
@@ -100,7 +102,7 @@ impl fmt::Debug for Workspace {
 /// Spells a path as a forgiving file system would compare it: in small letters, without dots and blanks at the ends of names
 /// and without characters that cannot be seen.
 pub(super) fn folded(path: &str) -> String {
-    let seen = |c: &char| !matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}');
+    let seen = |c: &char| !is_unseen(*c);
     let names = path.split(['/', '\\']).map(|name| {
         let name: String = name.chars().filter(seen).flat_map(char::to_lowercase).collect();
         let short = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);

@@ -16,8 +16,8 @@ use crate::cancel::CancellationToken;
 use crate::content::Content;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
-use crate::mcp::clean;
 use crate::result::ToolResult;
+use crate::unseen::clean;
 
 /// The most that is read from standard input, in bytes.
 const MAX_INPUT: u64 = 64 << 20;

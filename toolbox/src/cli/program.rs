@@ -12,8 +12,9 @@ use super::source::Source;
 use super::text::line;
 use crate::collection::ToolBox;
 use crate::mcp::{
-    Config, ConfigProblem, Connect, MountServersError, ServerConfig, ServerState, Servers, clean,
+    Config, ConfigProblem, Connect, MountServersError, ServerConfig, ServerState, Servers,
 };
+use crate::unseen::clean;
 
 /// The configuration of a run of the program.
 pub(super) struct Configured {

@@ -9,9 +9,10 @@ use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, of_mount};
 use super::text::line;
 use crate::collection::ToolBox;
-use crate::mcp::{Connect, ServerState, ServerStatus, Servers, Service, clean};
+use crate::mcp::{Connect, ServerState, ServerStatus, Servers, Service};
 use crate::search::Gateway;
 use crate::tool::Tool;
+use crate::unseen::clean;
 
 /// Serves the servers of a configuration.
 pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Outcome {

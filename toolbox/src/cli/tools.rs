@@ -8,10 +8,10 @@ use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::{Source, described};
 use super::text::{cut, line};
 use crate::arguments::cold::nearest_n;
-use crate::mcp::clean;
 use crate::schema::Dialect;
 use crate::search::Catalog;
 use crate::tool::Tool;
+use crate::unseen::clean;
 
 /// How many characters of a description stand beside a name.
 const SUMMARY: usize = 100;

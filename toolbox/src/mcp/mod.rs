@@ -13,8 +13,6 @@ mod names;
 mod server;
 mod trace;
 
-#[cfg(feature = "cli")]
-pub(crate) use client::clean;
 #[cfg(feature = "mcp-client")]
 pub use client::{
     Connect, MountServersError, ServerState, ServerStatus, Servers, ServersBuilder, WithheldReason,

@@ -7,6 +7,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::builtin::workspace::{Workspace, folded};
+use crate::unseen::is_unseen;
 
 impl Workspace {
     /// Reads what a model wrote as a path: relative, and without `..`.
@@ -170,13 +171,13 @@ impl std::error::Error for WorkspaceError {}
 /// A path as a model and a terminal may read it: with `/`, and with control characters escaped.
 pub(super) fn shown(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', if cfg!(windows) { "/" } else { "\\" });
-    let hidden = |c: char| {
-        c.is_control()
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
-    };
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if hidden(c) { shown.extend(c.escape_unicode()) } else { shown.push(c) }
+        if is_unseen(c) || c == '\n' || c == '\t' {
+            shown.extend(c.escape_unicode());
+        } else {
+            shown.push(c);
+        }
     }
     shown
 }

@@ -19,6 +19,7 @@ use text::Kind;
 use crate::content::Content;
 use crate::result::ToolResult;
 use crate::toolset;
+use crate::unseen::clean;
 
 #[cfg(feature = "web-search")]
 pub(super) use text::plain as plain_text;
@@ -216,7 +217,7 @@ impl Http {
         } else {
             text
         };
-        let text = text::visible(&text);
+        let text = clean(&text);
         let text = text.trim();
         if !status.is_success() {
             let shown: String = text.chars().take(ERROR_CHARS).collect();

@@ -2,6 +2,9 @@
 
 use encoding_rs::{Encoding, UTF_8};
 
+#[cfg(feature = "web-search")]
+use crate::unseen::clean;
+
 /// How wide lines of a page are, in characters. Models do not mind; people who read a transcript do.
 const WIDTH: usize = 120;
 
@@ -139,14 +142,5 @@ fn between_tags(html: &str) -> String {
 /// A line of text with what HTML there is in it taken out.
 #[cfg(feature = "web-search")]
 pub(in crate::builtin) fn plain(text: &str) -> String {
-    visible(&between_tags(text)).split_whitespace().collect::<Vec<_>>().join(" ")
-}
-
-/// Takes out what is not seen: control characters, and those that hide or turn text around.
-pub(super) fn visible(text: &str) -> String {
-    let hidden = |c: char| {
-        (c.is_control() && c != '\n' && c != '\t')
-            || matches!(c, '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{2069}' | '\u{feff}' | '\u{e0000}'..='\u{e007f}')
-    };
-    text.chars().filter(|&c| !hidden(c)).collect()
+    clean(&between_tags(text)).split_whitespace().collect::<Vec<_>>().join(" ")
 }

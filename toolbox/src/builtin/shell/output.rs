@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
+use crate::unseen::clean;
+
 /// What is kept of a stream.
 pub(super) struct Kept(Mutex<Parts>);
 
@@ -59,24 +61,9 @@ impl Parts {
     }
 }
 
-/// Takes out escape sequences and other control characters; what is no UTF-8 is replaced.
+/// Takes out what terminals obey; what is no UTF-8 is replaced.
 fn plain(bytes: &[u8]) -> String {
-    struct Plain(String);
-
-    impl vte::Perform for Plain {
-        fn print(&mut self, c: char) {
-            self.0.push(c);
-        }
-
-        fn execute(&mut self, byte: u8) {
-            if matches!(byte, b'\n' | b'\t') {
-                self.0.push(char::from(byte));
-            }
-        }
-    }
-
-    let mut plain = Plain(String::with_capacity(bytes.len()));
-    vte::Parser::<1024>::new_with_size().advance(&mut plain, bytes);
+    let text = String::from_utf8_lossy(bytes);
     // A cut at either end may have left a part of a character there.
-    plain.0.trim_matches(char::REPLACEMENT_CHARACTER).to_owned()
+    clean(&text).trim_matches(char::REPLACEMENT_CHARACTER).to_owned()
 }

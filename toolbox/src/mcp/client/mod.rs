@@ -21,8 +21,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 pub use status::{ServerState, ServerStatus, WithheldReason, WithheldTool};
-#[cfg(feature = "cli")]
-pub(crate) use text::clean;
 
 use super::config::ServerConfig;
 use super::count::Count;
