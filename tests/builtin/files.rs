@@ -470,6 +470,24 @@ async fn f13_a_write_that_fails_leaves_the_old_file_and_nothing_else() {
     assert_eq!(fs::metadata(w.join("x")).unwrap().permissions().mode() & 0o777, 0o755);
 }
 
+#[test]
+fn f13_a_write_that_ends_half_way_leaves_the_old_file_and_nothing_else() {
+    let scratch = Scratch::new();
+    let w = scratch.folder("w");
+    fs::write(w.join("file"), "old").unwrap();
+    // Past the limit a write fails like one on a disk that is full.
+    let mut write = std::process::Command::new("sh");
+    write.args([
+        "-c",
+        "trap '' XFSZ; ulimit -f 16; exec \"$0\" \"$1\"",
+        env!("CARGO_BIN_EXE_write"),
+    ]);
+    let said = String::from_utf8(write.arg(&w).output().unwrap().stdout).unwrap();
+    assert!(said.starts_with("`file`: File too large"), "{said}");
+    assert_eq!(fs::read_to_string(w.join("file")).unwrap(), "old");
+    assert_eq!(fs::read_dir(&w).unwrap().count(), 1, "something was left behind");
+}
+
 #[tokio::test]
 async fn f14_the_handle_stays_with_the_folder_when_its_name_does_not() {
     let (scratch, toolbox) = workspace();
