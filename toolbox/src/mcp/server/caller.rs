@@ -16,7 +16,7 @@ use crate::result::ToolResult;
 /// The MCP client that made a call: who it says it is, and what it can do.
 ///
 /// A tool takes it as an argument; `Option<Caller>` where the tool is called by others as well. What a client says of
-/// itself is a claim, not a proof: see [`Principal`].
+/// itself is a claim, not a proof: see [`Principal`](crate::Principal).
 ///
 /// ```
 /// use toolbox::mcp::{Caller, MissingCapability};
