@@ -7,8 +7,12 @@ use std::sync::{Arc, Mutex, PoisonError};
 use super::catalog::{Hit, Mode, Search, hit};
 use crate::{BoxFuture, SharedError, ToolDefinition};
 
-/// What joins two rankings: a place counts `1 / (60 + rank)` (Cormack, Clarke & Büttcher 2009, reciprocal rank fusion).
-const FUSION: f64 = 60.0;
+/// What a place counts where rankings are joined, from 1: `1 / (60 + rank)` (Cormack, Clarke & Büttcher 2009, reciprocal rank
+/// fusion).
+#[expect(clippy::cast_precision_loss, reason = "ranks")]
+pub(crate) fn points(rank: usize) -> f64 {
+    1.0 / (60.0 + rank as f64)
+}
 
 /// Places of each ranking that are joined, or more if more hits are asked for.
 const DEPTH: usize = 50;
@@ -156,8 +160,6 @@ impl Search<'_> {
         exact: usize,
         by_meaning: impl Iterator<Item = &'t (u32, Arc<ToolDefinition>)>,
     ) -> Vec<Hit> {
-        #[expect(clippy::cast_precision_loss, reason = "ranks")]
-        let points = |rank: usize| 1.0 / (FUSION + rank as f64);
         let mut joined = by_words;
         for (at, found) in joined.iter_mut().enumerate() {
             // A name that is the query outweighs both rankings together.

@@ -55,6 +55,8 @@ mod words;
 mod tests;
 
 pub use catalog::{Catalog, DEFAULT_LIMIT, Hit, Ranking, Search};
+#[cfg(any(feature = "knowledge", feature = "web-search"))]
+pub(crate) use embed::points;
 pub use embed::{EmbedError, Embedder, Embeddings};
 pub use gateway::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
 pub use pattern::{MAX_PATTERN_CHARS, PatternError};

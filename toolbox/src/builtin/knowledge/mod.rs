@@ -15,11 +15,8 @@ use super::{StoreError, quoted};
 use crate::context::{Conversation, ToolContext};
 use crate::error::{SharedError, ToolError};
 use crate::principal::Principal;
-use crate::search::{EmbedError, Embedder};
+use crate::search::{EmbedError, Embedder, points};
 use crate::toolset;
-
-/// What joins two orders: a place counts `1 / (60 + rank)` (Cormack, Clarke & Büttcher 2009, reciprocal rank fusion).
-const FUSION: f64 = 60.0;
 
 /// Places of each order that are joined, or more if more entries are asked for.
 const DEPTH: usize = 50;
@@ -270,8 +267,8 @@ impl Knowledge {
 fn join(orders: Vec<Vec<Entry>>) -> Vec<Entry> {
     let mut scores: HashMap<u64, (f64, Entry)> = HashMap::new();
     for order in orders {
-        for (rank, entry) in (1..).map(f64::from).zip(order) {
-            scores.entry(entry.id).or_insert((0.0, entry)).0 += 1.0 / (FUSION + rank);
+        for (rank, entry) in (1..).zip(order) {
+            scores.entry(entry.id).or_insert((0.0, entry)).0 += points(rank);
         }
     }
     let mut joined: Vec<_> = scores.into_values().collect();

@@ -8,13 +8,9 @@ use std::sync::Arc;
 pub use brave::Brave;
 
 use super::http::plain_text;
-use crate::search::{Catalog, Embedder, Embeddings};
+use crate::search::{Catalog, Embedder, Embeddings, points};
 use crate::tool::BoxFuture;
 use crate::{ToolDefinition, toolset};
-
-/// What joins the order of the engine with our own: a place counts `1 / (60 + rank)` (Cormack, Clarke & Büttcher 2009,
-/// reciprocal rank fusion).
-const FUSION: f64 = 60.0;
 
 /// What a place in an order that knows meaning counts, where the engine's own counts 1. An order by words counts as much as
 /// the engine's.
@@ -118,8 +114,6 @@ impl WebSearch {
             }
             None => (search.hits(), 1.0),
         };
-        #[expect(clippy::cast_precision_loss, reason = "ranks")]
-        let points = |rank: usize| 1.0 / (FUSION + rank as f64);
         let mut scores: Vec<f64> = (1..=results.len()).map(points).collect();
         for hit in hits {
             if let Ok(at) = hit.definition.name.parse::<usize>() {
