@@ -23,7 +23,8 @@ use toolbox::testing::ScriptedModel;
 #[tokio::main]
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let folder = scratch()?;
-    let workspace = Workspace::open(&folder)?;
+    let workspace = Workspace::open(folder.join("project"))?;
+    // Beside the workspace: what the agent remembers is not for its commands to rewrite.
     let store = SqliteStore::open(folder.join("memory.sqlite"))?;
     let agent = Agent::builder(model())
         .system("You mend programs. Run the tests before and after.")
@@ -99,9 +100,9 @@ impl Clock for Noon {
 fn scratch() -> std::io::Result<PathBuf> {
     let folder = std::env::temp_dir().join(format!("toolbox-coding-{}", std::process::id()));
     let project = Path::new(env!("CARGO_MANIFEST_DIR")).join("project");
-    std::fs::create_dir_all(folder.join("src"))?;
+    std::fs::create_dir_all(folder.join("project/src"))?;
     for file in ["Cargo.toml", "src/lib.rs"] {
-        std::fs::copy(project.join(file), folder.join(file))?;
+        std::fs::copy(project.join(file), folder.join("project").join(file))?;
     }
     Ok(folder)
 }
