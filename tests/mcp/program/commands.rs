@@ -99,6 +99,7 @@ fn a_command_line_that_is_not_understood_ends_with_two() {
     toolbox("/nowhere".as_ref(), &["completions", "fish"]).check(0, "toolbox-program", "");
     toolbox("/nowhere".as_ref(), &["--version"]).check(0, env!("CARGO_PKG_VERSION"), "");
     toolbox("/nowhere".as_ref(), &["serve", "--token", "x"]).check(2, "", "--http");
+    own(&["serve", "--http", "here:80"]).check(2, "", "such as 127.0.0.1:8080, or a port");
 }
 
 #[test]

@@ -271,23 +271,30 @@ fn http_is_for_this_machine_unless_there_is_a_token() {
         err.read_line(&mut line).expect("a line");
         (child, err, line)
     };
-    let (mut child, _err, line) = start(&["127.0.0.1:0"]);
-    let address =
-        line.trim().strip_prefix("listening at http://").and_then(|rest| rest.strip_suffix("/mcp"));
-    let mut stream =
-        std::net::TcpStream::connect(address.expect("an address")).expect("it listens");
-    let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#;
-    write!(
-        stream,
-        "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
-        body.len()
-    )
-    .expect("sent");
-    let mut status = String::new();
-    BufReader::new(stream).read_line(&mut status).expect("an answer");
-    assert_eq!(status, "HTTP/1.1 200 OK\r\n");
-    assert!(Command::new("kill").arg(child.id().to_string()).status().expect("a signal").success());
-    assert_eq!(child.wait().expect("an end").code(), Some(0));
+    // A port, or the name of this machine, is the loopback.
+    for address in ["127.0.0.1:0", "localhost:0", "0"] {
+        let (mut child, _err, line) = start(&[address]);
+        let address = line
+            .trim()
+            .strip_prefix("listening at http://")
+            .and_then(|rest| rest.strip_suffix("/mcp"));
+        let mut stream =
+            std::net::TcpStream::connect(address.expect("an address")).expect("it listens");
+        let body = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"h","version":"1"}}}"#;
+        write!(
+            stream,
+            "POST /mcp HTTP/1.1\r\nHost: localhost\r\nAccept: application/json, text/event-stream\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .expect("sent");
+        let mut status = String::new();
+        BufReader::new(stream).read_line(&mut status).expect("an answer");
+        assert_eq!(status, "HTTP/1.1 200 OK\r\n");
+        assert!(
+            Command::new("kill").arg(child.id().to_string()).status().expect("a signal").success()
+        );
+        assert_eq!(child.wait().expect("an end").code(), Some(0));
+    }
     // Other machines reach this one.
     let ended = super::own(&["serve", "--http", "0.0.0.0:0"]);
     ended.check(2, "", "--token");

@@ -6,7 +6,7 @@
     reason = "the comments are the texts of `--help`, where no markup is shown"
 )]
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
@@ -151,8 +151,9 @@ pub(super) struct ServeOwn {
 /// Where hosts reach the server.
 #[derive(Debug, Args)]
 pub(super) struct Listen {
-    /// Listen at an address, such as 127.0.0.1:8080, instead of standard input; hosts connect to http://ADDRESS/mcp
-    #[arg(long, value_name = "ADDRESS")]
+    /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as 8080, instead of standard
+    /// input; hosts connect to http://ADDRESS/mcp
+    #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
     /// Ask HTTP clients for this token (`Authorization: Bearer …`); needed where other machines reach the address [default:
     /// $TOOLBOX_TOKEN]
@@ -161,4 +162,14 @@ pub(super) struct Listen {
     /// Answer HTTP requests to this host name as well
     #[arg(long, requires = "http", value_name = "HOST")]
     pub(super) allow_host: Vec<String>,
+}
+
+/// Reads where to listen: an IP address with a port, or a port on the loopback, with or without its name.
+fn address(text: &str) -> Result<SocketAddr, String> {
+    let port = text.strip_prefix("localhost:").unwrap_or(text);
+    if let Ok(port) = port.parse() {
+        return Ok((Ipv4Addr::LOCALHOST, port).into());
+    }
+    text.parse()
+        .map_err(|_| "expected an address and a port, such as 127.0.0.1:8080, or a port".to_owned())
 }
