@@ -166,10 +166,11 @@ impl Servers {
         {
             let Some(mut lock) = self.shared.board.lock() else { return Ok(()) };
             let mut next = lock.clone();
-            for tool in &listed.tools {
-                next.pin(&server.name, &tool.name, &tool.raw);
-            }
-            next.write()?;
+            next.update(|lock| {
+                for tool in &listed.tools {
+                    lock.pin(&server.name, &tool.name, &tool.raw);
+                }
+            })?;
             *lock = next;
         }
         server.remount();
@@ -268,6 +269,9 @@ impl ServersBuilder {
     ///
     /// A tool is pinned as it is first seen. When its title, description, schemas or annotations differ later, it leaves the
     /// box until somebody approves ([`Servers::approve`]). Default: no file, and tools change as their servers like.
+    ///
+    /// Programs may share a file: each writes what it adds to what the others wrote. They take turns by an empty file beside it,
+    /// `.NAME.guard`, which may be deleted when none of them runs.
     pub fn lock_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.lock_file = Some(path.into());
         self
