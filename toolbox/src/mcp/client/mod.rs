@@ -51,7 +51,8 @@ pub enum Connect {
 /// The servers whose tools are in a box.
 ///
 /// A cheap handle: clones share the servers. The tools stay in the box as long as one of the handles is there; when the last is
-/// dropped, or with [`close`](Self::close), they leave, and every connection and child process ends.
+/// dropped, or with [`close`](Self::close), they leave, and every connection and child process ends. A program that crashes or
+/// is killed takes its child processes along, if need be after 4 seconds.
 ///
 /// Each tool is an ordinary one under the name `<server>_<tool>` (see [`Names`] for when it differs), with
 /// [`Tool::source`](crate::Tool::source) and [`Tool::name_at_source`](crate::Tool::name_at_source) to tell where it is from.
