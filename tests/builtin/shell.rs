@@ -214,6 +214,134 @@ async fn x08_what_a_command_writes_is_bounded() {
     assert!(fs::metadata(scratch.path().join("w/big")).unwrap().len() <= 1 << 30);
 }
 
+/// Returns a Python, and the folder that it needs: what a `PATH` has may be no more than a script that looks for one.
+fn python() -> (String, String) {
+    let mut python = std::process::Command::new("python3");
+    let found = python.args(["-c", "import sys; print(sys.executable); print(sys.base_prefix)"]);
+    let found = String::from_utf8(found.output().expect("these tests need Python").stdout).unwrap();
+    let mut lines = found.lines().map(str::to_owned);
+    (lines.next().unwrap(), lines.next().unwrap())
+}
+
+/// How long a command may take on a machine with much else to do.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Runs a command that takes more than it may; returns what it printed before it was killed with all that it started.
+async fn killed(toolbox: &ToolBox, command: &str, excess: &str) -> String {
+    let began = Instant::now();
+    let result = call(toolbox, "shell_exec", json!({"command": command})).await;
+    let (text, took) = (result.text(), began.elapsed());
+    assert!(took < PATIENCE, "{took:?}: {text}");
+    assert_eq!(result.failure_kind(), Some(FailureKind::Reported), "{command}: {text}");
+    let end = format!("[killed: more than {excess}]");
+    text.strip_suffix(&end).unwrap_or_else(|| panic!("{command}: {text}")).to_owned()
+}
+
+/// A bomb that a broken shell survives: it has some two thousand processes at most, and they end by themselves.
+const BOMB: &str =
+    "[ $1 = 0 ] || for _ in 1 2; do LEAVE sh bomb $(($1 - 1)) $2 & done; exec sleep $2";
+
+#[tokio::test]
+async fn x08_a_fork_bomb_is_ended_and_nothing_beside_it() {
+    let scratch = Scratch::new();
+    let confined = confined(&scratch).timeout(PATIENCE).max_processes(64);
+    let unconfined = Shell::unconfined(Workspace::open(scratch.folder("w")).unwrap());
+    let unconfined = unconfined.timeout(PATIENCE).max_processes(64);
+    let mut bystander = std::process::Command::new("sleep").arg("60").spawn().unwrap();
+    let cases = [(&confined, "", 1), (&confined, "setsid", 2), (&unconfined, "", 3)];
+    for (shell, leave, at) in cases {
+        let toolbox = ToolBox::from(shell.clone());
+        fs::write(scratch.path().join("w/bomb"), BOMB.replace("LEAVE", leave)).unwrap();
+        let mark = format!("1{at}.{:05}", std::process::id());
+        let command = format!("echo begun; sh bomb 10 {mark}");
+        let excess = "64 processes at once; run fewer beside each other";
+        // Another command at the same time is not touched.
+        let (printed, ()) = tokio::join!(
+            killed(&toolbox, &command, excess),
+            check(&toolbox, "sleep 1; echo whole", "whole\n")
+        );
+        assert_eq!(printed, "begun\n");
+        gone(&mark);
+    }
+    assert!(bystander.try_wait().unwrap().is_none(), "a process outside was killed");
+    bystander.kill().unwrap();
+    bystander.wait().unwrap();
+}
+
+/// Few at any time, in a session of their own, and none of them there for longer than it takes to start the next.
+#[tokio::test]
+async fn x08_what_forks_faster_than_it_can_be_counted_is_ended() {
+    let scratch = Scratch::new();
+    let toolbox = ToolBox::from(confined(&scratch).timeout(Duration::from_millis(400)));
+    let mark = format!("70000.{:05}", std::process::id());
+    let chains = format!(
+        "f() {{ [ $1 = 0 ] || f $(($1 - 1)) & }}; for _ in 1 2 3 4; do f 5000 & done; sleep {mark}"
+    );
+    let command = format!("echo begun; setsid sh -c '{chains}' & sleep {mark}");
+    check(&toolbox, &command, "!begun\n[stopped after 400ms]").await;
+    gone(&mark);
+}
+
+#[tokio::test]
+async fn x08_threads_count_as_well() {
+    let scratch = Scratch::new();
+    let (python, prefix) = python();
+    let toolbox =
+        ToolBox::from(confined(&scratch).timeout(PATIENCE).allow_read(prefix).max_processes(32));
+    let program = "import threading, time; threading.stack_size(65536); \
+        [threading.Thread(target=time.sleep, args=(30,)).start() for _ in range(2000)]";
+    let command = format!("echo begun; {python} -c '{program}'");
+    let printed = killed(&toolbox, &command, "512 threads at once; run fewer").await;
+    assert_eq!(printed, "begun\n");
+}
+
+#[tokio::test]
+async fn x08_what_takes_too_much_memory_is_ended() {
+    let scratch = Scratch::new();
+    let (python, prefix) = python();
+    let excess = "256 MiB of memory at once; work on less at a time";
+    let unconfined = Shell::unconfined(Workspace::open(scratch.folder("w")).unwrap());
+    for shell in [confined(&scratch), unconfined] {
+        let shell = shell.allow_read(&prefix).timeout(PATIENCE);
+        let shell = shell.max_memory_bytes(256 << 20);
+        let toolbox = ToolBox::from(shell);
+        killed(&toolbox, "head -c 10G /dev/zero | tail", excess).await;
+        // Each by itself is small.
+        let small =
+            format!("{python} -c 'import time; x = b\"x\" * (100 << 20); time.sleep(30)' &");
+        let many = format!("for _ in 1 2 3 4 5 6; do {small} done; wait");
+        killed(&toolbox, &many, excess).await;
+        // What a process says of itself as it grows to 10 GiB is how far it came.
+        let growing = "x = []\nfor at in range(1000):\n  x.append(b\"x\" * (10 << 20)); print(at, flush=True)";
+        let printed = killed(&toolbox, &format!("{python} -c '{growing}'"), excess).await;
+        let reached: u32 = printed.lines().last().unwrap().parse().unwrap();
+        assert!((20..400).contains(&reached), "{reached}0 MiB");
+    }
+}
+
+#[tokio::test]
+async fn x08_memory_that_is_shared_reserved_or_a_file_does_not_count_twice() {
+    let scratch = Scratch::new();
+    let (python, prefix) = python();
+    let shell = confined(&scratch).timeout(PATIENCE).allow_read(prefix);
+    let shell = shell.max_memory_bytes(256 << 20);
+    let toolbox = ToolBox::from(shell);
+    let wait = "time.sleep(0.3)";
+    let programs = [
+        format!(
+            "x = b\"x\" * (150 << 20)\nfor _ in range(4):\n  if os.fork() == 0: {wait}; os._exit(0)\n{wait}"
+        ),
+        format!("x = mmap.mmap(-1, 1 << 40, mmap.MAP_PRIVATE | 0x4000)\n{wait}"),
+        format!(
+            "f = open(\"big\", \"w+b\"); f.truncate(400 << 20)\nx = mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ); sum(x[::4096])\n{wait}"
+        ),
+    ];
+    for program in programs {
+        let command = format!("{python} -c 'import mmap, os, time\n{program}' && echo done");
+        check(&toolbox, &command, "done\n").await;
+    }
+}
+
 #[tokio::test]
 async fn x09_what_is_outside_is_out_of_reach() {
     let (scratch, toolbox) = workspace();

@@ -114,6 +114,83 @@ async fn p14_a_tool_of_an_approved_name_on_another_server_is_new() {
 }
 
 #[tokio::test]
+async fn p13_what_one_program_approves_survives_what_another_sees_first() {
+    let scratch = Scratch::new("shared");
+    let (here, there) = (ToolBox::new(), ToolBox::new());
+    // The other program read the file before the approval, and knows only what was so then.
+    let other = locked(&scratch.file(), &[]).mount(&there).await.expect("a new lock");
+    let changed = ["list", "hostile"];
+    let servers = locked(&scratch.file(), &changed).mount(&here).await.expect("a lock");
+    assert_eq!(servers.status()[0].withheld.len(), 4);
+    servers.approve("s").expect("the lock can be written");
+    assert!(servers.status()[0].withheld.is_empty());
+    servers.close().await;
+
+    call(&there, "s_change_list", "{}").await;
+    eventually(async || there.has("s_late")).await;
+    // What was approved meanwhile holds there too.
+    assert!(!there.has("s_ask") && there.has("s_fail"));
+    other.close().await;
+
+    let servers = locked(&scratch.file(), &changed).mount(&here).await.expect("a lock");
+    assert!(servers.status()[0].withheld.is_empty(), "{:?}", servers.status()[0].withheld);
+    assert!(std::fs::read_to_string(scratch.file()).expect("the lock").contains("\"late\""));
+    servers.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn p13_programs_that_write_at_the_same_time_lose_nothing() {
+    const PROGRAMS: usize = 8;
+    for round in 0..12 {
+        let scratch = Scratch::new(&format!("crowd-{round}"));
+        let program = |at: usize| {
+            let file = scratch.file();
+            async move {
+                let toolbox = ToolBox::new();
+                let servers = Servers::builder()
+                    .server(format!("s{at}"), misbehaving(&["list", "few", "only", "echo,more"]))
+                    .lock_file(file);
+                let servers = servers.mount(&toolbox).await.expect("a lock");
+                assert_eq!(toolbox.len(), 2, "{:?}", servers.status());
+                assert_eq!(servers.status()[0].notices, Vec::<String>::new());
+                servers.approve_all().expect("the lock can be written");
+                servers.close().await;
+            }
+        };
+        let programs: Vec<_> = (0..PROGRAMS).map(|at| tokio::spawn(program(at))).collect();
+        for program in programs {
+            program.await.expect("no panic");
+        }
+        let text = std::fs::read_to_string(scratch.file()).expect("the lock");
+        let pinned: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+        let servers = pinned["servers"].as_object().expect("the servers");
+        assert_eq!(servers.len(), PROGRAMS, "round {round}: {text}");
+        assert!(servers.values().all(|tools| tools.as_object().is_some_and(|all| all.len() == 2)));
+    }
+}
+
+#[tokio::test]
+async fn p13_a_program_that_stopped_while_it_wrote_stops_no_other() {
+    let scratch = Scratch::new("stopped");
+    let toolbox = ToolBox::new();
+    let arguments = ["list", "few", "only", "echo"];
+    let servers = locked(&scratch.file(), &arguments).mount(&toolbox).await.expect("a new lock");
+    let before = std::fs::read(scratch.file()).expect("the lock");
+    let held = std::fs::File::open(scratch.0.join(".toolbox.lock.guard")).expect("it is beside");
+    held.lock().expect("nobody has it");
+    let error = servers.approve("s").expect_err("it is not its turn").to_string();
+    assert!(
+        error.ends_with("another program has been writing it for seconds; end that one"),
+        "{error}"
+    );
+    assert_eq!(std::fs::read(scratch.file()).expect("the lock"), before);
+    assert!(toolbox.has("s_echo"));
+    drop(held);
+    assert!(servers.approve("s").expect("its turn"));
+    servers.close().await;
+}
+
+#[tokio::test]
 async fn a_broken_lock_file_approves_of_nothing() {
     let scratch = Scratch::new("broken");
     let cases = [
@@ -131,6 +208,18 @@ async fn a_broken_lock_file_approves_of_nothing() {
         assert!(toolbox.is_empty());
         assert_eq!(std::fs::read_to_string(scratch.file()).expect("it is left as it was"), text);
     }
+    // A file that breaks later is told of and left as it is.
+    std::fs::remove_file(scratch.file()).expect("it is there");
+    let toolbox = ToolBox::new();
+    let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock");
+    std::fs::write(scratch.file(), "{").expect("a file");
+    let error = servers.approve("s").expect_err("a broken file").to_string();
+    assert!(error.contains("toolbox.lock is broken"), "{error}");
+    call(&toolbox, "s_change_list", "{}").await;
+    eventually(async || !toolbox.has("s_echo")).await;
+    assert!(servers.status()[0].notices.iter().any(|notice| notice.contains("is broken")));
+    assert_eq!(std::fs::read_to_string(scratch.file()).expect("it is left as it was"), "{");
+    servers.close().await;
     let error =
         locked(&scratch.0, &[]).mount(&ToolBox::new()).await.expect_err("a folder").to_string();
     assert!(error.contains("cannot be used"), "{error}");

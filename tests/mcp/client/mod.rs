@@ -5,5 +5,7 @@ mod drift;
 mod faults;
 mod foreign;
 mod http;
+#[cfg(target_os = "linux")]
+mod killed;
 mod read;
 pub(crate) mod support;

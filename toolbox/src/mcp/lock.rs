@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::fs::{File, TryLockError};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -13,6 +16,9 @@ use super::names::hex;
 
 /// The parts of a definition that are pinned, by their names in it.
 const PARTS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
+
+/// How long another program that writes is waited for. It takes a moment, unless somebody stopped it there.
+const TURN: Duration = Duration::from_secs(10);
 
 /// Why a lock file cannot be used. No tool is mounted then: a lock that cannot be read approves of nothing.
 #[derive(Debug)]
@@ -80,7 +86,7 @@ pub(crate) enum Verdict {
     Changed(Vec<&'static str>),
 }
 
-/// A lock file in memory.
+/// A lock file in memory. Other programs may write the file meanwhile, and what they pinned holds here too.
 #[derive(Debug, Clone)]
 pub(crate) struct Lock {
     path: PathBuf,
@@ -90,23 +96,30 @@ pub(crate) struct Lock {
 impl Lock {
     /// Reads a lock file; one that is not there yet approves of nothing and forbids nothing.
     pub(crate) fn read(path: &Path) -> Result<Self, LockFileError> {
-        let path = path.to_owned();
-        let text = match std::fs::read(&path) {
+        let contents = Contents { version: 1, servers: BTreeMap::new() };
+        let mut lock = Self { path: path.to_owned(), contents };
+        lock.refresh()?;
+        Ok(lock)
+    }
+
+    /// Takes in what is in the file by now: the last word on each tool that it names. What it does not name stays as it is.
+    pub(crate) fn refresh(&mut self) -> Result<(), LockFileError> {
+        let text = match std::fs::read(&self.path) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                let contents = Contents { version: 1, servers: BTreeMap::new() };
-                return Ok(Self { path, contents });
-            }
-            Err(source) => return Err(LockFileError::Io { path, source }),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            Err(source) => return Err(self.failed(source)),
         };
-        match serde_json::from_slice::<Contents>(&text) {
-            Ok(contents) if contents.version == 1 => Ok(Self { path, contents }),
-            Ok(contents) => {
-                let reason = format!("its version is {}, and only 1 is known", contents.version);
-                Err(LockFileError::Invalid { path, reason })
-            }
-            Err(error) => Err(LockFileError::Invalid { path, reason: error.to_string() }),
+        let invalid = |reason| LockFileError::Invalid { path: self.path.clone(), reason };
+        let contents: Contents =
+            serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
+        if contents.version != 1 {
+            let version = contents.version;
+            return Err(invalid(format!("its version is {version}, and only 1 is known")));
         }
+        for (server, tools) in contents.servers {
+            self.contents.servers.entry(server).or_default().extend(tools);
+        }
+        Ok(())
     }
 
     /// Compares a definition with what was approved.
@@ -127,25 +140,65 @@ impl Lock {
         tools.insert(tool.to_owned(), pins(definition));
     }
 
+    /// Reads the file, changes what it holds, and writes it, while no other program does.
+    ///
+    /// After an error the change is in memory only, and the file is what it was.
+    pub(crate) fn update(&mut self, change: impl FnOnce(&mut Self)) -> Result<(), LockFileError> {
+        let turn = self.turn().map_err(|error| self.failed(error));
+        let turn = turn.and_then(|turn| self.refresh().map(|()| turn));
+        change(self);
+        let _turn = turn?;
+        self.write().map_err(|error| self.failed(error))
+    }
+
+    /// Waits until no other program writes, and keeps them waiting as long as the handle lives.
+    ///
+    /// It is another file that is held, since the one with the pins becomes another with each write.
+    fn turn(&self) -> io::Result<File> {
+        let guard =
+            File::options().write(true).create(true).truncate(false).open(self.beside("guard"))?;
+        let began = Instant::now();
+        loop {
+            match guard.try_lock() {
+                Ok(()) => return Ok(guard),
+                // Some network file systems have no such thing, and one program alone needs none.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(guard);
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if began.elapsed() > TURN => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "another program has been writing it for seconds; end that one",
+                    ));
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+
     /// Writes the file whole or not at all.
-    pub(crate) fn write(&self) -> Result<(), LockFileError> {
-        let failed = |source| LockFileError::Io { path: self.path.clone(), source };
-        let mut text =
-            serde_json::to_vec_pretty(&self.contents).map_err(io::Error::from).map_err(failed)?;
+    fn write(&self) -> io::Result<()> {
+        let mut text = serde_json::to_vec_pretty(&self.contents)?;
         text.push(b'\n');
-        let mut name = self.path.file_name().unwrap_or_default().to_owned();
-        name.push(format!(".{}.new", std::process::id()));
-        let beside = self.path.with_file_name(name);
+        let beside = self.beside(&format!("{}.new", std::process::id()));
         let written = (|| {
-            let mut file = std::fs::File::create(&beside)?;
+            let mut file = File::create(&beside)?;
             file.write_all(&text)?;
             file.sync_all()?;
             std::fs::rename(&beside, &self.path)
         })();
-        written.map_err(|source| {
-            let _ = std::fs::remove_file(&beside);
-            failed(source)
-        })
+        written.inspect_err(|_| drop(std::fs::remove_file(&beside)))
+    }
+
+    /// Returns the path of a file beside it, which is hidden on Unix.
+    fn beside(&self, end: &str) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(format!(".{name}.{end}"))
+    }
+
+    fn failed(&self, source: io::Error) -> LockFileError {
+        LockFileError::Io { path: self.path.clone(), source }
     }
 }
 

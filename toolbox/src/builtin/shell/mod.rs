@@ -4,6 +4,10 @@ mod output;
 mod process;
 #[cfg(target_os = "linux")]
 mod sandbox;
+#[cfg(target_os = "linux")]
+mod table;
+#[cfg(target_os = "linux")]
+mod watch;
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -32,13 +36,15 @@ const PASSED_ON: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER"
 /// | network | nothing, unless [`allow_network`](Self::allow_network) | open any socket, those of local services included |
 /// | processes | start others | trace processes that are not its own, signal them (Linux 6.12 and later), get more rights: those of the superuser are gone even where it is the superuser |
 /// | environment | see `PATH`, `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`, `USER`, a `HOME` of its own, and what [`env`](Self::env) gives it | see any other variable of this process, such as keys |
-/// | time and space | run for [`timeout`](Self::timeout), write files of 1 GiB | outlive its call |
+/// | time and space | run for [`timeout`](Self::timeout), write files of 1 GiB, have [512 processes](Self::max_processes) and [4 GiB of memory](Self::max_memory_bytes) at once | outlive its call |
 ///
-/// Not confined: what it does inside of the workspace, `.git/hooks` included, how much memory and how many processes it uses
-/// while it runs, and what the kernel itself gets wrong. A program that must withstand that belongs into a container or a virtual machine.
+/// Not confined: what it does inside of the workspace, `.git/hooks` included, how many files of 1 GiB it writes there, how busy
+/// it keeps processors and disks, and what the kernel itself gets wrong. A program that must withstand that belongs into a
+/// container or a virtual machine, and its workspace onto a disk of its own.
 ///
 /// When the call ends, in whichever way, all that it started is killed: its process group, and from Linux 6.12 on
 /// also what left the group (`setsid`, double forks). With [`Shell::unconfined`] there is no more than the process group.
+/// Processes and memory are counted for the same, every 50 milliseconds, on Linux only.
 ///
 /// ```no_run
 /// use toolbox::ToolBox;
@@ -60,6 +66,16 @@ pub struct Shell {
     timeout: Duration,
     max_timeout: Duration,
     output_bytes: usize,
+    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no way to count"))]
+    limits: Limits,
+}
+
+/// What all that a command started may take together.
+#[derive(Debug, Clone, Copy)]
+struct Limits {
+    processes: u32,
+    /// In bytes.
+    memory: u64,
 }
 
 /// The system has no means to confine a command.
@@ -100,6 +116,7 @@ impl Shell {
             timeout: Duration::from_secs(10),
             max_timeout: Duration::from_secs(120),
             output_bytes: 32 << 10,
+            limits: Limits { processes: 512, memory: 4 << 30 },
         }
     }
 
@@ -163,6 +180,28 @@ impl Shell {
     #[must_use]
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
         self.output_bytes = bytes.max(256);
+        self
+    }
+
+    /// Limits how many processes a command may have at once, itself included. Default 512.
+    ///
+    /// It may have 16 times as many threads. Beyond that all of it is killed, and the result says so, with what was printed
+    /// before. Of no effect but on Linux.
+    #[must_use]
+    pub fn max_processes(mut self, processes: u32) -> Self {
+        self.limits.processes = processes.max(1);
+        self
+    }
+
+    /// Limits the memory that a command and all that it started may have at once, in bytes. Default 4 GiB.
+    ///
+    /// What counts is memory in use, swapped out or not; what several processes share counts once. What was only reserved, and
+    /// what can be read again from a file, do not count; nor do files in memory that nobody has mapped. Beyond the limit all of
+    /// it is killed, and the result says so, with what was printed before. A fast program may get beyond it for the 50
+    /// milliseconds from one look to the next. Of no effect but on Linux.
+    #[must_use]
+    pub fn max_memory_bytes(mut self, bytes: u64) -> Self {
+        self.limits.memory = bytes;
         self
     }
 

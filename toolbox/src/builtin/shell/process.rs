@@ -1,5 +1,6 @@
 //! A command from its start to the end of all that it started.
 
+use std::future::pending;
 use std::io;
 use std::path::PathBuf;
 use std::pin::pin;
@@ -37,6 +38,8 @@ pub(super) struct Ended {
 
 enum How {
     Exited(ExitStatus),
+    /// It took more than it may; the text says of what.
+    Exceeded(String),
     TimedOut(Duration),
     Cancelled,
 }
@@ -51,12 +54,18 @@ pub(super) async fn run(
     context: &ToolContext,
 ) -> io::Result<Ended> {
     let network = shell.network && context.permits("http_fetch");
-    let (mut child, warden) = Warden::start(shell, words, network).await?;
+    let (mut child, warden, exceeded) = Warden::start(shell, words, network).await?;
     let (out, err) = (Kept::new(shell.output_bytes), Kept::new(shell.output_bytes));
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let mut reading = pin!(async { tokio::join!(out.read(stdout), err.read(stderr)) });
     let mut read = false;
     let mut time = pin!(sleep(limit));
+    let mut exceeded = pin!(async {
+        match exceeded.await {
+            Ok(excess) => excess,
+            Err(_) => pending().await,
+        }
+    });
     let how = loop {
         tokio::select! {
             biased;
@@ -64,13 +73,15 @@ pub(super) async fn run(
             () = context.cancelled() => break How::Cancelled,
             () = &mut time => break How::TimedOut(limit),
             _ = &mut reading, if !read => read = true,
+            // It is told before the command is killed for it.
+            excess = &mut exceeded => break How::Exceeded(excess),
             status = child.wait() => break How::Exited(status?),
         }
     };
     match how {
         How::Cancelled => drop(warden),
         How::TimedOut(_) => warden.end().await,
-        How::Exited(_) => {
+        How::Exited(_) | How::Exceeded(_) => {
             if !read {
                 let _ = timeout(DRAIN, &mut reading).await;
             }
@@ -102,6 +113,10 @@ impl Ended {
             }
             How::Exited(status) => {
                 section(&mut text, &format!("[{}]", told(status)));
+                FailureKind::Reported
+            }
+            How::Exceeded(excess) => {
+                section(&mut text, &format!("[killed: {excess}]"));
                 FailureKind::Reported
             }
             How::TimedOut(limit) => {
@@ -139,16 +154,24 @@ struct Warden {
 }
 
 impl Warden {
-    async fn start(shell: &Shell, words: &[String], network: bool) -> io::Result<(Child, Self)> {
+    /// Starts the command, and tells later if it takes more than it may.
+    async fn start(
+        shell: &Shell,
+        words: &[String],
+        network: bool,
+    ) -> io::Result<(Child, Self, oneshot::Receiver<String>)> {
         let (started, starting) = oneshot::channel();
+        let (excess, exceeded) = oneshot::channel();
         let (end, until) = mpsc::channel();
         let (over, ended) = oneshot::channel();
         let home = Home::make()?;
         let command = command(shell, words, &home);
         let runtime = Handle::current();
         #[cfg(target_os = "linux")]
-        let confinement =
-            shell.confined.then(|| super::sandbox::Confinement::of(shell, &home.0, network));
+        let (confinement, limits) = (
+            shell.confined.then(|| super::sandbox::Confinement::of(shell, &home.0, network)),
+            shell.limits,
+        );
         #[cfg(not(target_os = "linux"))]
         let _ = network;
         thread::Builder::new().name("toolbox-shell".to_owned()).spawn(move || {
@@ -159,29 +182,38 @@ impl Warden {
                 let inside = confinement.map(super::sandbox::Confinement::enter).transpose()?;
                 let child = command.spawn()?;
                 #[cfg(target_os = "linux")]
-                return io::Result::Ok((child, inside));
+                let crowd = super::watch::Crowd::of(inside, group_of(&child));
                 #[cfg(not(target_os = "linux"))]
-                return io::Result::Ok((child, ()));
+                let crowd = ();
+                io::Result::Ok((child, crowd))
             };
             match start() {
-                Ok((child, inside)) => {
+                Ok((child, crowd)) => {
                     let _ = started.send(Ok(child));
                     // It ends with a word, or when whoever could say it is gone.
-                    let _ = until.recv();
                     #[cfg(target_os = "linux")]
-                    if let Some(inside) = inside {
-                        inside.sweep();
+                    {
+                        if let Some(passed) = crowd.watch(&until, limits) {
+                            let _ = excess.send(passed.to_string());
+                            crowd.kill();
+                        }
+                        crowd.sweep();
                     }
                     #[cfg(not(target_os = "linux"))]
-                    let () = inside;
+                    {
+                        let () = crowd;
+                        let _ = until.recv();
+                        drop(excess);
+                    }
                 }
                 Err(error) => drop(started.send(Err(error))),
             }
             let _ = over.send(());
         })?;
         let child = starting.await.map_err(|_| io::Error::other("its thread panicked"))??;
-        let group = child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()));
-        Ok((child, Self { end, ended: Some(ended), group, home: Some(home) }))
+        let group = group_of(&child);
+        let warden = Self { end, ended: Some(ended), group, home: Some(home) };
+        Ok((child, warden, exceeded))
     }
 
     /// Kills what is left, and waits until it is gone.
@@ -210,6 +242,11 @@ impl Drop for Warden {
             drop(home);
         });
     }
+}
+
+/// Returns the group of a command, which leads it.
+fn group_of(child: &Child) -> Option<rustix::process::Pid> {
+    child.id().and_then(|id| rustix::process::Pid::from_raw(id.cast_signed()))
 }
 
 /// Builds the command. A shell of its own sets the limits, which nothing after it can lift, and becomes the command.

@@ -4,20 +4,22 @@
 use std::collections::BTreeMap;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use landlock::{
     ABI, Access as _, AccessFs, CompatLevel, Compatible as _, LandlockStatus, PathBeneath, PathFd,
     Ruleset, RulesetAttr as _, RulesetCreatedAttr as _, RulesetStatus, Scope,
 };
-use rustix::process::{Pid, Signal};
+use rustix::io::Errno;
+use rustix::process::{Pid, Signal, test_kill_process};
 use rustix::thread::{CapabilitySet, CapabilitySets};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
 };
 
-use super::Shell;
+use super::{Shell, table};
 
 /// What programs need to start, to find their libraries, names, time zones and certificates.
 const READABLE: [&str; 28] = [
@@ -97,20 +99,22 @@ impl Confinement {
 
     /// Takes the restrictions upon this thread, for good.
     pub(super) fn enter(self) -> io::Result<Inside> {
-        let status = self.landlock().map_err(io::Error::other)?;
-        if status.ruleset == RulesetStatus::NotEnforced {
-            return Err(io::Error::other("Landlock was not enforced"));
-        }
-        let scoped = match status.landlock {
-            LandlockStatus::Available { effective_abi, .. } => effective_abi >= ABI::V6,
-            _ => false,
-        };
         // The superuser's would open other processes' environments, which is where keys are.
         let none = CapabilitySet::empty();
         let none = CapabilitySets { effective: none, permitted: none, inheritable: none };
         rustix::thread::set_capabilities(None, none)?;
+        let witness = Witness::find();
+        let status = self.landlock().map_err(io::Error::other)?;
+        if status.ruleset == RulesetStatus::NotEnforced {
+            return Err(io::Error::other("Landlock was not enforced"));
+        }
+        let is_scoped = match status.landlock {
+            LandlockStatus::Available { effective_abi, .. } => effective_abi >= ABI::V6,
+            _ => false,
+        };
+        let closed = is_scoped && witness.is_some_and(|witness| witness.is_out_of_reach());
         seccompiler::apply_filter(&filter(self.network)?).map_err(io::Error::other)?;
-        Ok(Inside { scoped })
+        Ok(Inside { closed })
     }
 
     fn landlock(&self) -> Result<landlock::RestrictionStatus, landlock::RulesetError> {
@@ -163,50 +167,81 @@ fn filter(network: bool) -> io::Result<BpfProgram> {
     filter.and_then(TryInto::try_into).map_err(io::Error::other)
 }
 
-/// A thread with restrictions: what it started has them too, and nothing else has.
-pub(super) struct Inside {
-    /// Whether a signal reaches only what is inside.
-    scoped: bool,
+/// A process outside that this thread can signal, to see that the restrictions put it out of reach.
+enum Witness {
+    Parent(Pid),
+    /// The first process of a container has no parent.
+    Started(Child),
 }
 
-impl Inside {
-    /// Kills all that is inside, wherever it went. For this thread, nothing else can be signalled: what can, is inside.
-    pub(super) fn sweep(self) {
-        // A process outside that could be signalled shows that the restriction does not hold, and nothing is killed by it.
-        let outside = rustix::process::getppid();
-        let reaches_out = outside.is_none_or(|pid| rustix::process::test_kill_process(pid).is_ok());
-        if !self.scoped || reaches_out {
-            return;
+impl Witness {
+    fn find() -> Option<Self> {
+        let parent = rustix::process::getppid();
+        if let Some(parent) = parent.filter(|pid| test_kill_process(*pid).is_ok()) {
+            return Some(Self::Parent(parent));
         }
-        let own = rustix::process::getpid();
-        let began = Instant::now();
-        while began.elapsed() < SWEEP {
-            let inside: Vec<Pid> = pids().filter(|pid| *pid != own && is_inside(*pid)).collect();
-            if inside.is_empty() {
-                return;
-            }
-            for pid in inside {
-                let _ = rustix::process::kill_process(pid, Signal::KILL);
-            }
-            std::thread::sleep(Duration::from_millis(1));
+        let mut command = Command::new("/bin/sh");
+        command.args(["-c", "read -r _"]).env_clear().stdin(Stdio::piped());
+        let started =
+            Self::Started(command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().ok()?);
+        started.pid().is_some_and(|pid| test_kill_process(pid).is_ok()).then_some(started)
+    }
+
+    fn pid(&self) -> Option<Pid> {
+        match self {
+            Self::Parent(pid) => Some(*pid),
+            Self::Started(child) => Pid::from_raw(child.id().cast_signed()),
+        }
+    }
+
+    fn is_out_of_reach(&self) -> bool {
+        self.pid().is_some_and(|pid| test_kill_process(pid) == Err(Errno::PERM))
+    }
+}
+
+impl Drop for Witness {
+    fn drop(&mut self) {
+        if let Self::Started(child) = self {
+            // It ends with its input, which waiting closes. It may be out of reach of a signal by now.
+            let _ = child.wait();
         }
     }
 }
 
-/// Tells whether a process that still runs can be signalled.
-fn is_inside(pid: Pid) -> bool {
-    rustix::process::test_kill_process(pid).is_ok() && !is_dead(pid)
+/// A thread with restrictions: what it started has them too, and nothing else has.
+pub(super) struct Inside {
+    /// Whether it was seen that a signal reaches only what is inside.
+    closed: bool,
 }
 
-/// Tells whether a process ended, and waits for whoever started it to hear of that.
-fn is_dead(pid: Pid) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{}/stat", pid.as_raw_nonzero()));
-    stat.is_ok_and(|stat| {
-        stat.rsplit(')').next().is_some_and(|rest| rest.trim_start().starts_with(['Z', 'X']))
-    })
-}
+impl Inside {
+    pub(super) fn is_closed(&self) -> bool {
+        self.closed
+    }
 
-fn pids() -> impl Iterator<Item = Pid> {
-    let entries = std::fs::read_dir("/proc").into_iter().flatten().filter_map(Result::ok);
-    entries.filter_map(|entry| Pid::from_raw(entry.file_name().to_str()?.parse().ok()?))
+    /// Tells whether a process is inside. For this thread, nothing else can be signalled but its own process.
+    pub(super) fn holds(&self, pid: Pid) -> bool {
+        self.closed && pid != rustix::process::getpid() && test_kill_process(pid).is_ok()
+    }
+
+    /// Kills all that is inside, wherever it went.
+    pub(super) fn kill(&self) {
+        if self.closed {
+            // Group 1 is how `kill` says: all that this thread may signal, but its own process. That is all that is inside, at
+            // one stroke. To kill one after the other may lose against what forks faster.
+            let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
+        }
+    }
+
+    /// Kills all that is inside, and waits until it is gone.
+    pub(super) fn sweep(&self) {
+        let began = Instant::now();
+        while began.elapsed() < SWEEP {
+            self.kill();
+            if !table::pids().any(|pid| self.holds(pid) && !table::is_dead(pid)) {
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
 }

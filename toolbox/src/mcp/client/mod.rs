@@ -51,7 +51,8 @@ pub enum Connect {
 /// The servers whose tools are in a box.
 ///
 /// A cheap handle: clones share the servers. The tools stay in the box as long as one of the handles is there; when the last is
-/// dropped, or with [`close`](Self::close), they leave, and every connection and child process ends.
+/// dropped, or with [`close`](Self::close), they leave, and every connection and child process ends. A program that crashes or
+/// is killed takes its child processes along, if need be after 4 seconds.
 ///
 /// Each tool is an ordinary one under the name `<server>_<tool>` (see [`Names`] for when it differs), with
 /// [`Tool::source`](crate::Tool::source) and [`Tool::name_at_source`](crate::Tool::name_at_source) to tell where it is from.
@@ -166,10 +167,11 @@ impl Servers {
         {
             let Some(mut lock) = self.shared.board.lock() else { return Ok(()) };
             let mut next = lock.clone();
-            for tool in &listed.tools {
-                next.pin(&server.name, &tool.name, &tool.raw);
-            }
-            next.write()?;
+            next.update(|lock| {
+                for tool in &listed.tools {
+                    lock.pin(&server.name, &tool.name, &tool.raw);
+                }
+            })?;
             *lock = next;
         }
         server.remount();
@@ -268,6 +270,9 @@ impl ServersBuilder {
     ///
     /// A tool is pinned as it is first seen. When its title, description, schemas or annotations differ later, it leaves the
     /// box until somebody approves ([`Servers::approve`]). Default: no file, and tools change as their servers like.
+    ///
+    /// Programs may share a file: each writes what it adds to what the others wrote. They take turns by an empty file beside it,
+    /// `.NAME.guard`, which may be deleted when none of them runs.
     pub fn lock_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.lock_file = Some(path.into());
         self

@@ -10,7 +10,7 @@ use super::status::{WithheldReason, WithheldTool};
 use crate::call::Arguments;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
-use crate::mcp::lock::Verdict;
+use crate::mcp::lock::{Lock, Verdict};
 use crate::mcp::names;
 use crate::result::ToolResult;
 use crate::tool::Tool;
@@ -71,22 +71,34 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
 fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> HashSet<&'a str> {
     let names = listed.tools.iter().map(|tool| tool.name.as_str());
     let Some(mut lock) = server.board.lock() else { return names.collect() };
+    let is_new = |lock: &Lock, tool: &ListedTool| {
+        lock.judge(&server.name, &tool.name, &tool.raw) == Verdict::New
+    };
+    let mut kept = lock.refresh();
+    if !server.board.withhold_new && listed.tools.iter().any(|tool| is_new(&lock, tool)) {
+        kept = lock.update(|lock| {
+            for tool in &listed.tools {
+                // Another program may have seen it first.
+                if is_new(lock, tool) {
+                    lock.pin(&server.name, &tool.name, &tool.raw);
+                }
+            }
+        });
+    }
+    if let Err(error) = kept {
+        tracing::warn!(%error, "what was approved cannot be read or kept");
+        mounted.notices.push(error.to_string());
+    }
     let mut approved = HashSet::new();
-    let mut pinned = false;
     for tool in &listed.tools {
         match lock.judge(&server.name, &tool.name, &tool.raw) {
             Verdict::Approved => {
                 approved.insert(tool.name.as_str());
             }
-            Verdict::New if server.board.withhold_new => {
+            Verdict::New => {
                 let detail =
                     "it was never approved; look at it, then approve of the server's tools";
                 mounted.withhold(&tool.name, WithheldReason::New, detail.to_owned());
-            }
-            Verdict::New => {
-                lock.pin(&server.name, &tool.name, &tool.raw);
-                pinned = true;
-                approved.insert(tool.name.as_str());
             }
             Verdict::Changed(parts) => {
                 let detail = format!(
@@ -96,10 +108,6 @@ fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> H
                 mounted.withhold(&tool.name, WithheldReason::Changed, detail);
             }
         }
-    }
-    if pinned && let Err(error) = lock.write() {
-        tracing::warn!(%error, "what was approved cannot be kept");
-        mounted.notices.push(error.to_string());
     }
     approved
 }

@@ -11,6 +11,8 @@ use process_wrap::tokio::{ChildWrapper, CommandWrap};
 use tokio::io::AsyncReadExt;
 use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 
+#[cfg(unix)]
+use super::guard::Group;
 use super::marked::{Mark, VARIABLE};
 use crate::cancel::CancellationToken;
 use crate::mcp::client::text;
@@ -94,6 +96,8 @@ impl Child {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let mark = Mark::new();
+        #[cfg(unix)]
+        let mut group = Group::new();
         let mut command = CommandWrap::with_new(program, |command| {
             command.args(arguments).env_clear().envs(inherited()).envs(environment);
             command.env(VARIABLE, mark.value());
@@ -101,12 +105,21 @@ impl Child {
             if let Some(directory) = directory {
                 command.current_dir(directory);
             }
+            #[cfg(unix)]
+            command.process_group(group.to_join());
         });
-        #[cfg(unix)]
-        command.wrap(process_wrap::tokio::ProcessGroup::leader());
+        // A job ends with its last handle, which is this process's, however that goes.
         #[cfg(windows)]
-        command.wrap(process_wrap::tokio::JobObject);
-        let mut child = Reaped { child: Some(command.spawn()?), mark };
+        command.wrap(process_wrap::tokio::KillOnDrop).wrap(process_wrap::tokio::JobObject);
+        let child = command.spawn()?;
+        #[cfg(unix)]
+        group.joined_by(child.id());
+        let mut child = Reaped {
+            child: Some(child),
+            #[cfg(unix)]
+            group,
+            mark,
+        };
         let streams = child.child.as_mut().and_then(|child| {
             Some((child.stdin().take()?, child.stdout().take()?, child.stderr().take()?))
         });
@@ -196,17 +209,17 @@ async fn keep(mut child: Reaped, stop: &CancellationToken) -> Option<ExitStatus>
     }
     #[cfg(unix)]
     if status.is_none() {
-        const SIGTERM: i32 = 15;
-        let _ = inner.signal(SIGTERM);
+        child.group.ask(inner.id());
         status = within(TERM, inner).await;
     }
+    #[cfg(unix)]
+    child.group.kill();
     let _ = inner.start_kill();
     if status.is_none() {
         status = inner.inner_mut().wait().await.ok();
     }
     child.child = None;
-    let mark = child.mark.clone();
-    let _ = tokio::task::spawn_blocking(move || mark.kill_all()).await;
+    let _ = tokio::task::spawn_blocking(move || child.mark.kill_all()).await;
     status
 }
 
@@ -217,12 +230,16 @@ async fn within(time: Duration, child: &mut Box<dyn ChildWrapper>) -> Option<Exi
 /// A child that is killed with its group when it is dropped, on whatever thread and with no runtime at all.
 struct Reaped {
     child: Option<Box<dyn ChildWrapper>>,
+    #[cfg(unix)]
+    group: Group,
     mark: Mark,
 }
 
 impl Drop for Reaped {
     fn drop(&mut self) {
         let Some(child) = &mut self.child else { return };
+        #[cfg(unix)]
+        self.group.kill();
         let _ = child.start_kill();
         self.mark.kill_all();
         // A killed process is gone within a moment; then its entry in the table of processes goes too.

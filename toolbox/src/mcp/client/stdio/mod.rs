@@ -1,6 +1,8 @@
 //! A server that is a child process: its messages as lines on its standard streams.
 
 mod child;
+#[cfg(unix)]
+mod guard;
 mod lines;
 mod marked;
 
