@@ -136,7 +136,7 @@ impl ToolContext {
 }
 
 /// Whether the text of a result is of this crate, because the tool did not come to answer.
-pub(crate) fn is_of_gate(tool: &Tool, result: &ToolResult) -> bool {
+fn is_of_gate(tool: &Tool, result: &ToolResult) -> bool {
     match result.failure_kind() {
         None => result.job().is_some(),
         // A server may refuse arguments in words of its own.

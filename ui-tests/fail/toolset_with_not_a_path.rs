@@ -2,7 +2,7 @@ use toolbox::toolset;
 
 struct Github;
 
-#[toolset(with = |_, tool| tool)]
+#[toolset(with = "limited")]
 impl Github {
     /// Lists the issues.
     #[tool]
