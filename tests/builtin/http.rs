@@ -12,18 +12,18 @@ use toolbox::{BoxFuture, Content, ToolBox};
 use crate::support::call;
 
 /// Where pages are that may be fetched, and where those are that may not: two addresses of this machine.
-const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
+pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const PRIVATE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 
 /// A server that answers by path, and counts who comes.
-struct Server {
-    port: u16,
+pub(crate) struct Server {
+    pub(crate) port: u16,
     hits: Arc<AtomicUsize>,
-    requests: Arc<Mutex<Vec<String>>>,
+    pub(crate) requests: Arc<Mutex<Vec<String>>>,
 }
 
 impl Server {
-    fn start(
+    pub(crate) fn start(
         address: Ipv4Addr,
         port: u16,
         answer: impl Fn(&str, u16) -> Vec<u8> + Send + Sync + 'static,
@@ -56,7 +56,7 @@ impl Server {
     }
 }
 
-fn page(content_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
+pub(crate) fn page(content_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     let body = body.as_ref();
     let head = format!(
         "HTTP/1.1 200 OK\r\nContent-Type: {content_type}\r\nContent-Length: {}\r\nConnection: close\r\n\r\n",
@@ -65,16 +65,16 @@ fn page(content_type: &str, body: impl AsRef<[u8]>) -> Vec<u8> {
     [head.as_bytes(), body].concat()
 }
 
-fn redirect(location: &str) -> Vec<u8> {
+pub(crate) fn redirect(location: &str) -> Vec<u8> {
     format!("HTTP/1.1 302 Found\r\nLocation: {location}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").into_bytes()
 }
 
 /// A resolver that answers from a list, one answer after the other, and the last one for ever.
 #[derive(Default)]
-struct Names(Mutex<HashMap<String, Vec<Vec<IpAddr>>>>);
+pub(crate) struct Names(Mutex<HashMap<String, Vec<Vec<IpAddr>>>>);
 
 impl Names {
-    fn with(self, host: &str, answers: &[&[IpAddr]]) -> Self {
+    pub(crate) fn with(self, host: &str, answers: &[&[IpAddr]]) -> Self {
         let answers = answers.iter().map(|answer| answer.to_vec()).collect();
         self.0.lock().unwrap().insert(host.to_owned(), answers);
         self
@@ -92,7 +92,7 @@ impl Resolver for Names {
 }
 
 /// The tool, for which one address of this machine counts as public.
-fn http(ports: &[u16]) -> Http {
+pub(crate) fn http(ports: &[u16]) -> Http {
     Http::new()
         .allow_address(PUBLIC.into())
         .allow_ports(ports.iter().copied())
@@ -132,7 +132,11 @@ async fn s4_18_a_page_is_fetched_as_text_that_is_read() {
         let http = http(&[server.port]).max_reply_chars(100);
         assert_eq!(fetch(http, &format!("{base}{path}")).await, expected, "{path}");
     };
-    check("/page", (false, framed("/page", "# Title\n\nOne & [two][1].\n\n[1]: /two", ""))).await;
+    check(
+        "/page",
+        (false, framed("/page", &format!("# Title\n\nOne & [two][1].\n\n[1]: {base}/two"), "")),
+    )
+    .await;
     check("/latin1", (false, framed("/latin1", "café", ""))).await;
     check("/json", (false, framed("/json", "{\"a\": 1}", ""))).await;
     check("/hop", (false, framed("/json", "{\"a\": 1}", ""))).await;

@@ -9,6 +9,7 @@ mod schedule;
 #[cfg(target_os = "linux")]
 mod shell;
 mod support;
+mod taint;
 mod web_search;
 
 /// Each room is a value that yields tools, and they share one box.

@@ -25,6 +25,7 @@ mod s3;
 mod search;
 mod skills;
 mod support;
+mod taint;
 mod tracing_events;
 mod weaknesses;
 mod wire;

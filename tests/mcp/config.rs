@@ -75,6 +75,8 @@ fn a_server_says_how_it_is_to_be_treated() {
         (r#"{"command": ["a"], "connectTimeout": "2s"}"#, "connect_timeout: 2s"),
         (r#"{"command": ["a"], "retries": 0}"#, "retries: 0"),
         (r#"{"command": ["a"], "deferred": false}"#, "deferred: Some(false)"),
+        (r#"{"command": ["a"], "trusted": true}"#, "trusted: true"),
+        (r#"{"url": "https://a.example/"}"#, "trusted: false"),
         (r#"{"command": ["a"], "enabled": false}"#, "enabled: false"),
         (r#"{"command": ["a"], "disabled": true}"#, "enabled: false"),
         (r#"{"command": ["a"], "cwd": "~/x"}"#, "/home/me/x"),

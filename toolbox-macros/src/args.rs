@@ -50,6 +50,7 @@ pub(crate) const TOOL: &[Known] = &[
     known("background", Form::Flag, "background"),
     known("approval", Form::Flag, "approval"),
     known("deferred", Form::Flag, "deferred"),
+    known("untrusted", Form::Flag, "untrusted"),
     known("tags", Form::List, "tags(\"docs\", \"search\")"),
     Known {
         name: "example",
@@ -61,7 +62,10 @@ pub(crate) const TOOL: &[Known] = &[
 ];
 
 /// The options of `#[toolset(...)]`.
-pub(crate) const TOOLSET: &[Known] = &[known("crate", Form::Value, "crate = my_toolbox")];
+pub(crate) const TOOLSET: &[Known] = &[
+    known("with", Form::Value, "with = Self::limited"),
+    known("crate", Form::Value, "crate = my_toolbox"),
+];
 
 /// The options of `#[arg(...)]`.
 pub(crate) const ARG: &[Known] = &[

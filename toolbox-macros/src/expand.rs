@@ -2,6 +2,7 @@
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
+use syn::spanned::Spanned as _;
 use syn::{Attribute, Type};
 
 use crate::item::{Function, ReceiverKind};
@@ -210,6 +211,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         ("background", hints.background),
         ("approval", hints.approval),
         ("deferred", hints.deferred),
+        ("untrusted", hints.untrusted),
     ];
     let flags = flags
         .into_iter()
@@ -488,6 +490,7 @@ pub(crate) fn toolset(
     block: &crate::item::Impl,
     krate: &TokenStream,
     tools: &[(&Function, ToolModel)],
+    with: Option<&syn::Path>,
 ) -> TokenStream {
     let (impl_generics, _, where_clause) = block.generics.split_for_impl();
     let self_ty = &block.self_ty;
@@ -498,7 +501,12 @@ pub(crate) fn toolset(
         let name = name_literal(model);
         let ident = &function.ident;
         let tool = tool(function, model, &name.to_token_stream(), &quote!(Self::#ident));
-        quote!(#(#cfgs)* #all.push({ #tool });)
+        let tool = match with {
+            // The span makes the compiler point at the function that does not fit.
+            Some(with) => quote_spanned!(with.span()=> #with(&#set, { #tool })),
+            None => quote!({ #tool }),
+        };
+        quote!(#(#cfgs)* #all.push(#tool);)
     });
     quote! {
         #[automatically_derived]

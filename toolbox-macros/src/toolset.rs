@@ -23,6 +23,16 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
     let mut errors = Diagnostics::default();
     let own = args::parse(options, args::TOOLSET, "#[toolset(...)]", &mut errors);
     let krate = model::krate(&own, &mut errors);
+    let with = own.iter().find(|option| option.name == "with");
+    let with = with.and_then(|option| {
+        let path = syn::parse2::<syn::Path>(args::ungrouped(option.value.clone())).ok();
+        if path.is_none() {
+            errors
+                .error(&option.value, "the value of `with` is not a path")
+                .help("name a function that takes `&Arc<Self>` and a `Tool`, and returns a `Tool`: `with = Self::limited`");
+        }
+        path
+    });
     if let Some((path, _)) = &block.of_trait {
         errors
             .error(path, "`#[toolset]` is on the implementation of a trait")
@@ -45,7 +55,7 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
     }
     same_names(&tools, &mut errors);
     if errors.is_empty() {
-        let set = expand::toolset(&block, &krate, &tools);
+        let set = expand::toolset(&block, &krate, &tools, with.as_ref());
         quote!(#block #set)
     } else {
         // Without the implementation, every use of the set would be an error of its own.

@@ -37,6 +37,12 @@ impl ApprovalRequest {
     pub fn tool_name(&self) -> &str {
         self.tool.name()
     }
+
+    /// Returns whether the model has read what others wrote: see [`Taint`](crate::Taint).
+    #[must_use]
+    pub fn is_tainted(&self) -> bool {
+        self.context.is_tainted()
+    }
 }
 
 impl fmt::Debug for ApprovalRequest {
@@ -67,13 +73,24 @@ pub enum Decision {
 pub(crate) enum Approval {
     #[default]
     None,
+    /// The approver of the box, where one of these holds.
+    If(Vec<Condition>),
     /// The approver of the box.
     OfBox,
     /// One of its own.
     Own(Arc<dyn Approver>),
 }
 
+/// When a tool needs approval.
+#[derive(Clone)]
+pub(crate) struct Condition {
+    pub(crate) holds: Arc<dyn Fn(&ApprovalRequest) -> bool + Send + Sync>,
+    /// What a model can do where nobody gives it, or nothing.
+    pub(crate) advice: &'static str,
+}
+
 impl Approval {
+    /// Whether it may be needed.
     pub(crate) fn is_needed(&self) -> bool {
         !matches!(self, Self::None)
     }

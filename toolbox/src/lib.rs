@@ -122,6 +122,7 @@ mod rules;
 pub mod schema;
 #[cfg(feature = "search")]
 pub mod search;
+mod taint;
 #[cfg(feature = "agent")]
 pub mod testing;
 mod tool;
@@ -166,6 +167,7 @@ pub use principal::Principal;
 pub use remark::Remark;
 pub use result::ToolResult;
 pub use rules::InvalidRuleError;
+pub use taint::Taint;
 pub use tool::{
     BoxFuture, IntoTools, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn, ToolHandler,
     ToolInput, Toolset,

@@ -2,7 +2,7 @@
 use std::fmt::Display;
 use std::sync::Arc;
 
-use toolbox::{State, ToolBox, ToolCall, ToolContext, toolset};
+use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, toolset};
 
 struct Github<T> {
     token: T,
@@ -89,6 +89,19 @@ impl Static<'static> {
     }
 }
 
+struct Limited(u64);
+
+#[toolset(with = Self::limited)]
+impl Limited {
+    fn limited(self: &Arc<Self>, tool: Tool) -> Tool {
+        tool.with_description(format!("Waits {} seconds.", self.0))
+    }
+
+    /// Waits.
+    #[tool(untrusted)]
+    fn wait(&self) {}
+}
+
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let github = Github::new("secret");
@@ -112,4 +125,6 @@ async fn main() {
     assert_eq!(text("remote_version", "").await, "9");
     assert_eq!(text("number", "").await, "4");
     assert_eq!(text("text", "").await, "static");
+    let limited = ToolBox::from(Limited(3)).get("wait").unwrap();
+    assert_eq!((limited.description(), limited.is_untrusted()), ("Waits 3 seconds.", true));
 }

@@ -37,6 +37,7 @@ pub struct Meta {
     pub background: bool,
     pub approval: bool,
     pub deferred: bool,
+    pub untrusted: bool,
 }
 
 impl Meta {
@@ -56,6 +57,7 @@ impl Meta {
         background: false,
         approval: false,
         deferred: false,
+        untrusted: false,
     };
 
     fn tool(self, handler: Handler, described: Described, output: Option<Value>) -> Tool {
@@ -78,6 +80,7 @@ impl Meta {
         running.blocking = self.blocking;
         running.exclusive = self.exclusive;
         running.background = self.background;
+        running.untrusted = self.untrusted;
         if self.approval {
             running.approval = Approval::OfBox;
         }

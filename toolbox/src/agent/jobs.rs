@@ -107,12 +107,20 @@ impl fmt::Debug for LateJobs {
     }
 }
 
+/// How begins what the model is told of a job.
+const OBSERVED: &str = "[background job ";
+
+/// Returns the tool of the job that a text tells of, if it tells of one.
+pub(super) fn observed(text: &str) -> Option<&str> {
+    text.strip_prefix(OBSERVED)?.split('`').nth(1)
+}
+
 /// Returns what the model is told of a job that ended.
 pub(super) fn observation(completion: Completion) -> Vec<Content> {
     let Completion { job, context, result } = completion;
     let how = if result.is_error() { "failed" } else { "ended" };
     let head = format!(
-        "[background job {job} of tool `{}`, started by call {}, has {how}]",
+        "{OBSERVED}{job} of tool `{}`, started by call {}, has {how}]",
         context.tool_name(),
         context.call_id()
     );

@@ -34,6 +34,9 @@ pub struct Paused {
     /// What the model is told once the calls have their results: of background jobs that ended meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) observations: Vec<Vec<Content>>,
+    /// Whether the model, or one above or below, had read what others wrote.
+    #[serde(default)]
+    pub(super) tainted: bool,
 }
 
 /// A call that waits for a decision.

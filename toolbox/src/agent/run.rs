@@ -97,6 +97,9 @@ impl Run {
     /// Gives a context to every call of the run: a conversation, states, a cancellation, a deadline, rules.
     ///
     /// What bounds the run already still does: the earlier deadline holds, and a cancellation that the context lacks.
+    ///
+    /// A context with a [`Taint`](crate::Taint) of the program's own makes several runs one conversation. Without one, the run
+    /// learns from its transcript whether it is tainted: a result of a tool that others write, or that the box does not have.
     pub fn in_context(mut self, context: ToolContext) -> Self {
         let before = std::mem::replace(&mut self.context, context);
         if let Some(deadline) = before.deadline() {

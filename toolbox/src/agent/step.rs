@@ -27,9 +27,11 @@ use crate::model::{
 };
 use crate::promotion::{Promotions, SEARCH_TOOL};
 use crate::rules::Rules;
+use crate::taint::Taint;
 
 mod answer;
 mod calls;
+mod read;
 
 use answer::Answer;
 
@@ -43,6 +45,7 @@ pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
             End::Failed(RunErrorKind::TooDeep(context.depth()))
         }
         Start::Fresh(history) => {
+            running.read(&history);
             running.request.history = history;
             running.go_on().await
         }
@@ -85,6 +88,10 @@ struct Running {
     /// What the agent and its box forbade when they were last looked at.
     rules: Option<[Arc<Rules>; 2]>,
     nested: Arc<super::lineage::Nested>,
+    /// What is known of where the texts of the conversation come from.
+    taint: Taint,
+    /// Whether the run was asked for by somebody, and not by a model above.
+    asked_by_user: bool,
     /// Tools that a search found, offered beside those of the box for some steps.
     promotions: Arc<Promotions>,
     /// Tools that a search can find, with the generation of the box they are of, until the rules change.
@@ -119,7 +126,9 @@ impl Running {
         called_as: Option<&str>,
     ) -> Self {
         let settings = &agent.settings;
+        let asked_by_user = given.get::<Lineage>().is_none();
         let above = given.get::<Lineage>().cloned().unwrap_or_default();
+        let taint = given.get::<Taint>().cloned().unwrap_or_default();
         let name = called_as.unwrap_or(&agent.name).to_owned();
         let path: Arc<[String]> = above.path.iter().cloned().chain([name]).collect();
         let events = Emitter::new(sink.or(above.sink), Arc::clone(&path));
@@ -141,6 +150,7 @@ impl Running {
         let mut context = given
             .clone()
             .with(lineage)
+            .with(taint.clone())
             .with_shared(Arc::clone(&promotions))
             .with_depth(given.depth().saturating_add(1))
             .with_cancellation(token.clone())
@@ -180,6 +190,8 @@ impl Running {
             over_budget: false,
             rules: None,
             nested,
+            taint,
+            asked_by_user,
             promotions,
             findable: None,
             events,

@@ -110,7 +110,10 @@ impl Agent {
             input,
             answer,
         })?;
-        Ok(tool.without_timeout().starting_a_run())
+        let tool = tool.without_timeout().starting_a_run();
+        // What it says may be what its tools returned.
+        let reads_others = self.inner.toolbox.tools().iter().any(Tool::is_untrusted);
+        Ok(if reads_others { tool.untrusted() } else { tool })
     }
 }
 

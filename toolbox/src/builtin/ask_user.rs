@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, Tool};
 use crate::toolset;
 
 /// A question of a model to the user.
@@ -107,8 +107,13 @@ impl AskUser {
     }
 }
 
-#[toolset]
+#[toolset(with = Self::shown)]
 impl AskUser {
+    /// A URL that the user names is one to fetch.
+    fn shown(_: &Arc<Self>, tool: Tool) -> Tool {
+        tool.showing_urls()
+    }
+
     /// Asks the user, and waits for the answer. Ask only what you need and cannot find out in another way.
     #[tool(open_world, tags("user"))]
     async fn ask_user(

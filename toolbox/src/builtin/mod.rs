@@ -22,6 +22,8 @@ pub mod skills;
 mod store;
 #[cfg(feature = "web-search")]
 pub mod web_search;
+#[cfg(any(feature = "http", all(feature = "shell", unix)))]
+mod while_tainted;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 mod workspace;
 
@@ -29,5 +31,7 @@ mod workspace;
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 pub use store::{SqliteStore, StoreError};
+#[cfg(any(feature = "http", all(feature = "shell", unix)))]
+pub use while_tainted::WhileTainted;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 pub use workspace::Workspace;

@@ -13,7 +13,8 @@ use crate::toolset;
 /// Notes that an agent keeps for itself, each under a name: a plan, a list, what is half done.
 ///
 /// They belong to the [`Principal`] of the call, and no other sees them. A note that is acknowledged is on the disk. What
-/// is read is quoted, and told as a note: it is no instruction. At most 200 notes of 64 KiB each.
+/// is read is quoted, and told as a note: it is no instruction. It may be from a page that the model read when it wrote
+/// the note, so a conversation in which a note is read is [tainted](crate::Taint). At most 200 notes of 64 KiB each.
 ///
 /// ```
 /// use toolbox::builtin::SqliteStore;
@@ -97,7 +98,7 @@ impl Notes {
     }
 
     /// Reads a note.
-    #[tool(read_only, idempotent, open_world = false, tags("notes"))]
+    #[tool(read_only, idempotent, open_world = false, untrusted, tags("notes"))]
     async fn note_read(
         &self,
         /// Name of the note

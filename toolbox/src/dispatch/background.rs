@@ -53,6 +53,7 @@ impl Waiting {
             Err(refusal) => refusal,
         };
         result.fit(self.shared.settings.result_bytes);
+        self.note(&result);
         report.send(answer(self.admitted.context.call_id, result));
     }
 }

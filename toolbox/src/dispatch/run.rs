@@ -8,9 +8,9 @@ use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::place::Places;
-use super::supervise::{Supervised, cancelled, panicked};
+use super::supervise::{Supervised, cancelled, forget_quietly, panicked};
 use super::{Admitted, Settings, Waiting, trace};
-use crate::approval::{Approval, ApprovalRequest, Decision};
+use crate::approval::{Approval, ApprovalRequest, Condition, Decision};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::call::Arguments;
@@ -18,6 +18,7 @@ use crate::context::{ToolContext, now};
 use crate::error::FailureKind;
 use crate::layer::Next;
 use crate::result::ToolResult;
+use crate::taint::Taint;
 use crate::tool::{BoxFuture, Handler, Inner, SyncHandler};
 
 /// Runs a synchronous handler where it is called.
@@ -110,6 +111,7 @@ impl Waiting {
                 call.pass().await
             };
             result.fit(call.shared.settings.result_bytes);
+            call.note(&result);
             if let (Some(watch), Some(began)) = (call.context.watch(), began) {
                 let took = now().saturating_duration_since(began);
                 watch.finished(&call.context, &result, took);
@@ -123,18 +125,51 @@ impl Waiting {
         if self.context.is_cancelled() {
             return cancelled(self.tool.name());
         }
-        if self.tool.inner().running.approval.is_needed() && !self.context.approved {
-            match self.ask().await {
-                Ok(None) => self.admitted.context.approved = true,
-                Ok(Some(edited)) => {
-                    self.arguments = edited;
-                    let result = self.let_in().await;
-                    return result.with_edited(self.arguments.clone());
-                }
-                Err(refusal) => return refusal,
-            }
+        if self.context.approved {
+            return self.let_in().await;
         }
-        self.let_in().await
+        let advice = match self.need() {
+            Ok(Some(advice)) => advice,
+            Ok(None) => return self.let_in().await,
+            Err(refusal) => return refusal,
+        };
+        match self.ask(advice).await {
+            Ok(edited) => {
+                self.admitted.context.approved = true;
+                let Some(edited) = edited else { return self.let_in().await };
+                self.arguments = edited;
+                let result = self.let_in().await;
+                result.with_edited(self.arguments.clone())
+            }
+            Err(refusal) => refusal,
+        }
+    }
+
+    /// Whether this very call needs approval; where it does, what a model can do if nobody gives it.
+    fn need(&self) -> Result<Option<&'static str>, ToolResult> {
+        let conditions = match &self.tool.inner().running.approval {
+            Approval::None => return Ok(None),
+            Approval::OfBox | Approval::Own(_) => return Ok(Some("")),
+            Approval::If(conditions) => conditions,
+        };
+        // Like an approver, a condition sees only arguments that are valid.
+        self.check()?;
+        let request = self.request();
+        let holds = |condition: &&Condition| {
+            catch_unwind(AssertUnwindSafe(|| (condition.holds)(&request))).unwrap_or_else(
+                |payload| {
+                    // One that cannot tell does not let the call through.
+                    tracing::error!(tool = self.tool.name(), "a condition for approval panicked");
+                    forget_quietly(payload);
+                    true
+                },
+            )
+        };
+        Ok(conditions.iter().find(holds).map(|condition| condition.advice))
+    }
+
+    fn request(&self) -> ApprovalRequest {
+        ApprovalRequest::new(self.tool.clone(), self.context.clone(), self.arguments.clone())
     }
 
     /// Runs a call that may run, once there is a place for it.
@@ -155,6 +190,13 @@ impl Waiting {
         self.run(places, true).await
     }
 
+    /// Takes note of a result that a model is about to read.
+    pub(super) fn note(&self, result: &ToolResult) {
+        if let Some(taint) = self.context.get::<Taint>() {
+            taint.note(&self.tool, result);
+        }
+    }
+
     /// Takes the call out, for work that outlives whoever waits for it; its context stays for the answer.
     pub(super) fn detach(&self) -> Self {
         let admitted = Admitted {
@@ -173,7 +215,7 @@ impl Waiting {
     }
 
     /// Asks the approver, once the arguments are known to be valid. Returns other arguments where it wants those.
-    async fn ask(&self) -> Result<Option<Arguments>, ToolResult> {
+    async fn ask(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
         let name = self.tool.name();
         let approver = match &self.tool.inner().running.approval {
             Approval::Own(approver) => Some(approver),
@@ -181,7 +223,10 @@ impl Waiting {
         };
         let Some(approver) = approver.map(Arc::clone) else {
             if !self.context.is_deferrable() {
-                let text = format!("tool `{name}` needs approval, and nobody here can give it");
+                let mut text = format!("tool `{name}` needs approval, and nobody here can give it");
+                if !advice.is_empty() {
+                    text = format!("{text}; {advice}");
+                }
                 return Err(ToolResult::failure(FailureKind::NotApproved, text));
             }
             self.check()?;
@@ -191,8 +236,7 @@ impl Waiting {
         if let Some(watch) = self.context.watch() {
             watch.asked(&self.context, &self.arguments);
         }
-        let request =
-            ApprovalRequest::new(self.tool.clone(), self.context.clone(), self.arguments.clone());
+        let request = self.request();
         let mut decision = None;
         // The approver is the program's own code, and no less likely to panic than a tool.
         let ask: BoxFuture<'_, ToolResult> = Box::pin(async {

@@ -348,6 +348,13 @@ impl Wanted {
     }
 }
 
+/// Returns the name of the tool that a call of the gateway calls, if it is one and names one.
+#[cfg(feature = "agent")]
+pub(crate) fn called_through(call: &ToolCall) -> Option<String> {
+    let wanted = (call.name == EXECUTE).then(|| Wanted::read(call.arguments.as_str()))?;
+    Some(wanted.ok()?.name)
+}
+
 /// Takes any number a model writes for a limit as one that is fine.
 #[allow(
     clippy::cast_possible_truncation,

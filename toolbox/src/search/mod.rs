@@ -58,5 +58,7 @@ pub use catalog::{Catalog, DEFAULT_LIMIT, Hit, Ranking, Search};
 #[cfg(any(feature = "knowledge", feature = "web-search"))]
 pub(crate) use embed::points;
 pub use embed::{EmbedError, Embedder, Embeddings};
+#[cfg(feature = "agent")]
+pub(crate) use gateway::called_through;
 pub use gateway::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
 pub use pattern::{MAX_PATTERN_CHARS, PatternError};

@@ -4,6 +4,7 @@ mod builder;
 mod closure;
 mod handler;
 mod toolset;
+mod trust;
 
 use std::fmt;
 use std::panic::Location;
@@ -11,7 +12,6 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use serde::de::DeserializeOwned;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
@@ -20,7 +20,7 @@ pub use closure::{MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use toolset::{IntoTools, Toolset};
 
-use crate::approval::{Approval, ApprovalRequest, Approver, Decision, typed};
+use crate::approval::Approval;
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::context::{Requirement, Values};
@@ -83,6 +83,10 @@ pub(crate) struct Running {
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
     pub(crate) approval: Approval,
+    /// Whether others wrote what it returns.
+    pub(crate) untrusted: bool,
+    /// Whether a URL that it returned may be fetched like one that the user named.
+    pub(crate) shows_urls: bool,
     /// Whether a call starts a run, which may stop and be resumed with the run above it.
     #[cfg(feature = "agent")]
     pub(crate) starts_run: bool,
@@ -433,61 +437,6 @@ impl Tool {
     pub fn with_unchecked_arguments(mut self) -> Self {
         Arc::make_mut(&mut self.inner_mut().signature).unchecked = true;
         self
-    }
-
-    /// Returns the tool so that it runs only after somebody's approval.
-    ///
-    /// The box's approver is asked ([`ToolBoxBuilder::approver`](crate::ToolBoxBuilder::approver)). A box with none refuses
-    /// the call, and an agent stops until somebody has decided.
-    #[must_use]
-    pub fn needs_approval(mut self) -> Self {
-        let approval = &mut self.inner_mut().running.approval;
-        if !approval.is_needed() {
-            *approval = Approval::OfBox;
-        }
-        self
-    }
-
-    /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
-    ///
-    /// It is asked once the arguments were found valid.
-    #[must_use]
-    pub fn with_approver(mut self, approver: impl Approver) -> Self {
-        self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
-        self
-    }
-
-    /// Returns the tool so that it runs only as a rule about its arguments decides.
-    ///
-    /// `T` is read from the arguments by serde; it may name a few of them. What it cannot read is denied.
-    ///
-    /// ```
-    /// use serde::Deserialize;
-    /// use toolbox::{Decision, tool};
-    ///
-    /// /// Sends money.
-    /// #[tool]
-    /// fn pay(to: &str, cents: u64) -> String {
-    ///     format!("{to} got {cents}")
-    /// }
-    ///
-    /// #[derive(Deserialize)]
-    /// struct Payment {
-    ///     cents: u64,
-    /// }
-    ///
-    /// let tool = pay::tool().with_approval_rule(|payment: Payment, _request| async move {
-    ///     if payment.cents <= 1_000 { Decision::Approve } else { Decision::Defer }
-    /// });
-    /// ```
-    #[must_use]
-    pub fn with_approval_rule<T, F, Fut>(self, rule: F) -> Self
-    where
-        T: DeserializeOwned + Send + 'static,
-        F: Fn(T, ApprovalRequest) -> Fut + Send + Sync + 'static,
-        Fut: Future<Output = Decision> + Send + 'static,
-    {
-        self.with_approver(typed(rule))
     }
 
     /// Returns the tool with code around each of its calls: it sees the arguments first and the result last.

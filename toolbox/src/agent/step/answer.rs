@@ -9,6 +9,9 @@ use crate::collection::{Definitions, ToolBox};
 use crate::result::ToolResult;
 use crate::tool::Tool;
 
+/// The name of the tool by which it is given, unless a tool of the box has it.
+const NAME: &str = "final_answer";
+
 /// The key under which an answer stands that is no object.
 const KEY: &str = "answer";
 
@@ -22,7 +25,7 @@ pub(super) struct Answer {
 
 impl Answer {
     pub(super) fn new(schema: Value, beside: &ToolBox) -> Self {
-        let mut name = "final_answer".to_owned();
+        let mut name = NAME.to_owned();
         while beside.has(&name) {
             name.push('_');
         }
@@ -51,6 +54,11 @@ impl Answer {
 
     pub(super) fn is_named(&self, name: &str) -> bool {
         self.name == name
+    }
+
+    /// Whether a tool of this name may have taken the answer of some run.
+    pub(super) fn is_any(name: &str) -> bool {
+        name.trim_end_matches('_') == NAME
     }
 
     pub(super) fn is_given(&self) -> bool {

@@ -42,6 +42,7 @@ impl Running {
         self.usage = paused.usage;
         self.events.enter_step(self.iterations);
         self.take_rules();
+        self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
         self.budgets.resume(paused.spent);
         let Paused { mut open, mut nested, done, observations, .. } = paused;
@@ -330,6 +331,16 @@ impl Running {
             .collect();
         let (iterations, usage) = (self.iterations, self.usage);
         let spent = self.budgets.spent();
-        End::Paused(Box::new(Paused { open, done, nested, iterations, usage, spent, observations }))
+        let tainted = self.taint.is_tainted();
+        End::Paused(Box::new(Paused {
+            open,
+            done,
+            nested,
+            iterations,
+            usage,
+            spent,
+            observations,
+            tainted,
+        }))
     }
 }

@@ -2,6 +2,7 @@
 
 mod address;
 mod client;
+mod composed;
 mod text;
 
 use std::collections::BTreeMap;
@@ -16,7 +17,9 @@ pub use client::Resolver;
 use client::{Bounds, Fetched, Guarded, Reach};
 use text::Kind;
 
+use super::WhileTainted;
 use crate::content::Content;
+use crate::context::ToolContext;
 use crate::result::ToolResult;
 use crate::toolset;
 use crate::unseen::clean;
@@ -40,7 +43,22 @@ const ERROR_CHARS: usize = 2000;
 ///
 /// What comes back is bounded in size after decompression ([`max_bytes`](Self::max_bytes)) and in time
 /// ([`timeout`](Self::timeout)), and is marked as text of somebody else: a page may try to talk the model into
-/// something. Where the model holds secrets, name the [hosts](Self::allow_hosts) it may talk to, since a URL can carry them out.
+/// something.
+///
+/// # What a URL can carry out
+///
+/// A model that was talked into it writes what it knows into a URL. So once the conversation is [tainted](crate::Taint), a
+/// URL is fetched without a word only if
+///
+/// - its host is one of those that the program [named](Self::allow_hosts), or
+/// - the model was shown it, and adds no header of its own: it is a link of a page that was fetched, stands in a search result, or in the
+///   words of the user. Links are shown whole, so that the model can name what it saw.
+///
+/// Any other needs approval, unless [`while_tainted`](Self::while_tainted) says otherwise. Where nobody gives it, the model is told to
+/// follow a link, to search, or to ask the user.
+///
+/// What is left: which of the links that it was shown a model fetches, and when, tells their owner something. Where that is too much,
+/// name the hosts.
 ///
 /// ```
 /// use toolbox::builtin::http::Http;
@@ -61,6 +79,7 @@ pub struct Http {
     headers: Vec<String>,
     user_agent: String,
     reply_chars: usize,
+    while_tainted: WhileTainted,
     client: OnceLock<Result<Guarded, String>>,
 }
 
@@ -76,11 +95,14 @@ impl Http {
                 .to_vec(),
             user_agent: concat!("toolbox/", env!("CARGO_PKG_VERSION")).to_owned(),
             reply_chars: 20_000,
+            while_tainted: WhileTainted::default(),
             client: OnceLock::new(),
         }
     }
 
     /// Fetches from these hosts and those below them only. Default: any host of the public web.
+    ///
+    /// They may be told anything: see [what a URL can carry out](Self#what-a-url-can-carry-out).
     #[must_use]
     pub fn allow_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
         self.reach.hosts = Some(hosts.into_iter().map(Into::into).collect());
@@ -152,6 +174,14 @@ impl Http {
         self
     }
 
+    /// Says what becomes of a URL that the model put together while the conversation is tainted: see
+    /// [what a URL can carry out](Self#what-a-url-can-carry-out). Default: it needs approval.
+    #[must_use]
+    pub fn while_tainted(mut self, what: WhileTainted) -> Self {
+        self.while_tainted = what;
+        self
+    }
+
     fn client(&self) -> Result<&Guarded, String> {
         let made = self.client.get_or_init(|| {
             Guarded::new(self.reach.clone(), &self.user_agent).map_err(|error| error.to_string())
@@ -212,7 +242,8 @@ impl Http {
         let text = text::decoded(&content_type, &body);
         let text = if kind == Kind::Html && !raw {
             // A large page takes its time.
-            let read = tokio::task::spawn_blocking(move || text::readable(&text)).await;
+            let page = url.clone();
+            let read = tokio::task::spawn_blocking(move || text::readable(&text, &page)).await;
             read.unwrap_or_default()
         } else {
             text
@@ -253,14 +284,15 @@ impl fmt::Debug for Http {
             .field("ports", &self.reach.ports)
             .field("private", &self.reach.private)
             .field("bounds", &self.bounds)
+            .field("while_tainted", &self.while_tainted)
             .finish_non_exhaustive()
     }
 }
 
-#[toolset]
+#[toolset(with = Self::guarded)]
 impl Http {
     /// Fetches a page of the public web and returns its readable text, or an image.
-    #[tool(read_only, open_world, timeout = "10m", tags("web"))]
+    #[tool(read_only, open_world, untrusted, timeout = "10m", tags("web"))]
     async fn http_fetch(
         &self,
         /// The whole URL, beginning with `https://` or `http://`
@@ -275,7 +307,9 @@ impl Http {
         /// Headers of the request, such as `Accept-Language`
         #[arg(default)]
         headers: BTreeMap<String, String>,
+        context: &ToolContext,
     ) -> Result<ToolResult, String> {
+        self.judge(context, url, &headers)?;
         let headers = self.headers(&headers)?;
         let client = self.client()?;
         let fetched = client.get(url, headers, &self.bounds).await;

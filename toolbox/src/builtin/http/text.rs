@@ -1,6 +1,8 @@
 //! From the bytes of a page to what a model reads.
 
 use encoding_rs::{Encoding, UTF_8};
+use html2text::{Element, Handle, RcDom};
+use reqwest::Url;
 
 #[cfg(feature = "web-search")]
 use crate::unseen::clean;
@@ -70,10 +72,45 @@ const LAID_OUT_BYTES: usize = 1 << 20;
 const LAID_OUT_DEPTH: usize = 256;
 
 /// The text of a page: laid out with its links, or, where that would take too long, what is between its tags.
-pub(super) fn readable(html: &str) -> String {
+pub(super) fn readable(html: &str, page: &Url) -> String {
     let laid_out = (html.len() <= LAID_OUT_BYTES && depth(html) <= LAID_OUT_DEPTH)
-        .then(|| html2text::config::plain().string_from_read(html.as_bytes(), WIDTH).ok());
+        .then(|| laid_out(html, page));
     laid_out.flatten().unwrap_or_else(|| between_tags(html))
+}
+
+/// The text of a page, with its links as whole URLs, each on one line: a model copies what it reads.
+fn laid_out(html: &str, page: &Url) -> Option<String> {
+    let layout = html2text::config::plain().no_link_wrapping();
+    let dom = layout.parse_html(html.as_bytes()).ok()?;
+    let base = links(&dom, "base", |base| page.join(base).ok()).into_iter().next();
+    let base = base.as_ref().unwrap_or(page);
+    links(&dom, "a", |link| {
+        // A place on the same page is read already.
+        if link.starts_with('#') { None } else { base.join(link).ok() }
+    });
+    let tree = layout.dom_to_render_tree(&dom).ok()?;
+    layout.render_to_string(tree, WIDTH).ok()
+}
+
+/// Puts whole URLs in the place of those in elements of a name, where there are any, and returns them in their order.
+fn links(dom: &RcDom, name: &str, whole: impl Fn(&str) -> Option<Url>) -> Vec<Url> {
+    let mut urls = Vec::new();
+    let mut open = vec![Handle::clone(&dom.document)];
+    while let Some(node) = open.pop() {
+        if let Element { name: own, attrs, .. } = &node.data
+            && &*own.local == name
+        {
+            for attribute in attrs.borrow_mut().iter_mut() {
+                let is_link = &*attribute.name.local == "href";
+                if let Some(url) = is_link.then(|| whole(attribute.value.trim())).flatten() {
+                    attribute.value = url.as_str().into();
+                    urls.push(url);
+                }
+            }
+        }
+        open.extend(node.children.borrow().iter().rev().cloned());
+    }
+    urls
 }
 
 /// Elements that end by themselves, or that often are not ended.

@@ -36,6 +36,10 @@ const CHUNK: usize = 1500;
 /// What is found is told to the model as recalled, with where and when it comes from, and each line of it is quoted: a
 /// text that was kept is never an instruction. That is a label, and no proof that a model obeys it.
 ///
+/// What it finds counts as written by others, whoever kept it: documents and messages are, and what a model remembers
+/// may be from a page that it read. So a conversation that recalls something is [tainted](crate::Taint). A program that
+/// vouches for all that is kept registers the tools [as trusted](crate::Tool::trusted).
+///
 /// A text is safe on the disk when `remember` says so. It gets its vector after that: where the embedder fails, that is
 /// logged, words decide, and a later search embeds what is missing; so does one with an embedder of another length.
 ///
@@ -230,7 +234,7 @@ impl Knowledge {
     }
 
     /// Searches what was remembered, documents, and messages of earlier conversations. Says of each text where and when it comes from.
-    #[tool(read_only, idempotent, open_world = false, tags("memory"))]
+    #[tool(read_only, idempotent, open_world = false, untrusted, tags("memory"))]
     async fn knowledge_search(
         &self,
         /// What to look for, in words that the text may use

@@ -12,12 +12,15 @@ mod watch;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use super::WhileTainted;
 use super::workspace::Workspace;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
+use crate::tool::Tool;
 use crate::toolset;
 
 /// Variables of this process that a command gets as well.
@@ -33,7 +36,7 @@ const PASSED_ON: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER"
 /// | | a command can | it cannot |
 /// |---|---|---|
 /// | files | read and write the workspace and a temporary folder of its own; read and run what is in `/usr`, `/bin`, `/lib`, `/opt` and the folders of `PATH`, and a few files of `/etc` that programs need | read or write anything else, the home of the user and `/etc/shadow` included |
-/// | network | nothing, unless [`allow_network`](Self::allow_network) | open any socket, those of local services included |
+/// | network | nothing, unless [`allow_network`](Self::allow_network), and then with [approval once it read what others wrote](Self::while_tainted) | open any socket, those of local services included |
 /// | processes | start others | trace processes that are not its own, signal them (Linux 6.12 and later), get more rights: those of the superuser are gone even where it is the superuser |
 /// | environment | see `PATH`, `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`, `USER`, a `HOME` of its own, and what [`env`](Self::env) gives it | see any other variable of this process, such as keys |
 /// | time and space | run for [`timeout`](Self::timeout), write files of 1 GiB, have [512 processes](Self::max_processes) and [4 GiB of memory](Self::max_memory_bytes) at once | outlive its call |
@@ -63,6 +66,7 @@ pub struct Shell {
     readable: Vec<PathBuf>,
     writable: Vec<PathBuf>,
     network: bool,
+    while_tainted: WhileTainted,
     timeout: Duration,
     max_timeout: Duration,
     output_bytes: usize,
@@ -113,6 +117,7 @@ impl Shell {
             readable: Vec::new(),
             writable: Vec::new(),
             network: false,
+            while_tainted: WhileTainted::default(),
             timeout: Duration::from_secs(10),
             max_timeout: Duration::from_secs(120),
             output_bytes: 32 << 10,
@@ -156,10 +161,41 @@ impl Shell {
     ///
     /// Where it may, it is IP alone: sockets in the file system, such as those of a container service, stay closed. A call
     /// for which `http_fetch` is blacklisted has no network in any case.
+    ///
+    /// What comes over the network was written by others, and what goes there is in nobody's hands: see
+    /// [`while_tainted`](Self::while_tainted).
     #[must_use]
     pub fn allow_network(mut self, allow: bool) -> Self {
         self.network = allow;
         self
+    }
+
+    /// Says what becomes of a command that can reach the network, confined or not, once the conversation is
+    /// [tainted](crate::Taint). Default: it needs approval. A confined one that is not to ask runs without the network
+    /// ([`WhileTainted::Deny`]).
+    ///
+    /// What such a command prints counts as written by others, so from the second one on it is about each. Where the
+    /// machine holds nothing that must not leave it, choose [`WhileTainted::Allow`].
+    #[must_use]
+    pub fn while_tainted(mut self, what: WhileTainted) -> Self {
+        self.while_tainted = what;
+        self
+    }
+
+    fn reaches_network(&self) -> bool {
+        self.network || !self.confined
+    }
+
+    /// Lets the gate ask for approval where it is needed.
+    fn guarded(self: &Arc<Self>, tool: Tool) -> Tool {
+        if !self.reaches_network() {
+            return tool;
+        }
+        let tool = tool.untrusted();
+        match self.while_tainted {
+            WhileTainted::Ask => tool.needs_approval_while_tainted(),
+            WhileTainted::Deny | WhileTainted::Allow => tool,
+        }
     }
 
     /// Limits the time of a command, unless the model asks for another. Default 10 seconds.
@@ -228,7 +264,7 @@ impl Shell {
     }
 }
 
-#[toolset]
+#[toolset(with = Self::guarded)]
 impl Shell {
     /// Runs a command in the workspace and returns what it printed. It gets no input, and ends with the call.
     #[tool(destructive, open_world, timeout = "61m", tags("shell"))]
@@ -246,9 +282,16 @@ impl Shell {
             Ok(words) => words,
             Err(refusal) => return ToolResult::error(refusal),
         };
+        let denied = self.while_tainted == WhileTainted::Deny && context.is_tainted();
+        if denied && !self.confined {
+            return ToolResult::error(
+                "no command is run any more, for security: you have read what others wrote, and a command could send out what you know; go on without",
+            );
+        }
+        let network = self.network && !denied && context.permits("http_fetch");
         let timeout = timeout_seconds.map_or(self.timeout, Duration::from_secs);
         let timeout = timeout.min(self.max_timeout);
-        match process::run(self, &words, timeout, context).await {
+        match process::run(self, &words, timeout, network, context).await {
             Ok(ended) => ended.into_result(),
             Err(error) => ToolResult::failure(
                 FailureKind::Infrastructure,

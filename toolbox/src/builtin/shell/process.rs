@@ -51,9 +51,9 @@ pub(super) async fn run(
     shell: &Shell,
     words: &[String],
     limit: Duration,
+    network: bool,
     context: &ToolContext,
 ) -> io::Result<Ended> {
-    let network = shell.network && context.permits("http_fetch");
     let (mut child, warden, exceeded) = Warden::start(shell, words, network).await?;
     let (out, err) = (Kept::new(shell.output_bytes), Kept::new(shell.output_bytes));
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());

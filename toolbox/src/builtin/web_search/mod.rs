@@ -9,7 +9,7 @@ pub use brave::Brave;
 
 use super::http::plain_text;
 use crate::search::{Catalog, Embedder, Embeddings, points};
-use crate::tool::BoxFuture;
+use crate::tool::{BoxFuture, Tool};
 use crate::{ToolDefinition, toolset};
 
 /// What a place in an order that knows meaning counts, where the engine's own counts 1. An order by words counts as much as
@@ -126,10 +126,15 @@ impl WebSearch {
     }
 }
 
-#[toolset]
+#[toolset(with = Self::shown)]
 impl WebSearch {
+    /// What it found can be fetched.
+    fn shown(_: &Arc<Self>, tool: Tool) -> Tool {
+        tool.showing_urls()
+    }
+
     /// Searches the web. Returns titles, addresses and snippets of pages; read a page with a tool that fetches it.
-    #[tool(read_only, open_world, tags("web"))]
+    #[tool(read_only, open_world, untrusted, tags("web"))]
     async fn web_search(
         &self,
         /// What to look for, as one would ask a search engine

@@ -57,7 +57,8 @@ pub enum Connect {
 /// Each tool is an ordinary one under the name `<server>_<tool>` (see [`Names`] for when it differs), with
 /// [`Tool::source`](crate::Tool::source) and [`Tool::name_at_source`](crate::Tool::name_at_source) to tell where it is from.
 /// Its calls pass the gate of the box like all others. What a server says of itself grants nothing: annotations are shown, and
-/// no approval is spared for them. A result that is not as the tool's output schema says is handed on as it is, and told of in
+/// no approval is spared for them. A conversation in which a tool answered is [tainted](crate::Taint), unless the program
+/// [vouches](ServerConfig::trusted) for the server. A result that is not as the tool's output schema says is handed on as it is, and told of in
 /// the server's [`notices`](ServerStatus::notices).
 ///
 /// ```no_run

@@ -148,6 +148,9 @@ fn made(
         .with_name_at_source(own_name)
         .with_annotations(listed.annotations)
         .with_timeout(server.config.timeout);
+    if !server.config.trusted {
+        tool = tool.untrusted();
+    }
     if let Some(title) = &listed.title {
         tool = tool.with_title(title.as_str());
     }

@@ -311,6 +311,9 @@ fn assembled(
     if let Some(deferred) = fields.flag("deferred") {
         config = config.deferred(deferred);
     }
+    if let Some(trusted) = fields.flag("trusted") {
+        config = config.trusted(trusted);
+    }
     (!server.broken && reader.problems.len() == before).then_some(config)
 }
 

@@ -22,6 +22,7 @@ pub struct ServerConfig {
     pub(crate) retries: u32,
     pub(crate) deferred: Option<bool>,
     pub(crate) enabled: bool,
+    pub(crate) trusted: bool,
 }
 
 /// Where a server is.
@@ -64,6 +65,7 @@ impl ServerConfig {
             retries: 2,
             deferred: None,
             enabled: true,
+            trusted: false,
         }
     }
 
@@ -147,6 +149,14 @@ impl ServerConfig {
         self.enabled = enabled;
         self
     }
+
+    /// Says whether the program vouches for what the server's tools return. Default no: a conversation in which one
+    /// answered is [tainted](crate::Taint).
+    #[must_use]
+    pub fn trusted(mut self, trusted: bool) -> Self {
+        self.trusted = trusted;
+        self
+    }
 }
 
 /// Returns a URL as it may be shown: without user, query and fragment, where secrets are.
@@ -180,6 +190,7 @@ impl fmt::Debug for ServerConfig {
             .field("retries", &self.retries)
             .field("deferred", &self.deferred)
             .field("enabled", &self.enabled)
+            .field("trusted", &self.trusted)
             .finish()
     }
 }

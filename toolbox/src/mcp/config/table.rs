@@ -131,6 +131,11 @@ pub(super) const SERVER: &[Key] = &[
         Kind::Flag,
         "Whether the tools are found by search instead of listed. Default: that of the settings.",
     ),
+    key(
+        "trusted",
+        Kind::Flag,
+        "Whether you vouch for what the tools return, to agents over this box. Default false.",
+    ),
 ];
 
 pub(super) const SETTINGS: &[Key] = &[

@@ -1,0 +1,68 @@
+//! What the model has read before the run began, and who wrote it.
+
+use std::borrow::Cow;
+
+use super::{Answer, Running};
+use crate::agent::jobs::observed;
+use crate::agent::paused::Paused;
+use crate::call::ToolCall;
+use crate::content::Content;
+use crate::model::{History, Message};
+use crate::result::ToolResult;
+
+impl Running {
+    /// Takes note of a transcript that the run goes on with.
+    pub(super) fn read(&self, history: &History) {
+        for message in history.messages() {
+            match message {
+                Message::User(content) => self.read_words(content),
+                Message::Step(step) => {
+                    step.calls().for_each(|(call, result)| self.read_result(call, result));
+                }
+            }
+        }
+    }
+
+    /// Takes note of what a run had read when it stopped.
+    pub(super) fn read_paused(&self, paused: &Paused) {
+        if paused.tainted {
+            self.taint.mark();
+        }
+        self.read(paused.open.before());
+        for result in &paused.done {
+            if let Some(call) = paused.open.calls().find(|call| call.id == result.call_id()) {
+                self.read_result(call, result);
+            }
+        }
+    }
+
+    fn read_words(&self, content: &[Content]) {
+        let mut texts = content.iter().filter_map(Content::as_text).peekable();
+        if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
+            // What a job came to is told like words of the user, and is none.
+            if self.agent.toolbox.get(tool).is_none_or(|tool| tool.is_untrusted()) {
+                self.taint.mark();
+            }
+        } else if self.asked_by_user {
+            texts.for_each(|text| self.taint.show(text));
+        }
+    }
+
+    fn read_result(&self, call: &ToolCall, result: &ToolResult) {
+        match self.agent.toolbox.get(&made(call)) {
+            Some(tool) => self.taint.note(&tool, result),
+            // Of a tool that is gone nobody knows whose words it returned.
+            None if !result.is_error() && !Answer::is_any(&call.name) => self.taint.mark(),
+            None => {}
+        }
+    }
+}
+
+/// Returns the name of the tool that a call was for, if need be behind a gateway.
+fn made(call: &ToolCall) -> Cow<'_, str> {
+    #[cfg(feature = "search")]
+    if let Some(name) = crate::search::called_through(call) {
+        return Cow::Owned(name);
+    }
+    Cow::Borrowed(&call.name)
+}

@@ -1,0 +1,152 @@
+//! What a tool may do on whose word, and whose words it returns.
+
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+
+use super::Tool;
+use crate::approval::{Approval, ApprovalRequest, Approver, Condition, Decision, typed};
+
+impl Tool {
+    /// Returns the tool so that it runs only after somebody's approval.
+    ///
+    /// The box's approver is asked ([`ToolBoxBuilder::approver`](crate::ToolBoxBuilder::approver)). A box with none refuses
+    /// the call, and an agent stops until somebody has decided.
+    #[must_use]
+    pub fn needs_approval(mut self) -> Self {
+        let approval = &mut self.inner_mut().running.approval;
+        if !matches!(approval, Approval::Own(_)) {
+            *approval = Approval::OfBox;
+        }
+        self
+    }
+
+    /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
+    ///
+    /// It is asked once the arguments were found valid.
+    #[must_use]
+    pub fn with_approver(mut self, approver: impl Approver) -> Self {
+        self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
+        self
+    }
+
+    /// Returns the tool so that it runs only as a rule about its arguments decides.
+    ///
+    /// `T` is read from the arguments by serde; it may name a few of them. What it cannot read is denied.
+    ///
+    /// ```
+    /// use serde::Deserialize;
+    /// use toolbox::{Decision, tool};
+    ///
+    /// /// Sends money.
+    /// #[tool]
+    /// fn pay(to: &str, cents: u64) -> String {
+    ///     format!("{to} got {cents}")
+    /// }
+    ///
+    /// #[derive(Deserialize)]
+    /// struct Payment {
+    ///     cents: u64,
+    /// }
+    ///
+    /// let tool = pay::tool().with_approval_rule(|payment: Payment, _request| async move {
+    ///     if payment.cents <= 1_000 { Decision::Approve } else { Decision::Defer }
+    /// });
+    /// ```
+    #[must_use]
+    pub fn with_approval_rule<T, F, Fut>(self, rule: F) -> Self
+    where
+        T: DeserializeOwned + Send + 'static,
+        F: Fn(T, ApprovalRequest) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = Decision> + Send + 'static,
+    {
+        self.with_approver(typed(rule))
+    }
+
+    /// Returns the tool so that a call of it runs only after somebody's approval, where `condition` says so.
+    ///
+    /// It is asked with arguments that are valid. Where it says yes, or panics, the call goes the way of
+    /// [`needs_approval`](Self::needs_approval). Of several conditions one is enough, and a tool that always needs
+    /// approval goes on to: an [approver of its own](Self::with_approver) can judge for itself.
+    ///
+    /// ```
+    /// use toolbox::{tool, ToolBox, ToolCall};
+    ///
+    /// /// Deletes a file.
+    /// #[tool]
+    /// fn delete(path: &str) -> String {
+    ///     format!("deleted {path}")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let tool = delete::tool().needs_approval_if(|request| !request.arguments.as_str().contains("/tmp/"));
+    /// let toolbox = ToolBox::from(tool);
+    /// let delete = async |path: &str| {
+    ///     let arguments = format!(r#"{{"path":"{path}"}}"#);
+    ///     toolbox.call(ToolCall::new("1", "delete", arguments)).await.into_text()
+    /// };
+    /// assert_eq!(delete("/tmp/a").await, "deleted /tmp/a");
+    /// assert_eq!(delete("/home/a").await, "tool `delete` needs approval, and nobody here can give it");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn needs_approval_if(
+        self,
+        condition: impl Fn(&ApprovalRequest) -> bool + Send + Sync + 'static,
+    ) -> Self {
+        self.with_condition(Condition { holds: Arc::new(condition), advice: "" })
+    }
+
+    /// Returns the tool so that it needs approval once the model has read what others wrote: see
+    /// [`Taint`](crate::Taint).
+    ///
+    /// For tools that reach somebody outside: what sends, posts, pays.
+    #[must_use]
+    pub fn needs_approval_while_tainted(self) -> Self {
+        self.needs_approval_if(ApprovalRequest::is_tainted)
+    }
+
+    pub(crate) fn with_condition(mut self, condition: Condition) -> Self {
+        let approval = &mut self.inner_mut().running.approval;
+        match approval {
+            Approval::None => *approval = Approval::If(vec![condition]),
+            Approval::If(conditions) => conditions.push(condition),
+            Approval::OfBox | Approval::Own(_) => {}
+        }
+        self
+    }
+
+    /// Returns the tool as one whose results others wrote: pages, mails, the answers of a server.
+    ///
+    /// A conversation in which it answered is tainted: see [`Taint`](crate::Taint). In `#[tool]` it is the option
+    /// `untrusted`.
+    #[must_use]
+    pub fn untrusted(mut self) -> Self {
+        self.inner_mut().running.untrusted = true;
+        self
+    }
+
+    /// Returns the tool as one whose results the program vouches for, whatever it was declared as.
+    #[must_use]
+    pub fn trusted(mut self) -> Self {
+        self.inner_mut().running.untrusted = false;
+        self
+    }
+
+    /// Returns whether others write what the tool returns.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.inner().running.untrusted
+    }
+
+    /// Returns the tool so that a URL in its results counts as shown: `http_fetch` fetches it without approval even in a
+    /// conversation that is [tainted](crate::Taint).
+    ///
+    /// For tools that look things up, such as the search of a wiki. Not for a tool that repeats what it was told: the
+    /// model could have it say any URL.
+    #[must_use]
+    pub fn showing_urls(mut self) -> Self {
+        self.inner_mut().running.shows_urls = true;
+        self
+    }
+}
