@@ -5,5 +5,6 @@ mod drift;
 mod faults;
 mod foreign;
 mod http;
+pub(crate) mod oauth;
 mod read;
 pub(crate) mod support;
