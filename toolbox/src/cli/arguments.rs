@@ -57,6 +57,9 @@ pub(super) enum ProgramCommand {
     Login {
         /// The server, by its name in the configuration
         server: String,
+        /// Ask for this scope too; may be given several times
+        #[arg(long, value_name = "SCOPE")]
+        scope: Vec<String>,
     },
     /// Forget what was granted at a sign-in
     Logout {

@@ -130,9 +130,9 @@ async fn of_program(line: ProgramLine) -> Exit {
         ProgramCommand::Serve(wanted) => {
             return serve::program(Configured::read(path), wanted).await.print(false, &[]);
         }
-        ProgramCommand::Login { server } => {
+        ProgramCommand::Login { server, scope } => {
             let configured = Configured::read(path);
-            let signing_in = sign_in::login(&configured, &server);
+            let signing_in = sign_in::login(&configured, &server, scope);
             let Some(outcome) = unless_interrupted(signing_in).await else {
                 return Exit::Interrupted;
             };

@@ -9,7 +9,7 @@ use crate::mcp::config::Reach;
 use crate::mcp::{CredentialFile, ServerConfig, SignIn};
 
 /// Signs in at a server of the configuration.
-pub(super) async fn login(configured: &Configured, name: &str) -> Outcome {
+pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<String>) -> Outcome {
     let (server, credentials) = match both(configured, name) {
         Ok(both) => both,
         Err(outcome) => return outcome,
@@ -20,7 +20,7 @@ pub(super) async fn login(configured: &Configured, name: &str) -> Outcome {
             line(page)
         ));
     };
-    match SignIn::new(server, &credentials).run(show).await {
+    match SignIn::new(server, &credentials).scopes(scopes).run(show).await {
         Ok(()) => Outcome::fine(
             format!("signed in at {name}; `toolbox logout {name}` forgets it"),
             json!({"server": name, "signed_in": true}),

@@ -310,9 +310,13 @@ async fn send(request: RequestBuilder) -> Result<Response, Error> {
         (StatusCode::UNAUTHORIZED, Some(challenge)) => {
             Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
         }
-        (StatusCode::FORBIDDEN, Some(challenge)) => Err(StreamableHttpError::InsufficientScope(
-            InsufficientScopeError::new(challenge, None),
-        )),
+        (StatusCode::FORBIDDEN, Some(challenge)) => {
+            let scope =
+                challenge.split_once("scope=\"").and_then(|(_, rest)| rest.split('"').next());
+            let scope = scope.map(str::to_owned);
+            let error = InsufficientScopeError::new(challenge, scope);
+            Err(StreamableHttpError::InsufficientScope(error))
+        }
         _ => Ok(response),
     }
 }

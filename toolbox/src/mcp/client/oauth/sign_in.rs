@@ -4,14 +4,24 @@ use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
-use rmcp::transport::auth::AuthError;
+use oauth2::TokenResponse as _;
+use reqwest::StatusCode;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::redirect::Policy;
+use rmcp::transport::auth::{
+    AuthError, CredentialStore as _, StoredCredentials, WWWAuthenticateParams,
+};
 use rmcp::transport::{AuthorizationManager, AuthorizationRequest, AuthorizationSession};
+use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::credentials::CredentialFile;
 use super::{callback, told};
 use crate::mcp::client::text;
 use crate::mcp::config::{Reach, ServerConfig};
+
+/// How long a server may take to say what it wants to know.
+const ANSWER: Duration = Duration::from_secs(10);
 
 /// A sign-in at a server, with OAuth as MCP has it: the server says who gives out its tokens, this client registers there unless
 /// the configuration [names one](ServerConfig::oauth_client), and somebody agrees in a browser.
@@ -38,12 +48,19 @@ pub struct SignIn<'a> {
     server: &'a ServerConfig,
     credentials: &'a CredentialFile,
     timeout: Duration,
+    scopes: Vec<String>,
 }
 
 impl<'a> SignIn<'a> {
     /// Returns a sign-in whose token goes into a file.
     pub fn new(server: &'a ServerConfig, credentials: &'a CredentialFile) -> Self {
-        Self { server, credentials, timeout: Duration::from_secs(300) }
+        Self { server, credentials, timeout: Duration::from_secs(300), scopes: Vec::new() }
+    }
+
+    /// Asks for these scopes too, beside those that the server names, and those that were granted before.
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
+        self
     }
 
     /// Limits the time until somebody has agreed. Default 5 minutes.
@@ -71,14 +88,33 @@ impl<'a> SignIn<'a> {
         let port = listener.local_addr().map_err(SignInError::Callback)?.port();
         let redirect = format!("http://127.0.0.1:{port}{}", callback::PATH);
 
+        let kept = self.credentials.of(url);
+        let before = kept.load().await.map_err(server)?;
+        let challenge = challenge(url, before.as_ref()).await;
         let mut manager = AuthorizationManager::new(url.as_str()).await.map_err(server)?;
-        manager.set_credential_store(self.credentials.of(url));
-        let found = manager.resolve_metadata().await.map_err(server)?;
+        manager.set_credential_store(kept);
+        let challenged = challenge.as_ref().map(|(challenge, _)| challenge.as_str());
+        let found = manager.resolve_metadata_from_challenge(challenged).await.map_err(server)?;
         manager.set_metadata(found.metadata);
+        let mut more = self.scopes;
+        more.extend(challenge.and_then(|(_, more)| more).into_iter().flatten());
+        let mut scopes = client.scopes.clone();
+        if scopes.is_empty() && !more.is_empty() {
+            // What was granted is not given up for what is wanted now.
+            scopes = match before {
+                Some(before) => before.granted_scopes,
+                None => manager.select_initial_scopes(&[]).await,
+            };
+        }
+        for scope in more {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
         let mut request = AuthorizationRequest::new(redirect.as_str())
             .with_client_name("toolbox")
             .with_initial_scope_selection()
-            .with_scopes(&client.scopes);
+            .with_scopes(scopes);
         request.client_id.clone_from(&client.id);
         request.client_secret.clone_from(&client.secret);
         let session = AuthorizationSession::new(manager, request).await;
@@ -99,6 +135,29 @@ impl<'a> SignIn<'a> {
         let answer = format!("{redirect}?{query}");
         session.handle_callback_url(&answer).await.map(drop).map_err(server)
     }
+}
+
+/// Returns what a server says to a request that it does not take, and the scopes it wants beside those that were granted.
+async fn challenge(
+    url: &str,
+    before: Option<&StoredCredentials>,
+) -> Option<(String, Option<Vec<String>>)> {
+    let client =
+        reqwest::Client::builder().redirect(Policy::none()).timeout(ANSWER).build().ok()?;
+    let question = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
+    let request = client.post(url).header(ACCEPT, "application/json, text/event-stream");
+    let request = request.header(CONTENT_TYPE, "application/json").body(question.to_string());
+    let request = match before.and_then(|before| before.token_response.as_ref()) {
+        Some(granted) => request.bearer_auth(granted.access_token().secret()),
+        None => request,
+    };
+    // Whatever goes wrong here goes wrong again with what follows, which says so.
+    let response = request.send().await.ok()?;
+    let challenge = response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
+    let wants_more = response.status() == StatusCode::FORBIDDEN;
+    let scope = WWWAuthenticateParams::parse(&challenge, response.url()).scope;
+    let more = scope.filter(|_| wants_more);
+    Some((challenge, more.map(|more| more.split_whitespace().map(str::to_owned).collect())))
 }
 
 /// Returns a page that a browser may be sent to: by `https`, or on this machine where the server is on it too.
