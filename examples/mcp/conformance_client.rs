@@ -4,8 +4,11 @@
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 
+use std::io::{Read as _, Write as _};
+use std::net::TcpStream;
+
 use serde_json::{Value, json};
-use toolbox::mcp::{ServerConfig, ServerState, Servers};
+use toolbox::mcp::{CredentialFile, ServerConfig, ServerState, Servers, SignIn};
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main]
@@ -17,8 +20,23 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         Err(_) => Value::Null,
     };
 
+    let mut server = ServerConfig::url(url);
+    if let Some(id) = context["client_id"].as_str() {
+        server = server.oauth_client(id, context["client_secret"].as_str().map(str::to_owned));
+    }
+    let folder = std::env::temp_dir().join(format!("toolbox-conformance-{}", std::process::id()));
+    let credentials = CredentialFile::new(folder.join("credentials.json"));
     let toolbox = ToolBox::new();
-    let servers = Servers::builder().server("s", ServerConfig::url(url)).mount(&toolbox).await?;
+    let servers = Servers::builder().server("s", server.clone()).credentials(credentials.clone());
+    let servers = servers.mount(&toolbox).await?;
+    // A server may want more later, or move to somebody else who gives out its tokens.
+    for _ in 0..3 {
+        if !servers.status()[0].wants_sign_in {
+            break;
+        }
+        SignIn::new(&server, &credentials).run(open).await?;
+        servers.reconnect("s").await;
+    }
     let status = servers.status().remove(0);
     println!("{scenario}: {status:?}");
     if status.state != ServerState::Ready {
@@ -35,7 +53,30 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
         println!("{name}: {}", toolbox.call(call).await.text());
     }
     servers.close().await;
+    let _ = std::fs::remove_dir_all(folder);
     Ok(())
+}
+
+/// Plays somebody who opens a page, agrees, and is sent back.
+fn open(page: &str) {
+    let mut next = Some(page.to_owned());
+    std::thread::spawn(move || {
+        while let Some(page) = next.take() {
+            let (host, path) = page.strip_prefix("http://")?.split_once('/')?;
+            let mut stream = TcpStream::connect(host.replace("localhost", "127.0.0.1")).ok()?;
+            let request =
+                format!("GET /{path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\n\r\n");
+            stream.write_all(request.as_bytes()).ok()?;
+            let mut reply = String::new();
+            stream.read_to_string(&mut reply).ok()?;
+            let location = |line: &str| {
+                let (name, value) = line.split_once(": ")?;
+                name.eq_ignore_ascii_case("location").then(|| value.to_owned())
+            };
+            next = reply.lines().find_map(location);
+        }
+        Some(())
+    });
 }
 
 /// Returns what a scenario wants called, by the server's own names.

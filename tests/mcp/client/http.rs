@@ -17,8 +17,12 @@ use super::support::{Mounted, eventually};
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) method: String,
+    /// The path and the query.
+    pub(super) target: String,
     pub(super) headers: HashMap<String, String>,
     pub(super) body: Value,
+    /// The body as it came.
+    pub(super) text: String,
 }
 
 /// What is written back.
@@ -57,11 +61,9 @@ pub(super) async fn serve(
                     }
                 }
                 let mut lines = head.lines();
-                let method = lines
-                    .next()
-                    .and_then(|line| line.split(' ').next())
-                    .unwrap_or_default()
-                    .to_owned();
+                let mut words = lines.next().unwrap_or_default().split(' ').map(str::to_owned);
+                let (method, target) =
+                    (words.next().unwrap_or_default(), words.next().unwrap_or_default());
                 let headers: HashMap<String, String> = lines
                     .filter_map(|line| line.split_once(':'))
                     .map(|(name, value)| (name.to_ascii_lowercase(), value.trim().to_owned()))
@@ -72,8 +74,9 @@ pub(super) async fn serve(
                 if stream.read_exact(&mut body).await.is_err() {
                     return;
                 }
+                let text = String::from_utf8_lossy(&body).into_owned();
                 let body = serde_json::from_slice(&body).unwrap_or_default();
-                let request = Request { method, headers, body };
+                let request = Request { method, target, headers, body, text };
                 let answer = reply(&request);
                 noted.lock().expect("no panic").push(request);
                 write(stream.get_mut(), answer).await;

@@ -7,5 +7,6 @@ mod foreign;
 mod http;
 #[cfg(target_os = "linux")]
 mod killed;
+pub(crate) mod oauth;
 mod read;
 pub(crate) mod support;

@@ -53,6 +53,19 @@ pub(super) enum ProgramCommand {
     },
     /// Print the JSON Schema of the configuration file
     Schema,
+    /// Sign in at a server that wants to know who asks (OAuth): prints a page to open in a browser on this machine
+    Login {
+        /// The server, by its name in the configuration
+        server: String,
+        /// Ask for this scope too; may be given several times
+        #[arg(long, value_name = "SCOPE")]
+        scope: Vec<String>,
+    },
+    /// Forget what was granted at a sign-in
+    Logout {
+        /// The server, by its name in the configuration
+        server: String,
+    },
     /// Approve of the tools of a server as they are now, or of all servers, in the lock file
     Approve {
         /// The server; without it, all

@@ -40,6 +40,7 @@ mod outcome;
 mod program;
 mod progress;
 mod serve;
+mod sign_in;
 mod source;
 mod text;
 mod tools;
@@ -128,6 +129,19 @@ async fn of_program(line: ProgramLine) -> Exit {
         }
         ProgramCommand::Serve(wanted) => {
             return serve::program(Configured::read(path), wanted).await.print(false, &[]);
+        }
+        ProgramCommand::Login { server, scope } => {
+            let configured = Configured::read(path);
+            let signing_in = sign_in::login(&configured, &server, scope);
+            let Some(outcome) = unless_interrupted(signing_in).await else {
+                return Exit::Interrupted;
+            };
+            return outcome.print(json, &configured.shown_problems());
+        }
+        ProgramCommand::Logout { server } => {
+            let configured = Configured::read(path);
+            let outcome = sign_in::logout(&configured, &server);
+            return outcome.print(json, &configured.shown_problems());
         }
         ProgramCommand::Approve { server } => {
             let configured = Configured::read(path);

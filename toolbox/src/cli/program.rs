@@ -12,7 +12,8 @@ use super::source::Source;
 use super::text::line;
 use crate::collection::ToolBox;
 use crate::mcp::{
-    Config, ConfigProblem, Connect, MountServersError, ServerConfig, ServerState, Servers,
+    Config, ConfigProblem, Connect, CredentialFile, MountServersError, ServerConfig, ServerState,
+    Servers,
 };
 use crate::unseen::clean;
 
@@ -72,7 +73,16 @@ impl Configured {
         if let Some(path) = &self.config.settings().lock_file {
             builder = builder.lock_file(path);
         }
+        if let Some(credentials) = self.credentials() {
+            builder = builder.credentials(credentials);
+        }
         builder.mount(toolbox).await
+    }
+
+    /// The file with the tokens of servers that somebody signed in at; `None` if the home directory is unknown.
+    pub(super) fn credentials(&self) -> Option<CredentialFile> {
+        let path = self.config.settings().credential_file.clone();
+        path.or_else(CredentialFile::default_path).map(CredentialFile::new)
     }
 
     pub(super) fn shown_problems(&self) -> Vec<Problem> {
@@ -167,7 +177,11 @@ pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
         let name = &status.name;
         if status.state == ServerState::Failed {
             let why = status.error.as_deref().map_or("it gave no reason".to_owned(), line);
-            let message = format!("the server `{name}` cannot be reached: {why}");
+            let message = if status.wants_sign_in {
+                format!("the server `{name}` wants to know who asks: run `toolbox login {name}`")
+            } else {
+                format!("the server `{name}` cannot be reached: {why}")
+            };
             problems.push(plain("server", Some(name), message));
         }
         for tool in &status.withheld {

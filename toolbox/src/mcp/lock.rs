@@ -2,16 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::fs::{File, TryLockError};
-use std::io::{self, Write};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
+use super::file::SharedFile;
 use super::names::hex;
 
 /// The parts of a definition that are pinned, by their names in it.
@@ -89,7 +88,7 @@ pub(crate) enum Verdict {
 /// A lock file in memory. Other programs may write the file meanwhile, and what they pinned holds here too.
 #[derive(Debug, Clone)]
 pub(crate) struct Lock {
-    path: PathBuf,
+    file: SharedFile,
     contents: Contents,
 }
 
@@ -97,19 +96,17 @@ impl Lock {
     /// Reads a lock file; one that is not there yet approves of nothing and forbids nothing.
     pub(crate) fn read(path: &Path) -> Result<Self, LockFileError> {
         let contents = Contents { version: 1, servers: BTreeMap::new() };
-        let mut lock = Self { path: path.to_owned(), contents };
+        let mut lock = Self { file: SharedFile::new(path.to_owned()), contents };
         lock.refresh()?;
         Ok(lock)
     }
 
     /// Takes in what is in the file by now: the last word on each tool that it names. What it does not name stays as it is.
     pub(crate) fn refresh(&mut self) -> Result<(), LockFileError> {
-        let text = match std::fs::read(&self.path) {
-            Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-            Err(source) => return Err(self.failed(source)),
-        };
-        let invalid = |reason| LockFileError::Invalid { path: self.path.clone(), reason };
+        let text = self.file.read().map_err(|source| self.failed(source))?;
+        let Some(text) = text else { return Ok(()) };
+        let path = || self.file.path().to_owned();
+        let invalid = |reason| LockFileError::Invalid { path: path(), reason };
         let contents: Contents =
             serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         if contents.version != 1 {
@@ -144,61 +141,20 @@ impl Lock {
     ///
     /// After an error the change is in memory only, and the file is what it was.
     pub(crate) fn update(&mut self, change: impl FnOnce(&mut Self)) -> Result<(), LockFileError> {
-        let turn = self.turn().map_err(|error| self.failed(error));
+        let turn = self.file.turn("guard", TURN).map_err(|error| self.failed(error));
         let turn = turn.and_then(|turn| self.refresh().map(|()| turn));
         change(self);
         let _turn = turn?;
-        self.write().map_err(|error| self.failed(error))
-    }
-
-    /// Waits until no other program writes, and keeps them waiting as long as the handle lives.
-    ///
-    /// It is another file that is held, since the one with the pins becomes another with each write.
-    fn turn(&self) -> io::Result<File> {
-        let guard =
-            File::options().write(true).create(true).truncate(false).open(self.beside("guard"))?;
-        let began = Instant::now();
-        loop {
-            match guard.try_lock() {
-                Ok(()) => return Ok(guard),
-                // Some network file systems have no such thing, and one program alone needs none.
-                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                    return Ok(guard);
-                }
-                Err(TryLockError::Error(error)) => return Err(error),
-                Err(TryLockError::WouldBlock) if began.elapsed() > TURN => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::TimedOut,
-                        "another program has been writing it for seconds; end that one",
-                    ));
-                }
-                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(2)),
-            }
-        }
-    }
-
-    /// Writes the file whole or not at all.
-    fn write(&self) -> io::Result<()> {
-        let mut text = serde_json::to_vec_pretty(&self.contents)?;
-        text.push(b'\n');
-        let beside = self.beside(&format!("{}.new", std::process::id()));
-        let written = (|| {
-            let mut file = File::create(&beside)?;
-            file.write_all(&text)?;
-            file.sync_all()?;
-            std::fs::rename(&beside, &self.path)
-        })();
-        written.inspect_err(|_| drop(std::fs::remove_file(&beside)))
-    }
-
-    /// Returns the path of a file beside it, which is hidden on Unix.
-    fn beside(&self, end: &str) -> PathBuf {
-        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
-        self.path.with_file_name(format!(".{name}.{end}"))
+        let text = serde_json::to_vec_pretty(&self.contents).map_err(io::Error::from);
+        let written = text.and_then(|mut text| {
+            text.push(b'\n');
+            self.file.write(&text)
+        });
+        written.map_err(|error| self.failed(error))
     }
 
     fn failed(&self, source: io::Error) -> LockFileError {
-        LockFileError::Io { path: self.path.clone(), source }
+        LockFileError::Io { path: self.file.path().to_owned(), source }
     }
 }
 

@@ -6,6 +6,8 @@ mod client;
 pub mod config;
 mod count;
 #[cfg(feature = "mcp-client")]
+mod file;
+#[cfg(feature = "mcp-client")]
 mod lock;
 #[cfg(feature = "mcp-client")]
 mod names;
@@ -18,6 +20,8 @@ pub use client::{
     Connect, MountServersError, ServerState, ServerStatus, Servers, ServersBuilder, WithheldReason,
     WithheldTool,
 };
+#[cfg(feature = "mcp-oauth")]
+pub use client::{CredentialFile, CredentialFileError, SignIn, SignInError};
 #[cfg(feature = "mcp-client")]
 pub use config::{Config, ConfigProblem, ServerConfig, Settings};
 #[cfg(feature = "mcp-client")]

@@ -15,6 +15,7 @@ use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
     RequestContext, RequestHandle, RunningService, ServiceError,
 };
+use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -38,6 +39,9 @@ pub(super) struct Common {
     pub(super) http: http::Shared,
     /// The child processes, until everything they started has ended.
     pub(super) children: Count,
+    /// The tokens of servers where somebody signed in.
+    #[cfg(feature = "mcp-oauth")]
+    pub(super) credentials: Option<super::oauth::CredentialFile>,
 }
 
 /// A server that has shaken hands.
@@ -87,6 +91,8 @@ pub(super) enum LinkError {
     Refused { code: i32, message: String },
     /// It answered, and the answer cannot be used.
     Unread(String),
+    /// It wants to know who asks, and does not take what it was told, if it was told anything.
+    Unauthorized(String),
     /// The connection is gone, or never was.
     Lost(String),
 }
@@ -95,7 +101,9 @@ impl std::fmt::Display for LinkError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Refused { code, message } => write!(f, "answered with error {code}: {message}"),
-            Self::Unread(reason) | Self::Lost(reason) => f.write_str(reason),
+            Self::Unread(reason) | Self::Unauthorized(reason) | Self::Lost(reason) => {
+                f.write_str(reason)
+            }
         }
     }
 }
@@ -161,15 +169,23 @@ impl Link {
                 (Some(child), ears.serve_with_lifecycle(streams, mode).await)
             }
             Reach::Url { url, headers } => {
-                let transport =
-                    http::transport(url, headers, common.message, &common.http, Arc::clone(&inbox))
-                        .map_err(|reason| (LinkError::Lost(reason), false))?;
+                let lost = |reason| (LinkError::Lost(reason), false);
+                let to = http::address(url, headers).map_err(lost)?;
+                let client = common.http.client().map_err(lost)?;
+                let wire = http::Wire::new(client, common.message, Arc::clone(&inbox));
+                #[cfg(feature = "mcp-oauth")]
+                let wire =
+                    wire.with_tokens(granted(url, headers, config, common).await.map_err(lost)?);
+                let transport = StreamableHttpClientTransport::with_client(wire, to);
                 (None, ears.serve_with_lifecycle(transport, mode).await)
             }
         };
         match running {
             Ok(running) => Ok(Self { running, child, inbox }),
             Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(&error), false)),
+            Err(error) if reason::is_unauthorized(&error) => {
+                Err((LinkError::Unauthorized(reason::of_handshake(&error)), false))
+            }
             Err(error) => {
                 let ended = matches!(
                     error,
@@ -335,6 +351,9 @@ impl Link {
                 LinkError::Unread(error.message.into_owned())
             }
             ServiceError::McpError(error) => refused(&error),
+            ServiceError::TransportSend(ref sent) if reason::is_challenge(sent) => {
+                LinkError::Unauthorized(reason::of_request(&error))
+            }
             ServiceError::TransportClosed => LinkError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {
                 LinkError::Lost(self.describe_end().await)
@@ -380,6 +399,23 @@ const LAST_WORDS: Duration = Duration::from_millis(500);
 
 fn unasked() -> LinkError {
     LinkError::Lost("its answer is not one to what was asked".to_owned())
+}
+
+/// Returns what somebody was granted at a server. A header that is configured goes before.
+#[cfg(feature = "mcp-oauth")]
+async fn granted(
+    url: &str,
+    headers: &std::collections::BTreeMap<String, String>,
+    config: &ServerConfig,
+    common: &Common,
+) -> Result<Option<super::oauth::Tokens>, String> {
+    let has_own = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
+    match &common.credentials {
+        Some(credentials) if !has_own => {
+            super::oauth::Tokens::of(url, &config.oauth, credentials).await
+        }
+        _ => Ok(None),
+    }
 }
 
 fn refused(error: &ErrorData) -> LinkError {

@@ -9,6 +9,8 @@ mod inbox;
 mod link;
 mod list;
 mod mount;
+#[cfg(feature = "mcp-oauth")]
+mod oauth;
 mod reason;
 mod server;
 mod status;
@@ -20,6 +22,8 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+#[cfg(feature = "mcp-oauth")]
+pub use oauth::{CredentialFile, CredentialFileError, SignIn, SignInError};
 pub use status::{ServerState, ServerStatus, WithheldReason, WithheldTool};
 
 use super::config::ServerConfig;
@@ -229,6 +233,8 @@ pub struct ServersBuilder {
     max_message_bytes: usize,
     on_change: Option<Listener>,
     connect: Connect,
+    #[cfg(feature = "mcp-oauth")]
+    credentials: Option<CredentialFile>,
 }
 
 impl Default for ServersBuilder {
@@ -241,6 +247,8 @@ impl Default for ServersBuilder {
             max_message_bytes: 16 * 1024 * 1024,
             on_change: None,
             connect: Connect::default(),
+            #[cfg(feature = "mcp-oauth")]
+            credentials: None,
         }
     }
 }
@@ -300,6 +308,16 @@ impl ServersBuilder {
         self
     }
 
+    /// Sends servers at a URL the tokens that somebody got by a [`SignIn`], and renews them. Default none.
+    ///
+    /// A server with a header `Authorization` of its own gets that one. One that wants to know who asks, and where nobody signed
+    /// in, is not reached: [`ServerStatus::wants_sign_in`].
+    #[cfg(feature = "mcp-oauth")]
+    pub fn credentials(mut self, credentials: CredentialFile) -> Self {
+        self.credentials = Some(credentials);
+        self
+    }
+
     /// Says when the servers are connected. Default [`Connect::Now`].
     pub fn connect_when(mut self, connect: Connect) -> Self {
         self.connect = connect;
@@ -324,6 +342,8 @@ impl ServersBuilder {
             message: self.max_message_bytes.max(1),
             http: http::Shared::default(),
             children: Count::default(),
+            #[cfg(feature = "mcp-oauth")]
+            credentials: self.credentials,
         };
         let mut board = Board::new(toolbox.clone(), names, common);
         if let Some(path) = &self.lock_file {

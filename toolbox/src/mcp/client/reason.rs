@@ -31,10 +31,40 @@ pub(super) fn of_request(error: &ServiceError) -> String {
     }
 }
 
+/// Tells whether a server wants to know who asks.
+pub(super) fn is_unauthorized(error: &ClientInitializeError) -> bool {
+    match error {
+        ClientInitializeError::TransportError { error, .. } => is_challenge(error),
+        ClientInitializeError::LegacyFallbackFailed { fallback, .. } => is_unauthorized(fallback),
+        _ => false,
+    }
+}
+
+/// Tells whether an answer was that the server wants to know who asks.
+pub(super) fn is_challenge(error: &DynamicTransportError) -> bool {
+    let error: &(dyn Error + 'static) = &*error.error;
+    matches!(
+        error.downcast_ref(),
+        Some(HttpError::AuthRequired(_) | HttpError::InsufficientScope(_))
+    )
+}
+
 fn of_transport(error: &DynamicTransportError) -> String {
     let error: &(dyn Error + 'static) = &*error.error;
     match error.downcast_ref() {
         Some(HttpError::Client(error)) => of_http(error),
+        Some(HttpError::InsufficientScope(error)) => match &error.required_scope {
+            Some(scope) => {
+                let scope = text::clean(text::cut(scope, 256));
+                format!(
+                    "it wants more than was granted: sign in again, for the scope `{scope}` too"
+                )
+            }
+            None => "it wants more than was granted: sign in again".to_owned(),
+        },
+        Some(HttpError::AuthRequired(_)) => {
+            "it wants to know who asks: sign in, or give it a header `Authorization`".to_owned()
+        }
         Some(other) => shown(other),
         None => shown(error),
     }

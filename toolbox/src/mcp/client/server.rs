@@ -58,6 +58,7 @@ struct Now {
     link: Option<Arc<Link>>,
     state: Option<ServerState>,
     error: Option<(String, Instant)>,
+    wants_sign_in: bool,
     listed: Option<Arc<Listed>>,
     mounted: Mounted,
     notices: Vec<String>,
@@ -146,6 +147,7 @@ impl Server {
             withheld: now.mounted.withheld.clone(),
             notices,
             error: now.error.as_ref().map(|(error, _)| error.clone()),
+            wants_sign_in: now.wants_sign_in,
         }
     }
 
@@ -167,8 +169,10 @@ impl Server {
         loop {
             match self.attempt().await {
                 Ok(established) => return Some(established),
-                Err(()) if attempt == self.config.retries => return None,
-                Err(()) => {
+                // Who asks does not change by asking again.
+                Err(LinkError::Unauthorized(_)) => return None,
+                Err(_) if attempt == self.config.retries => return None,
+                Err(_) => {
                     let stopped = self.sleep_unless_closed(backoff(attempt)).await;
                     if stopped {
                         return None;
@@ -180,7 +184,7 @@ impl Server {
     }
 
     /// Connects once and lists the tools, in the time the server has for both.
-    async fn attempt(&self) -> Result<(Arc<Link>, Listed), ()> {
+    async fn attempt(&self) -> Result<(Arc<Link>, Listed), LinkError> {
         self.change(|now| now.state = Some(ServerState::Connecting));
         let limit = self.config.connect_timeout;
         let connect = async {
@@ -190,28 +194,27 @@ impl Server {
         };
         let outcome = tokio::select! {
             biased;
-            () = self.board.closed.cancelled() => return Err(()),
+            () = self.board.closed.cancelled() => {
+                return Err(LinkError::Lost("the server was closed".to_owned()));
+            }
             outcome = tokio::time::timeout(limit, connect) => outcome,
         };
         let error = match outcome {
             Ok(Ok(established)) => return Ok(established),
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => format!(
+            Ok(Err(error)) => error,
+            Err(_) => LinkError::Lost(format!(
                 "the server did not answer within {} seconds; a slow one may need a longer connect timeout",
                 limit.as_secs_f32()
-            ),
+            )),
         };
-        tracing::warn!(server = &*self.name, error, "a server cannot be reached");
-        self.fail(error);
-        Err(())
-    }
-
-    fn fail(&self, error: String) {
+        tracing::warn!(server = &*self.name, %error, "a server cannot be reached");
         self.change(|now| {
             now.state = Some(ServerState::Failed);
-            now.error = Some((error, Instant::now()));
+            now.error = Some((error.to_string(), Instant::now()));
+            now.wants_sign_in = matches!(error, LinkError::Unauthorized(_));
         });
         self.tried.send_replace(true);
+        Err(error)
     }
 
     /// Makes a fresh connection the server's own: its tools come into the box, and somebody looks after it.
@@ -221,6 +224,7 @@ impl Server {
             now.link = Some(Arc::clone(&link));
             now.state = Some(ServerState::Ready);
             now.error = None;
+            now.wants_sign_in = false;
         });
         self.tried.send_replace(true);
         tokio::spawn(look_after(Arc::downgrade(self), Arc::clone(&self.board), link));
@@ -337,6 +341,10 @@ impl Server {
             }
             Err(LinkError::Unread(reason)) => answer::unreadable(shown, &reason),
             Err(LinkError::Lost(reason)) => self.lost(shown, &reason),
+            Err(LinkError::Unauthorized(reason)) => {
+                self.change(|now| now.wants_sign_in = true);
+                self.lost(shown, &reason)
+            }
             Err(LinkError::Refused { code, message }) => ToolResult::error(format!(
                 "server `{}` refused the call of `{shown}` (error {code}): {message}",
                 self.name

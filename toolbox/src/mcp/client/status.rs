@@ -46,6 +46,8 @@ pub struct ServerStatus {
     pub notices: Vec<String>,
     /// Why it cannot be reached, if it cannot.
     pub error: Option<String>,
+    /// Whether that is because it wants to know who asks, and nobody signed in, or what was granted is good no more.
+    pub wants_sign_in: bool,
 }
 
 /// A tool that a server lists and that is not in the box.

@@ -12,6 +12,8 @@ use std::time::Duration;
 
 pub use problem::ConfigProblem;
 use read::{Fields, GivenServer, Reader};
+#[cfg(feature = "mcp-oauth")]
+pub(crate) use server::OAuthClient;
 pub use server::ServerConfig;
 pub(crate) use server::{Reach, shown_url};
 
@@ -69,6 +71,9 @@ pub struct Settings {
     pub allow: Option<Vec<String>>,
     /// The file with digests of approved definitions. Default: none, and nothing is withheld.
     pub lock_file: Option<PathBuf>,
+    /// The file with the tokens of servers that somebody signed in at. Default: the program's own.
+    #[cfg(feature = "mcp-oauth")]
+    pub credential_file: Option<PathBuf>,
 }
 
 impl Default for Settings {
@@ -82,6 +87,8 @@ impl Default for Settings {
             blacklist: Vec::new(),
             allow: None,
             lock_file: None,
+            #[cfg(feature = "mcp-oauth")]
+            credential_file: None,
         }
     }
 }
@@ -243,6 +250,8 @@ fn settings(said: &mut Fields, folder: &Folder<'_>) -> Settings {
         blacklist: said.texts("blacklist").unwrap_or_default(),
         allow: said.texts("allow"),
         lock_file: said.text("lockFile").map(|path| folder.path(&path)),
+        #[cfg(feature = "mcp-oauth")]
+        credential_file: said.text("credentialFile").map(|path| folder.path(&path)),
     }
 }
 
@@ -261,7 +270,7 @@ fn assembled(
     let (command, url) = (said("command"), said("url"));
     let is_local = local.unwrap_or(command || !url);
     let (needed, foreign): (&str, &[&str]) = if is_local {
-        ("command", &["url", "headers"])
+        ("command", &["url", "headers", "oauth"])
     } else {
         ("url", &["command", "args", "environment", "cwd"])
     };
@@ -383,7 +392,25 @@ fn remote_server(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<ServerC
         }
         server = server.header(name, value);
     }
+    #[cfg(feature = "mcp-oauth")]
+    if let Some(said) = fields.object("oauth") {
+        server = oauth(server, said);
+    }
     Some(server)
+}
+
+#[cfg(feature = "mcp-oauth")]
+fn oauth(mut server: ServerConfig, mut said: Fields) -> ServerConfig {
+    if let Some(id) = said.text("clientId") {
+        server = server.oauth_client(id, said.text("clientSecret"));
+    }
+    if let Some(scope) = said.text("scope") {
+        server = server.oauth_scopes(scope.split_whitespace());
+    }
+    match said.count("callbackPort").map(u16::try_from) {
+        Some(Ok(port)) => server.oauth_callback_port(port),
+        _ => server,
+    }
 }
 
 /// The text of a file, or why there is none.

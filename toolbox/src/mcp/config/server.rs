@@ -23,6 +23,18 @@ pub struct ServerConfig {
     pub(crate) deferred: Option<bool>,
     pub(crate) enabled: bool,
     pub(crate) trusted: bool,
+    #[cfg(feature = "mcp-oauth")]
+    pub(crate) oauth: OAuthClient,
+}
+
+/// How this client is known where the tokens of a server are given out.
+#[cfg(feature = "mcp-oauth")]
+#[derive(Clone, Default, PartialEq, Eq)]
+pub(crate) struct OAuthClient {
+    pub(crate) id: Option<String>,
+    pub(crate) secret: Option<String>,
+    pub(crate) scopes: Vec<String>,
+    pub(crate) callback_port: Option<u16>,
 }
 
 /// Where a server is.
@@ -66,6 +78,8 @@ impl ServerConfig {
             deferred: None,
             enabled: true,
             trusted: false,
+            #[cfg(feature = "mcp-oauth")]
+            oauth: OAuthClient::default(),
         }
     }
 
@@ -111,6 +125,33 @@ impl ServerConfig {
         if let Reach::Url { headers, .. } = &mut self.reach {
             headers.insert(name.into(), value.into());
         }
+        self
+    }
+
+    /// Names the client that a [`SignIn`](crate::mcp::SignIn) asks as, for servers where one has to be registered beforehand.
+    /// Default: it registers by itself. Of no effect on a command.
+    #[cfg(feature = "mcp-oauth")]
+    #[must_use]
+    pub fn oauth_client(mut self, id: impl Into<String>, secret: Option<String>) -> Self {
+        self.oauth.id = Some(id.into());
+        self.oauth.secret = secret;
+        self
+    }
+
+    /// Asks for these scopes at a [`SignIn`](crate::mcp::SignIn). Default: those that the server names. Of no effect on a command.
+    #[cfg(feature = "mcp-oauth")]
+    #[must_use]
+    pub fn oauth_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.oauth.scopes = scopes.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Sets the port of the loopback that a browser comes back to at a [`SignIn`](crate::mcp::SignIn), where the address had to
+    /// be registered: `http://127.0.0.1:<port>/callback`. Default: any that is free. Of no effect on a command.
+    #[cfg(feature = "mcp-oauth")]
+    #[must_use]
+    pub fn oauth_callback_port(mut self, port: u16) -> Self {
+        self.oauth.callback_port = Some(port);
         self
     }
 

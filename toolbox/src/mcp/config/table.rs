@@ -113,6 +113,12 @@ pub(super) const SERVER: &[Key] = &[
     ),
     key("url", Kind::Text, "Where the server answers, over streamable HTTP."),
     key("headers", Kind::Map, "Headers of every request to the URL."),
+    #[cfg(feature = "mcp-oauth")]
+    key(
+        "oauth",
+        Kind::Object(OAUTH),
+        "What `toolbox login` asks with, where the server cannot tell.",
+    ),
     key("enabled", Kind::Flag, "Whether the server is used at all. Default true."),
     key("disabled", Kind::Flag, "The opposite of `enabled`. Default false."),
     key("timeout", Kind::Time, "The longest a call may take. Default 60s."),
@@ -135,6 +141,26 @@ pub(super) const SERVER: &[Key] = &[
         "trusted",
         Kind::Flag,
         "Whether you vouch for what the tools return, to agents over this box. Default false.",
+    ),
+];
+
+#[cfg(feature = "mcp-oauth")]
+const OAUTH: &[Key] = &[
+    key(
+        "clientId",
+        Kind::Text,
+        "A client that is registered there. Default: it registers by itself.",
+    ),
+    key("clientSecret", Kind::Text, "The secret of that client, if it has one."),
+    key(
+        "scope",
+        Kind::Text,
+        "The scopes to ask for, with spaces. Default: those that the server names.",
+    ),
+    key(
+        "callbackPort",
+        Kind::Count { least: 1, most: 65_535 },
+        "The port a browser comes back to: http://127.0.0.1:PORT/callback. Default: any that is free.",
     ),
 ];
 
@@ -185,6 +211,12 @@ pub(super) const SETTINGS: &[Key] = &[
         "lockFile",
         Kind::Text,
         "A file with digests of approved definitions, seen from this file: tools that differ are withheld. Default: none.",
+    ),
+    #[cfg(feature = "mcp-oauth")]
+    key(
+        "credentialFile",
+        Kind::Text,
+        "The file with the tokens of `toolbox login`, seen from this file. Default: ~/.local/share/toolbox/credentials.json.",
     ),
 ];
 

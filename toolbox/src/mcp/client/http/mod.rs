@@ -6,24 +6,21 @@ mod wire;
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
-use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
 pub(super) use parameters::{Page, page_of};
-use wire::Wire;
-
-use super::inbox::Inbox;
+pub(super) use wire::Wire;
 
 /// The HTTP client that the servers of one box share: to make one means to read the certificates of the system.
 #[derive(Debug, Default)]
 pub(super) struct Shared(Mutex<Option<reqwest::Client>>);
 
 impl Shared {
-    fn client(&self) -> Result<reqwest::Client, String> {
+    pub(super) fn client(&self) -> Result<reqwest::Client, String> {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*shared {
             return Ok(client.clone());
@@ -50,14 +47,11 @@ fn redirect(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Actio
     }
 }
 
-/// Returns the transport to a URL.
-pub(super) fn transport(
+/// Returns where requests go, and with which headers.
+pub(super) fn address(
     url: &str,
     headers: &BTreeMap<String, String>,
-    max_message: usize,
-    shared: &Shared,
-    inbox: Arc<Inbox>,
-) -> Result<StreamableHttpClientTransport<Wire>, String> {
+) -> Result<StreamableHttpClientTransportConfig, String> {
     let parsed = reqwest::Url::parse(url).map_err(|error| format!("its URL is none: {error}"))?;
     if !matches!(parsed.scheme(), "http" | "https") {
         return Err(format!(
@@ -65,7 +59,6 @@ pub(super) fn transport(
             parsed.scheme()
         ));
     }
-    let client = shared.client()?;
     let mut custom = HashMap::new();
     for (name, value) in headers {
         let name = HeaderName::from_str(name).map_err(|_| format!("`{name}` is no header"))?;
@@ -74,7 +67,5 @@ pub(super) fn transport(
         value.set_sensitive(true);
         custom.insert(name, value);
     }
-    let config = StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom);
-    let wire = Wire::new(client, max_message, inbox);
-    Ok(StreamableHttpClientTransport::with_client(wire, config))
+    Ok(StreamableHttpClientTransportConfig::with_uri(url).custom_headers(custom))
 }

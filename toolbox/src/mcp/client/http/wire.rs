@@ -22,6 +22,8 @@ use super::events::{Event, Parser};
 use super::parameters::in_envelope_with_headers;
 use crate::mcp::client::envelope::Reader;
 use crate::mcp::client::inbox::Inbox;
+#[cfg(feature = "mcp-oauth")]
+use crate::mcp::client::oauth::Tokens;
 use crate::mcp::client::text;
 
 type Error = StreamableHttpError<reqwest::Error>;
@@ -41,11 +43,48 @@ pub(in crate::mcp::client) struct Wire {
     max_message: usize,
     inbox: Arc<Inbox>,
     parked: Arc<Mutex<VecDeque<(String, Reader)>>>,
+    /// What somebody was granted there.
+    #[cfg(feature = "mcp-oauth")]
+    tokens: Option<Arc<Tokens>>,
 }
 
 impl Wire {
-    pub(super) fn new(client: reqwest::Client, max_message: usize, inbox: Arc<Inbox>) -> Self {
-        Self { client, max_message, inbox, parked: Arc::default() }
+    pub(in crate::mcp::client) fn new(
+        client: reqwest::Client,
+        max_message: usize,
+        inbox: Arc<Inbox>,
+    ) -> Self {
+        Self {
+            client,
+            max_message,
+            inbox,
+            parked: Arc::default(),
+            #[cfg(feature = "mcp-oauth")]
+            tokens: None,
+        }
+    }
+
+    #[cfg(feature = "mcp-oauth")]
+    pub(in crate::mcp::client) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
+        Self { tokens: tokens.map(Arc::new), ..self }
+    }
+
+    async fn send(
+        &self,
+        request: RequestBuilder,
+        headers: HeaderMap,
+        token: Option<String>,
+    ) -> Result<Response, Error> {
+        let request = request.headers(headers);
+        #[cfg(feature = "mcp-oauth")]
+        if let Some(tokens) = &self.tokens {
+            return tokens.send(request, send).await;
+        }
+        send(match token {
+            Some(token) => request.bearer_auth(token),
+            None => request,
+        })
+        .await
     }
 
     fn reader(&self) -> Reader {
@@ -162,7 +201,7 @@ impl StreamableHttpClient for Wire {
         let mut headers = headers(custom, session.as_deref())?;
         headers.insert(ACCEPT, HeaderValue::from_static("application/json, text/event-stream"));
         headers.insert(CONTENT_TYPE, HeaderValue::from_static("application/json"));
-        let response = send(self.client.post(&*uri).body(body), headers, token).await?;
+        let response = self.send(self.client.post(&*uri).body(body), headers, token).await?;
         if response.status() == StatusCode::NOT_FOUND && in_session {
             return Err(StreamableHttpError::SessionExpired);
         }
@@ -208,7 +247,7 @@ impl StreamableHttpClient for Wire {
         custom: HashMap<HeaderName, HeaderValue>,
     ) -> Result<(), Error> {
         let headers = headers(custom, Some(&*session))?;
-        let response = send(self.client.delete(&*uri), headers, token).await?;
+        let response = self.send(self.client.delete(&*uri), headers, token).await?;
         match response.status() {
             StatusCode::METHOD_NOT_ALLOWED => {
                 Err(StreamableHttpError::ServerDoesNotSupportDeleteSession)
@@ -232,7 +271,7 @@ impl StreamableHttpClient for Wire {
             let last = HeaderValue::from_bytes(last.as_bytes());
             headers.insert("last-event-id", last.map_err(|_| unexpected("an event's id is none"))?);
         }
-        let response = send(self.client.get(&*uri), headers, token).await?;
+        let response = self.send(self.client.get(&*uri), headers, token).await?;
         match (response.status(), kind(&response)) {
             (StatusCode::METHOD_NOT_ALLOWED, _) => {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
@@ -263,25 +302,21 @@ fn headers(
 }
 
 /// Sends a request; a server that wants to know who asks is an error at once.
-async fn send(
-    request: RequestBuilder,
-    headers: HeaderMap,
-    token: Option<String>,
-) -> Result<Response, Error> {
-    let request = match token {
-        Some(token) => request.bearer_auth(token),
-        None => request,
-    };
-    let response = request.headers(headers).send().await.map_err(client_error)?;
+async fn send(request: RequestBuilder) -> Result<Response, Error> {
+    let response = request.send().await.map_err(client_error)?;
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
     match (response.status(), challenge) {
         (StatusCode::UNAUTHORIZED, Some(challenge)) => {
             Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
         }
-        (StatusCode::FORBIDDEN, Some(challenge)) => Err(StreamableHttpError::InsufficientScope(
-            InsufficientScopeError::new(challenge, None),
-        )),
+        (StatusCode::FORBIDDEN, Some(challenge)) => {
+            let scope =
+                challenge.split_once("scope=\"").and_then(|(_, rest)| rest.split('"').next());
+            let scope = scope.map(str::to_owned);
+            let error = InsufficientScopeError::new(challenge, scope);
+            Err(StreamableHttpError::InsufficientScope(error))
+        }
         _ => Ok(response),
     }
 }

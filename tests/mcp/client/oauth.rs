@@ -1,0 +1,429 @@
+//! Servers that want to know who asks.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpStream;
+use toolbox::ToolBox;
+use toolbox::mcp::{
+    CredentialFile, ServerConfig, ServerState, ServerStatus, Servers, SignIn, SignInError,
+};
+
+use super::http::{Reply, Request, Seen, modern, serve};
+use super::support::call;
+
+/// A server, and whoever gives out its tokens, at one address.
+pub(crate) struct World {
+    pub(crate) url: String,
+    seen: Seen,
+    given: Arc<Mutex<Given>>,
+}
+
+/// What was given out.
+#[derive(Default)]
+struct Given {
+    codes: HashMap<String, String>,
+    /// Tokens that are good, and those that renew them.
+    good: Vec<String>,
+    renewing: Vec<String>,
+    count: u32,
+    /// How long a token says it is good, in seconds.
+    lifetime: u32,
+}
+
+impl Given {
+    fn token(&mut self) -> Value {
+        self.count += 1;
+        let (token, renewing) = (format!("token-{}", self.count), format!("renew-{}", self.count));
+        self.good = vec![token.clone()];
+        self.renewing.push(renewing.clone());
+        json!({"access_token": token, "token_type": "Bearer", "expires_in": self.lifetime, "refresh_token": renewing, "scope": "tools"})
+    }
+}
+
+impl World {
+    pub(crate) async fn new() -> Self {
+        Self::with(|_| {}).await
+    }
+
+    /// A world whose metadata is another than it should be.
+    async fn with(twist: impl Fn(&mut Value) + Send + Sync + 'static) -> Self {
+        let given = Arc::new(Mutex::new(Given { lifetime: 3600, ..Given::default() }));
+        let own = Arc::clone(&given);
+        let (url, seen) =
+            serve(move |request| answer(request, &mut own.lock().unwrap(), &twist)).await;
+        Self { url, seen, given }
+    }
+
+    fn asked(&self, path: &str) -> usize {
+        let seen = self.seen.lock().unwrap();
+        seen.iter().filter(|request| request.target.starts_with(path)).count()
+    }
+
+    fn tokens_sent(&self) -> Vec<String> {
+        let seen = self.seen.lock().unwrap();
+        let mut sent: Vec<String> = seen
+            .iter()
+            .filter_map(|request| request.headers.get("authorization").cloned())
+            .collect();
+        sent.dedup();
+        sent
+    }
+}
+
+fn answer(request: &Request, given: &mut Given, twist: &dyn Fn(&mut Value)) -> Reply {
+    let base = format!("http://{}", request.headers["host"]);
+    let path = request.target.split('?').next().unwrap_or_default();
+    let mut metadata = match path {
+        "/mcp" => {
+            let token = request
+                .headers
+                .get("authorization")
+                .and_then(|value| value.strip_prefix("Bearer "));
+            if token
+                .is_some_and(|token| token == "own" || given.good.iter().any(|good| good == token))
+            {
+                return modern(request);
+            }
+            let challenge = format!(
+                "Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\""
+            );
+            return Reply::Raw(format!(
+                "HTTP/1.1 401 X\r\nWWW-Authenticate: {challenge}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+            ));
+        }
+        "/.well-known/oauth-protected-resource/mcp" => json!({
+            "resource": format!("{base}/mcp"), "authorization_servers": [base], "scopes_supported": ["tools"],
+        }),
+        "/.well-known/oauth-authorization-server" => json!({
+            "issuer": base, "authorization_endpoint": format!("{base}/authorize"), "token_endpoint": format!("{base}/token"),
+            "registration_endpoint": format!("{base}/register"), "response_types_supported": ["code"],
+            "grant_types_supported": ["authorization_code", "refresh_token"], "code_challenge_methods_supported": ["S256"],
+            "token_endpoint_auth_methods_supported": ["none"], "authorization_response_iss_parameter_supported": true,
+        }),
+        "/register" => {
+            let mut registered = request.body.clone();
+            registered["client_id"] = json!("client");
+            return Reply::Json(201, registered);
+        }
+        "/token" => return token(&form(&request.text), given),
+        _ => return Reply::Json(404, Value::Null),
+    };
+    twist(&mut metadata);
+    Reply::Json(200, metadata)
+}
+
+fn token(form: &HashMap<String, String>, given: &mut Given) -> Reply {
+    let good = match &*form["grant_type"] {
+        "authorization_code" => {
+            form["resource"].ends_with("/mcp")
+                && form["code_verifier"].len() >= 43
+                && given.codes.remove(&form["code"]).as_ref() == form.get("redirect_uri")
+        }
+        _ => {
+            let renewing = given.renewing.iter().position(|known| *known == form["refresh_token"]);
+            renewing.map(|at| given.renewing.remove(at)).is_some()
+        }
+    };
+    if good {
+        Reply::Json(200, given.token())
+    } else {
+        Reply::Json(400, json!({"error": "invalid_grant"}))
+    }
+}
+
+fn form(text: &str) -> HashMap<String, String> {
+    let pairs = text.split('&').filter_map(|pair| pair.split_once('='));
+    pairs.map(|(name, value)| (decoded(name), decoded(value))).collect()
+}
+
+fn decoded(text: &str) -> String {
+    let mut bytes = Vec::new();
+    let mut rest = text.bytes();
+    while let Some(byte) = rest.next() {
+        bytes.push(match byte {
+            b'%' => {
+                let digits = [rest.next().unwrap(), rest.next().unwrap()];
+                u8::from_str_radix(std::str::from_utf8(&digits).unwrap(), 16).unwrap()
+            }
+            b'+' => b' ',
+            byte => byte,
+        });
+    }
+    String::from_utf8(bytes).unwrap()
+}
+
+/// What somebody does on the page.
+#[derive(Clone, Copy)]
+pub(crate) enum Browser {
+    Agrees,
+    Refuses,
+    /// Agrees, after other pages have sent it there with what they made up, and after a connection that says nothing.
+    AgreesAmongOthers,
+    /// Comes back from somebody else than it was sent to.
+    IsSentByAnother,
+    Leaves,
+}
+
+impl Browser {
+    /// Opens a page of the world, and comes back as the world would send it.
+    pub(crate) async fn open(self, world: &World, page: &str) {
+        let query = form(page.split_once('?').expect("a query").1);
+        assert_eq!(query["response_type"], "code");
+        assert_eq!(query["code_challenge_method"], "S256");
+        assert_eq!(query["code_challenge"].len(), 43);
+        assert_eq!(query["scope"], "tools");
+        assert_eq!(query["resource"], world.url);
+        let redirect = &query["redirect_uri"];
+        let back = async |query: &str| get(&format!("{redirect}?{query}")).await;
+        let state = &query["state"];
+        let issuer = world.url.trim_end_matches("/mcp").replace(':', "%3A").replace('/', "%2F");
+        world.given.lock().unwrap().codes.insert("code".to_owned(), redirect.clone());
+        let good = format!("code=code&state={state}&iss={issuer}");
+        match self {
+            Self::Agrees => assert!(back(&good).await.contains("You can close this page")),
+            Self::Refuses => {
+                let refusal = format!(
+                    "error=access_denied&error_description=not%20%1B[31mtoday&state={state}"
+                );
+                assert!(back(&refusal).await.contains("not signed in"));
+            }
+            Self::AgreesAmongOthers => {
+                let address =
+                    redirect.trim_start_matches("http://").split('/').next().unwrap().to_owned();
+                let _silent = TcpStream::connect(&address).await.unwrap();
+                for made_up in ["code=code&state=other", "code=code", "state=", ""] {
+                    assert!(back(made_up).await.contains("404"), "{made_up}");
+                }
+                back(&good).await;
+            }
+            Self::IsSentByAnother => {
+                back(&format!("code=code&state={state}&iss=https%3A%2F%2Fevil.example")).await;
+            }
+            Self::Leaves => {}
+        }
+    }
+}
+
+async fn get(url: &str) -> String {
+    let (address, path) = url.trim_start_matches("http://").split_once('/').expect("a path");
+    let mut stream = TcpStream::connect(address).await.expect("somebody listens");
+    let request = format!("GET /{path} HTTP/1.1\r\nHost: {address}\r\n\r\n");
+    stream.write_all(request.as_bytes()).await.expect("sent");
+    let mut text = String::new();
+    stream.read_to_string(&mut text).await.expect("an answer");
+    text
+}
+
+/// A file in a folder that is gone after the test.
+struct Kept(PathBuf);
+
+impl Kept {
+    fn new(name: &str) -> Self {
+        Self(std::env::temp_dir().join(format!("toolbox-oauth-{}-{name}", std::process::id())))
+    }
+
+    fn file(&self) -> CredentialFile {
+        CredentialFile::new(self.0.join("deep/credentials.json"))
+    }
+}
+
+impl Drop for Kept {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+async fn sign_in(
+    world: &World,
+    browser: Browser,
+    file: &CredentialFile,
+) -> Result<(), SignInError> {
+    let server = ServerConfig::url(&world.url);
+    let (page, opened) = tokio::sync::oneshot::channel();
+    let signing_in = SignIn::new(&server, file)
+        .timeout(Duration::from_secs(if matches!(browser, Browser::Leaves) { 0 } else { 30 }))
+        .run(|address| drop(page.send(address.to_owned())));
+    let browsing = async {
+        if let Ok(page) = opened.await {
+            browser.open(world, &page).await;
+        }
+    };
+    tokio::join!(signing_in, browsing).0
+}
+
+async fn mounted(world: &World, file: &CredentialFile) -> (ToolBox, Servers, ServerStatus) {
+    mounted_with(ServerConfig::url(&world.url), file).await
+}
+
+async fn mounted_with(
+    config: ServerConfig,
+    file: &CredentialFile,
+) -> (ToolBox, Servers, ServerStatus) {
+    let toolbox = ToolBox::new();
+    let servers = Servers::builder().server("s", config).credentials(file.clone());
+    let servers = servers.mount(&toolbox).await.expect("mounted");
+    let status = servers.status().remove(0);
+    (toolbox, servers, status)
+}
+
+#[tokio::test]
+async fn who_signed_in_reaches_the_server_until_what_was_granted_ends() {
+    let (world, kept) = (World::new().await, Kept::new("granted"));
+    let file = kept.file();
+    let (_, _, status) = mounted(&world, &file).await;
+    assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, true), "{status:?}");
+    let why = "it wants to know who asks: sign in, or give it a header `Authorization`";
+    assert_eq!(status.error.as_deref(), Some(why));
+    // Once for each protocol era: who asks does not change by asking again.
+    assert!(world.asked("/mcp") <= 2, "{}", world.asked("/mcp"));
+
+    sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
+    assert!(file.is_signed_in(&world.url).unwrap());
+    let (toolbox, servers, status) = mounted(&world, &file).await;
+    assert_eq!((status.state, status.wants_sign_in), (ServerState::Ready, false), "{status:?}");
+    assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
+    assert_eq!(world.tokens_sent(), ["Bearer token-1"]);
+
+    // It is taken back, and renewed without a word.
+    world.given.lock().unwrap().good.clear();
+    assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
+    assert_eq!(world.tokens_sent(), ["Bearer token-1", "Bearer token-2"]);
+    // What was renewed is there for the next program too.
+    let (again, _servers, _) = mounted(&world, &file).await;
+    assert_eq!(call(&again, "s_json", "{}").await.text(), "by json");
+    assert_eq!(world.tokens_sent().len(), 2);
+
+    {
+        let mut given = world.given.lock().unwrap();
+        given.good.clear();
+        given.renewing.clear();
+    }
+    let result = call(&toolbox, "s_json", "{}").await;
+    assert!(result.is_error() && result.text().contains(why), "{}", result.text());
+    assert!(!result.text().contains("token-"), "{}", result.text());
+    assert!(servers.status()[0].wants_sign_in);
+
+    let shown = format!("{:?} {file:?} {servers:?}", servers.status());
+    assert!(!shown.contains("token-") && !shown.contains("renew-"), "{shown}");
+    assert!(file.sign_out(&world.url).unwrap());
+    assert!(!file.sign_out(&world.url).unwrap());
+    assert!(!file.is_signed_in(&world.url).unwrap());
+}
+
+#[tokio::test]
+async fn a_header_that_is_configured_goes_before_what_was_granted() {
+    let (world, kept) = (World::new().await, Kept::new("header"));
+    sign_in(&world, Browser::Agrees, &kept.file()).await.expect("signed in");
+    let config = ServerConfig::url(&world.url).header("authorization", "Bearer own");
+    let (_toolbox, _servers, status) = mounted_with(config, &kept.file()).await;
+    assert_eq!(status.state, ServerState::Ready, "{status:?}");
+    assert_eq!(world.tokens_sent(), ["Bearer own"]);
+}
+
+#[tokio::test]
+async fn a_token_goes_to_no_other_server() {
+    let (world, other, kept) = (World::new().await, World::new().await, Kept::new("other"));
+    sign_in(&world, Browser::Agrees, &kept.file()).await.expect("signed in");
+    let (_toolbox, _servers, status) = mounted(&other, &kept.file()).await;
+    assert!(status.wants_sign_in, "{status:?}");
+    assert_eq!(other.tokens_sent(), [""; 0]);
+}
+
+#[tokio::test]
+async fn a_token_is_renewed_once_for_all_who_wait_for_it() {
+    let (world, kept) = (World::new().await, Kept::new("once"));
+    sign_in(&world, Browser::Agrees, &kept.file()).await.expect("signed in");
+    // It says that it is about to end.
+    let text = std::fs::read_to_string(kept.0.join("deep/credentials.json")).unwrap();
+    std::fs::write(kept.0.join("deep/credentials.json"), text.replace("3600", "1")).unwrap();
+    let (one, two) = (kept.file(), kept.file());
+    let ((_, _first, one), (_, _second, two)) =
+        tokio::join!(mounted(&world, &one), mounted(&world, &two));
+    assert_eq!((one.state, two.state), (ServerState::Ready, ServerState::Ready), "{one:?} {two:?}");
+    assert_eq!(world.given.lock().unwrap().count, 2);
+}
+
+#[tokio::test]
+async fn only_the_answer_to_what_was_asked_signs_in() {
+    let cases: [(Browser, Result<(), &str>); 5] = [
+        (Browser::Agrees, Ok(())),
+        (Browser::AgreesAmongOthers, Ok(())),
+        (Browser::Refuses, Err("the sign-in was refused: not today")),
+        (Browser::IsSentByAnother, Err("issuer mismatch")),
+        (Browser::Leaves, Err("nobody agreed within 0 seconds")),
+    ];
+    for (number, (browser, expected)) in cases.into_iter().enumerate() {
+        let (world, kept) = (World::new().await, Kept::new(&format!("answer-{number}")));
+        match (sign_in(&world, browser, &kept.file()).await, expected) {
+            (Ok(()), Ok(())) => {}
+            (Err(error), Err(expected)) => {
+                assert!(error.to_string().contains(expected), "{number}: {error}");
+            }
+            (outcome, _) => panic!("{number}: {outcome:?}"),
+        }
+        assert_eq!(kept.file().is_signed_in(&world.url).unwrap(), expected.is_ok(), "{number}");
+    }
+    let server = ServerConfig::command("true");
+    let error = SignIn::new(&server, &Kept::new("none").file()).run(|_| {}).await;
+    assert!(matches!(error, Err(SignInError::NoUrl)));
+}
+
+#[tokio::test]
+async fn p25_what_metadata_leads_to_is_looked_at_before_it_is_followed() {
+    let (page, registers, unusable) =
+        ("which is no page of the web", "cannot register", "unusable");
+    let cases = [
+        ("authorization_endpoint", "http://169.254.169.254/latest", page),
+        ("authorization_endpoint", "file:///etc/passwd", page),
+        ("authorization_endpoint", "javascript:alert(1)", page),
+        ("authorization_endpoint", "http://example.com/authorize", page),
+        ("token_endpoint", "http://169.254.169.254/latest", "does not let"),
+        ("token_endpoint", "file:///etc/passwd", "does not let"),
+        ("registration_endpoint", "http://169.254.169.254/latest", registers),
+        ("registration_endpoint", "http://metadata.google.internal/", registers),
+        ("registration_endpoint", "javascript:alert(1)", registers),
+        ("authorization_servers", "http://169.254.169.254", "none published usable metadata"),
+        ("authorization_servers", "http://10.0.0.1", "none published usable metadata"),
+        ("authorization_servers", "file:///etc", "none published usable metadata"),
+        ("issuer", "https://evil.example", "issuer mismatch"),
+        ("resource", "https://evil.example/mcp", unusable),
+    ];
+    for (number, (key, place, reason)) in cases.into_iter().enumerate() {
+        let world = World::with(move |metadata| {
+            if let Some(value) = metadata.get_mut(key) {
+                *value = if value.is_array() { json!([place]) } else { json!(place) };
+            }
+        });
+        let (world, kept) = (world.await, Kept::new(&format!("p25-{number}")));
+        let error = sign_in(&world, Browser::Agrees, &kept.file()).await.expect_err(place);
+        assert!(error.to_string().contains(reason), "{key} {place}: {error}");
+        assert!(!kept.file().is_signed_in(&world.url).unwrap(), "{key} {place}");
+    }
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_was_granted_is_read_by_its_owner_only() {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    let (world, kept) = (World::new().await, Kept::new("owner"));
+    sign_in(&world, Browser::Agrees, &kept.file()).await.expect("signed in");
+    for entry in std::fs::read_dir(kept.0.join("deep")).unwrap() {
+        let entry = entry.unwrap();
+        let mode = entry.metadata().unwrap().permissions().mode();
+        assert_eq!(mode & 0o077, 0, "{entry:?} {mode:o}");
+    }
+    // What cannot be read is told without what stands in it.
+    std::fs::write(kept.0.join("deep/credentials.json"), "{\"secret-token").unwrap();
+    let (_toolbox, _servers, status) = mounted(&world, &kept.file()).await;
+    let error = status.error.expect("an error");
+    assert!(
+        error.contains("delete it to sign in anew") && !error.contains("secret-token"),
+        "{error}"
+    );
+}

@@ -1,0 +1,79 @@
+//! `login` and `logout`: tokens for servers that want to know who asks.
+
+use serde_json::json;
+
+use super::outcome::{Exit, Outcome, complain};
+use super::program::Configured;
+use super::text::line;
+use crate::mcp::config::Reach;
+use crate::mcp::{CredentialFile, ServerConfig, SignIn};
+
+/// Signs in at a server of the configuration.
+pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<String>) -> Outcome {
+    let (server, credentials) = match both(configured, name) {
+        Ok(both) => both,
+        Err(outcome) => return outcome,
+    };
+    let show = |page: &str| {
+        complain(&format!(
+            "to sign in at {name}, open this page in a browser on this machine:\n\n{}\n",
+            line(page)
+        ));
+    };
+    match SignIn::new(server, &credentials).scopes(scopes).run(show).await {
+        Ok(()) => Outcome::fine(
+            format!("signed in at {name}; `toolbox logout {name}` forgets it"),
+            json!({"server": name, "signed_in": true}),
+        ),
+        Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
+    }
+}
+
+/// Forgets what was granted for a server of the configuration.
+pub(super) fn logout(configured: &Configured, name: &str) -> Outcome {
+    let (server, credentials) = match both(configured, name) {
+        Ok(both) => both,
+        Err(outcome) => return outcome,
+    };
+    let Reach::Url { url, .. } = &server.reach else {
+        return Outcome::failed(
+            Exit::Failed,
+            format!("{name} is a program: nobody signs in there"),
+        );
+    };
+    match credentials.sign_out(url) {
+        Ok(was_there) => Outcome::fine(
+            if was_there {
+                format!("forgot what {name} granted; it may be good there until it expires")
+            } else {
+                format!("nobody was signed in at {name}")
+            },
+            json!({"server": name, "signed_in": false}),
+        ),
+        Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
+    }
+}
+
+fn both<'a>(
+    configured: &'a Configured,
+    name: &str,
+) -> Result<(&'a ServerConfig, CredentialFile), Outcome> {
+    let servers = configured.config.servers();
+    let server = servers.iter().find(|(own, _)| own == name).map(|(_, server)| server);
+    let known = || servers.iter().map(|(own, _)| own.as_str()).collect::<Vec<_>>().join(", ");
+    let failed = |exit, message: String| Outcome::failed(exit, message);
+    let server = server.ok_or_else(|| {
+        failed(
+            Exit::Config,
+            match &*known() {
+                "" => "the configuration has no server".to_owned(),
+                known => format!("there is no server `{}`: there are {known}", line(name)),
+            },
+        )
+    })?;
+    let credentials = configured.credentials().ok_or_else(|| {
+        let help = "name a file: \"settings\": {\"credentialFile\": \"credentials.json\"}";
+        failed(Exit::Config, format!("the home directory is unknown: {help}"))
+    })?;
+    Ok((server, credentials))
+}

@@ -1,0 +1,26 @@
+//! Servers that want to know who asks: OAuth, as MCP has it.
+
+mod callback;
+mod credentials;
+mod sign_in;
+mod tokens;
+
+use std::error::Error as _;
+
+use rmcp::transport::auth::AuthError;
+
+pub use credentials::{CredentialFile, CredentialFileError};
+pub use sign_in::{SignIn, SignInError};
+pub(super) use tokens::Tokens;
+
+use super::text;
+use crate::error::chain;
+
+/// Returns the words of a failure, without what a terminal obeys: part of them may be a server's.
+fn told(error: &AuthError) -> String {
+    let whole = match error.source() {
+        Some(_) => chain(error),
+        None => error.to_string(),
+    };
+    text::clean(text::cut(&whole, 1024)).into_owned()
+}

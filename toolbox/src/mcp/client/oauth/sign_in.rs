@@ -1,0 +1,245 @@
+//! Signing in: somebody says yes in a browser, and a token comes back.
+
+use std::fmt;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+use oauth2::TokenResponse as _;
+use reqwest::StatusCode;
+use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
+use reqwest::redirect::Policy;
+use rmcp::transport::auth::{
+    AuthError, CredentialStore as _, StoredCredentials, WWWAuthenticateParams,
+};
+use rmcp::transport::{AuthorizationManager, AuthorizationRequest, AuthorizationSession};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use super::credentials::CredentialFile;
+use super::{callback, told};
+use crate::mcp::client::text;
+use crate::mcp::config::{Reach, ServerConfig};
+
+/// How long a server may take to say what it wants to know.
+const ANSWER: Duration = Duration::from_secs(10);
+
+/// A sign-in at a server, with OAuth as MCP has it: the server says who gives out its tokens, this client registers there unless
+/// the configuration [names one](ServerConfig::oauth_client), and somebody agrees in a browser.
+///
+/// What a server says about that is looked at before it is followed: it leads to public addresses by `https`, or to this
+/// machine where the server itself is on this machine; never to link-local ones, where clouds keep their keys. PKCE and the
+/// `state` of the request are checked, and the issuer where it names itself.
+///
+/// ```no_run
+/// use toolbox::mcp::{CredentialFile, ServerConfig, Servers, SignIn};
+///
+/// # async fn run(toolbox: toolbox::ToolBox) -> Result<(), Box<dyn std::error::Error>> {
+/// let credentials = CredentialFile::new("credentials.json");
+/// let server = ServerConfig::url("https://example.com/mcp");
+/// SignIn::new(&server, &credentials).run(|page| println!("open {page}")).await?;
+///
+/// let servers = Servers::builder().server("example", server).credentials(credentials).mount(&toolbox).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Debug)]
+#[must_use = "nothing is asked before `.run(..)`"]
+pub struct SignIn<'a> {
+    server: &'a ServerConfig,
+    credentials: &'a CredentialFile,
+    timeout: Duration,
+    scopes: Vec<String>,
+}
+
+impl<'a> SignIn<'a> {
+    /// Returns a sign-in whose token goes into a file.
+    pub fn new(server: &'a ServerConfig, credentials: &'a CredentialFile) -> Self {
+        Self { server, credentials, timeout: Duration::from_secs(300), scopes: Vec::new() }
+    }
+
+    /// Asks for these scopes too, beside those that the server names, and those that were granted before.
+    pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
+        self.scopes.extend(scopes.into_iter().map(Into::into));
+        self
+    }
+
+    /// Limits the time until somebody has agreed. Default 5 minutes.
+    pub fn timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
+        self
+    }
+
+    /// Asks the server, hands the address of the page to be opened to `show`, and waits until somebody has agreed there.
+    ///
+    /// The browser has to run on this machine: it comes back to a port of the loopback.
+    ///
+    /// # Errors
+    ///
+    /// [`SignInError`].
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future gives up; nothing is kept.
+    pub async fn run(self, show: impl FnOnce(&str)) -> Result<(), SignInError> {
+        let Reach::Url { url, .. } = &self.server.reach else { return Err(SignInError::NoUrl) };
+        let client = &self.server.oauth;
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, client.callback_port.unwrap_or(0)));
+        let listener = listener.await.map_err(SignInError::Callback)?;
+        let port = listener.local_addr().map_err(SignInError::Callback)?.port();
+        let redirect = format!("http://127.0.0.1:{port}{}", callback::PATH);
+
+        let kept = self.credentials.of(url);
+        let before = kept.load().await.map_err(server)?;
+        let challenge = challenge(url, before.as_ref()).await;
+        let mut manager = AuthorizationManager::new(url.as_str()).await.map_err(server)?;
+        manager.set_credential_store(kept);
+        let challenged = challenge.as_ref().map(|(challenge, _)| challenge.as_str());
+        let found = manager.resolve_metadata_from_challenge(challenged).await.map_err(server)?;
+        manager.set_metadata(found.metadata);
+        let mut more = self.scopes;
+        more.extend(challenge.and_then(|(_, more)| more).into_iter().flatten());
+        let mut scopes = client.scopes.clone();
+        if scopes.is_empty() && !more.is_empty() {
+            // What was granted is not given up for what is wanted now.
+            scopes = match before {
+                Some(before) => before.granted_scopes,
+                None => manager.select_initial_scopes(&[]).await,
+            };
+        }
+        for scope in more {
+            if !scopes.contains(&scope) {
+                scopes.push(scope);
+            }
+        }
+        let mut request = AuthorizationRequest::new(redirect.as_str())
+            .with_client_name("toolbox")
+            .with_initial_scope_selection()
+            .with_scopes(scopes);
+        request.client_id.clone_from(&client.id);
+        request.client_secret.clone_from(&client.secret);
+        let session = AuthorizationSession::new(manager, request).await;
+        let session = session.map_err(|(_, error)| server(error))?;
+
+        let page = session.get_authorization_url();
+        let state = openable(page, url).and_then(|page| callback::value(page.query()?, "state"));
+        let state = state
+            .ok_or_else(|| SignInError::Page(shown(page.split('?').next().unwrap_or_default())))?;
+        show(page);
+        let query = tokio::time::timeout(self.timeout, callback::wait(listener, state)).await;
+        let query = query.map_err(|_| SignInError::TimedOut(self.timeout))?;
+        let query = query.map_err(SignInError::Callback)?;
+        if let Some(error) = callback::value(&query, "error") {
+            let about = callback::value(&query, "error_description");
+            return Err(SignInError::Denied(shown(&about.unwrap_or(error))));
+        }
+        let answer = format!("{redirect}?{query}");
+        session.handle_callback_url(&answer).await.map(drop).map_err(server)
+    }
+}
+
+/// Returns what a server says to a request that it does not take, and the scopes it wants beside those that were granted.
+async fn challenge(
+    url: &str,
+    before: Option<&StoredCredentials>,
+) -> Option<(String, Option<Vec<String>>)> {
+    let client =
+        reqwest::Client::builder().redirect(Policy::none()).timeout(ANSWER).build().ok()?;
+    let question = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
+    let request = client.post(url).header(ACCEPT, "application/json, text/event-stream");
+    let request = request.header(CONTENT_TYPE, "application/json").body(question.to_string());
+    let request = match before.and_then(|before| before.token_response.as_ref()) {
+        Some(granted) => request.bearer_auth(granted.access_token().secret()),
+        None => request,
+    };
+    // Whatever goes wrong here goes wrong again with what follows, which says so.
+    let response = request.send().await.ok()?;
+    let challenge = response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
+    let wants_more = response.status() == StatusCode::FORBIDDEN;
+    let scope = WWWAuthenticateParams::parse(&challenge, response.url()).scope;
+    let more = scope.filter(|_| wants_more);
+    Some((challenge, more.map(|more| more.split_whitespace().map(str::to_owned).collect())))
+}
+
+/// Returns a page that a browser may be sent to: by `https`, or on this machine where the server is on it too.
+fn openable(page: &str, server: &str) -> Option<reqwest::Url> {
+    let page = reqwest::Url::parse(page).ok()?;
+    let is_plain =
+        page.scheme() == "http" && is_here(&page) && is_here(&reqwest::Url::parse(server).ok()?);
+    (page.scheme() == "https" || is_plain).then_some(page)
+}
+
+fn is_here(url: &reqwest::Url) -> bool {
+    let host = url.host_str().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback())
+}
+
+fn server(error: AuthError) -> SignInError {
+    match error {
+        AuthError::CredentialStoreError(reason) => SignInError::NotKept(reason),
+        AuthError::RegistrationFailed(reason) => {
+            // rmcp says it several times.
+            let said = ["Dynamic registration failed: ", "Registration failed: "];
+            let reason = said.iter().fold(reason, |reason, said| reason.replace(said, ""));
+            SignInError::NotRegistered(shown(&reason))
+        }
+        error => SignInError::Server(told(&error)),
+    }
+}
+
+fn shown(text: &str) -> String {
+    text::clean(text::cut(text, 512)).into_owned()
+}
+
+/// Why nobody is signed in.
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum SignInError {
+    /// The server is a program, and not reached by a URL.
+    NoUrl,
+    /// The server, or whoever gives out its tokens, cannot be asked, or says what cannot be followed.
+    Server(String),
+    /// This client is not known there, and cannot register by itself: name one with
+    /// [`oauth_client`](ServerConfig::oauth_client).
+    NotRegistered(String),
+    /// The page to be opened is none for a browser: it is neither `https` nor on this machine.
+    Page(String),
+    /// Somebody, or the server, said no.
+    Denied(String),
+    /// Nobody agreed in time.
+    TimedOut(Duration),
+    /// The port that the browser comes back to cannot be used.
+    Callback(std::io::Error),
+    /// The token cannot be kept.
+    NotKept(String),
+}
+
+impl fmt::Display for SignInError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoUrl => f.write_str("the server is a program: there is nothing to sign in at"),
+            Self::Server(reason) => write!(f, "the server does not let anybody sign in: {reason}"),
+            Self::NotRegistered(reason) => write!(
+                f,
+                "this client cannot register there ({reason}): name one that is registered, in the configuration by `oauth`: {{\"clientId\": …}}"
+            ),
+            Self::Page(page) => {
+                write!(f, "the server wants `{page}` opened, which is no page of the web")
+            }
+            Self::Denied(reason) => write!(f, "the sign-in was refused: {reason}"),
+            Self::TimedOut(limit) => write!(f, "nobody agreed within {} seconds", limit.as_secs()),
+            Self::Callback(error) => {
+                write!(f, "the port that the browser comes back to cannot be used: {error}")
+            }
+            Self::NotKept(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for SignInError {
+    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
+        match self {
+            Self::Callback(error) => Some(error),
+            _ => None,
+        }
+    }
+}

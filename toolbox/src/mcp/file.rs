@@ -1,0 +1,97 @@
+//! A small file that several programs change.
+
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::thread;
+use std::time::{Duration, Instant};
+
+/// A file that is read as a whole, and written as a whole or not at all.
+#[derive(Debug, Clone)]
+pub(super) struct SharedFile {
+    path: PathBuf,
+    /// Whether only its owner may read it, where the system knows owners.
+    private: bool,
+}
+
+/// Keeps other programs waiting for as long as it lives.
+#[derive(Debug)]
+pub(super) struct Turn(#[expect(dead_code, reason = "the lock ends with the handle")] File);
+
+impl SharedFile {
+    pub(super) fn new(path: PathBuf) -> Self {
+        Self { path, private: false }
+    }
+
+    /// Returns one for what is nobody's business but its owner's.
+    #[cfg(feature = "mcp-oauth")]
+    pub(super) fn private(path: PathBuf) -> Self {
+        Self { path, private: true }
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Returns what is in the file, or `None` if there is none.
+    pub(super) fn read(&self) -> io::Result<Option<Vec<u8>>> {
+        match std::fs::read(&self.path) {
+            Ok(bytes) => Ok(Some(bytes)),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Waits until no other program does what `what` stands for, such as `guard` for writing.
+    ///
+    /// It is another file that is held, since the one with the data becomes another with each write. Blocks the thread.
+    pub(super) fn turn(&self, what: &str, patience: Duration) -> io::Result<Turn> {
+        let guard = self.options().truncate(false).open(self.beside(what))?;
+        let began = Instant::now();
+        loop {
+            match guard.try_lock() {
+                Ok(()) => return Ok(Turn(guard)),
+                // Some network file systems have no such thing, and one program alone needs none.
+                Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
+                    return Ok(Turn(guard));
+                }
+                Err(TryLockError::Error(error)) => return Err(error),
+                Err(TryLockError::WouldBlock) if began.elapsed() > patience => {
+                    return Err(io::Error::new(
+                        io::ErrorKind::TimedOut,
+                        "another program has been writing it for seconds; end that one",
+                    ));
+                }
+                Err(TryLockError::WouldBlock) => thread::sleep(Duration::from_millis(2)),
+            }
+        }
+    }
+
+    /// Replaces what is in the file.
+    pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
+        let beside = self.beside(&format!("{}.new", std::process::id()));
+        let written = (|| {
+            let mut file = self.options().truncate(true).open(&beside)?;
+            file.write_all(bytes)?;
+            file.sync_all()?;
+            std::fs::rename(&beside, &self.path)
+        })();
+        written.inspect_err(|_| drop(std::fs::remove_file(&beside)))
+    }
+
+    fn options(&self) -> OpenOptions {
+        let mut options = File::options();
+        options.write(true).create(true);
+        #[cfg(unix)]
+        if self.private {
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        }
+        options
+    }
+
+    /// Returns the path of a file beside it, which is hidden on Unix.
+    fn beside(&self, end: &str) -> PathBuf {
+        let name = self.path.file_name().unwrap_or_default().to_string_lossy();
+        self.path.with_file_name(format!(".{name}.{end}"))
+    }
+}
