@@ -2,6 +2,7 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+mod arguments;
 mod ends;
 mod http;
 mod lists;
@@ -10,3 +11,4 @@ mod process;
 mod results;
 mod stream;
 mod tools;
+mod web;

@@ -1,28 +1,24 @@
 //! Streamable HTTP: what stands before the protocol when it comes over the web.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use hyper::body::{Frame, SizeHint};
 use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::time::{Sleep, sleep};
 
+use super::body::{Incoming, Outgoing};
 use super::handler::Handler;
 use super::running::Running;
+use super::text::Text;
 use super::{Options, Shared};
-use crate::mcp::count::Place;
 use crate::principal::Principal;
 
 const SESSION: &str = "mcp-session-id";
@@ -117,11 +113,13 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         _ => {}
     }
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
-    let timeout = options.read_timeout;
     // A stream of notifications is open for as long as the client likes, and never answered.
     let place = (method == Method::POST).then(|| door.running.request());
-    let was_late = Arc::default();
-    let request = request.map(|body| Body::new(Timed::new(body, timeout, &was_late)));
+    let was_late = Arc::new(AtomicBool::new(false));
+    let arguments = Text::default();
+    request.extensions_mut().insert(arguments.clone());
+    let request =
+        request.map(|body| Body::new(Incoming::new(body, &was_late, arguments, &door.shared)));
     let response = next.run(request).await;
     let response = corrected(response, &method, was_json, was_late.load(Ordering::Relaxed));
     if let (None, Some(principal), Some(opened)) =
@@ -129,7 +127,7 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     {
         door.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Held { body, _place: place }))
+    response.map(|body| Body::new(Outgoing::new(body, place)))
 }
 
 impl Door {
@@ -218,60 +216,4 @@ fn is_json(headers: &HeaderMap) -> bool {
     text(headers, header::CONTENT_TYPE.as_str())
         .and_then(|kind| kind.split(';').next())
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// A body that has to be there in time.
-struct Timed {
-    body: Body,
-    timeout: Pin<Box<Sleep>>,
-    is_late: Arc<AtomicBool>,
-}
-
-impl Timed {
-    fn new(body: Body, timeout: Duration, is_late: &Arc<AtomicBool>) -> Self {
-        Self { body, timeout: Box::pin(sleep(timeout)), is_late: Arc::clone(is_late) }
-    }
-}
-
-impl HttpBody for Timed {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            return Poll::Ready(frame);
-        }
-        ready!(self.timeout.as_mut().poll(context));
-        self.is_late.store(true, Ordering::Relaxed);
-        Poll::Ready(Some(Err(axum::Error::new("the body did not come in time"))))
-    }
-}
-
-/// A body that is counted until it has been sent.
-struct Held {
-    body: Body,
-    _place: Option<Place>,
-}
-
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -1,5 +1,6 @@
 //! A box as a server of the protocol, over standard streams and over HTTP.
 
+mod body;
 mod call;
 mod caller;
 mod handler;
@@ -10,6 +11,7 @@ mod listen;
 mod result;
 mod running;
 mod stdio;
+mod text;
 
 use std::fmt;
 use std::io;
@@ -47,7 +49,8 @@ pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
 /// A box as an MCP server: what it says of itself, its limits, and the ways to reach it.
 ///
 /// Clients of both eras of the protocol are served: 2026-07-28, where each request stands alone, and the versions from
-/// 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes the gate of the box.
+/// 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes the gate of the box, which reads the text of the
+/// arguments as the client wrote it.
 ///
 /// ```no_run
 /// use toolbox::mcp::Service;
