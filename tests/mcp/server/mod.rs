@@ -6,6 +6,7 @@ mod arguments;
 mod ends;
 mod http;
 mod lists;
+mod pace;
 mod peer;
 mod process;
 mod results;

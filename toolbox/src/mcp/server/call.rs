@@ -46,6 +46,12 @@ pub(super) async fn call(
         let message = "the parameters of `tools/call` cannot be read: a key is in them twice";
         return Err(ErrorData::invalid_params(message, None));
     };
+    if let Err(wait) = running.admit(&principal(&context).unwrap_or_default()) {
+        let wait = wait.as_micros().div_ceil(1000).max(1);
+        return Ok(refused(&format!(
+            "too many calls came at once; nothing was called, call again in {wait} ms"
+        )));
+    }
     let Some(_place) = running.call(shared.options.max_calls) else {
         return Ok(refused("the server is busy; nothing was called, call again later"));
     };

@@ -8,6 +8,7 @@ mod http;
 mod lines;
 mod list;
 mod listen;
+mod pace;
 mod result;
 mod running;
 mod stdio;
@@ -34,6 +35,9 @@ use self::list::{Listing, Listings};
 use self::running::{LAST_WORDS, Running};
 use crate::collection::ToolBox;
 use crate::principal::Principal;
+
+/// Calls a second that a principal may make over HTTP: more than a model ever does.
+const CALLS_PER_SECOND: u32 = 100;
 
 /// Serves a box as an MCP server over standard input and output, until the input ends.
 ///
@@ -118,6 +122,7 @@ struct Options {
     list_fresh_for: Duration,
     page_size: usize,
     max_calls: usize,
+    max_calls_per_second: Option<u32>,
     max_message_bytes: usize,
     max_connections: usize,
     max_sessions: usize,
@@ -129,6 +134,17 @@ struct Options {
     origins: Vec<String>,
     tokens: Vec<(Principal, String)>,
     public_without_auth: bool,
+}
+
+impl Options {
+    /// Begins what runs over streams, where the client is whoever started the program.
+    fn running_over_streams(&self) -> Running {
+        Running::new(self.max_calls_per_second.unwrap_or(0))
+    }
+
+    fn running_over_http(&self) -> Running {
+        Running::new(self.max_calls_per_second.unwrap_or(CALLS_PER_SECOND))
+    }
 }
 
 impl Service {
@@ -144,6 +160,7 @@ impl Service {
             list_fresh_for: Duration::from_secs(60),
             page_size: 1000,
             max_calls: 1024,
+            max_calls_per_second: None,
             max_message_bytes: 4 << 20,
             max_connections: 1024,
             max_sessions: 1024,
@@ -217,6 +234,16 @@ impl Service {
     #[must_use]
     pub fn max_calls(self, calls: usize) -> Self {
         self.with(|options| options.max_calls = calls)
+    }
+
+    /// Limits how many calls a [`Principal`] may make in a second; one more is told when to call again, and nothing is called.
+    /// Default 100 over HTTP, and any number over streams, where the client is the program that started this one. Zero is any number.
+    ///
+    /// Twice as many may come at once after a pause. Each principal is counted by itself, and all that come over HTTP without
+    /// one count as one: a client that is not known could come as a new one each time.
+    #[must_use]
+    pub fn max_calls_per_second(self, calls: u32) -> Self {
+        self.with(|options| options.max_calls_per_second = Some(calls))
     }
 
     /// Limits one message of a client, in bytes; a longer one is refused unread. Default 4 MiB.
@@ -367,7 +394,7 @@ impl Service {
         R: AsyncRead + Send + Unpin + 'static,
     {
         let options = &self.shared.options;
-        let running = Running::new();
+        let running = options.running_over_streams();
         let (lines, written) = output;
         let transport =
             Lines::new(input, lines, options.max_message_bytes, running.clone(), options.grace);
@@ -417,7 +444,7 @@ impl Service {
     /// # }
     /// ```
     pub fn router(&self) -> axum::Router {
-        http::Http::new(&self.shared, Running::new()).router
+        http::Http::new(&self.shared, self.shared.options.running_over_http()).router
     }
 
     /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls come to their end.
@@ -461,7 +488,7 @@ impl Service {
         if is_open && !address.ip().to_canonical().is_loopback() {
             return Err(ServeError::PublicWithoutAuth { address });
         }
-        let running = Running::new();
+        let running = options.running_over_http();
         let http = http::Http::new(&self.shared, running.clone());
         listen::serve(listener, http, running, options, shutdown).await;
         Ok(())
