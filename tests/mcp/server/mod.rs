@@ -11,5 +11,6 @@ mod peer;
 mod process;
 mod results;
 mod stream;
+mod tokens;
 mod tools;
 mod web;

@@ -4,6 +4,7 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::task::{Context, Poll, ready};
+use std::time::Duration;
 
 use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
@@ -90,15 +91,17 @@ impl HttpBody for Incoming {
     }
 }
 
-/// A body that is counted until it has been sent.
+/// A body that is counted until it has been sent, and that may have to end at some time.
 pub(super) struct Outgoing {
     body: Body,
+    end: Option<Pin<Box<Sleep>>>,
     _place: Option<Place>,
 }
 
 impl Outgoing {
-    pub(super) fn new(body: Body, place: Option<Place>) -> Self {
-        Self { body, _place: place }
+    pub(super) fn new(body: Body, place: Option<Place>, ends_in: Option<Duration>) -> Self {
+        let end = ends_in.map(|time| Box::pin(sleep(time)));
+        Self { body, end, _place: place }
     }
 }
 
@@ -110,6 +113,11 @@ impl HttpBody for Outgoing {
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Some(end) = &mut self.end
+            && end.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(None);
+        }
         Pin::new(&mut self.body).poll_frame(context)
     }
 

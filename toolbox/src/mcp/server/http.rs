@@ -14,6 +14,7 @@ use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use super::bearer::{self, Resource};
 use super::body::{Incoming, Outgoing};
 use super::handler::Handler;
 use super::running::Running;
@@ -23,6 +24,8 @@ use crate::principal::Principal;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const LISTEN: &str = "subscriptions/listen";
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const LOCAL_ORIGINS: [&str; 6] = [
     "http://localhost:*",
@@ -53,11 +56,15 @@ impl Http {
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
         });
+        let resource = options.resource.as_ref().map(Resource::router);
         let shared = Arc::clone(shared);
         let make = move || Ok(Handler::new(Arc::clone(&shared), running.clone()));
         let service = StreamableHttpService::new(make, sessions, config);
-        let router =
+        let mut router =
             Router::new().route_service("/mcp", service).layer(from_fn_with_state(door, enter));
+        if let Some(resource) = resource {
+            router = router.merge(resource);
+        }
         Self { router, stop: Box::new(move || token.cancel()) }
     }
 }
@@ -69,7 +76,7 @@ fn config(options: &Options) -> StreamableHttpServerConfig {
         .with_max_request_body_bytes(options.max_message_bytes)
         .enforce_origin_validation();
     let config = match &options.hosts[..] {
-        [] if options.tokens.is_empty() => config.with_allowed_hosts(LOCAL_HOSTS),
+        [] if !options.asks_for_token() => config.with_allowed_hosts(LOCAL_HOSTS),
         [] => config.disable_allowed_hosts(),
         hosts => config.with_allowed_hosts(hosts),
     };
@@ -89,12 +96,15 @@ struct Door {
 
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let options = &door.shared.options;
-    if !options.tokens.is_empty() {
-        let token = bearer(request.headers());
-        let Some(principal) = token.and_then(|token| holder(options, token)) else {
-            return unauthorized(token);
-        };
-        request.extensions_mut().insert(principal);
+    let mut time_left = None;
+    if options.asks_for_token() {
+        match bearer::admitted(options, request.headers()).await {
+            Ok(admitted) => {
+                request.extensions_mut().insert(admitted.principal);
+                time_left = admitted.time_left;
+            }
+            Err(refusal) => return refusal,
+        }
     }
     // Nothing behind this needs the token, so nothing behind this can pass it on.
     request.headers_mut().remove(header::AUTHORIZATION);
@@ -113,6 +123,9 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         _ => {}
     }
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
+    // What only listens ends with the token that let it in; a call that was let in comes to its end.
+    let listens = method == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
+    let ends_in = time_left.filter(|_| listens);
     // A stream of notifications is open for as long as the client likes, and never answered.
     let place = (method == Method::POST).then(|| door.running.request());
     let was_late = Arc::new(AtomicBool::new(false));
@@ -127,7 +140,7 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     {
         door.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Outgoing::new(body, place)))
+    response.map(|body| Body::new(Outgoing::new(body, place, ends_in)))
 }
 
 impl Door {
@@ -157,42 +170,6 @@ fn begins_session(request: &Request) -> bool {
     let modern = ProtocolVersion::V_2026_07_28;
     let is_old = |version: &str| version < modern.as_str();
     request.method() == Method::POST && text(request.headers(), VERSION).is_none_or(is_old)
-}
-
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = text(headers, header::AUTHORIZATION.as_str())?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-/// Returns whose token it is. All are compared, so that the time says nothing about which was near.
-fn holder(options: &Options, token: &str) -> Option<Principal> {
-    let tokens = options.tokens.iter();
-    let found = tokens.fold(
-        None,
-        |found, (principal, own)| {
-            if is_same(own, token) { Some(principal) } else { found }
-        },
-    );
-    found.cloned()
-}
-
-fn unauthorized(token: Option<&str>) -> Response {
-    let challenge = match token {
-        Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
-        None => "Bearer realm=\"mcp\"",
-    };
-    let challenge = [(header::WWW_AUTHENTICATE, challenge)];
-    (StatusCode::UNAUTHORIZED, challenge, "a valid bearer token is needed").into_response()
-}
-
-/// Compares in a time that depends on the length of what was given alone.
-fn is_same(own: &str, given: &str) -> bool {
-    let own = own.as_bytes();
-    let differs = given.bytes().enumerate().fold(0, |differs, (at, byte)| {
-        let other = own.get(at % own.len().max(1)).copied().unwrap_or_default();
-        std::hint::black_box(differs | (byte ^ other))
-    });
-    !own.is_empty() && own.len() == given.len() && differs == 0
 }
 
 /// Says what the SDK says with less fitting statuses: of a body that is no message, of one that came too late, and of a

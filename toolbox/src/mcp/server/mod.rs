@@ -1,8 +1,10 @@
 //! A box as a server of the protocol, over standard streams and over HTTP.
 
+mod bearer;
 mod body;
 mod call;
 mod caller;
+mod error;
 mod handler;
 mod http;
 mod lines;
@@ -15,8 +17,6 @@ mod stdio;
 mod text;
 
 use std::fmt;
-use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -27,8 +27,11 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::time::timeout;
 
+pub use bearer::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 pub use caller::{Caller, MissingCapability};
+pub use error::ServeError;
 
+use self::bearer::Resource;
 use self::handler::Handler;
 use self::lines::Lines;
 use self::list::{Listing, Listings};
@@ -133,10 +136,16 @@ struct Options {
     hosts: Vec<String>,
     origins: Vec<String>,
     tokens: Vec<(Principal, String)>,
+    verifier: Option<Arc<dyn TokenVerifier>>,
+    resource: Option<Resource>,
     public_without_auth: bool,
 }
 
 impl Options {
+    fn asks_for_token(&self) -> bool {
+        !self.tokens.is_empty() || self.verifier.is_some()
+    }
+
     /// Begins what runs over streams, where the client is whoever started the program.
     fn running_over_streams(&self) -> Running {
         Running::new(self.max_calls_per_second.unwrap_or(0))
@@ -171,6 +180,8 @@ impl Service {
             hosts: Vec::new(),
             origins: Vec::new(),
             tokens: Vec::new(),
+            verifier: None,
+            resource: None,
             public_without_auth: false,
         };
         Self { shared: Arc::new(Shared { toolbox, options, listings: Listings::default() }) }
@@ -319,6 +330,48 @@ impl Service {
         self.with(|options| options.tokens.push((principal, token.into())))
     }
 
+    /// Asks HTTP clients for a token that somebody else issues, such as a JWT of an identity provider, and lets in whom the
+    /// verifier names; without a valid token they get status 401.
+    ///
+    /// It is asked on every request that shows none of the [tokens](Self::bearer_token) of this service. A token that has
+    /// expired lets nobody in, whatever the verifier says, and a stream that only listens ends with it; a call that was let in
+    /// comes to its end. A session belongs to the principal that opened it. The token reaches nothing behind the verifier: no
+    /// tool, no server that the box has tools of, no log.
+    ///
+    /// ```
+    /// use toolbox::mcp::{AccessToken, BearerToken, Service, VerifyTokenError};
+    /// use toolbox::{Principal, ToolBox};
+    /// # struct Claims { sub: String, aud: String, exp: u64 }
+    /// # fn decode(_: &str) -> Result<Claims, VerifyTokenError> { Err(VerifyTokenError::Invalid) }
+    ///
+    /// let service = Service::new(ToolBox::new()).token_verifier(|token: BearerToken| async move {
+    ///     // `decode` checks the signature, with the JWT library of your choice.
+    ///     let claims: Claims = decode(token.as_str())?;
+    ///     if claims.aud != "https://mcp.example.com/mcp" {
+    ///         return Err(VerifyTokenError::WrongAudience);
+    ///     }
+    ///     Ok(AccessToken::new(Principal::new(claims.sub)).expires_at(claims.exp))
+    /// });
+    /// ```
+    #[must_use]
+    pub fn token_verifier(self, verifier: impl TokenVerifier) -> Self {
+        self.with(|options| options.verifier = Some(Arc::new(verifier)))
+    }
+
+    /// Tells HTTP clients who issues tokens (RFC 9728). Default: nothing is told.
+    ///
+    /// `base_url` is where others reach the [router](Self::router), such as `https://mcp.example.com`; the issuers are named by
+    /// their URLs. The router then answers at `/.well-known/oauth-protected-resource` as well, to everybody, and who has no valid
+    /// token is told so. What a token has to be issued for is `<base_url>/mcp`.
+    #[must_use]
+    pub fn protected_resource<I>(self, base_url: impl AsRef<str>, authorization_servers: I) -> Self
+    where
+        I: IntoIterator<Item: Into<String>>,
+    {
+        let servers = authorization_servers.into_iter().map(Into::into).collect();
+        self.with(|options| options.resource = Some(Resource::new(base_url.as_ref(), servers)))
+    }
+
     /// Lets [`serve_http`](Self::serve_http) listen on an address that other machines reach, though it asks for no token.
     ///
     /// Everybody who reaches it can then call every tool. Name the hosts it answers to with [`allow_host`](Self::allow_host).
@@ -428,8 +481,9 @@ impl Service {
 
     /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in it.
     ///
-    /// Each router has sessions of its own. The checks of hosts, origins and tokens are those of this service; put sign-in, rate
-    /// limits and TLS of your own around it. How connections are accepted, and how slow they may be, is up to
+    /// Each router has sessions and limits of its own. The checks of hosts, origins and tokens are those of this service; put
+    /// sign-in and TLS of your own around it. A layer that signs clients in says who they are by a [`Principal`] in the extensions
+    /// of the request. How connections are accepted, and how slow they may be, is up to
     /// whoever serves it: [`serve_http`](Self::serve_http) has limits for both.
     ///
     /// ```no_run
@@ -484,7 +538,7 @@ impl Service {
     ) -> Result<(), ServeError> {
         let address = listener.local_addr()?;
         let options = &self.shared.options;
-        let is_open = options.tokens.is_empty() && !options.public_without_auth;
+        let is_open = !options.asks_for_token() && !options.public_without_auth;
         if is_open && !address.ip().to_canonical().is_loopback() {
             return Err(ServeError::PublicWithoutAuth { address });
         }
@@ -501,45 +555,5 @@ impl fmt::Debug for Service {
             .field("name", &self.shared.options.name)
             .field("toolbox", &self.shared.toolbox)
             .finish_non_exhaustive()
-    }
-}
-
-/// Why a box could not be served.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The streams or the address cannot be used.
-    Io(io::Error),
-    /// Other machines would reach the address, and everybody there could call every tool.
-    PublicWithoutAuth {
-        /// Where it would have listened.
-        address: SocketAddr,
-    },
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "the server cannot be reached: {error}"),
-            Self::PublicWithoutAuth { address } => write!(
-                f,
-                "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, set `.bearer_token(..)`, or say `.allow_public_without_auth()`"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::PublicWithoutAuth { .. } => None,
-        }
-    }
-}
-
-impl From<io::Error> for ServeError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
     }
 }
