@@ -61,6 +61,7 @@
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
 //! | `mcp-client`, `mcp-server`, `mcp` | no | the Model Context Protocol, either way or both (module `mcp`) |
+//! | `mcp-oauth` | no | signing in at MCP servers that want to know who asks |
 //! | `cli` | no | the program `toolbox`, and the same commands for a box of your own (module `cli`) |
 //! | `files`, `shell`, `http`, `web-search` | no | built-in tools (module `builtin`) |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |

@@ -8,7 +8,7 @@ use crate::error::ToolError;
 /// What is stored belongs to a principal, and no principal sees what is another's. The program says who it is, with each
 /// call ([`ToolContext::with`]) or for a whole box ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)); a model
 /// cannot, for it is no argument. A server that lets clients in by a token says it by that token
-/// (`mcp::Service::bearer_token_of`). Calls that come without one share a principal of their own, the default one.
+/// (`mcp::Service::bearer_token_of`, `mcp::Service::token_verifier`). Calls that come without one share a principal of their own, the default one.
 ///
 /// ```
 /// use toolbox::{Principal, ToolContext};

@@ -2,11 +2,15 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+mod arguments;
 mod ends;
 mod http;
 mod lists;
+mod pace;
 mod peer;
 mod process;
 mod results;
 mod stream;
+mod tokens;
 mod tools;
+mod web;

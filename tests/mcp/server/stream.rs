@@ -10,9 +10,9 @@ use super::tools::{service, watched};
 
 #[tokio::test]
 async fn a_line_that_is_no_message_is_answered_and_survived() {
-    let call = |arguments: &str| {
+    let call = |meta: &str| {
         format!(
-            r#"{{"jsonrpc":"2.0","id":"bad","method":"tools/call","params":{{"name":"add","arguments":{arguments}}}}}"#
+            r#"{{"jsonrpc":"2.0","id":"bad","method":"tools/call","params":{{"name":"add","_meta":{{"x":{meta}}}}}}}"#
         )
     };
     let cases: Vec<(String, i64, Value)> = vec![
@@ -22,9 +22,9 @@ async fn a_line_that_is_no_message_is_answered_and_survived() {
         (r#"[{"jsonrpc":"2.0","id":1,"method":"ping"}]"#.into(), -32600, Value::Null),
         ("{}".into(), -32600, Value::Null),
         (r#"{"jsonrpc":"1.0","id":5,"method":"ping"}"#.into(), -32600, json!(5)),
-        (call(r#"{"a":1e999,"b":1}"#), -32600, json!("bad")),
+        (call("1e999"), -32600, json!("bad")),
         (call(&format!("{}1{}", "[".repeat(500), "]".repeat(500))), -32600, json!("bad")),
-        (call(r#"{"a":"\ud800","b":1}"#), -32600, json!("bad")),
+        (call(r#""\ud800""#), -32600, json!("bad")),
     ];
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;

@@ -29,5 +29,8 @@ pub use lock::LockFileError;
 #[cfg(feature = "mcp-client")]
 pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "mcp-server")]
-pub use server::{Caller, MissingCapability, ServeError, Service, serve_stdio};
+pub use server::{
+    AccessToken, BearerToken, Caller, MissingCapability, ServeError, Service, TokenVerifier,
+    VerifyTokenError, serve_stdio,
+};
 pub use trace::TraceContext;

@@ -17,6 +17,7 @@ use super::Shared;
 use super::caller::{Caller, MissingCapability, trace_of};
 use super::result::{Reader, written};
 use super::running::Running;
+use super::text::Text;
 use crate::call::ToolCall;
 use crate::context::{Conversation, Progress, ToolContext};
 use crate::dispatch::Pass;
@@ -40,19 +41,24 @@ pub(super) async fn call(
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
+    let Some(arguments) = Text::of(&context) else {
+        // The SDK took for a call what is none.
+        let message = "the parameters of `tools/call` cannot be read: a key is in them twice";
+        return Err(ErrorData::invalid_params(message, None));
+    };
+    if let Err(wait) = running.admit(&principal(&context).unwrap_or_default()) {
+        let wait = wait.as_micros().div_ceil(1000).max(1);
+        return Ok(refused(&format!(
+            "too many calls came at once; nothing was called, call again in {wait} ms"
+        )));
+    }
     let Some(_place) = running.call(shared.options.max_calls) else {
-        let text = ContentBlock::text("the server is busy; nothing was called, call again later");
-        return Ok(CallToolResult::error(vec![text]));
+        return Ok(refused("the server is busy; nothing was called, call again later"));
     };
     let modern = is_modern(&context);
     let definition = shared.toolbox.get(&request.name);
     let expects_structure =
         definition.as_ref().is_some_and(|tool| tool.definition().output_schema.is_some());
-    let arguments = match &request.arguments {
-        // An object of JSON always has a text.
-        Some(arguments) => serde_json::to_string(arguments).unwrap_or_default(),
-        None => "{}".to_owned(),
-    };
     let cancellation = running.ending().child();
     let (reports, outbox) = mpsc::channel(WAITING_REPORTS);
     let token = context.meta.get_progress_token();
@@ -90,6 +96,15 @@ pub(super) async fn call(
     Ok(written(&result, Reader { any_structure: modern, expects_structure }))
 }
 
+fn refused(text: &str) -> CallToolResult {
+    CallToolResult::error(vec![ContentBlock::text(text)])
+}
+
+/// Returns who is signed in, over HTTP.
+fn principal(context: &RequestContext<RoleServer>) -> Option<Principal> {
+    context.extensions.get::<Parts>()?.extensions.get::<Principal>().cloned()
+}
+
 /// Returns what a tool may learn of the request that called it.
 fn given(context: &RequestContext<RoleServer>) -> ToolContext {
     let mut given = ToolContext::new().with(Caller::of(context));
@@ -101,10 +116,10 @@ fn given(context: &RequestContext<RoleServer>) -> ToolContext {
     if let Some(depth) = depth {
         given = given.with_depth(u32::try_from(depth).unwrap_or(u32::MAX));
     }
-    let Some(parts) = context.extensions.get::<Parts>() else { return given };
-    if let Some(principal) = parts.extensions.get::<Principal>() {
-        given = given.with(principal.clone());
+    if let Some(principal) = principal(context) {
+        given = given.with(principal);
     }
+    let Some(parts) = context.extensions.get::<Parts>() else { return given };
     let session = parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
     match session {
         Some(session) => given.with(Conversation::new("mcp", session)),

@@ -74,7 +74,7 @@ impl ServerHandler for Handler {
         if modern {
             let fresh = u64::try_from(options.list_fresh_for.as_millis()).unwrap_or(u64::MAX);
             let scope =
-                if options.tokens.is_empty() { CacheScope::Public } else { CacheScope::Private };
+                if options.asks_for_token() { CacheScope::Private } else { CacheScope::Public };
             list = list.with_ttl_ms(fresh).with_cache_scope(scope);
         }
         Ok(list)

@@ -1,32 +1,31 @@
 //! Streamable HTTP: what stands before the protocol when it comes over the web.
 
 use std::collections::HashMap;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 use axum::Router;
-use axum::body::{Body, Bytes, HttpBody};
+use axum::body::Body;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
-use hyper::body::{Frame, SizeHint};
 use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
-use tokio::time::{Sleep, sleep};
 
+use super::bearer::{self, Resource};
+use super::body::{Incoming, Outgoing};
 use super::handler::Handler;
 use super::running::Running;
+use super::text::Text;
 use super::{Options, Shared};
-use crate::mcp::count::Place;
 use crate::principal::Principal;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
+const METHOD: &str = "mcp-method";
+const LISTEN: &str = "subscriptions/listen";
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const LOCAL_ORIGINS: [&str; 6] = [
     "http://localhost:*",
@@ -57,11 +56,15 @@ impl Http {
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
         });
+        let resource = options.resource.as_ref().map(Resource::router);
         let shared = Arc::clone(shared);
         let make = move || Ok(Handler::new(Arc::clone(&shared), running.clone()));
         let service = StreamableHttpService::new(make, sessions, config);
-        let router =
+        let mut router =
             Router::new().route_service("/mcp", service).layer(from_fn_with_state(door, enter));
+        if let Some(resource) = resource {
+            router = router.merge(resource);
+        }
         Self { router, stop: Box::new(move || token.cancel()) }
     }
 }
@@ -73,7 +76,7 @@ fn config(options: &Options) -> StreamableHttpServerConfig {
         .with_max_request_body_bytes(options.max_message_bytes)
         .enforce_origin_validation();
     let config = match &options.hosts[..] {
-        [] if options.tokens.is_empty() => config.with_allowed_hosts(LOCAL_HOSTS),
+        [] if !options.asks_for_token() => config.with_allowed_hosts(LOCAL_HOSTS),
         [] => config.disable_allowed_hosts(),
         hosts => config.with_allowed_hosts(hosts),
     };
@@ -93,12 +96,15 @@ struct Door {
 
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let options = &door.shared.options;
-    if !options.tokens.is_empty() {
-        let token = bearer(request.headers());
-        let Some(principal) = token.and_then(|token| holder(options, token)) else {
-            return unauthorized(token);
-        };
-        request.extensions_mut().insert(principal);
+    let mut time_left = None;
+    if options.asks_for_token() {
+        match bearer::admitted(options, request.headers()).await {
+            Ok(admitted) => {
+                request.extensions_mut().insert(admitted.principal);
+                time_left = admitted.time_left;
+            }
+            Err(refusal) => return refusal,
+        }
     }
     // Nothing behind this needs the token, so nothing behind this can pass it on.
     request.headers_mut().remove(header::AUTHORIZATION);
@@ -117,11 +123,16 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         _ => {}
     }
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
-    let timeout = options.read_timeout;
+    // What only listens ends with the token that let it in; a call that was let in comes to its end.
+    let listens = method == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
+    let ends_in = time_left.filter(|_| listens);
     // A stream of notifications is open for as long as the client likes, and never answered.
     let place = (method == Method::POST).then(|| door.running.request());
-    let was_late = Arc::default();
-    let request = request.map(|body| Body::new(Timed::new(body, timeout, &was_late)));
+    let was_late = Arc::new(AtomicBool::new(false));
+    let arguments = Text::default();
+    request.extensions_mut().insert(arguments.clone());
+    let request =
+        request.map(|body| Body::new(Incoming::new(body, &was_late, arguments, &door.shared)));
     let response = next.run(request).await;
     let response = corrected(response, &method, was_json, was_late.load(Ordering::Relaxed));
     if let (None, Some(principal), Some(opened)) =
@@ -129,7 +140,7 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     {
         door.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Held { body, _place: place }))
+    response.map(|body| Body::new(Outgoing::new(body, place, ends_in)))
 }
 
 impl Door {
@@ -161,42 +172,6 @@ fn begins_session(request: &Request) -> bool {
     request.method() == Method::POST && text(request.headers(), VERSION).is_none_or(is_old)
 }
 
-fn bearer(headers: &HeaderMap) -> Option<&str> {
-    let (scheme, token) = text(headers, header::AUTHORIZATION.as_str())?.split_once(' ')?;
-    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
-}
-
-/// Returns whose token it is. All are compared, so that the time says nothing about which was near.
-fn holder(options: &Options, token: &str) -> Option<Principal> {
-    let tokens = options.tokens.iter();
-    let found = tokens.fold(
-        None,
-        |found, (principal, own)| {
-            if is_same(own, token) { Some(principal) } else { found }
-        },
-    );
-    found.cloned()
-}
-
-fn unauthorized(token: Option<&str>) -> Response {
-    let challenge = match token {
-        Some(_) => "Bearer realm=\"mcp\", error=\"invalid_token\"",
-        None => "Bearer realm=\"mcp\"",
-    };
-    let challenge = [(header::WWW_AUTHENTICATE, challenge)];
-    (StatusCode::UNAUTHORIZED, challenge, "a valid bearer token is needed").into_response()
-}
-
-/// Compares in a time that depends on the length of what was given alone.
-fn is_same(own: &str, given: &str) -> bool {
-    let own = own.as_bytes();
-    let differs = given.bytes().enumerate().fold(0, |differs, (at, byte)| {
-        let other = own.get(at % own.len().max(1)).copied().unwrap_or_default();
-        std::hint::black_box(differs | (byte ^ other))
-    });
-    !own.is_empty() && own.len() == given.len() && differs == 0
-}
-
 /// Says what the SDK says with less fitting statuses: of a body that is no message, of one that came too late, and of a
 /// session that was ended, where other SDKs take 202 for a failure.
 fn corrected(mut response: Response, method: &Method, was_json: bool, was_late: bool) -> Response {
@@ -218,60 +193,4 @@ fn is_json(headers: &HeaderMap) -> bool {
     text(headers, header::CONTENT_TYPE.as_str())
         .and_then(|kind| kind.split(';').next())
         .is_some_and(|kind| kind.trim().eq_ignore_ascii_case("application/json"))
-}
-
-/// A body that has to be there in time.
-struct Timed {
-    body: Body,
-    timeout: Pin<Box<Sleep>>,
-    is_late: Arc<AtomicBool>,
-}
-
-impl Timed {
-    fn new(body: Body, timeout: Duration, is_late: &Arc<AtomicBool>) -> Self {
-        Self { body, timeout: Box::pin(sleep(timeout)), is_late: Arc::clone(is_late) }
-    }
-}
-
-impl HttpBody for Timed {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        if let Poll::Ready(frame) = Pin::new(&mut self.body).poll_frame(context) {
-            return Poll::Ready(frame);
-        }
-        ready!(self.timeout.as_mut().poll(context));
-        self.is_late.store(true, Ordering::Relaxed);
-        Poll::Ready(Some(Err(axum::Error::new("the body did not come in time"))))
-    }
-}
-
-/// A body that is counted until it has been sent.
-struct Held {
-    body: Body,
-    _place: Option<Place>,
-}
-
-impl HttpBody for Held {
-    type Data = Bytes;
-    type Error = axum::Error;
-
-    fn poll_frame(
-        mut self: Pin<&mut Self>,
-        context: &mut Context<'_>,
-    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
-        Pin::new(&mut self.body).poll_frame(context)
-    }
-
-    fn is_end_stream(&self) -> bool {
-        self.body.is_end_stream()
-    }
-
-    fn size_hint(&self) -> SizeHint {
-        self.body.size_hint()
-    }
 }

@@ -4,13 +4,14 @@
 //! request that cannot be read, a line that is too long), ignores what comes before the first request instead of ending,
 //! and lets calls that run when the input ends come to theirs.
 
+use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
 use std::io;
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, JsonRpcMessage, RequestId,
+    ClientJsonRpcMessage, ClientNotification, ErrorCode, GetExtensions, JsonRpcMessage, RequestId,
     ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
@@ -22,6 +23,7 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::running::{LAST_WORDS, Running};
+use super::text::{self, Text};
 
 /// Lines that wait to be written.
 const WAITING_LINES: usize = 64;
@@ -122,10 +124,14 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         if text.is_empty() {
             return None;
         }
-        let message = match serde_json::from_slice(text) {
-            Ok(message) => Some(message),
+        let (arguments, text) = match text::split(text, |_| false) {
+            Some((arguments, rest)) => (Some(arguments), rest),
+            None => (None, Cow::Borrowed(text)),
+        };
+        let message = match serde_json::from_slice(&text) {
+            Ok(message) => Some(with(message, arguments)),
             Err(error) => {
-                self.complain(text, &error);
+                self.complain(&text, &error);
                 None
             }
         };
@@ -259,6 +265,14 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         self.output = None;
         Ok(())
     }
+}
+
+/// Puts the arguments of a call beside it.
+fn with(mut message: ClientJsonRpcMessage, arguments: Option<String>) -> ClientJsonRpcMessage {
+    if let (JsonRpcMessage::Request(request), Some(arguments)) = (&mut message, arguments) {
+        request.request.extensions_mut().insert(Text::from(arguments));
+    }
+    message
 }
 
 /// Writes a message as a line. JSON text of serde holds no line break.

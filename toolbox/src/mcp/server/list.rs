@@ -15,6 +15,8 @@ pub(super) struct Listing {
     generation: u64,
     tools: Vec<Tool>,
     places: HashMap<String, usize>,
+    /// Whether HTTP requests repeat an argument of the tool in a header.
+    have_headers: Vec<bool>,
 }
 
 /// The listing of a box, made once for each generation.
@@ -45,7 +47,8 @@ impl Listing {
             snapshot.tools().filter(listed).map(|tool| described(tool.definition())).collect();
         let places =
             tools.iter().enumerate().map(|(at, tool)| (tool.name.to_string(), at)).collect();
-        Self { generation: snapshot.generation(), tools, places }
+        let have_headers = tools.iter().map(names_a_header).collect();
+        Self { generation: snapshot.generation(), tools, places, have_headers }
     }
 
     pub(super) fn tools(&self) -> &[Tool] {
@@ -54,6 +57,11 @@ impl Listing {
 
     pub(super) fn get(&self, name: &str) -> Option<&Tool> {
         self.places.get(name).map(|&at| &self.tools[at])
+    }
+
+    /// Returns whether headers of an HTTP request may have to be held against the arguments of a tool.
+    pub(super) fn has_headers(&self, name: &str) -> bool {
+        self.places.get(name).is_some_and(|&at| self.have_headers[at])
     }
 
     /// Returns a page, and the cursor of the next.
@@ -111,6 +119,12 @@ fn described(definition: &ToolDefinition) -> Tool {
         )
     });
     tool
+}
+
+/// Returns whether the schema may say `x-mcp-header`. A tool with a description that does is only read twice.
+fn names_a_header(tool: &Tool) -> bool {
+    let schema = serde_json::to_string(&*tool.input_schema);
+    schema.is_ok_and(|text| text.contains("x-mcp-header"))
 }
 
 /// Returns the tool as versions before 2026-07-28 take it: they know structured results that are objects only.

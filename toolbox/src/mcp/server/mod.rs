@@ -1,19 +1,22 @@
 //! A box as a server of the protocol, over standard streams and over HTTP.
 
+mod bearer;
+mod body;
 mod call;
 mod caller;
+mod error;
 mod handler;
 mod http;
 mod lines;
 mod list;
 mod listen;
+mod pace;
 mod result;
 mod running;
 mod stdio;
+mod text;
 
 use std::fmt;
-use std::io;
-use std::net::SocketAddr;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
@@ -24,14 +27,20 @@ use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::time::timeout;
 
+pub use bearer::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 pub use caller::{Caller, MissingCapability};
+pub use error::ServeError;
 
+use self::bearer::Resource;
 use self::handler::Handler;
 use self::lines::Lines;
 use self::list::{Listing, Listings};
 use self::running::{LAST_WORDS, Running};
 use crate::collection::ToolBox;
 use crate::principal::Principal;
+
+/// Calls a second that a principal may make over HTTP: more than a model ever does.
+const CALLS_PER_SECOND: u32 = 100;
 
 /// Serves a box as an MCP server over standard input and output, until the input ends.
 ///
@@ -47,7 +56,8 @@ pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
 /// A box as an MCP server: what it says of itself, its limits, and the ways to reach it.
 ///
 /// Clients of both eras of the protocol are served: 2026-07-28, where each request stands alone, and the versions from
-/// 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes the gate of the box.
+/// 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes the gate of the box, which reads the text of the
+/// arguments as the client wrote it.
 ///
 /// ```no_run
 /// use toolbox::mcp::Service;
@@ -115,6 +125,7 @@ struct Options {
     list_fresh_for: Duration,
     page_size: usize,
     max_calls: usize,
+    max_calls_per_second: Option<u32>,
     max_message_bytes: usize,
     max_connections: usize,
     max_sessions: usize,
@@ -125,7 +136,24 @@ struct Options {
     hosts: Vec<String>,
     origins: Vec<String>,
     tokens: Vec<(Principal, String)>,
+    verifier: Option<Arc<dyn TokenVerifier>>,
+    resource: Option<Resource>,
     public_without_auth: bool,
+}
+
+impl Options {
+    fn asks_for_token(&self) -> bool {
+        !self.tokens.is_empty() || self.verifier.is_some()
+    }
+
+    /// Begins what runs over streams, where the client is whoever started the program.
+    fn running_over_streams(&self) -> Running {
+        Running::new(self.max_calls_per_second.unwrap_or(0))
+    }
+
+    fn running_over_http(&self) -> Running {
+        Running::new(self.max_calls_per_second.unwrap_or(CALLS_PER_SECOND))
+    }
 }
 
 impl Service {
@@ -141,6 +169,7 @@ impl Service {
             list_fresh_for: Duration::from_secs(60),
             page_size: 1000,
             max_calls: 1024,
+            max_calls_per_second: None,
             max_message_bytes: 4 << 20,
             max_connections: 1024,
             max_sessions: 1024,
@@ -151,6 +180,8 @@ impl Service {
             hosts: Vec::new(),
             origins: Vec::new(),
             tokens: Vec::new(),
+            verifier: None,
+            resource: None,
             public_without_auth: false,
         };
         Self { shared: Arc::new(Shared { toolbox, options, listings: Listings::default() }) }
@@ -214,6 +245,16 @@ impl Service {
     #[must_use]
     pub fn max_calls(self, calls: usize) -> Self {
         self.with(|options| options.max_calls = calls)
+    }
+
+    /// Limits how many calls a [`Principal`] may make in a second; one more is told when to call again, and nothing is called.
+    /// Default 100 over HTTP, and any number over streams, where the client is the program that started this one. Zero is any number.
+    ///
+    /// Twice as many may come at once after a pause. Each principal is counted by itself, and all that come over HTTP without
+    /// one count as one: a client that is not known could come as a new one each time.
+    #[must_use]
+    pub fn max_calls_per_second(self, calls: u32) -> Self {
+        self.with(|options| options.max_calls_per_second = Some(calls))
     }
 
     /// Limits one message of a client, in bytes; a longer one is refused unread. Default 4 MiB.
@@ -287,6 +328,48 @@ impl Service {
     #[must_use]
     pub fn bearer_token_of(self, principal: Principal, token: impl Into<String>) -> Self {
         self.with(|options| options.tokens.push((principal, token.into())))
+    }
+
+    /// Asks HTTP clients for a token that somebody else issues, such as a JWT of an identity provider, and lets in whom the
+    /// verifier names; without a valid token they get status 401.
+    ///
+    /// It is asked on every request that shows none of the [tokens](Self::bearer_token) of this service. A token that has
+    /// expired lets nobody in, whatever the verifier says, and a stream that only listens ends with it; a call that was let in
+    /// comes to its end. A session belongs to the principal that opened it. The token reaches nothing behind the verifier: no
+    /// tool, no server that the box has tools of, no log.
+    ///
+    /// ```
+    /// use toolbox::mcp::{AccessToken, BearerToken, Service, VerifyTokenError};
+    /// use toolbox::{Principal, ToolBox};
+    /// # struct Claims { sub: String, aud: String, exp: u64 }
+    /// # fn decode(_: &str) -> Result<Claims, VerifyTokenError> { Err(VerifyTokenError::Invalid) }
+    ///
+    /// let service = Service::new(ToolBox::new()).token_verifier(|token: BearerToken| async move {
+    ///     // `decode` checks the signature, with the JWT library of your choice.
+    ///     let claims: Claims = decode(token.as_str())?;
+    ///     if claims.aud != "https://mcp.example.com/mcp" {
+    ///         return Err(VerifyTokenError::WrongAudience);
+    ///     }
+    ///     Ok(AccessToken::new(Principal::new(claims.sub)).expires_at(claims.exp))
+    /// });
+    /// ```
+    #[must_use]
+    pub fn token_verifier(self, verifier: impl TokenVerifier) -> Self {
+        self.with(|options| options.verifier = Some(Arc::new(verifier)))
+    }
+
+    /// Tells HTTP clients who issues tokens (RFC 9728). Default: nothing is told.
+    ///
+    /// `base_url` is where others reach the [router](Self::router), such as `https://mcp.example.com`; the issuers are named by
+    /// their URLs. The router then answers at `/.well-known/oauth-protected-resource` as well, to everybody, and who has no valid
+    /// token is told so. What a token has to be issued for is `<base_url>/mcp`.
+    #[must_use]
+    pub fn protected_resource<I>(self, base_url: impl AsRef<str>, authorization_servers: I) -> Self
+    where
+        I: IntoIterator<Item: Into<String>>,
+    {
+        let servers = authorization_servers.into_iter().map(Into::into).collect();
+        self.with(|options| options.resource = Some(Resource::new(base_url.as_ref(), servers)))
     }
 
     /// Lets [`serve_http`](Self::serve_http) listen on an address that other machines reach, though it asks for no token.
@@ -364,7 +447,7 @@ impl Service {
         R: AsyncRead + Send + Unpin + 'static,
     {
         let options = &self.shared.options;
-        let running = Running::new();
+        let running = options.running_over_streams();
         let (lines, written) = output;
         let transport =
             Lines::new(input, lines, options.max_message_bytes, running.clone(), options.grace);
@@ -398,8 +481,9 @@ impl Service {
 
     /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in it.
     ///
-    /// Each router has sessions of its own. The checks of hosts, origins and tokens are those of this service; put sign-in, rate
-    /// limits and TLS of your own around it. How connections are accepted, and how slow they may be, is up to
+    /// Each router has sessions and limits of its own. The checks of hosts, origins and tokens are those of this service; put
+    /// sign-in and TLS of your own around it. A layer that signs clients in says who they are by a [`Principal`] in the extensions
+    /// of the request. How connections are accepted, and how slow they may be, is up to
     /// whoever serves it: [`serve_http`](Self::serve_http) has limits for both.
     ///
     /// ```no_run
@@ -414,7 +498,7 @@ impl Service {
     /// # }
     /// ```
     pub fn router(&self) -> axum::Router {
-        http::Http::new(&self.shared, Running::new()).router
+        http::Http::new(&self.shared, self.shared.options.running_over_http()).router
     }
 
     /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls come to their end.
@@ -454,11 +538,11 @@ impl Service {
     ) -> Result<(), ServeError> {
         let address = listener.local_addr()?;
         let options = &self.shared.options;
-        let is_open = options.tokens.is_empty() && !options.public_without_auth;
+        let is_open = !options.asks_for_token() && !options.public_without_auth;
         if is_open && !address.ip().to_canonical().is_loopback() {
             return Err(ServeError::PublicWithoutAuth { address });
         }
-        let running = Running::new();
+        let running = options.running_over_http();
         let http = http::Http::new(&self.shared, running.clone());
         listen::serve(listener, http, running, options, shutdown).await;
         Ok(())
@@ -471,45 +555,5 @@ impl fmt::Debug for Service {
             .field("name", &self.shared.options.name)
             .field("toolbox", &self.shared.toolbox)
             .finish_non_exhaustive()
-    }
-}
-
-/// Why a box could not be served.
-#[derive(Debug)]
-#[non_exhaustive]
-pub enum ServeError {
-    /// The streams or the address cannot be used.
-    Io(io::Error),
-    /// Other machines would reach the address, and everybody there could call every tool.
-    PublicWithoutAuth {
-        /// Where it would have listened.
-        address: SocketAddr,
-    },
-}
-
-impl fmt::Display for ServeError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Io(error) => write!(f, "the server cannot be reached: {error}"),
-            Self::PublicWithoutAuth { address } => write!(
-                f,
-                "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, set `.bearer_token(..)`, or say `.allow_public_without_auth()`"
-            ),
-        }
-    }
-}
-
-impl std::error::Error for ServeError {
-    fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
-        match self {
-            Self::Io(error) => Some(error),
-            Self::PublicWithoutAuth { .. } => None,
-        }
-    }
-}
-
-impl From<io::Error> for ServeError {
-    fn from(error: io::Error) -> Self {
-        Self::Io(error)
     }
 }

@@ -1,11 +1,14 @@
 //! Who is at work in a service, and how all of it comes to an end.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use tokio::time::timeout;
 
+use super::pace::Pace;
 use crate::CancellationToken;
 use crate::mcp::count::{Count, Place};
+use crate::principal::Principal;
 
 /// How long calls that were cancelled get to say so, beyond any grace.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
@@ -14,6 +17,7 @@ pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
 #[derive(Clone)]
 pub(super) struct Running {
     calls: Count,
+    pace: Option<Arc<Pace>>,
     /// Requests over HTTP, until the last byte of their answers.
     requests: Count,
     connections: Count,
@@ -34,14 +38,21 @@ impl Drop for EndOnDrop {
 }
 
 impl Running {
-    pub(super) fn new() -> Self {
+    /// Begins with nothing at work; each principal may make so many calls a second, and any number where that is zero.
+    pub(super) fn new(calls_per_second: u32) -> Self {
         Self {
             calls: Count::default(),
+            pace: Pace::new(calls_per_second).map(Arc::new),
             requests: Count::default(),
             connections: Count::default(),
             closing: CancellationToken::new(),
             ending: CancellationToken::new(),
         }
+    }
+
+    /// Counts one more call of a principal, or says when it may be made.
+    pub(super) fn admit(&self, principal: &Principal) -> Result<(), Duration> {
+        self.pace.as_ref().map_or(Ok(()), |pace| pace.take(principal))
     }
 
     /// Returns a place for one more call, unless there are `limit` already.

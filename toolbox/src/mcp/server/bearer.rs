@@ -1,0 +1,272 @@
+//! Bearer tokens: whose they are, how long they hold, and what is said to who has none (RFC 6750, RFC 9728).
+
+use std::fmt;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use axum::{Json, Router};
+use serde_json::{Value, json};
+use tokio::time::timeout;
+
+use super::Options;
+use crate::principal::Principal;
+use crate::tool::BoxFuture;
+
+/// Where clients look for what a server says of its tokens.
+const METADATA: &str = "/.well-known/oauth-protected-resource";
+
+/// What an HTTP client showed as its sign: `Authorization: Bearer <token>`.
+///
+/// Its `Debug` hides it. Keep it out of logs as well.
+#[derive(Clone)]
+pub struct BearerToken(String);
+
+impl BearerToken {
+    /// Returns the token as it was sent.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl fmt::Debug for BearerToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BearerToken(***)")
+    }
+}
+
+/// What a valid token says: whose it is, and until when.
+///
+/// It does not hold the token itself.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AccessToken {
+    principal: Principal,
+    expires_at: Option<u64>,
+}
+
+impl AccessToken {
+    /// Returns what a token says that is the sign of a principal and does not expire.
+    #[must_use]
+    pub fn new(principal: Principal) -> Self {
+        Self { principal, expires_at: None }
+    }
+
+    /// Sets when it expires, in seconds since 1970 (UTC), as the claim `exp` of a JWT has it. Default: never.
+    #[must_use]
+    pub fn expires_at(mut self, seconds: u64) -> Self {
+        self.expires_at = Some(seconds);
+        self
+    }
+
+    /// Returns whose it is.
+    #[must_use]
+    pub fn principal(&self) -> &Principal {
+        &self.principal
+    }
+
+    /// Returns for how long it still holds, if it ever expires.
+    fn time_left(&self) -> Option<Duration> {
+        let end = UNIX_EPOCH.checked_add(Duration::from_secs(self.expires_at?))?;
+        Some(end.duration_since(SystemTime::now()).unwrap_or_default())
+    }
+}
+
+/// Why a token does not let in.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum VerifyTokenError {
+    /// It is not a token of the issuer, or was altered or withdrawn. Status 401.
+    Invalid,
+    /// It was valid once. Status 401.
+    Expired,
+    /// It was issued for another server, and may not be used here (RFC 8707). Status 401.
+    WrongAudience,
+    /// It is valid, and does not grant what this server asks for. Status 403.
+    InsufficientScope {
+        /// What it should grant, divided by spaces, such as `tools:call`. The client is told.
+        scope: String,
+    },
+    /// Nobody could say now, for example because the issuer cannot be reached. Status 503.
+    Unavailable,
+}
+
+impl fmt::Display for VerifyTokenError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Invalid => "the token is not valid",
+            Self::Expired => "the token has expired",
+            Self::WrongAudience => "the token was issued for another server",
+            Self::InsufficientScope { .. } => "the token does not grant what is asked for",
+            Self::Unavailable => "the token could not be verified now",
+        })
+    }
+}
+
+impl std::error::Error for VerifyTokenError {}
+
+/// Verifies tokens that somebody else issues: any async closure from a [`BearerToken`] to an [`AccessToken`] or a refusal.
+///
+/// It has to check all there is to check: that the issuer signed the token, that it was issued *for this server* (the claim
+/// `aud`: a token for another server that is taken here can be stolen by that server), that it holds already and still. It is asked
+/// on every request, beside other requests, so what it asks of others it should keep for a while.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot verify tokens",
+    label = "this verifies no tokens",
+    note = "an async closure does: `|token: BearerToken| async move {{ Err::<AccessToken, _>(VerifyTokenError::Invalid) }}`"
+)]
+pub trait TokenVerifier: Send + Sync + 'static {
+    /// Verifies one token. The future is dropped when it takes longer than [`Service::read_timeout`](super::Service::read_timeout).
+    fn verify_token(
+        &self,
+        token: BearerToken,
+    ) -> BoxFuture<'static, Result<AccessToken, VerifyTokenError>>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F, Fut> TokenVerifier for F
+where
+    F: Fn(BearerToken) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Result<AccessToken, VerifyTokenError>> + Send + 'static,
+{
+    fn verify_token(
+        &self,
+        token: BearerToken,
+    ) -> BoxFuture<'static, Result<AccessToken, VerifyTokenError>> {
+        Box::pin(self(token))
+    }
+}
+
+/// What is said of the tokens of a server: where it is, and who issues them.
+#[derive(Clone)]
+pub(super) struct Resource {
+    base_url: String,
+    authorization_servers: Vec<String>,
+}
+
+impl Resource {
+    pub(super) fn new(base_url: &str, authorization_servers: Vec<String>) -> Self {
+        Self { base_url: base_url.trim_end_matches('/').to_owned(), authorization_servers }
+    }
+
+    fn metadata(&self) -> Value {
+        json!({
+            "resource": format!("{}/mcp", self.base_url),
+            "authorization_servers": self.authorization_servers,
+            "bearer_methods_supported": ["header"],
+        })
+    }
+
+    /// Returns the routes where it is said: to everybody, pages of other origins among them, for it is how they come to a token.
+    pub(super) fn router(&self) -> Router {
+        let metadata = self.metadata();
+        let answer = get(move || {
+            std::future::ready(([(header::ACCESS_CONTROL_ALLOW_ORIGIN, "*")], Json(metadata)))
+        });
+        Router::new().route(METADATA, answer.clone()).route(&format!("{METADATA}/mcp"), answer)
+    }
+}
+
+/// Somebody who was let in by a token.
+pub(super) struct Admitted {
+    pub(super) principal: Principal,
+    /// How long the token still holds, if it ever expires.
+    pub(super) time_left: Option<Duration>,
+}
+
+/// Returns whose token a request shows, or the answer to who has none that is valid.
+pub(super) async fn admitted(options: &Options, headers: &HeaderMap) -> Result<Admitted, Response> {
+    let Some(token) = token(headers) else { return Err(refusal(options, None)) };
+    if let Some(principal) = holder(options, token) {
+        return Ok(Admitted { principal, time_left: None });
+    }
+    let verified = match &options.verifier {
+        Some(verifier) if !token.is_empty() => {
+            let asked = verifier.verify_token(BearerToken(token.to_owned()));
+            let in_time = timeout(options.read_timeout, asked).await;
+            in_time.unwrap_or(Err(VerifyTokenError::Unavailable))
+        }
+        _ => Err(VerifyTokenError::Invalid),
+    };
+    let verified = verified.and_then(|access| match access.time_left() {
+        Some(Duration::ZERO) => Err(VerifyTokenError::Expired),
+        time_left => Ok(Admitted { principal: access.principal, time_left }),
+    });
+    verified.map_err(|error| refusal(options, Some(&error)))
+}
+
+fn token(headers: &HeaderMap) -> Option<&str> {
+    let (scheme, token) = headers.get(header::AUTHORIZATION)?.to_str().ok()?.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
+}
+
+/// Returns whose token it is. All are compared, so that the time says nothing about which was near.
+fn holder(options: &Options, token: &str) -> Option<Principal> {
+    let tokens = options.tokens.iter();
+    let found = tokens.fold(
+        None,
+        |found, (principal, own)| {
+            if is_same(own, token) { Some(principal) } else { found }
+        },
+    );
+    found.cloned()
+}
+
+/// Compares in a time that depends on the length of what was given alone.
+fn is_same(own: &str, given: &str) -> bool {
+    let own = own.as_bytes();
+    let differs = given.bytes().enumerate().fold(0, |differs, (at, byte)| {
+        let other = own.get(at % own.len().max(1)).copied().unwrap_or_default();
+        std::hint::black_box(differs | (byte ^ other))
+    });
+    !own.is_empty() && own.len() == given.len() && differs == 0
+}
+
+/// Answers a request that shows no token, or one that does not let in.
+fn refusal(options: &Options, error: Option<&VerifyTokenError>) -> Response {
+    let Some(error) = error else {
+        let text = "a valid bearer token is needed";
+        return challenge(options, StatusCode::UNAUTHORIZED, &[], text);
+    };
+    let text = error.to_string();
+    let about = ("error_description", text.as_str());
+    match error {
+        VerifyTokenError::Invalid | VerifyTokenError::Expired | VerifyTokenError::WrongAudience => {
+            let parts = [("error", "invalid_token"), about];
+            challenge(options, StatusCode::UNAUTHORIZED, &parts, &text)
+        }
+        VerifyTokenError::InsufficientScope { scope } => {
+            let parts = [("error", "insufficient_scope"), about, ("scope", scope)];
+            challenge(options, StatusCode::FORBIDDEN, &parts, &text)
+        }
+        VerifyTokenError::Unavailable => {
+            tracing::warn!("a token could not be verified");
+            let wait = [(header::RETRY_AFTER, "5")];
+            (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response()
+        }
+    }
+}
+
+fn challenge(
+    options: &Options,
+    status: StatusCode,
+    parts: &[(&str, &str)],
+    text: &str,
+) -> Response {
+    let metadata = options.resource.as_ref().map(|own| format!("{}{METADATA}", own.base_url));
+    let metadata = metadata.iter().map(|url| ("resource_metadata", url.as_str()));
+    // RFC 6750 takes these characters and no others, and a header breaks at some of the others.
+    let is_taken = |sign: &char| matches!(sign, ' '..='~') && !matches!(sign, '"' | '\\');
+    let mut value = String::from("Bearer realm=\"mcp\"");
+    for (name, part) in parts.iter().copied().chain(metadata) {
+        value.extend([", ", name, "=\""]);
+        value.extend(part.chars().filter(is_taken));
+        value.push('"');
+    }
+    let mut response = (status, text.to_owned()).into_response();
+    if let Ok(value) = HeaderValue::try_from(value) {
+        response.headers_mut().insert(header::WWW_AUTHENTICATE, value);
+    }
+    response
+}

@@ -1,0 +1,131 @@
+//! Bodies of requests and answers over HTTP, and what they are watched for.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::body::{Frame, SizeHint};
+use tokio::time::{Sleep, sleep};
+
+use super::Shared;
+use super::text::{Text, split};
+use crate::mcp::count::Place;
+
+/// A body that has to be there in time, and that leaves the arguments of a call beside it.
+pub(super) struct Incoming {
+    body: Option<Body>,
+    read: Vec<u8>,
+    timeout: Pin<Box<Sleep>>,
+    is_late: Arc<AtomicBool>,
+    arguments: Text,
+    shared: Arc<Shared>,
+}
+
+impl Incoming {
+    pub(super) fn new(
+        body: Body,
+        is_late: &Arc<AtomicBool>,
+        arguments: Text,
+        shared: &Arc<Shared>,
+    ) -> Self {
+        Self {
+            body: Some(body),
+            read: Vec::new(),
+            timeout: Box::pin(sleep(shared.options.read_timeout)),
+            is_late: Arc::clone(is_late),
+            arguments,
+            shared: Arc::clone(shared),
+        }
+    }
+
+    /// Returns the message that was read, as the SDK may see it.
+    fn message(&mut self) -> Bytes {
+        let read = std::mem::take(&mut self.read);
+        let listing = self.shared.listing();
+        let Some((arguments, rest)) = split(&read, |tool| listing.has_headers(tool)) else {
+            return read.into();
+        };
+        self.arguments.set(arguments);
+        let rest = rest.into_owned();
+        rest.into()
+    }
+}
+
+impl HttpBody for Incoming {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        while let Some(body) = &mut self.body {
+            match Pin::new(body).poll_frame(context) {
+                Poll::Ready(Some(Ok(frame))) => {
+                    let Ok(data) = frame.into_data() else { continue };
+                    self.read.extend_from_slice(&data);
+                    if self.read.len() > self.shared.options.max_message_bytes {
+                        // Whoever reads this refuses it for its length.
+                        self.body = None;
+                        let read = std::mem::take(&mut self.read);
+                        return Poll::Ready(Some(Ok(Frame::data(read.into()))));
+                    }
+                }
+                Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
+                Poll::Ready(None) => {
+                    self.body = None;
+                    return Poll::Ready(Some(Ok(Frame::data(self.message()))));
+                }
+                Poll::Pending => {
+                    ready!(self.timeout.as_mut().poll(context));
+                    self.is_late.store(true, Ordering::Relaxed);
+                    let error = axum::Error::new("the body did not come in time");
+                    return Poll::Ready(Some(Err(error)));
+                }
+            }
+        }
+        Poll::Ready(None)
+    }
+}
+
+/// A body that is counted until it has been sent, and that may have to end at some time.
+pub(super) struct Outgoing {
+    body: Body,
+    end: Option<Pin<Box<Sleep>>>,
+    _place: Option<Place>,
+}
+
+impl Outgoing {
+    pub(super) fn new(body: Body, place: Option<Place>, ends_in: Option<Duration>) -> Self {
+        let end = ends_in.map(|time| Box::pin(sleep(time)));
+        Self { body, end, _place: place }
+    }
+}
+
+impl HttpBody for Outgoing {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        if let Some(end) = &mut self.end
+            && end.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(None);
+        }
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
