@@ -57,6 +57,9 @@ pub struct Taint(Arc<Known>);
 #[derive(Default)]
 struct Known {
     tainted: AtomicBool,
+    /// Whether what the conversation begins with is no word of the user.
+    #[cfg(all(feature = "agent", feature = "schedule"))]
+    begun_by_others: bool,
     shown: Mutex<IndexSet<Box<str>>>,
 }
 
@@ -65,6 +68,23 @@ impl Taint {
     #[must_use]
     pub fn new() -> Self {
         Self::default()
+    }
+
+    /// Returns the taint of a conversation that begins with what a tainted model wrote.
+    #[cfg(feature = "schedule")]
+    pub(crate) fn begun_by_others() -> Self {
+        Self(Arc::new(Known {
+            tainted: AtomicBool::new(true),
+            #[cfg(feature = "agent")]
+            begun_by_others: true,
+            ..Known::default()
+        }))
+    }
+
+    /// Returns whether what the conversation begins with is no word of the user.
+    #[cfg(all(feature = "agent", feature = "schedule"))]
+    pub(crate) fn is_begun_by_others(&self) -> bool {
+        self.0.begun_by_others
     }
 
     /// Returns whether the model has read text that others wrote.

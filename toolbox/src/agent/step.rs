@@ -129,6 +129,8 @@ impl Running {
         let asked_by_user = given.get::<Lineage>().is_none();
         let above = given.get::<Lineage>().cloned().unwrap_or_default();
         let taint = given.get::<Taint>().cloned().unwrap_or_default();
+        #[cfg(feature = "schedule")]
+        let asked_by_user = asked_by_user && !taint.is_begun_by_others();
         let name = called_as.unwrap_or(&agent.name).to_owned();
         let path: Arc<[String]> = above.path.iter().cloned().chain([name]).collect();
         let events = Emitter::new(sink.or(above.sink), Arc::clone(&path));

@@ -20,7 +20,7 @@ pub use closure::{MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use toolset::{IntoTools, Toolset};
 
-use crate::approval::Approval;
+use crate::approval::{Approval, Approver};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::context::{Requirement, Values};
@@ -354,6 +354,15 @@ impl Tool {
     #[must_use]
     pub fn deferred(mut self) -> Self {
         self.definition_mut().deferred = true;
+        self
+    }
+
+    /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
+    ///
+    /// It is asked once the arguments were found valid.
+    #[must_use]
+    pub fn with_approver(mut self, approver: impl Approver) -> Self {
+        self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
         self
     }
 

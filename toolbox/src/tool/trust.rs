@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde::de::DeserializeOwned;
 
 use super::Tool;
-use crate::approval::{Approval, ApprovalRequest, Approver, Condition, Decision, typed};
+use crate::approval::{Approval, ApprovalRequest, Condition, Decision, typed};
 
 impl Tool {
     /// Returns the tool so that it runs only after somebody's approval.
@@ -18,15 +18,6 @@ impl Tool {
         if !matches!(approval, Approval::Own(_)) {
             *approval = Approval::OfBox;
         }
-        self
-    }
-
-    /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
-    ///
-    /// It is asked once the arguments were found valid.
-    #[must_use]
-    pub fn with_approver(mut self, approver: impl Approver) -> Self {
-        self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
         self
     }
 

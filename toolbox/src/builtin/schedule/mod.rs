@@ -193,6 +193,7 @@ impl Schedules {
         let mut schedule = Schedule::new(owner, prompt, when, named(zone)?);
         schedule.conversation = context.get().cloned();
         schedule.denied = context.denied();
+        schedule.tainted = context.is_tainted();
         schedule.minimum_interval = self.minimum;
         self.plan(&mut schedule).await?;
         schedule.id = self.store.create(schedule.clone(), self.quota).await?;
@@ -246,6 +247,7 @@ impl Schedules {
                 schedule.denied.push(name);
             }
         }
+        schedule.tainted |= context.is_tainted();
         let replanned = when.is_some() || time_zone.is_some() || enabled == Some(true);
         if let Some(prompt) = prompt {
             prompt.clone_into(&mut schedule.prompt);

@@ -12,6 +12,7 @@ use super::repeat::Rule;
 use super::store::{Schedule, Store};
 use crate::builtin::store::StoreError;
 use crate::context::ToolContext;
+use crate::taint::Taint;
 
 /// The longest time between two looks at the store, for schedules that others create and clocks that are set.
 const LOOK: Duration = Duration::from_secs(1);
@@ -34,7 +35,8 @@ pub struct Occurrence {
 
 impl Occurrence {
     /// Returns the context to do it in: that of the principal and the conversation it was created in, with the tools
-    /// forbidden that were forbidden there, and marked as a [`ScheduledRun`].
+    /// forbidden that were forbidden there, and marked as a [`ScheduledRun`]. Where that conversation was
+    /// [tainted](Taint), so is this one, and its prompt counts as written by others.
     ///
     /// What the box forbids, it forbids by itself, as it stands then.
     #[must_use]
@@ -43,6 +45,8 @@ impl Occurrence {
         let run = ScheduledRun { schedule: schedule.id };
         let context = ToolContext::new().with(schedule.owner.clone()).with(run);
         let context = context.with_denied(&schedule.denied);
+        let context =
+            if schedule.tainted { context.with(Taint::begun_by_others()) } else { context };
         match &schedule.conversation {
             Some(conversation) => context.with(conversation.clone()),
             None => context,

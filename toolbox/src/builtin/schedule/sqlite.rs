@@ -12,7 +12,7 @@ use crate::context::Conversation;
 use crate::principal::Principal;
 use crate::tool::BoxFuture;
 
-const COLUMNS: &str = "id, version, principal, prompt, repeat, zone, channel, chat, denied, enabled, next, last, fired, minimum";
+const COLUMNS: &str = "id, version, principal, prompt, repeat, zone, channel, chat, denied, enabled, next, last, fired, minimum, tainted";
 
 impl Store for SqliteStore {
     fn create(&self, schedule: Schedule, quota: usize) -> BoxFuture<'_, Result<u64, StoreError>> {
@@ -27,8 +27,8 @@ impl Store for SqliteStore {
             }
             let (repeat, denied) = written(&schedule)?;
             file.execute(
-                "INSERT INTO schedule (principal, prompt, repeat, zone, channel, chat, denied, enabled, next, last, fired, minimum)
-                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12)",
+                "INSERT INTO schedule (principal, prompt, repeat, zone, channel, chat, denied, enabled, next, last, fired, minimum, tainted)
+                 VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13)",
                 params![
                     owner,
                     schedule.prompt,
@@ -42,6 +42,7 @@ impl Store for SqliteStore {
                     schedule.last.map(to_millis),
                     schedule.fired.map(to_millis),
                     millis(schedule.minimum_interval),
+                    schedule.tainted,
                 ],
             )?;
             Ok(file.last_insert_rowid().unsigned_abs())
@@ -63,7 +64,7 @@ impl Store for SqliteStore {
             let (repeat, denied) = written(&schedule)?;
             let changed = file.execute(
                 "UPDATE schedule SET version = version + 1, prompt = ?4, repeat = ?5, zone = ?6, denied = ?7,
-                 enabled = ?8, next = ?9, last = ?10, fired = ?11, minimum = ?12
+                 enabled = ?8, next = ?9, last = ?10, fired = ?11, minimum = ?12, tainted = ?13
                  WHERE id = ?1 AND version = ?2 AND principal = ?3",
                 params![
                     id(schedule.id),
@@ -78,6 +79,7 @@ impl Store for SqliteStore {
                     schedule.last.map(to_millis),
                     schedule.fired.map(to_millis),
                     millis(schedule.minimum_interval),
+                    schedule.tainted,
                 ],
             )?;
             Ok(changed == 1)
@@ -143,6 +145,7 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
         last: time(11)?,
         fired: time(12)?,
         minimum_interval: Duration::from_millis(row.get::<_, i64>(13)?.unsigned_abs()),
+        tainted: row.get(14)?,
     })
 }
 

@@ -29,6 +29,8 @@ pub struct Schedule {
     pub conversation: Option<Conversation>,
     /// The tools that whoever created it might not call: names, which may hold `*`.
     pub denied: Vec<String>,
+    /// Whether it was created or changed in a conversation that was [tainted](crate::Taint).
+    pub tainted: bool,
     /// The least time between two times of it.
     pub minimum_interval: Duration,
     /// Whether it happens at all.
@@ -59,6 +61,7 @@ impl Schedule {
             time_zone: time_zone.into(),
             conversation: None,
             denied: Vec::new(),
+            tainted: false,
             minimum_interval: Duration::from_secs(60),
             enabled: true,
             next: None,

@@ -11,6 +11,8 @@ CREATE TABLE schedule (
     chat TEXT,
     -- A JSON list of the tools that whoever created it might not call.
     denied TEXT NOT NULL,
+    -- Whether whoever created or changed it had read what others wrote.
+    tainted INTEGER NOT NULL,
     -- Milliseconds between two times of it, at the least.
     minimum INTEGER NOT NULL,
     enabled INTEGER NOT NULL,
