@@ -114,6 +114,7 @@ fn stopped(web: &Web, outcome: toolbox::RunOutcome) -> Paused {
 
 #[tokio::test]
 async fn w11_a_url_that_could_carry_a_secret_out_is_fetched_as_the_policy_says() {
+    type Change = Box<dyn FnOnce(Http) -> Http>;
     let approves = || Some(Decision::Approve);
     let denies = || Some(Decision::Deny("not there".to_owned()));
     let named = |hosts: &[&str]| {
@@ -121,7 +122,6 @@ async fn w11_a_url_that_could_carry_a_secret_out_is_fetched_as_the_policy_says()
         move |http: Http| http.allow_hosts(hosts)
     };
     let set = |what: WhileTainted| move |http: Http| http.while_tainted(what);
-    type Change = Box<dyn FnOnce(Http) -> Http>;
     let cases: Vec<(Change, Option<Decision>, Result<(), &str>)> = vec![
         (Box::new(|http| http), None, Err("deferred")),
         (Box::new(|http| http), denies(), Err("not there")),
@@ -281,7 +281,7 @@ async fn w11_what_was_shown_is_followed_without_a_word() {
     let words = format!("Compare {others} and <{asked}>, or {host}.");
     let outcome = agent(model.text("done"), tools).run(words).await.unwrap();
     assert_eq!(outcome.content, "done", "{:?}", outcome.paused.map(|paused| paused.pending()));
-    for result in outcome.history.steps().flat_map(|step| step.results()) {
+    for result in outcome.history.steps().flat_map(toolbox::model::Step::results) {
         assert!(!result.is_error(), "{}", result.text());
     }
 }

@@ -133,7 +133,7 @@ async fn of_program(line: ProgramLine) -> Exit {
         ProgramCommand::Login { server, scope } => {
             let configured = Configured::read(path);
             let signing_in = sign_in::login(&configured, &server, scope);
-            let Some(outcome) = unless_interrupted(signing_in).await else {
+            let Some(outcome) = Box::pin(unless_interrupted(signing_in)).await else {
                 return Exit::Interrupted;
             };
             return outcome.print(json, &configured.shown_problems());

@@ -12,7 +12,7 @@ use crate::mcp::{CredentialFile, ServerConfig, SignIn};
 pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<String>) -> Outcome {
     let (server, credentials) = match both(configured, name) {
         Ok(both) => both,
-        Err(outcome) => return outcome,
+        Err(outcome) => return *outcome,
     };
     let show = |page: &str| {
         complain(&format!(
@@ -33,7 +33,7 @@ pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<Strin
 pub(super) fn logout(configured: &Configured, name: &str) -> Outcome {
     let (server, credentials) = match both(configured, name) {
         Ok(both) => both,
-        Err(outcome) => return outcome,
+        Err(outcome) => return *outcome,
     };
     let Reach::Url { url, .. } = &server.reach else {
         return Outcome::failed(
@@ -57,11 +57,11 @@ pub(super) fn logout(configured: &Configured, name: &str) -> Outcome {
 fn both<'a>(
     configured: &'a Configured,
     name: &str,
-) -> Result<(&'a ServerConfig, CredentialFile), Outcome> {
+) -> Result<(&'a ServerConfig, CredentialFile), Box<Outcome>> {
     let servers = configured.config.servers();
     let server = servers.iter().find(|(own, _)| own == name).map(|(_, server)| server);
     let known = || servers.iter().map(|(own, _)| own.as_str()).collect::<Vec<_>>().join(", ");
-    let failed = |exit, message: String| Outcome::failed(exit, message);
+    let failed = |exit, message: String| Box::new(Outcome::failed(exit, message));
     let server = server.ok_or_else(|| {
         failed(
             Exit::Config,

@@ -225,6 +225,8 @@ impl fmt::Debug for ServerConfig {
                 shown.field("url", &shown_url(url)).field("headers", &headers.keys())
             }
         };
+        #[cfg(feature = "mcp-oauth")]
+        shown.field("oauth", &self.oauth);
         shown
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
@@ -232,6 +234,19 @@ impl fmt::Debug for ServerConfig {
             .field("deferred", &self.deferred)
             .field("enabled", &self.enabled)
             .field("trusted", &self.trusted)
+            .finish()
+    }
+}
+
+/// Shows no secret.
+#[cfg(feature = "mcp-oauth")]
+impl fmt::Debug for OAuthClient {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OAuthClient")
+            .field("id", &self.id)
+            .field("secret", &self.secret.as_ref().map(|_| "***"))
+            .field("scopes", &self.scopes)
+            .field("callback_port", &self.callback_port)
             .finish()
     }
 }
