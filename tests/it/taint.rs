@@ -33,24 +33,24 @@ fn conversation() -> ToolContext {
 
 #[test]
 fn a_tool_declares_that_others_wrote_what_it_returns() {
-    struct Mail;
+    struct Mail(&'static str);
 
     #[toolset]
     impl Mail {
         /// Reads.
         #[tool(untrusted)]
         fn read(&self) -> &'static str {
-            "x"
+            self.0
         }
 
         /// Counts.
         #[tool]
-        fn count(&self) -> u32 {
-            1
+        fn count(&self) -> usize {
+            self.0.len()
         }
     }
 
-    let set = ToolBox::from(Mail);
+    let set = ToolBox::from(Mail("x"));
     for (tool, expected) in [
         (read_mail::tool(), true),
         (pay::tool(), false),
