@@ -36,6 +36,15 @@ fn running(mark: &str) -> usize {
         .count()
 }
 
+/// Waits until something is so.
+async fn until(so: impl Fn() -> bool) {
+    let began = Instant::now();
+    while !so() {
+        assert!(began.elapsed() < Duration::from_secs(60), "it never came to be");
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+}
+
 /// Waits until no process has this text among its arguments. Those that were killed may take a moment to go.
 #[track_caller]
 fn gone(mark: &str) {
@@ -451,9 +460,7 @@ async fn a_cancelled_call_tells_what_was_printed_and_a_dropped_one_leaves_nothin
     let token = CancellationToken::new();
     let started = scratch.path().join("w/started");
     let cancel = async {
-        while !started.exists() || running(&mark) < 2 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
+        until(|| started.exists() && running(&mark) >= 2).await;
         // What was printed before is read by now, or is about to be.
         tokio::time::sleep(Duration::from_millis(50)).await;
         token.cancel();
@@ -472,9 +479,7 @@ async fn a_cancelled_call_tells_what_was_printed_and_a_dropped_one_leaves_nothin
         let toolbox = toolbox.clone();
         async move { toolbox.call(ToolCall::new("1", "shell_exec", command)).await }
     });
-    while running(&mark) < 2 {
-        tokio::time::sleep(Duration::from_millis(5)).await;
-    }
+    until(|| running(&mark) >= 2).await;
     called.abort();
     assert!(called.await.unwrap_err().is_cancelled());
     gone(&mark);

@@ -411,6 +411,10 @@ fn p20_no_server_outlives_the_program_however_that_ends() {
             .spawn()
             .expect("the program starts");
         while !file.exists() {
+            assert!(
+                child.try_wait().expect("a child").is_none(),
+                "it ended, and started no server"
+            );
             std::thread::sleep(Duration::from_millis(10));
         }
         if interrupt {
