@@ -233,6 +233,50 @@ async fn a05_connections_and_sessions_are_counted() {
 }
 
 #[tokio::test]
+async fn a05_no_way_to_begin_a_session_goes_by_the_count() {
+    let served = Served::start(service().max_sessions(1)).await;
+    served.open(&[]).await;
+    for version in ["2026-07-28", "2999-01-01"] {
+        // A handshake of the old era, whatever it calls itself.
+        let meta = json!({"io.modelcontextprotocol/protocolVersion": version});
+        let params = json!({"protocolVersion": version, "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}, "_meta": meta});
+        let message = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": params});
+        let named = Request::old(&message).header("mcp-protocol-version", version);
+        let methods = [None, Some("initialize"), Some("tools/call")];
+        for method in methods {
+            let request = named.clone();
+            let request = match method {
+                Some(method) => request.header("mcp-method", method),
+                None => request,
+            };
+            let answer = served.send(&request).await;
+            assert_eq!(answer.header("mcp-session-id"), None, "{version} {method:?}: {answer:?}");
+            assert!(answer.status >= 400, "{version} {method:?}: {answer:?}");
+        }
+    }
+    served.stop().await;
+
+    // Those that begin at the same time count as well.
+    let served = Served::start(service().max_sessions(2)).await;
+    let request = initialize().bytes();
+    let (head, rest) = request.split_at(request.len() - 1);
+    let mut begun = Vec::new();
+    for _ in 0..8 {
+        let mut stream = served.connect().await;
+        stream.write_all(head).await.unwrap();
+        begun.push(stream);
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let mut opened = 0;
+    for stream in &mut begun {
+        let _ = stream.write_all(rest).await;
+        opened += usize::from(Response::read(stream).await.status == 200);
+    }
+    assert_eq!(opened, 2);
+    served.stop().await;
+}
+
+#[tokio::test]
 async fn a05_a_session_that_is_idle_ends() {
     let served = Served::start(service().session_idle(Duration::from_millis(100))).await;
     let session = served.open(&[]).await;

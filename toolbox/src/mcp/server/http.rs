@@ -20,12 +20,14 @@ use super::handler::Handler;
 use super::running::Running;
 use super::text::Text;
 use super::{Options, Shared};
+use crate::mcp::count::{Count, Place};
 use crate::principal::Principal;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const LISTEN: &str = "subscriptions/listen";
+const INITIALIZE: &str = "initialize";
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
 const LOCAL_ORIGINS: [&str; 6] = [
     "http://localhost:*",
@@ -55,6 +57,7 @@ impl Http {
             running: running.clone(),
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
+            beginning: Count::default(),
         });
         let resource = options.resource.as_ref().map(Resource::router);
         let shared = Arc::clone(shared);
@@ -92,6 +95,8 @@ struct Door {
     running: Running,
     sessions: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, Principal>>,
+    /// Requests that may begin a session, until they have.
+    beginning: Count,
 }
 
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
@@ -110,15 +115,19 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     request.headers_mut().remove(header::AUTHORIZATION);
     let principal = request.extensions().get::<Principal>().cloned();
     let session = text(request.headers(), SESSION).map(str::to_owned);
+    let mut beginning = None;
     match &session {
         Some(session) if door.owner(session).is_some_and(|own| Some(own) != principal) => {
             // The same answer as for a session that never was.
             return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
         }
-        None if begins_session(&request) && door.is_full().await => {
-            let wait = [(header::RETRY_AFTER, "5")];
-            let text = "too many sessions are open; come back later";
-            return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
+        None if begins_session(&request) => {
+            beginning = door.room().await;
+            if beginning.is_none() {
+                let wait = [(header::RETRY_AFTER, "5")];
+                let text = "too many sessions are open; come back later";
+                return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
+            }
         }
         _ => {}
     }
@@ -134,6 +143,7 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     let request =
         request.map(|body| Body::new(Incoming::new(body, &was_late, arguments, &door.shared)));
     let response = next.run(request).await;
+    drop(beginning);
     let response = corrected(response, &method, was_json, was_late.load(Ordering::Relaxed));
     if let (None, Some(principal), Some(opened)) =
         (session, principal, text(response.headers(), SESSION))
@@ -148,8 +158,10 @@ impl Door {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
-    async fn is_full(&self) -> bool {
-        self.sessions.sessions.read().await.len() >= self.shared.options.max_sessions
+    /// Returns a place for one more session, to be held until it is open.
+    async fn room(&self) -> Option<Place> {
+        let open = self.sessions.sessions.read().await.len();
+        self.beginning.take_below(self.shared.options.max_sessions.saturating_sub(open))
     }
 
     /// Notes whose session it is, and forgets those that have ended.
@@ -165,11 +177,15 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether a request without a session can begin one: those of 2026-07-28 and later have none.
+/// Whether a request without a session can begin one. From 2026-07-28 on, requests have none and name their method; but the
+/// handshake is one of the old era, whatever version it names, and need not say that it is one.
 fn begins_session(request: &Request) -> bool {
     let modern = ProtocolVersion::V_2026_07_28;
     let is_old = |version: &str| version < modern.as_str();
-    request.method() == Method::POST && text(request.headers(), VERSION).is_none_or(is_old)
+    let method = text(request.headers(), METHOD);
+    request.method() == Method::POST
+        && (text(request.headers(), VERSION).is_none_or(is_old)
+            || method.is_none_or(|method| method == INITIALIZE))
 }
 
 /// Says what the SDK says with less fitting statuses: of a body that is no message, of one that came too late, and of a
