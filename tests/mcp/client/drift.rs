@@ -1,6 +1,7 @@
 //! Tools that are not any more what they were when they were approved.
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use toolbox::ToolBox;
 use toolbox::mcp::{Servers, ServersBuilder, WithheldReason};
@@ -187,6 +188,49 @@ async fn p13_a_program_that_stopped_while_it_wrote_stops_no_other() {
     assert!(toolbox.has("s_echo"));
     drop(held);
     assert!(servers.approve("s").expect("its turn"));
+    servers.close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_lies_beside_a_lock_file_leads_to_no_other_file() {
+    let scratch = Scratch::new("links");
+    let other = scratch.0.join("other");
+    std::fs::write(&other, "what it was").expect("a file");
+    // A repository may hold one for every number that a process can have.
+    let beside = scratch.0.join(format!(".toolbox.lock.{}.new", std::process::id()));
+    std::os::unix::fs::symlink(&other, beside).expect("a link");
+    let toolbox = ToolBox::new();
+    let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock");
+    assert_eq!(std::fs::read_to_string(&other).expect("it is there"), "what it was");
+    assert!(scratch.file().symlink_metadata().expect("the lock").is_file());
+    assert_eq!(servers.status()[0].notices, Vec::<String>::new());
+    servers.close().await;
+}
+
+#[tokio::test]
+async fn p13_a_program_that_stopped_while_it_wrote_keeps_no_thread() {
+    let scratch = Scratch::new("thread");
+    let held = std::fs::File::create(scratch.0.join(".toolbox.lock.guard")).expect("a file");
+    held.lock().expect("nobody has it");
+    let toolbox = ToolBox::new();
+    let mounting = locked(&scratch.file(), &[]).mount(&toolbox);
+    // All of this is on one thread: if it waited, nothing would tick.
+    let mut ticks = 0;
+    let ticking = async {
+        loop {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+            ticks += 1;
+        }
+    };
+    let servers = tokio::select! {
+        servers = mounting => servers.expect("a new lock"),
+        () = ticking => unreachable!("it ticks for ever"),
+    };
+    let notices = servers.status()[0].notices.join(" ");
+    assert!(notices.contains("another program"), "{notices}");
+    assert!(toolbox.has("s_echo"));
+    assert!(ticks > 100, "{ticks} ticks in 10 seconds");
     servers.close().await;
 }
 

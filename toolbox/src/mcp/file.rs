@@ -71,7 +71,9 @@ impl SharedFile {
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let beside = self.beside(&format!("{}.new", std::process::id()));
         let written = (|| {
-            let mut file = self.options().truncate(true).open(&beside)?;
+            // What lies there was left by a program that ended half-way, or is a link to what is not ours.
+            let _ = std::fs::remove_file(&beside);
+            let mut file = self.options().create_new(true).open(&beside)?;
             file.write_all(bytes)?;
             file.sync_all()?;
             std::fs::rename(&beside, &self.path)

@@ -43,6 +43,10 @@ impl Board {
         self.owned.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    pub(super) fn has_lock(&self) -> bool {
+        self.lock.is_some()
+    }
+
     pub(super) fn lock(&self) -> Option<MutexGuard<'_, Lock>> {
         Some(self.lock.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }

@@ -376,7 +376,8 @@ async fn connect_all(servers: &[Arc<Server>]) {
         .collect();
     for (server, connecting) in servers.iter().zip(connecting) {
         if let Ok(Some((link, listed))) = connecting.await {
-            server.settle(link, listed);
+            server.mount(listed).await;
+            server.settle(link);
         }
     }
 }

@@ -160,7 +160,7 @@ impl Server {
         self.now().link.clone().filter(|link| !link.is_closed())
     }
 
-    /// Connects, trying again as often as the configuration says, and puts the tools into the box only when `settle` is called.
+    /// Connects, trying again as often as the configuration says, and leaves it to `mount` to put the tools into the box.
     pub(super) async fn establish(self: &Arc<Self>) -> Option<(Arc<Link>, Listed)> {
         if !self.config.enabled || self.board.closed.is_cancelled() {
             return None;
@@ -217,9 +217,8 @@ impl Server {
         Err(error)
     }
 
-    /// Makes a fresh connection the server's own: its tools come into the box, and somebody looks after it.
-    pub(super) fn settle(self: &Arc<Self>, link: Arc<Link>, listed: Listed) {
-        self.mount(listed);
+    /// Makes a fresh connection the server's own, whose tools are in the box by now: somebody looks after it.
+    pub(super) fn settle(self: &Arc<Self>, link: Arc<Link>) {
         self.change(|now| {
             now.link = Some(Arc::clone(&link));
             now.state = Some(ServerState::Ready);
@@ -230,11 +229,21 @@ impl Server {
         tokio::spawn(look_after(Arc::downgrade(self), Arc::clone(&self.board), link));
     }
 
-    fn mount(self: &Arc<Self>, listed: Listed) {
-        let Some(_mounting) = self.mounting() else { return };
-        let mounted = mount::mount(self, &listed);
-        self.now().listed = Some(Arc::new(listed));
-        self.exchange(mounted);
+    /// Puts the tools of a list into the box, in the place of those that were there.
+    pub(super) async fn mount(self: &Arc<Self>, listed: Listed) {
+        let server = Arc::clone(self);
+        let mount = move || {
+            let Some(_mounting) = server.mounting() else { return };
+            let mounted = mount::mount(&server, &listed);
+            server.now().listed = Some(Arc::new(listed));
+            server.exchange(mounted);
+        };
+        if self.board.has_lock() {
+            // Another program may have the file, and a disk takes its time.
+            let _ = tokio::task::spawn_blocking(mount).await;
+        } else {
+            mount();
+        }
     }
 
     /// Puts what is mounted now in the place of what was. `mounting` is held.
@@ -266,7 +275,8 @@ impl Server {
             if server.link().is_none()
                 && let Some((link, listed)) = server.establish().await
             {
-                server.settle(link, listed);
+                server.mount(listed).await;
+                server.settle(link);
             }
         })
         .await;
@@ -299,7 +309,8 @@ impl Server {
                 return None;
             }
             let (link, listed) = server.attempt().await.ok()?;
-            server.settle(Arc::clone(&link), listed);
+            server.mount(listed).await;
+            server.settle(Arc::clone(&link));
             Some(link)
         });
         match connected.await {
@@ -364,7 +375,7 @@ impl Server {
     async fn refresh(self: &Arc<Self>, link: &Link) {
         match tokio::time::timeout(self.config.connect_timeout, link.list()).await {
             Ok(Ok(listed)) => {
-                self.mount(listed);
+                self.mount(listed).await;
                 self.change(|now| now.notices.clear());
             }
             Ok(Err(error)) => self.note_stale(&error.to_string()),
