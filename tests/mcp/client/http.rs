@@ -8,6 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
+use tokio::sync::Notify;
 use toolbox::mcp::{ServerConfig, ServerState};
 use toolbox::{FailureKind, ToolCall, ToolContext};
 
@@ -35,6 +36,8 @@ pub(super) enum Reply {
     Live(Queue),
     /// Something that never ends.
     Endless(&'static str, &'static str),
+    /// What is written once somebody says so.
+    Later(Arc<Notify>, Box<Reply>),
 }
 
 /// Events that are still to be sent.
@@ -87,9 +90,14 @@ pub(super) async fn serve(
 }
 
 async fn write(stream: &mut tokio::net::TcpStream, reply: Reply) {
-    if let Reply::Live(queue) = reply {
-        return write_live(stream, &queue).await;
-    }
+    let reply = match reply {
+        Reply::Live(queue) => return write_live(stream, &queue).await,
+        Reply::Later(now, reply) => {
+            now.notified().await;
+            *reply
+        }
+        reply => reply,
+    };
     let (text, then) = match reply {
         Reply::Json(status, body) => {
             let body = if body.is_null() { String::new() } else { body.to_string() };
@@ -111,7 +119,7 @@ async fn write(stream: &mut tokio::net::TcpStream, reply: Reply) {
             (text, open.then_some(": still here\n\n"))
         }
         Reply::Raw(text) => (text, None),
-        Reply::Live(_) => return,
+        Reply::Live(_) | Reply::Later(..) => return,
         Reply::Endless(kind, piece) => {
             let head =
                 format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\nconnection: close\r\n\r\n");

@@ -8,13 +8,14 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
+use tokio::sync::Notify;
 use toolbox::ToolBox;
 use toolbox::mcp::{
     CredentialFile, ServerConfig, ServerState, ServerStatus, Servers, SignIn, SignInError,
 };
 
 use super::http::{Reply, Request, Seen, modern, serve};
-use super::support::call;
+use super::support::{call, eventually};
 
 /// A server, and whoever gives out its tokens, at one address.
 pub(crate) struct World {
@@ -33,6 +34,11 @@ struct Given {
     count: u32,
     /// How long a token says it is good, in seconds.
     lifetime: u32,
+    clients: u32,
+    /// Whether who has no token is told nothing but that.
+    is_silent: bool,
+    /// What a token waits for.
+    held: Option<Arc<Notify>>,
 }
 
 impl Given {
@@ -89,11 +95,15 @@ fn answer(request: &Request, given: &mut Given, twist: &dyn Fn(&mut Value)) -> R
             {
                 return modern(request);
             }
-            let challenge = format!(
-                "Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\""
-            );
+            let challenge = if given.is_silent {
+                String::new()
+            } else {
+                format!(
+                    "WWW-Authenticate: Bearer resource_metadata=\"{base}/.well-known/oauth-protected-resource/mcp\"\r\n"
+                )
+            };
             return Reply::Raw(format!(
-                "HTTP/1.1 401 X\r\nWWW-Authenticate: {challenge}\r\nContent-Length: 0\r\nConnection: close\r\n\r\n"
+                "HTTP/1.1 401 X\r\n{challenge}Content-Length: 0\r\nConnection: close\r\n\r\n"
             ));
         }
         "/.well-known/oauth-protected-resource/mcp" => json!({
@@ -107,7 +117,8 @@ fn answer(request: &Request, given: &mut Given, twist: &dyn Fn(&mut Value)) -> R
         }),
         "/register" => {
             let mut registered = request.body.clone();
-            registered["client_id"] = json!("client");
+            given.clients += 1;
+            registered["client_id"] = json!(format!("client-{}", given.clients));
             return Reply::Json(201, registered);
         }
         "/token" => return token(&form(&request.text), given),
@@ -129,10 +140,14 @@ fn token(form: &HashMap<String, String>, given: &mut Given) -> Reply {
             renewing.map(|at| given.renewing.remove(at)).is_some()
         }
     };
-    if good {
+    let answer = if good {
         Reply::Json(200, given.token())
     } else {
         Reply::Json(400, json!({"error": "invalid_grant"}))
+    };
+    match &given.held {
+        Some(held) => Reply::Later(Arc::clone(held), Box::new(answer)),
+        None => answer,
     }
 }
 
@@ -227,8 +242,21 @@ impl Kept {
         Self(std::env::temp_dir().join(format!("toolbox-oauth-{}-{name}", std::process::id())))
     }
 
+    fn path(&self) -> PathBuf {
+        self.0.join("deep/credentials.json")
+    }
+
     fn file(&self) -> CredentialFile {
-        CredentialFile::new(self.0.join("deep/credentials.json"))
+        CredentialFile::new(self.path())
+    }
+
+    fn text(&self) -> String {
+        std::fs::read_to_string(self.path()).unwrap()
+    }
+
+    /// Has all tokens say that they are about to end.
+    fn expire(&self) {
+        std::fs::write(self.path(), self.text().replace("3600", "1")).unwrap();
     }
 }
 
@@ -338,14 +366,98 @@ async fn a_token_goes_to_no_other_server() {
 async fn a_token_is_renewed_once_for_all_who_wait_for_it() {
     let (world, kept) = (World::new().await, Kept::new("once"));
     sign_in(&world, Browser::Agrees, &kept.file()).await.expect("signed in");
-    // It says that it is about to end.
-    let text = std::fs::read_to_string(kept.0.join("deep/credentials.json")).unwrap();
-    std::fs::write(kept.0.join("deep/credentials.json"), text.replace("3600", "1")).unwrap();
+    kept.expire();
     let (one, two) = (kept.file(), kept.file());
     let ((_, _first, one), (_, _second, two)) =
         tokio::join!(mounted(&world, &one), mounted(&world, &two));
     assert_eq!((one.state, two.state), (ServerState::Ready, ServerState::Ready), "{one:?} {two:?}");
     assert_eq!(world.given.lock().unwrap().count, 2);
+}
+
+#[tokio::test]
+async fn who_signs_in_anew_while_a_program_runs_is_signed_in_there_too() {
+    let (world, kept) = (World::new().await, Kept::new("anew"));
+    let file = kept.file();
+    sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
+    let (toolbox, servers, _) = mounted(&world, &file).await;
+    {
+        let mut given = world.given.lock().unwrap();
+        given.good.clear();
+        given.renewing.clear();
+    }
+    assert!(call(&toolbox, "s_json", "{}").await.is_error());
+    assert!(servers.status()[0].wants_sign_in);
+
+    sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
+    assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
+    assert!(!servers.status()[0].wants_sign_in, "{:?}", servers.status());
+    // It was granted to another client than the first time, and that one has it renewed.
+    world.given.lock().unwrap().good.clear();
+    assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
+}
+
+#[tokio::test]
+async fn a_server_that_says_no_more_than_401_is_signed_in_at_and_renewed() {
+    let (world, kept) = (World::new().await, Kept::new("silent"));
+    world.given.lock().unwrap().is_silent = true;
+    let file = kept.file();
+    let (_, _, status) = mounted(&world, &file).await;
+    assert!(status.wants_sign_in, "{status:?}");
+    sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
+    let (toolbox, _servers, status) = mounted(&world, &file).await;
+    assert_eq!(status.state, ServerState::Ready, "{status:?}");
+    world.given.lock().unwrap().good.clear();
+    assert_eq!(call(&toolbox, "s_json", "{}").await.text(), "by json");
+}
+
+#[tokio::test]
+async fn what_renews_a_token_is_not_lost_when_nobody_waits_any_more() {
+    for end in ["connecting", "calling", "closing"] {
+        let (world, kept) = (World::new().await, Kept::new(end));
+        let file = kept.file();
+        sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
+        let there = if end == "connecting" { None } else { Some(mounted(&world, &file).await) };
+        kept.expire();
+        let held = Arc::new(Notify::new());
+        world.given.lock().unwrap().held = Some(Arc::clone(&held));
+        let asking = async {
+            match &there {
+                None => format!("{:?}", mounted(&world, &file).await.2),
+                Some((toolbox, ..)) => call(toolbox, "s_json", "{}").await.text().into_owned(),
+            }
+        };
+        tokio::select! {
+            answer = asking => panic!("nobody answered yet: {answer}"),
+            () = eventually(async || world.asked("/token") == 2) => {}
+        }
+        if let (Some((_, servers, _)), "closing") = (&there, end) {
+            servers.close().await;
+        }
+        // The old one is good no more, and the new one is on its way.
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        held.notify_one();
+        eventually(async || kept.text().contains("token-2")).await;
+    }
+}
+
+#[tokio::test]
+async fn a_token_that_nobody_renews_stands_in_no_other_servers_way() {
+    let (stuck, sound) = (World::new().await, World::new().await);
+    let kept = Kept::new("stuck");
+    for world in [&stuck, &sound] {
+        sign_in(world, Browser::Agrees, &kept.file()).await.expect("signed in");
+    }
+    kept.expire();
+    stuck.given.lock().unwrap().held = Some(Arc::new(Notify::new()));
+    let file = kept.file();
+    let meanwhile = async {
+        eventually(async || stuck.asked("/token") == 2).await;
+        mounted(&sound, &file).await
+    };
+    tokio::select! {
+        (_, _, status) = mounted(&stuck, &file) => panic!("nobody answered: {status:?}"),
+        (_, _, status) = meanwhile => assert_eq!(status.state, ServerState::Ready, "{status:?}"),
+    }
 }
 
 #[tokio::test]
@@ -419,7 +531,7 @@ async fn what_was_granted_is_read_by_its_owner_only() {
         assert_eq!(mode & 0o077, 0, "{entry:?} {mode:o}");
     }
     // What cannot be read is told without what stands in it.
-    std::fs::write(kept.0.join("deep/credentials.json"), "{\"secret-token").unwrap();
+    std::fs::write(kept.path(), "{\"secret-token").unwrap();
     let (_toolbox, _servers, status) = mounted(&world, &kept.file()).await;
     let error = status.error.expect("an error");
     assert!(

@@ -344,6 +344,10 @@ impl Server {
         };
         match link.call(&tool.name, arguments, meta_of(context), context).await {
             Ok(raw) => {
+                if self.now().wants_sign_in {
+                    // Somebody signed in meanwhile.
+                    self.change(|now| now.wants_sign_in = false);
+                }
                 let result = answer::result_of(shown, &raw);
                 if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
                     link.inbox.note_misfit(shown, fault);

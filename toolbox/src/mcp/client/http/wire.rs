@@ -307,7 +307,9 @@ async fn send(request: RequestBuilder) -> Result<Response, Error> {
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
     match (response.status(), challenge) {
-        (StatusCode::UNAUTHORIZED, Some(challenge)) => {
+        // Some servers say no more than that.
+        (StatusCode::UNAUTHORIZED, challenge) => {
+            let challenge = challenge.unwrap_or_default();
             Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
         }
         (StatusCode::FORBIDDEN, Some(challenge)) => {
@@ -387,10 +389,7 @@ async fn answer_in_refusal(
 ) -> Result<StreamableHttpPostResponse, Error> {
     let status = response.status();
     let (error, told) = refused(response).await;
-    let is_about_us = matches!(
-        status,
-        StatusCode::UNAUTHORIZED | StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS
-    );
+    let is_about_us = matches!(status, StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
     let answer = match told {
         _ if is_about_us => None,
         None if is_probe && status.is_client_error() => {

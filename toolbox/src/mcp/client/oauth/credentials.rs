@@ -9,8 +9,10 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
 
 use crate::mcp::file::{SharedFile, Turn};
+use crate::mcp::names::hex;
 
 /// How long another program that writes is waited for.
 const WRITE: Duration = Duration::from_secs(2);
@@ -148,10 +150,12 @@ pub(super) struct Kept {
 }
 
 impl Kept {
-    /// Waits until no other program has a token renewed.
+    /// Waits until no other program has the token of this server renewed; who renews at another one is in nobody's way.
     pub(super) async fn turn(&self) -> Result<Turn, AuthError> {
-        self.blocking(|file, _| {
-            file.0.turn("refresh", REFRESH).map_err(|source| file.failed(source))
+        self.blocking(|file, key| {
+            let server = &hex(&Sha256::digest(key.as_bytes()))[..16];
+            let turn = file.0.turn(&format!("{server}.refresh"), REFRESH);
+            turn.map_err(|source| file.failed(source))
         })
         .await
     }

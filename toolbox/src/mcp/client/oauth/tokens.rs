@@ -1,5 +1,6 @@
 //! The token of one server, on requests to it.
 
+use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use oauth2::TokenResponse as _;
@@ -24,18 +25,14 @@ const NOWHERE: &str = "http://127.0.0.1/callback";
 const AHEAD: Duration = Duration::from_secs(30);
 
 /// What somebody was granted at one server.
-#[derive(Debug)]
-pub(in crate::mcp::client) struct Tokens {
+pub(in crate::mcp::client) struct Tokens(Arc<Granted>);
+
+struct Granted {
+    url: String,
+    client: OAuthClient,
     kept: Kept,
-    manager: Mutex<Manager>,
-}
-
-struct Manager(AuthorizationManager);
-
-impl std::fmt::Debug for Manager {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Manager")
-    }
+    /// One renews for all who wait.
+    renewing: Mutex<()>,
 }
 
 impl Tokens {
@@ -47,27 +44,17 @@ impl Tokens {
         client: &OAuthClient,
         credentials: &CredentialFile,
     ) -> Result<Option<Self>, String> {
-        let kept = credentials.of(url);
-        let found = async {
-            if token(kept.load().await?).is_none() {
-                return Ok(None);
-            }
-            let mut manager = AuthorizationManager::new(url).await?;
-            manager.set_credential_store(kept.clone());
-            if !manager.initialize_from_store().await? {
-                return Ok(None);
-            }
-            if let Some(id) = &client.id {
-                let config = OAuthClientConfig::new(id, NOWHERE);
-                manager.configure_client(match &client.secret {
-                    Some(secret) => config.with_client_secret(secret),
-                    None => config,
-                })?;
-            }
-            Ok(Some(Self { kept: kept.clone(), manager: Mutex::new(Manager(manager)) }))
+        let granted = Granted {
+            url: url.to_owned(),
+            client: client.clone(),
+            kept: credentials.of(url),
+            renewing: Mutex::default(),
         };
-        let found: Result<_, AuthError> = found.await;
-        found.map_err(|error| format!("what was granted cannot be used: {}", told(&error)))
+        match granted.manager().await {
+            Ok(Some(_)) => Ok(Some(Self(Arc::new(granted)))),
+            Ok(None) => Ok(None),
+            Err(error) => Err(format!("what was granted cannot be used: {}", told(&error))),
+        }
     }
 
     /// Sends a request with the token; one that the server does not take is renewed once.
@@ -76,7 +63,7 @@ impl Tokens {
         request: RequestBuilder,
         send: impl Fn(RequestBuilder) -> F,
     ) -> Result<Response, Error> {
-        let token = match usable(self.kept.load().await?) {
+        let token = match usable(self.0.kept.load().await?) {
             Some(token) => Some(token),
             None => self.renewed(None).await?,
         };
@@ -86,27 +73,57 @@ impl Tokens {
             Err(error @ StreamableHttpError::AuthRequired(_)) => error,
             other => return other,
         };
-        match (again, self.renewed(Some(&token)).await?) {
+        match (again, self.renewed(Some(token)).await?) {
             (Some(again), Some(fresh)) => send(again.bearer_auth(fresh)).await,
             _ => Err(refused),
         }
     }
 
+    /// Renews the token, in a task of its own: if whoever waits for it ended it, what was given out for the old one would be lost.
+    async fn renewed(&self, refused: Option<String>) -> Result<Option<String>, AuthError> {
+        let granted = Arc::clone(&self.0);
+        let renewing = tokio::spawn(async move { granted.renewed(refused).await });
+        renewing.await.map_err(|error| AuthError::InternalError(error.to_string()))?
+    }
+}
+
+impl Granted {
     /// Renews the token, unless somebody else did: another request, or another program with the same file.
     ///
     /// `None` if nothing is granted any more, and somebody has to sign in again.
-    async fn renewed(&self, refused: Option<&str>) -> Result<Option<String>, AuthError> {
-        let manager = self.manager.lock().await;
+    async fn renewed(&self, refused: Option<String>) -> Result<Option<String>, AuthError> {
+        let _one = self.renewing.lock().await;
         let _turn = self.kept.turn().await?;
         let by_another = usable(self.kept.load().await?);
-        if let Some(token) = by_another.filter(|token| Some(&**token) != refused) {
+        if let Some(token) = by_another.filter(|token| Some(token) != refused.as_ref()) {
             return Ok(Some(token));
         }
-        match manager.0.refresh_token().await {
+        let Some(manager) = self.manager().await? else { return Ok(None) };
+        match manager.refresh_token().await {
             Ok(granted) => Ok(Some(granted.access_token().secret().clone())),
             Err(AuthError::AuthorizationRequired | AuthError::TokenRefreshRejected(_)) => Ok(None),
             Err(error) => Err(error),
         }
+    }
+
+    /// Returns what renews the token that is kept now: a later sign-in may have been another client's.
+    async fn manager(&self) -> Result<Option<AuthorizationManager>, AuthError> {
+        if token(self.kept.load().await?).is_none() {
+            return Ok(None);
+        }
+        let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
+        manager.set_credential_store(self.kept.clone());
+        if !manager.initialize_from_store().await? {
+            return Ok(None);
+        }
+        if let Some(id) = &self.client.id {
+            let config = OAuthClientConfig::new(id, NOWHERE);
+            manager.configure_client(match &self.client.secret {
+                Some(secret) => config.with_client_secret(secret),
+                None => config,
+            })?;
+        }
+        Ok(Some(manager))
     }
 }
 
