@@ -351,6 +351,12 @@ async fn a_header_that_is_configured_goes_before_what_was_granted() {
     let (_toolbox, _servers, status) = mounted_with(config, &kept.file()).await;
     assert_eq!(status.state, ServerState::Ready, "{status:?}");
     assert_eq!(world.tokens_sent(), ["Bearer own"]);
+    // One that is not taken cannot be made up for by a sign-in.
+    let config = ServerConfig::url(&world.url).header("authorization", "Bearer mistyped");
+    let (_toolbox, _servers, status) = mounted_with(config, &kept.file()).await;
+    assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, false), "{status:?}");
+    let why = "it does not take the header `Authorization` of the configuration: mend that";
+    assert_eq!(status.error.as_deref(), Some(why));
 }
 
 #[tokio::test]

@@ -174,8 +174,7 @@ impl Link {
                 let client = common.http.client().map_err(lost)?;
                 let wire = http::Wire::new(client, common.message, Arc::clone(&inbox));
                 #[cfg(feature = "mcp-oauth")]
-                let wire =
-                    wire.with_tokens(granted(url, headers, config, common).await.map_err(lost)?);
+                let wire = wire.with_tokens(granted(url, config, common).await.map_err(lost)?);
                 let transport = StreamableHttpClientTransport::with_client(wire, to);
                 (None, ears.serve_with_lifecycle(transport, mode).await)
             }
@@ -405,13 +404,11 @@ fn unasked() -> LinkError {
 #[cfg(feature = "mcp-oauth")]
 async fn granted(
     url: &str,
-    headers: &std::collections::BTreeMap<String, String>,
     config: &ServerConfig,
     common: &Common,
 ) -> Result<Option<super::oauth::Tokens>, String> {
-    let has_own = headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"));
     match &common.credentials {
-        Some(credentials) if !has_own => {
+        Some(credentials) if !config.has_own_token() => {
             super::oauth::Tokens::of(url, &config.oauth, credentials).await
         }
         _ => Ok(None),

@@ -201,7 +201,7 @@ impl Server {
         };
         let error = match outcome {
             Ok(Ok(established)) => return Ok(established),
-            Ok(Err(error)) => error,
+            Ok(Err(error)) => self.explained(error),
             Err(_) => LinkError::Lost(format!(
                 "the server did not answer within {} seconds; a slow one may need a longer connect timeout",
                 limit.as_secs_f32()
@@ -211,10 +211,25 @@ impl Server {
         self.change(|now| {
             now.state = Some(ServerState::Failed);
             now.error = Some((error.to_string(), Instant::now()));
-            now.wants_sign_in = matches!(error, LinkError::Unauthorized(_));
+            now.wants_sign_in = self.wants_sign_in(&error);
         });
         self.tried.send_replace(true);
         Err(error)
+    }
+
+    /// Blames the token of the configuration where there is one: a sign-in would be of no use.
+    fn explained(&self, error: LinkError) -> LinkError {
+        match error {
+            LinkError::Unauthorized(_) if self.config.has_own_token() => LinkError::Unauthorized(
+                "it does not take the header `Authorization` of the configuration: mend that"
+                    .to_owned(),
+            ),
+            error => error,
+        }
+    }
+
+    fn wants_sign_in(&self, error: &LinkError) -> bool {
+        matches!(error, LinkError::Unauthorized(_)) && !self.config.has_own_token()
     }
 
     /// Makes a fresh connection the server's own, whose tools are in the box by now: somebody looks after it.
@@ -342,7 +357,8 @@ impl Server {
             Ok(link) => link,
             Err(reason) => return self.lost(shown, &reason),
         };
-        match link.call(&tool.name, arguments, meta_of(context), context).await {
+        let answer = link.call(&tool.name, arguments, meta_of(context), context).await;
+        match answer.map_err(|error| self.explained(error)) {
             Ok(raw) => {
                 if self.now().wants_sign_in {
                     // Somebody signed in meanwhile.
@@ -356,9 +372,9 @@ impl Server {
             }
             Err(LinkError::Unread(reason)) => answer::unreadable(shown, &reason),
             Err(LinkError::Lost(reason)) => self.lost(shown, &reason),
-            Err(LinkError::Unauthorized(reason)) => {
-                self.change(|now| now.wants_sign_in = true);
-                self.lost(shown, &reason)
+            Err(error @ LinkError::Unauthorized(_)) => {
+                self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
+                self.lost(shown, &error.to_string())
             }
             Err(LinkError::Refused { code, message }) => ToolResult::error(format!(
                 "server `{}` refused the call of `{shown}` (error {code}): {message}",

@@ -47,6 +47,7 @@ pub struct ServerStatus {
     /// Why it cannot be reached, if it cannot.
     pub error: Option<String>,
     /// Whether that is because it wants to know who asks, and nobody signed in, or what was granted is good no more.
+    /// Where the configuration has a header `Authorization`, it is that which has to be mended, and this is `false`.
     pub wants_sign_in: bool,
 }
 

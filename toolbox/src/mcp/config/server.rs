@@ -69,6 +69,12 @@ impl ServerConfig {
         Self::reached(Reach::Url { url: url.into(), headers: BTreeMap::new() })
     }
 
+    /// Returns whether a token is configured, which goes before what was granted at a sign-in.
+    pub(crate) fn has_own_token(&self) -> bool {
+        let Reach::Url { headers, .. } = &self.reach else { return false };
+        headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
+    }
+
     fn reached(reach: Reach) -> Self {
         Self {
             reach,
