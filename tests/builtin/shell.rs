@@ -328,6 +328,34 @@ async fn x08_what_takes_too_much_memory_is_ended() {
     }
 }
 
+/// What a process takes is seen by its first thread, which may be gone, and as pages of its own, which may be few.
+#[tokio::test]
+async fn x08_memory_is_found_where_it_hides() {
+    let scratch = Scratch::new();
+    let (python, prefix) = python();
+    let shell = confined(&scratch).timeout(PATIENCE).allow_read(prefix);
+    let toolbox = ToolBox::from(shell.max_memory_bytes(256 << 20).max_processes(32));
+    let excess = "256 MiB of memory at once; work on less at a time";
+    // A thread that goes on when the first one has ended, as `exit` of the system's own ends it.
+    let leave = "ctypes.CDLL(None).syscall(60 if os.uname().machine == \"x86_64\" else 93, 0)";
+    let hidden = format!(
+        "def grow():\n  x = b\"x\" * (600 << 20); time.sleep(5)\nthreading.Thread(target=grow).start()\n{leave}"
+    );
+    // 512 MiB of page tables, for pages that are all one and the same.
+    let tables = "x = mmap.mmap(-1, 256 << 30, mmap.MAP_PRIVATE | 0x4000)\n\
+        for at in range(0, 256 << 30, 2 << 20): x[at]\ntime.sleep(5)";
+    let imports = "import ctypes, mmap, os, threading, time";
+    for program in [&hidden, tables] {
+        killed(&toolbox, &format!("{python} -c '{imports}\n{program}'"), excess).await;
+    }
+    // So are processes.
+    let many = format!(
+        "for _ in range(50):\n  if os.fork() == 0: threading.Thread(target=time.sleep, args=(5,)).start(); {leave}\ntime.sleep(5)"
+    );
+    let excess = "32 processes at once; run fewer beside each other";
+    killed(&toolbox, &format!("{python} -c '{imports}\n{many}'"), excess).await;
+}
+
 #[tokio::test]
 async fn x08_memory_that_is_shared_reserved_or_a_file_does_not_count_twice() {
     let scratch = Scratch::new();
