@@ -233,6 +233,23 @@ async fn w11_no_other_part_of_a_request_carries_it_out() {
     assert!(!web.has_leaked(), "a fragment is not sent");
 }
 
+#[tokio::test]
+async fn w11_a_url_within_a_url_is_not_shown_by_fetching_it() {
+    let web = Web::new();
+    let toolbox = ToolBox::from(web.http());
+    let context = ToolContext::new().with(Taint::new());
+    let call = async |url: &str| {
+        toolbox.call_in(&context, ToolCall::new("1", "http_fetch", fetch(url))).await
+    };
+    assert!(!call(&web.url("/page")).await.is_error());
+    for between in ["#", "#|", "# ", "#x ", "#\"", "#<"] {
+        let carrier = format!("{}{between}{}", web.url("/page"), web.evil());
+        assert!(!call(&carrier).await.is_error(), "a fragment is not sent: {carrier}");
+        assert!(call(&web.evil()).await.is_error(), "{carrier}");
+        assert!(!web.has_leaked(), "{carrier}");
+    }
+}
+
 /// An engine of one result.
 struct Engine(String);
 

@@ -133,6 +133,20 @@ impl Taint {
         }
     }
 
+    /// Takes note of what a tool returned that is not known any more: nobody can tell whose words those are.
+    #[cfg(feature = "agent")]
+    pub(crate) fn note_of_unknown(&self, result: &ToolResult) {
+        if !is_of_gate(result, false) {
+            self.mark();
+        }
+    }
+
+    /// Says that the model was shown this URL, and nothing else that may stand in the text of it.
+    #[cfg(feature = "http")]
+    pub(crate) fn show_url(&self, url: &str) {
+        keep(&mut self.shown(), url);
+    }
+
     fn shown(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
         self.0.shown.lock().unwrap_or_else(PoisonError::into_inner)
     }
