@@ -212,6 +212,21 @@ async fn a_transcript_tells_whether_it_is_tainted() {
         let history = agent(&model, tools).run("x").await.unwrap().history;
         assert_eq!(asks_after(history, later).await, expected, "{call}");
     }
+    // What an agent below may read can come to its box after the agent was made a tool.
+    let below = ToolBox::new();
+    let reader = Agent::builder(ScriptedModel::answering("obey!")).toolbox(below.clone());
+    let reader = reader.build().unwrap().as_tool("reader", "d");
+    let model = ScriptedModel::new().calls("reader", r#"{"task":"read"}"#).text("1");
+    let history = agent(&model, vec![reader.clone()]).run("x").await.unwrap().history;
+    assert!(!asks_after(history.clone(), vec![reader.clone()]).await);
+    below.register(read_mail::tool());
+    assert!(asks_after(history.clone(), vec![reader.clone()]).await);
+    assert!(!asks_after(history, vec![reader.clone().trusted()]).await);
+    // One that has itself among its tools has no end of them.
+    below.register(reader.clone());
+    below.unregister("read_mail");
+    assert!(!reader.is_untrusted());
+
     assert!(!asks_after(History::from("hello"), vec![]).await);
     // An answer of a type is the model's own.
     let model = ScriptedModel::new().calls("final_answer", r#"{"answer":1}"#);

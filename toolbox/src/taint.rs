@@ -128,7 +128,7 @@ impl Taint {
             let mut shown = self.shown();
             urls(&result.text(), |url| keep(&mut shown, url));
         }
-        if running.untrusted && !is_of_gate(tool, result) {
+        if tool.is_untrusted() && !is_of_gate(result, tool.source().is_none()) {
             self.mark();
         }
     }
