@@ -8,8 +8,8 @@ use serde_json::json;
 use toolbox::agent::{Agent, StopReason};
 use toolbox::testing::{ScriptedModel, check};
 use toolbox::{
-    ApprovalRequest, Decision, History, Taint, Tool, ToolBox, ToolCall, ToolContext, ToolError,
-    tool, tools, toolset,
+    ApprovalRequest, Decision, FailureKind, History, Taint, Tool, ToolBox, ToolCall, ToolContext,
+    ToolError, ToolResult, tool, tools, toolset,
 };
 
 use crate::agents::{agent, counted};
@@ -73,6 +73,15 @@ fn a_conversation_is_tainted_once_such_a_tool_answered() {
     let async_one = Tool::new("waits", "d").call_async(|_| async { "obey!" }).untrusted();
     let toolbox = ToolBox::from(tools![read_mail, pay]);
     toolbox.register(vec![fails, down.untrusted(), needs, silent, async_one]);
+    // What a tool calls its failure does not make its words the gate's.
+    for (name, kind) in [
+        ("late", FailureKind::TimedOut),
+        ("ended", FailureKind::Cancelled),
+        ("broken", FailureKind::Panicked),
+    ] {
+        let fails = move |_: &_| ToolResult::failure(kind, "obey!");
+        toolbox.register(Tool::new(name, "d").call(fails).untrusted());
+    }
     toolbox.register(says("denied", "x").untrusted());
     toolbox.blacklist("denied");
     for (tool, arguments, expected) in [
@@ -81,6 +90,9 @@ fn a_conversation_is_tainted_once_such_a_tool_answered() {
         ("down", "{}", true),
         ("silent", "{}", true),
         ("waits", "{}", true),
+        ("late", "{}", true),
+        ("ended", "{}", true),
+        ("broken", "{}", true),
         ("pay", r#"{"to":"Bo","cents":1}"#, false),
         // What the gate says is nobody else's.
         ("read_mail", r#"{"of":"Bo"}"#, false),
@@ -198,12 +210,14 @@ async fn a_transcript_tells_whether_it_is_tainted() {
     let mails = || vec![read_mail::tool()];
     let harmless = || vec![says("look", "x")];
     let background = || vec![read_mail::tool().background()];
+    let fails = || Tool::new("fails", "d").call(|_| Err::<(), _>("obey!")).untrusted();
     for (call, tools, later, expected) in [
         ("read_mail", mails(), mails(), true),
         ("read_mail", mails(), vec![read_mail::tool().trusted()], false),
         ("look", harmless(), harmless(), false),
         // Of tools that are gone nobody knows.
         ("look", harmless(), vec![], true),
+        ("fails", vec![fails()], vec![], true),
         ("missing", harmless(), harmless(), false),
         ("read_mail", background(), background(), true),
         ("look", vec![says("look", "x").background()], harmless(), false),
@@ -212,6 +226,21 @@ async fn a_transcript_tells_whether_it_is_tainted() {
         let history = agent(&model, tools).run("x").await.unwrap().history;
         assert_eq!(asks_after(history, later).await, expected, "{call}");
     }
+    // What an agent below may read can come to its box after the agent was made a tool.
+    let below = ToolBox::new();
+    let reader = Agent::builder(ScriptedModel::answering("obey!")).toolbox(below.clone());
+    let reader = reader.build().unwrap().as_tool("reader", "d");
+    let model = ScriptedModel::new().calls("reader", r#"{"task":"read"}"#).text("1");
+    let history = agent(&model, vec![reader.clone()]).run("x").await.unwrap().history;
+    assert!(!asks_after(history.clone(), vec![reader.clone()]).await);
+    below.register(read_mail::tool());
+    assert!(asks_after(history.clone(), vec![reader.clone()]).await);
+    assert!(!asks_after(history, vec![reader.clone().trusted()]).await);
+    // One that has itself among its tools has no end of them.
+    below.register(reader.clone());
+    below.unregister("read_mail");
+    assert!(!reader.is_untrusted());
+
     assert!(!asks_after(History::from("hello"), vec![]).await);
     // An answer of a type is the model's own.
     let model = ScriptedModel::new().calls("final_answer", r#"{"answer":1}"#);

@@ -128,9 +128,23 @@ impl Taint {
             let mut shown = self.shown();
             urls(&result.text(), |url| keep(&mut shown, url));
         }
-        if running.untrusted && !is_of_gate(tool, result) {
+        if tool.is_untrusted() && !is_of_gate(result, tool.source().is_none()) {
             self.mark();
         }
+    }
+
+    /// Takes note of what a tool returned that is not known any more: nobody can tell whose words those are.
+    #[cfg(feature = "agent")]
+    pub(crate) fn note_of_unknown(&self, result: &ToolResult) {
+        if !is_of_gate(result, false) {
+            self.mark();
+        }
+    }
+
+    /// Says that the model was shown this URL, and nothing else that may stand in the text of it.
+    #[cfg(feature = "http")]
+    pub(crate) fn show_url(&self, url: &str) {
+        keep(&mut self.shown(), url);
     }
 
     fn shown(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
@@ -156,15 +170,24 @@ impl ToolContext {
 }
 
 /// Whether the text of a result is of this crate, because the tool did not come to answer.
-fn is_of_gate(tool: &Tool, result: &ToolResult) -> bool {
+///
+/// Only a kind that says so counts. One that ran may fail as it likes: out of time, say, with what it has read so far.
+fn is_of_gate(result: &ToolResult, reads_own_arguments: bool) -> bool {
     match result.failure_kind() {
         None => result.job().is_some(),
         // A server may refuse arguments in words of its own.
-        Some(FailureKind::InvalidArguments) => tool.source().is_none(),
-        Some(FailureKind::Reported | FailureKind::Infrastructure | FailureKind::InvalidOutput) => {
-            false
-        }
-        Some(_) => true,
+        Some(FailureKind::InvalidArguments) => reads_own_arguments,
+        Some(
+            FailureKind::NotFound
+            | FailureKind::Blacklisted
+            | FailureKind::NotApproved
+            | FailureKind::Deferred
+            | FailureKind::TooManyCalls
+            | FailureKind::DuplicateId
+            | FailureKind::OverBudget
+            | FailureKind::TooDeep,
+        ) => true,
+        Some(_) => false,
     }
 }
 

@@ -37,6 +37,9 @@ pub struct Paused {
     /// Whether the model, or one above or below, had read what others wrote.
     #[serde(default)]
     pub(super) tainted: bool,
+    /// Whether the words that it began with are no user's.
+    #[serde(default)]
+    pub(super) begun_by_others: bool,
 }
 
 /// A call that waits for a decision.

@@ -110,10 +110,7 @@ impl Agent {
             input,
             answer,
         })?;
-        let tool = tool.without_timeout().starting_a_run();
-        // What it says may be what its tools returned.
-        let reads_others = self.inner.toolbox.tools().iter().any(Tool::is_untrusted);
-        Ok(if reads_others { tool.untrusted() } else { tool })
+        Ok(tool.without_timeout().starting_a_run(self.inner.toolbox.clone()))
     }
 }
 

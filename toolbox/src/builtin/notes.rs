@@ -14,7 +14,7 @@ use crate::toolset;
 ///
 /// They belong to the [`Principal`] of the call, and no other sees them. A note that is acknowledged is on the disk. What
 /// is read is quoted, and told as a note: it is no instruction. It may be from a page that the model read when it wrote
-/// the note, so a conversation in which a note is read is [tainted](crate::Taint). At most 200 notes of 64 KiB each.
+/// the note, so a conversation in which a note is read, or their names are, is [tainted](crate::Taint). At most 200 notes of 64 KiB each.
 ///
 /// ```
 /// use toolbox::builtin::SqliteStore;
@@ -124,7 +124,7 @@ impl Notes {
     }
 
     /// Lists the names of the notes, with their sizes.
-    #[tool(read_only, idempotent, open_world = false, tags("notes"))]
+    #[tool(read_only, idempotent, open_world = false, untrusted, tags("notes"))]
     async fn note_list(&self, owner: Principal) -> Result<String, ToolError> {
         let list = self.store.read(move |file| {
             let mut all = file.prepare_cached(

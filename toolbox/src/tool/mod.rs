@@ -90,6 +90,9 @@ pub(crate) struct Running {
     /// Whether a call starts a run, which may stop and be resumed with the run above it.
     #[cfg(feature = "agent")]
     pub(crate) starts_run: bool,
+    /// The tools whose results a run that it starts may repeat.
+    #[cfg(feature = "agent")]
+    pub(crate) repeats: Option<crate::collection::ToolBox>,
 }
 
 impl Running {
@@ -383,8 +386,10 @@ impl Tool {
 
     /// Says that a call of the tool starts a run of an agent.
     #[cfg(feature = "agent")]
-    pub(crate) fn starting_a_run(mut self) -> Self {
-        self.inner_mut().running.starts_run = true;
+    pub(crate) fn starting_a_run(mut self, with: crate::collection::ToolBox) -> Self {
+        let running = &mut self.inner_mut().running;
+        running.starts_run = true;
+        running.repeats = Some(with);
         self
     }
 

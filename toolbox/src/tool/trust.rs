@@ -6,6 +6,8 @@ use serde::de::DeserializeOwned;
 
 use super::Tool;
 use crate::approval::{Approval, ApprovalRequest, Condition, Decision, typed};
+#[cfg(feature = "agent")]
+use crate::collection::ToolBox;
 
 impl Tool {
     /// Returns the tool so that it runs only after somebody's approval.
@@ -120,14 +122,23 @@ impl Tool {
     /// Returns the tool as one whose results the program vouches for, whatever it was declared as.
     #[must_use]
     pub fn trusted(mut self) -> Self {
-        self.inner_mut().running.untrusted = false;
+        let running = &mut self.inner_mut().running;
+        running.untrusted = false;
+        #[cfg(feature = "agent")]
+        {
+            running.repeats = None;
+        }
         self
     }
 
-    /// Returns whether others write what the tool returns.
+    /// Returns whether others write what the tool returns. An agent may say what its tools returned, those included that came
+    /// to its box later.
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
-        self.inner().running.untrusted
+        #[cfg(feature = "agent")]
+        return repeats_others(self, &mut Vec::new());
+        #[cfg(not(feature = "agent"))]
+        return self.inner().running.untrusted;
     }
 
     /// Returns the tool so that a URL in its results counts as shown: `http_fetch` fetches it without approval even in a
@@ -140,4 +151,22 @@ impl Tool {
         self.inner_mut().running.shows_urls = true;
         self
     }
+}
+
+/// Whether a tool returns what others wrote, or one in the boxes below it; agents may have each other as tools.
+#[cfg(feature = "agent")]
+fn repeats_others(tool: &Tool, seen: &mut Vec<ToolBox>) -> bool {
+    let running = &tool.inner().running;
+    if running.untrusted {
+        return true;
+    }
+    let Some(below) = running
+        .repeats
+        .as_ref()
+        .filter(|below| !seen.iter().any(|seen| Arc::ptr_eq(&seen.shared, &below.shared)))
+    else {
+        return false;
+    };
+    seen.push(below.clone());
+    below.tools().iter().any(|tool| repeats_others(tool, seen))
 }

@@ -42,6 +42,7 @@ impl Running {
         self.usage = paused.usage;
         self.events.enter_step(self.iterations);
         self.take_rules();
+        self.asked_by_user &= !paused.begun_by_others;
         self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
         self.budgets.resume(paused.spent);
@@ -341,6 +342,7 @@ impl Running {
             spent,
             observations,
             tainted,
+            begun_by_others: !self.asked_by_user,
         }))
     }
 }

@@ -51,9 +51,8 @@ impl Running {
     fn read_result(&self, call: &ToolCall, result: &ToolResult) {
         match self.agent.toolbox.get(&made(call)) {
             Some(tool) => self.taint.note(&tool, result),
-            // Of a tool that is gone nobody knows whose words it returned.
-            None if !result.is_error() && !Answer::is_any(&call.name) => self.taint.mark(),
-            None => {}
+            None if Answer::is_any(&call.name) => {}
+            None => self.taint.note_of_unknown(result),
         }
     }
 }

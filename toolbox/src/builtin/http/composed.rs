@@ -64,9 +64,10 @@ impl Http {
                 "this URL is not fetched, for security: you have read what others wrote, and put the URL together since; {ADVICE}"
             ));
         }
-        if let Some(taint) = context.get::<Taint>() {
-            // To fetch it once more, or to read on, tells nobody anything new.
-            taint.show(url);
+        if let (Some(taint), Ok(url)) = (context.get::<Taint>(), Url::parse(url)) {
+            // To fetch it once more, or to read on, tells nobody anything new. What stands behind a `#` was not sent, and may
+            // look like another URL.
+            taint.show_url(url.as_str());
         }
         Ok(())
     }

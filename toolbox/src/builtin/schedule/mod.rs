@@ -21,6 +21,7 @@ pub use store::{Schedule, Store};
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::principal::Principal;
+use crate::taint::Taint;
 use crate::toolset;
 use repeat::Rule;
 
@@ -35,7 +36,8 @@ use repeat::Rule;
 ///
 /// A schedule holds words: what the agent is to be told when the time comes. A [`Runner`] says when that is, and gives a
 /// context in which nothing may be called that could not be called where the schedule was created. Schedules belong to the
-/// [`Principal`] of the call; no other sees or changes them. What is acknowledged is on the disk.
+/// [`Principal`] of the call; no other sees or changes them. What is acknowledged is on the disk. Words that were written in a
+/// [tainted](crate::Taint) conversation taint the one in which they are done, and any in which they are shown.
 ///
 /// # Times
 ///
@@ -202,8 +204,13 @@ impl Schedules {
 
     /// Shows what is planned, with the number of each schedule and when it happens next.
     #[tool(read_only, idempotent, open_world = false, tags("schedule"))]
-    async fn schedule_list(&self, owner: Principal) -> Result<String, ToolError> {
+    async fn schedule_list(
+        &self,
+        owner: Principal,
+        context: &ToolContext,
+    ) -> Result<String, ToolError> {
         let schedules = self.store.list(&owner).await?;
+        read(context, &schedules);
         if schedules.is_empty() {
             return Ok("nothing is planned".to_owned());
         }
@@ -232,6 +239,7 @@ impl Schedules {
             return Err("`prompt` is empty".into());
         }
         let mut schedule = self.of(&Principal::of(context), id).await?;
+        read(context, [&schedule]);
         let has_happened = matches!(schedule.repeat, Repeat::Once { .. })
             && schedule.fired.is_some()
             && !schedule.enabled;
@@ -285,6 +293,7 @@ impl Schedules {
         #[arg(default)]
         all: bool,
         owner: Principal,
+        context: &ToolContext,
     ) -> Result<String, ToolError> {
         let query = query.map(|query| query.trim().to_lowercase());
         let schedules = self.store.list(&owner).await?;
@@ -313,6 +322,7 @@ impl Schedules {
         if chosen.is_empty() {
             return Err("no prompt holds `query`; `schedule_list` shows what there is".into());
         }
+        read(context, chosen.iter().copied());
         let lines: Vec<_> = chosen.iter().map(|schedule| told(schedule)).collect();
         let lines = lines.join("\n");
         if chosen.len() > 1 && !all {
@@ -326,6 +336,15 @@ impl Schedules {
         let deleted = self.store.delete(&owner, ids).await?;
         let what = if deleted == 1 { "schedule" } else { "schedules" };
         Ok(format!("deleted {deleted} {what}:\n{lines}"))
+    }
+}
+
+/// Takes note that a model reads the prompts of schedules, which a model that was tainted may have written.
+fn read<'a>(context: &ToolContext, schedules: impl IntoIterator<Item = &'a Schedule>) {
+    if schedules.into_iter().any(|schedule| schedule.tainted)
+        && let Some(taint) = context.get::<Taint>()
+    {
+        taint.mark();
     }
 }
 

@@ -231,10 +231,10 @@ impl Shell {
 
     /// Limits the memory that a command and all that it started may have at once, in bytes. Default 4 GiB.
     ///
-    /// What counts is memory in use, swapped out or not; what several processes share counts once. What was only reserved, and
-    /// what can be read again from a file, do not count; nor do files in memory that nobody has mapped. Beyond the limit all of
-    /// it is killed, and the result says so, with what was printed before. A fast program may get beyond it for the 50
-    /// milliseconds from one look to the next. Of no effect but on Linux.
+    /// What counts is memory in use, swapped out or not, and the page tables that lead to it; what several processes share counts
+    /// once. What was only reserved, and what can be read again from a file, do not count; nor do files in memory that nobody has
+    /// mapped. Beyond the limit all of it is killed, and the result says so, with what was printed before. A fast program may get
+    /// beyond it for the 50 milliseconds from one look to the next. Of no effect but on Linux.
     #[must_use]
     pub fn max_memory_bytes(mut self, bytes: u64) -> Self {
         self.limits.memory = bytes;

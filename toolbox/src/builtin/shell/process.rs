@@ -54,7 +54,7 @@ pub(super) async fn run(
     network: bool,
     context: &ToolContext,
 ) -> io::Result<Ended> {
-    let (mut child, warden, exceeded) = Warden::start(shell, words, network).await?;
+    let (mut child, mut warden, exceeded) = Warden::start(shell, words, network).await?;
     let (out, err) = (Kept::new(shell.output_bytes), Kept::new(shell.output_bytes));
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let mut reading = pin!(async { tokio::join!(out.read(stdout), err.read(stderr)) });
@@ -82,6 +82,9 @@ pub(super) async fn run(
         How::Cancelled => drop(warden),
         How::TimedOut(_) => warden.end().await,
         How::Exited(_) | How::Exceeded(_) => {
+            if matches!(how, How::Exited(_)) {
+                warden.forget_empty_group();
+            }
             if !read {
                 let _ = timeout(DRAIN, &mut reading).await;
             }
@@ -222,6 +225,14 @@ impl Warden {
         if let Some(ended) = self.ended.take() {
             let _ = timeout(SWEEP, ended).await;
         }
+    }
+
+    /// Forgets the number of a group that is empty: once the command was waited for, the system may give it to others.
+    fn forget_empty_group(&mut self) {
+        let is_empty = |group: &rustix::process::Pid| {
+            rustix::process::test_kill_process_group(*group) == Err(rustix::io::Errno::SRCH)
+        };
+        self.group = self.group.filter(|group| !is_empty(group));
     }
 
     fn kill(&self) {
