@@ -161,8 +161,15 @@ fn filter(network: bool) -> io::Result<BpfProgram> {
     } else {
         Vec::new()
     };
-    let rules =
+    let mut rules =
         BTreeMap::from([(libc::SYS_socket, sockets), (libc::SYS_io_uring_setup, Vec::new())]);
+    #[cfg(target_arch = "x86_64")]
+    {
+        // The same calls by the numbers of x32, which some kernels take from any program.
+        const X32: libc::c_long = 0x4000_0000;
+        let others = rules.clone().into_iter().map(|(call, rules)| (call + X32, rules));
+        rules.extend(others);
+    }
     let refused = SeccompAction::Errno(libc::EACCES.cast_unsigned());
     let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, arch);
     filter.and_then(TryInto::try_into).map_err(io::Error::other)
