@@ -544,4 +544,8 @@ async fn what_was_granted_is_read_by_its_owner_only() {
         error.contains("delete it to sign in anew") && !error.contains("secret-token"),
         "{error}"
     );
+    // It is of no matter to a server that asks nobody who they are.
+    let (public, _seen) = serve(modern).await;
+    let (_toolbox, _servers, status) = mounted_with(ServerConfig::url(public), &kept.file()).await;
+    assert_eq!(status.state, ServerState::Ready, "{status:?}");
 }

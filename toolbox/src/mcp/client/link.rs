@@ -174,7 +174,7 @@ impl Link {
                 let client = common.http.client().map_err(lost)?;
                 let wire = http::Wire::new(client, common.message, Arc::clone(&inbox));
                 #[cfg(feature = "mcp-oauth")]
-                let wire = wire.with_tokens(granted(url, config, common).await.map_err(lost)?);
+                let wire = wire.with_tokens(granted(url, config, common));
                 let transport = StreamableHttpClientTransport::with_client(wire, to);
                 (None, ears.serve_with_lifecycle(transport, mode).await)
             }
@@ -402,17 +402,9 @@ fn unasked() -> LinkError {
 
 /// Returns what somebody was granted at a server. A header that is configured goes before.
 #[cfg(feature = "mcp-oauth")]
-async fn granted(
-    url: &str,
-    config: &ServerConfig,
-    common: &Common,
-) -> Result<Option<super::oauth::Tokens>, String> {
-    match &common.credentials {
-        Some(credentials) if !config.has_own_token() => {
-            super::oauth::Tokens::of(url, &config.oauth, credentials).await
-        }
-        _ => Ok(None),
-    }
+fn granted(url: &str, config: &ServerConfig, common: &Common) -> Option<super::oauth::Tokens> {
+    let credentials = common.credentials.as_ref().filter(|_| !config.has_own_token())?;
+    Some(super::oauth::Tokens::of(url, &config.oauth, credentials))
 }
 
 fn refused(error: &ErrorData) -> LinkError {

@@ -53,6 +53,10 @@ fn of_transport(error: &DynamicTransportError) -> String {
     let error: &(dyn Error + 'static) = &*error.error;
     match error.downcast_ref() {
         Some(HttpError::Client(error)) => of_http(error),
+        #[cfg(feature = "mcp-oauth")]
+        Some(HttpError::Auth(error)) => {
+            format!("what was granted cannot be used: {}", super::oauth::told(error))
+        }
         Some(HttpError::InsufficientScope(error)) => match &error.required_scope {
             Some(scope) => {
                 let scope = text::clean(text::cut(scope, 256));

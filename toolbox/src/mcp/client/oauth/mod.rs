@@ -17,10 +17,11 @@ use super::text;
 use crate::error::chain;
 
 /// Returns the words of a failure, without what a terminal obeys: part of them may be a server's.
-fn told(error: &AuthError) -> String {
-    let whole = match error.source() {
-        Some(_) => chain(error),
-        None => error.to_string(),
+pub(super) fn told(error: &AuthError) -> String {
+    let whole = match (error, error.source()) {
+        (AuthError::CredentialStoreError(reason), _) => reason.clone(),
+        (_, Some(_)) => chain(error),
+        (_, None) => error.to_string(),
     };
     text::clean(text::cut(&whole, 1024)).into_owned()
 }

@@ -13,7 +13,6 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 
 use super::credentials::{CredentialFile, Kept};
-use super::told;
 use crate::mcp::config::OAuthClient;
 
 type Error = StreamableHttpError<reqwest::Error>;
@@ -36,25 +35,18 @@ struct Granted {
 }
 
 impl Tokens {
-    /// Returns what was granted at a server, or `None` if nobody signed in there.
-    ///
-    /// The server is asked again who gives out its tokens: those of another are of no use, and are forgotten.
-    pub(in crate::mcp::client) async fn of(
+    /// Returns what was granted at a server, or will be: it is looked up for each request.
+    pub(in crate::mcp::client) fn of(
         url: &str,
         client: &OAuthClient,
         credentials: &CredentialFile,
-    ) -> Result<Option<Self>, String> {
-        let granted = Granted {
+    ) -> Self {
+        Self(Arc::new(Granted {
             url: url.to_owned(),
             client: client.clone(),
             kept: credentials.of(url),
             renewing: Mutex::default(),
-        };
-        match granted.manager().await {
-            Ok(Some(_)) => Ok(Some(Self(Arc::new(granted)))),
-            Ok(None) => Ok(None),
-            Err(error) => Err(format!("what was granted cannot be used: {}", told(&error))),
-        }
+        }))
     }
 
     /// Sends a request with the token; one that the server does not take is renewed once.
@@ -63,7 +55,20 @@ impl Tokens {
         request: RequestBuilder,
         send: impl Fn(RequestBuilder) -> F,
     ) -> Result<Response, Error> {
-        let token = match usable(self.0.kept.load().await?) {
+        let stored = match self.0.kept.load().await {
+            Ok(stored) => stored,
+            // A file that cannot be read is of no matter to a server that asks nobody who they are.
+            Err(unread) => {
+                return match send(request).await {
+                    Err(StreamableHttpError::AuthRequired(_)) => Err(unread.into()),
+                    other => other,
+                };
+            }
+        };
+        if token(stored.as_ref()).is_none() {
+            return send(request).await;
+        }
+        let token = match usable(stored.as_ref()) {
             Some(token) => Some(token),
             None => self.renewed(None).await?,
         };
@@ -94,7 +99,7 @@ impl Granted {
     async fn renewed(&self, refused: Option<String>) -> Result<Option<String>, AuthError> {
         let _one = self.renewing.lock().await;
         let _turn = self.kept.turn().await?;
-        let by_another = usable(self.kept.load().await?);
+        let by_another = usable(self.kept.load().await?.as_ref());
         if let Some(token) = by_another.filter(|token| Some(token) != refused.as_ref()) {
             return Ok(Some(token));
         }
@@ -107,8 +112,10 @@ impl Granted {
     }
 
     /// Returns what renews the token that is kept now: a later sign-in may have been another client's.
+    ///
+    /// The server is asked again who gives out its tokens: those of another are of no use, and are forgotten.
     async fn manager(&self) -> Result<Option<AuthorizationManager>, AuthError> {
-        if token(self.kept.load().await?).is_none() {
+        if token(self.kept.load().await?.as_ref()).is_none() {
             return Ok(None);
         }
         let mut manager = AuthorizationManager::new(self.url.as_str()).await?;
@@ -128,14 +135,14 @@ impl Granted {
 }
 
 /// Returns the token, if it does not end soon.
-fn usable(stored: Option<StoredCredentials>) -> Option<String> {
-    let received = stored.as_ref()?.token_received_at.map(Duration::from_secs);
-    let lifetime = stored.as_ref()?.token_response.as_ref()?.expires_in();
+fn usable(stored: Option<&StoredCredentials>) -> Option<String> {
+    let received = stored?.token_received_at.map(Duration::from_secs);
+    let lifetime = stored?.token_response.as_ref()?.expires_in();
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let ends = received.zip(lifetime).map(|(received, lifetime)| received.saturating_add(lifetime));
     if ends.is_some_and(|ends| now.saturating_add(AHEAD) >= ends) { None } else { token(stored) }
 }
 
-fn token(stored: Option<StoredCredentials>) -> Option<String> {
-    Some(stored?.token_response?.access_token().secret().clone())
+fn token(stored: Option<&StoredCredentials>) -> Option<String> {
+    Some(stored?.token_response.as_ref()?.access_token().secret().clone())
 }
