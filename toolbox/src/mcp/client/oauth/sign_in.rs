@@ -217,7 +217,7 @@ impl fmt::Display for SignInError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoUrl => f.write_str("the server is a program: there is nothing to sign in at"),
-            Self::Server(reason) => write!(f, "the server does not let anybody sign in: {reason}"),
+            Self::Server(reason) => write!(f, "nobody can sign in there: {reason}"),
             Self::NotRegistered(reason) => write!(
                 f,
                 "this client cannot register there ({reason}): name one that is registered, in the configuration by `oauth`: {{\"clientId\": …}}"
