@@ -14,6 +14,8 @@ use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig
 
 pub(super) use parameters::{Page, page_of};
 pub(super) use wire::Wire;
+#[cfg(feature = "mcp-oauth")]
+pub(super) use wire::scope_of;
 
 /// The HTTP client that the servers of one box share: to make one means to read the certificates of the system.
 #[derive(Debug, Default)]

@@ -45,7 +45,7 @@ pub(in crate::mcp::client) struct Wire {
     parked: Arc<Mutex<VecDeque<(String, Reader)>>>,
     /// What somebody was granted there.
     #[cfg(feature = "mcp-oauth")]
-    tokens: Option<Arc<Tokens>>,
+    tokens: Option<Tokens>,
 }
 
 impl Wire {
@@ -66,7 +66,7 @@ impl Wire {
 
     #[cfg(feature = "mcp-oauth")]
     pub(in crate::mcp::client) fn with_tokens(self, tokens: Option<Tokens>) -> Self {
-        Self { tokens: tokens.map(Arc::new), ..self }
+        Self { tokens, ..self }
     }
 
     async fn send(
@@ -313,14 +313,24 @@ async fn send(request: RequestBuilder) -> Result<Response, Error> {
             Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
         }
         (StatusCode::FORBIDDEN, Some(challenge)) => {
-            let scope =
-                challenge.split_once("scope=\"").and_then(|(_, rest)| rest.split('"').next());
-            let scope = scope.map(str::to_owned);
+            let scope = scope_of(&challenge);
             let error = InsufficientScopeError::new(challenge, scope);
             Err(StreamableHttpError::InsufficientScope(error))
         }
         _ => Ok(response),
     }
+}
+
+/// Returns the scope that a challenge asks for.
+pub(in crate::mcp::client) fn scope_of(challenge: &str) -> Option<String> {
+    const KEY: &str = "scope=";
+    let at = challenge.to_ascii_lowercase().find(KEY)?;
+    let value = &challenge[at + KEY.len()..];
+    let scope = match value.strip_prefix('"') {
+        Some(quoted) => quoted.split('"').next(),
+        None => value.split([',', ' ']).next(),
+    };
+    scope.map(str::to_owned)
 }
 
 enum Kind {

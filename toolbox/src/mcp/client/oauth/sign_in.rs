@@ -7,17 +7,14 @@ use std::time::Duration;
 use oauth2::TokenResponse as _;
 use reqwest::StatusCode;
 use reqwest::header::{ACCEPT, CONTENT_TYPE, WWW_AUTHENTICATE};
-use reqwest::redirect::Policy;
-use rmcp::transport::auth::{
-    AuthError, CredentialStore as _, StoredCredentials, WWWAuthenticateParams,
-};
+use rmcp::transport::auth::{AuthError, CredentialStore as _, StoredCredentials};
 use rmcp::transport::{AuthorizationManager, AuthorizationRequest, AuthorizationSession};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::credentials::CredentialFile;
 use super::{callback, told};
-use crate::mcp::client::text;
+use crate::mcp::client::{http, text};
 use crate::mcp::config::{Reach, ServerConfig};
 
 /// How long a server may take to say what it wants to know.
@@ -142,10 +139,10 @@ async fn challenge(
     url: &str,
     before: Option<&StoredCredentials>,
 ) -> Option<(String, Option<Vec<String>>)> {
-    let client =
-        reqwest::Client::builder().redirect(Policy::none()).timeout(ANSWER).build().ok()?;
+    let client = http::Shared::default().client().ok()?;
     let question = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
-    let request = client.post(url).header(ACCEPT, "application/json, text/event-stream");
+    let request =
+        client.post(url).timeout(ANSWER).header(ACCEPT, "application/json, text/event-stream");
     let request = request.header(CONTENT_TYPE, "application/json").body(question.to_string());
     let request = match before.and_then(|before| before.token_response.as_ref()) {
         Some(granted) => request.bearer_auth(granted.access_token().secret()),
@@ -155,8 +152,7 @@ async fn challenge(
     let response = request.send().await.ok()?;
     let challenge = response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
     let wants_more = response.status() == StatusCode::FORBIDDEN;
-    let scope = WWWAuthenticateParams::parse(&challenge, response.url()).scope;
-    let more = scope.filter(|_| wants_more);
+    let more = http::scope_of(&challenge).filter(|_| wants_more);
     Some((challenge, more.map(|more| more.split_whitespace().map(str::to_owned).collect())))
 }
 

@@ -23,7 +23,8 @@ const NOWHERE: &str = "http://127.0.0.1/callback";
 /// How long before its end a token is renewed: a request takes its time.
 const AHEAD: Duration = Duration::from_secs(30);
 
-/// What somebody was granted at one server.
+/// What somebody was granted at one server. Cloning is cheap.
+#[derive(Clone)]
 pub(in crate::mcp::client) struct Tokens(Arc<Granted>);
 
 struct Granted {
