@@ -228,6 +228,15 @@ fn written(path: &Path, force: bool) -> std::io::Result<()> {
     std::io::Write::write_all(&mut file, Config::starter().as_bytes())
 }
 
+/// Says that there is no server of a name.
+pub(super) fn no_server(name: &str, known: &[impl AsRef<str>]) -> String {
+    let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    match known.as_slice() {
+        [] => "the configuration has no server".to_owned(),
+        known => format!("there is no server `{}`: there are {}", line(name), known.join(", ")),
+    }
+}
+
 /// Approves of what servers offer now.
 pub(super) fn approve(source: &Source, configured: &Configured, name: Option<&str>) -> Outcome {
     let Some(file) = &configured.config.settings().lock_file else {
@@ -243,9 +252,7 @@ pub(super) fn approve(source: &Source, configured: &Configured, name: Option<&st
         None => servers.approve_all(),
         Some(name) if known.iter().any(|known| known == name) => servers.approve(name).map(|_| ()),
         Some(name) => {
-            let message =
-                format!("there is no server `{}`: there are {}", line(name), known.join(", "));
-            return Outcome::failed(Exit::Failed, message);
+            return Outcome::failed(Exit::Failed, no_server(name, &known));
         }
     };
     if let Err(error) = approved {

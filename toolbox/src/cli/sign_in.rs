@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::outcome::{Exit, Outcome, complain};
-use super::program::Configured;
+use super::program::{Configured, no_server};
 use super::text::line;
 use crate::mcp::config::Reach;
 use crate::mcp::{CredentialFile, ServerConfig, SignIn};
@@ -60,20 +60,14 @@ fn both<'a>(
 ) -> Result<(&'a ServerConfig, CredentialFile), Box<Outcome>> {
     let servers = configured.config.servers();
     let server = servers.iter().find(|(own, _)| own == name).map(|(_, server)| server);
-    let known = || servers.iter().map(|(own, _)| own.as_str()).collect::<Vec<_>>().join(", ");
-    let failed = |exit, message: String| Box::new(Outcome::failed(exit, message));
+    let failed = |message: String| Box::new(Outcome::failed(Exit::Config, message));
     let server = server.ok_or_else(|| {
-        failed(
-            Exit::Config,
-            match &*known() {
-                "" => "the configuration has no server".to_owned(),
-                known => format!("there is no server `{}`: there are {known}", line(name)),
-            },
-        )
+        let known: Vec<_> = servers.iter().map(|(own, _)| own).collect();
+        failed(no_server(name, &known))
     })?;
     let credentials = configured.credentials().ok_or_else(|| {
         let help = "name a file: \"settings\": {\"credentialFile\": \"credentials.json\"}";
-        failed(Exit::Config, format!("the home directory is unknown: {help}"))
+        failed(format!("the home directory is unknown: {help}"))
     })?;
     Ok((server, credentials))
 }
