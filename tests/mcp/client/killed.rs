@@ -1,15 +1,13 @@
 //! Servers whose host is gone from one moment to the next, and what watches over them for that.
 
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
 
 use super::support::{Mounted, eventually, misbehaving};
-
-/// The program of this project, as a host.
-const TOOLBOX: &str = env!("CARGO_BIN_EXE_toolbox-program");
+use crate::program::started;
 
 /// Returns the group of a process that has not ended.
 fn group_of(pid: &str) -> Option<String> {
@@ -59,14 +57,7 @@ fn p21_no_server_outlives_a_program_that_is_killed() {
             "connectTimeout": "20s",
         });
         std::fs::write(&config, json!({"mcp": {"s": server}}).to_string()).expect("a file");
-        let mut host = Command::new(TOOLBOX)
-            .args(["serve", "--eager"])
-            .env("OPENCODE_TOOLBOX_CONFIG", &config)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
+        let mut host = started(&config, &["serve", "--eager"]);
         let until = Instant::now() + Duration::from_secs(30);
         let group = loop {
             // The number may be written in part.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use toolbox::mcp::Config;
 
-use super::{Folder, OWN, TOOLBOX, own, run, toolbox, two_servers};
+use super::{Folder, OWN, TOOLBOX, own, run, started, toolbox, two_servers};
 
 #[test]
 fn a_box_of_ones_own_is_listed_and_shown() {
@@ -402,14 +402,7 @@ fn p20_no_server_outlives_the_program_however_that_ends() {
         let lock = folder.path("lock.json");
         let value = json!({"mcp": {"s": server}, "settings": {"lockFile": lock}});
         let config = folder.write("toolbox.jsonc", &value.to_string());
-        let mut child = Command::new(TOOLBOX)
-            .args(words)
-            .env("OPENCODE_TOOLBOX_CONFIG", &config)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .expect("the program starts");
+        let mut child = started(&config, words);
         while !file.exists() {
             assert!(
                 child.try_wait().expect("a child").is_none(),

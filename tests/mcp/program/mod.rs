@@ -6,7 +6,7 @@ mod serve;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 use serde_json::{Value, json};
@@ -95,6 +95,18 @@ fn run(program: &str, config: &Path, words: &[&str], input: &str) -> Ended {
 
 fn own(words: &[&str]) -> Ended {
     run(OWN, Path::new("/nowhere"), words, "")
+}
+
+/// Starts the program of this project, unheard, with its input open.
+pub(crate) fn started(config: &Path, words: &[&str]) -> Child {
+    Command::new(TOOLBOX)
+        .args(words)
+        .env("OPENCODE_TOOLBOX_CONFIG", config)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .expect("the program starts")
 }
 
 fn toolbox(config: &Path, words: &[&str]) -> Ended {
