@@ -14,7 +14,7 @@ pub mod notes;
 mod quoted;
 #[cfg(feature = "schedule")]
 pub mod schedule;
-#[cfg(all(feature = "shell", unix))]
+#[cfg(all(feature = "shell", target_os = "linux"))]
 pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
@@ -22,16 +22,16 @@ pub mod skills;
 mod store;
 #[cfg(feature = "web-search")]
 pub mod web_search;
-#[cfg(any(feature = "http", all(feature = "shell", unix)))]
+#[cfg(any(feature = "http", all(feature = "shell", target_os = "linux")))]
 mod while_tainted;
-#[cfg(any(feature = "files", all(feature = "shell", unix)))]
+#[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
 mod workspace;
 
 #[cfg(any(feature = "knowledge", feature = "notes"))]
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 pub use store::{SqliteStore, StoreError};
-#[cfg(any(feature = "http", all(feature = "shell", unix)))]
+#[cfg(any(feature = "http", all(feature = "shell", target_os = "linux")))]
 pub use while_tainted::WhileTainted;
-#[cfg(any(feature = "files", all(feature = "shell", unix)))]
+#[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
 pub use workspace::Workspace;
