@@ -1,6 +1,8 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod ask_user;
+#[cfg(target_os = "linux")]
+mod confinement;
 mod files;
 mod http;
 mod knowledge;

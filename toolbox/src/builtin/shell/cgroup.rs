@@ -172,16 +172,18 @@ fn counts(events: &File, kind: &str) -> bool {
     let mut buffer = [0; 1024];
     let read = events.read_at(&mut buffer, 0).unwrap_or_default();
     let text = String::from_utf8_lossy(&buffer[..read]);
-    text.lines().filter_map(|line| line.split_once(' ')).any(|(name, count)| {
-        name == kind && !matches!(count.trim(), "" | "0")
-    })
+    text.lines()
+        .filter_map(|line| line.split_once(' '))
+        .any(|(name, count)| name == kind && !matches!(count.trim(), "" | "0"))
 }
 
 impl Drop for Cgroup {
     fn drop(&mut self) {
         let began = Instant::now();
         for folder in self.folders() {
-            while fs::remove_dir(folder).is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY)) {
+            while fs::remove_dir(folder)
+                .is_err_and(|error| error.raw_os_error() == Some(libc::EBUSY))
+            {
                 if began.elapsed() > REMOVE {
                     break;
                 }
@@ -291,7 +293,6 @@ impl Mount {
         path.is_dir().then_some(path)
     }
 }
-
 
 /// Returns a number that nobody can guess.
 fn random() -> u64 {

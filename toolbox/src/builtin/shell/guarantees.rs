@@ -5,7 +5,7 @@ use std::fmt;
 use serde::Serialize;
 
 use super::system::{Isolation, System};
-use super::Shell;
+use super::{Shell, Workspace};
 
 /// Something that a [`Shell`](super::Shell) promises about its commands, as far as the system can enforce it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -44,7 +44,9 @@ impl Guarantee {
     pub fn description(self) -> &'static str {
         match self {
             Self::Files => "files outside cannot be read or written",
-            Self::FileAttributes => "mode, owner, times and names of files outside are out of reach",
+            Self::FileAttributes => {
+                "mode, owner, times and names of files outside are out of reach"
+            }
             Self::Signals => "processes outside cannot be signalled",
             Self::OtherProcesses => "processes outside cannot be traced, limited or rescheduled",
             Self::ProcessList => "processes outside cannot be seen",
@@ -91,6 +93,16 @@ pub struct Guarantees {
 }
 
 impl Guarantees {
+    /// Returns what would hold for the commands of a shell with the default settings, in a temporary folder.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Shell::new`], and of making the folder.
+    pub fn of_this_system() -> std::io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        Ok(Shell::new(Workspace::open(folder.path())?)?.guarantees())
+    }
+
     fn add(&mut self, guarantee: Guarantee, holds: bool, detail: impl Into<String>) {
         self.guarantees.push(GuaranteeStatus { guarantee, holds, detail: detail.into() });
     }
@@ -149,9 +161,9 @@ pub(super) fn of(shell: &Shell) -> Guarantees {
     let why = match &shell.no_namespaces {
         _ if !confined => "commands are not confined".to_owned(),
         Some(reason) => format!("no namespaces: {reason}"),
-        None => super::Plan::new(&files).err().map_or_else(String::new, |error| {
-            format!("no namespaces: {error}")
-        }),
+        None => super::Plan::new(&files)
+            .err()
+            .map_or_else(String::new, |error| format!("no namespaces: {error}")),
     };
     let namespaces = |kind: &str| format!("{kind} namespace");
     let mut add = |guarantee, kind: &str, otherwise: Option<&str>, instead: &str| {

@@ -33,7 +33,9 @@ pub(super) fn find() -> Result<bool, String> {
     });
     match tried.map(std::thread::JoinHandle::join) {
         Ok(Ok(Ok((true, scopes)))) => Ok(scopes),
-        Ok(Ok(Ok((false, _)))) => Err("this kernel has no Landlock, or it is switched off".to_owned()),
+        Ok(Ok(Ok((false, _)))) => {
+            Err("this kernel has no Landlock, or it is switched off".to_owned())
+        }
         Ok(Ok(Err(error))) => Err(error.to_string()),
         Ok(Err(_)) => Err("the attempt panicked".to_owned()),
         Err(error) => Err(error.to_string()),
@@ -107,7 +109,8 @@ impl Domain {
             rules.log_same_exec(false)?.restrict_self()
         };
         let Ok(status) = rules() else { return Ok(None) };
-        let closed = has_scopes(&status) && witness.is_some_and(|witness| witness.is_out_of_reach());
+        let closed =
+            has_scopes(&status) && witness.is_some_and(|witness| witness.is_out_of_reach());
         Ok(closed.then_some(Self(())))
     }
 

@@ -18,12 +18,12 @@ use tokio::time::timeout;
 use super::Shell;
 use super::cgroup::Cgroup;
 use super::guard::{Guard, SYSTEM_PATH, Target};
-use super::system::{Isolation, System};
 use super::landlock::{Domain, Files};
 use super::limits::{Limits, Members, ProcessTree, SWEEP};
 use super::namespaces::{self, OVERHEAD, READY};
 use super::procfs::ProcFs;
 use super::syscalls::Filters;
+use super::system::{Isolation, System};
 
 /// Time within which the file system of a command must be built.
 const BUILD: Duration = Duration::from_secs(10);
@@ -87,7 +87,9 @@ pub(super) async fn launch(shell: &Shell, words: &[String], network: bool) -> io
     let supervisor = Supervisor { end, ended: Some(ended), group: group_of(&child) };
     input.write_all(b"\n").await?;
     if in_namespaces {
-        timeout(BUILD, ready(&mut child)).await.unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
+        timeout(BUILD, ready(&mut child))
+            .await
+            .unwrap_or_else(|_| Err(io::ErrorKind::TimedOut.into()))?;
     }
     let (found, finding) = oneshot::channel();
     let _ = built.send(found);
@@ -335,4 +337,3 @@ fn is_identifier(name: &str) -> bool {
         && !name.starts_with(|c: char| c.is_ascii_digit())
         && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'_')
 }
-

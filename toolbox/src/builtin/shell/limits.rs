@@ -160,10 +160,8 @@ impl ProcessTree {
     }
 
     fn sample(&self, limits: Limits) -> Option<LimitExceeded> {
-        let (count, measure) = (
-            !self.is_enforced(Controller::Processes),
-            !self.is_enforced(Controller::Memory),
-        );
+        let (count, measure) =
+            (!self.is_enforced(Controller::Processes), !self.is_enforced(Controller::Memory));
         if !count && !measure {
             return None;
         }

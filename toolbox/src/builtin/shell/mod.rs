@@ -145,7 +145,9 @@ impl Shell {
         let tried = plan.and_then(|plan| namespaces::try_out(&plan, &shell.workspace));
         if let Err(reason) = tried {
             if let Err(no_landlock) = &System::get().landlock {
-                return Err(NoSandboxError(format!("namespaces: {reason}; Landlock: {no_landlock}")));
+                return Err(NoSandboxError(format!(
+                    "namespaces: {reason}; Landlock: {no_landlock}"
+                )));
             }
             shell.no_namespaces = Some(reason.into());
         }

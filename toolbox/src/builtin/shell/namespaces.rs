@@ -74,7 +74,9 @@ impl Plan {
                     && (other.writable || !bind.writable)
             };
             let same = |other: &&Bind| other.path == bind.path && other.writable && !bind.writable;
-            bind.path.starts_with(&workspace) || all.iter().any(covers) || all.iter().find(same).is_some()
+            bind.path.starts_with(&workspace)
+                || all.iter().any(covers)
+                || all.iter().find(same).is_some()
         };
         binds.retain(|bind| !is_covered(bind));
         binds.sort_by_key(|bind| bind.path.components().count());
@@ -90,7 +92,8 @@ impl Plan {
         let base = BASES.iter().map(Path::new).find(|base| free(base));
         let base = base.ok_or("no folder is left to build on")?;
         let taken = |path: &Path| visible().any(|other| path.starts_with(other));
-        let temporary = ["/tmp", "/toolbox-tmp"].map(Path::new).into_iter().find(|path| !taken(path));
+        let temporary =
+            ["/tmp", "/toolbox-tmp"].map(Path::new).into_iter().find(|path| !taken(path));
         let temporary = temporary.ok_or("no folder is left for temporary files")?.to_owned();
         links.retain(|(path, _)| !taken(path) && !path.starts_with(&temporary));
         links.sort();
@@ -417,7 +420,8 @@ pub(super) fn try_out(plan: &Plan, workspace: &super::Workspace) -> Result<(), S
     let output = tried.and_then(|thread| {
         thread.join().unwrap_or_else(|_| Err(io::Error::other("the attempt panicked")))
     });
-    let output = output.map_err(|error| format!("`setpriv` and `unshare` of util-linux: {error}"))?;
+    let output =
+        output.map_err(|error| format!("`setpriv` and `unshare` of util-linux: {error}"))?;
     let said = String::from_utf8_lossy(&output.stderr);
     if output.status.success() && said.contains(READY) {
         return Ok(());

@@ -45,7 +45,8 @@ impl ProcFs {
     /// Returns the first child of a process.
     pub(super) fn child(&self, pid: Pid) -> Option<Pid> {
         let pid = pid.as_raw_nonzero().to_string();
-        let children = fs::read_to_string(self.0.join(&pid).join("task").join(&pid).join("children"));
+        let children =
+            fs::read_to_string(self.0.join(&pid).join("task").join(&pid).join("children"));
         Pid::from_raw(children.ok()?.split_whitespace().next()?.parse().ok()?)
     }
 

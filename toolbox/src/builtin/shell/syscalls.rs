@@ -85,7 +85,6 @@ impl Filters {
         let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
             REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
         rules.insert(libc::SYS_socket, sockets(network)?);
-        rules.insert(libc::SYS_prlimit64, vec![all(&[(0, SeccompCmpOp::Ne, 0)])?]);
         // Users are not namespaced for these: one call reaches all processes of the user.
         let mut of_user = vec![all(&[(0, SeccompCmpOp::Eq, 2)])?];
         let mut io_of_user = vec![all(&[(0, SeccompCmpOp::Eq, 3)])?];
@@ -98,9 +97,8 @@ impl Filters {
             io_of_user.push(all(&[(1, SeccompCmpOp::Ne, 0)])?);
             rules.insert(libc::SYS_unshare, Vec::new());
             rules.insert(libc::SYS_setns, Vec::new());
-            let flags = NAMESPACES.iter().map(|flag| {
-                all(&[(0, SeccompCmpOp::MaskedEq(*flag), *flag)])
-            });
+            let flags =
+                NAMESPACES.iter().map(|flag| all(&[(0, SeccompCmpOp::MaskedEq(*flag), *flag)]));
             rules.insert(libc::SYS_clone, flags.collect::<io::Result<_>>()?);
             // Its flags are in memory, where a filter cannot read them. Callers go on with `clone`.
             absent.push(libc::SYS_clone3);
@@ -116,9 +114,9 @@ impl Filters {
     /// Applies the filters to this thread, and to all that it starts.
     pub(super) fn apply(&self) -> io::Result<()> {
         let programs = self.0.iter().filter(|program| !program.is_empty());
-        programs.map(|program| seccompiler::apply_filter(program)).try_for_each(|applied| {
-            applied.map_err(io::Error::other)
-        })
+        programs
+            .map(|program| seccompiler::apply_filter(program))
+            .try_for_each(|applied| applied.map_err(io::Error::other))
     }
 }
 
@@ -129,7 +127,8 @@ fn sockets(network: bool) -> io::Result<Vec<SeccompRule>> {
         return Ok(Vec::new());
     }
     let family = |family: libc::c_int| u64::from(family.cast_unsigned());
-    let (v4, v6, netlink) = (family(libc::AF_INET), family(libc::AF_INET6), family(libc::AF_NETLINK));
+    let (v4, v6, netlink) =
+        (family(libc::AF_INET), family(libc::AF_INET6), family(libc::AF_NETLINK));
     let other = |family| (0, SeccompCmpOp::Ne, family);
     Ok(vec![
         all(&[other(v4), other(v6), other(netlink)])?,
@@ -146,7 +145,10 @@ fn all(arguments: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
     SeccompRule::new(conditions).map_err(io::Error::other)
 }
 
-fn program(rules: BTreeMap<c_long, Vec<SeccompRule>>, errno: libc::c_int) -> io::Result<BpfProgram> {
+fn program(
+    rules: BTreeMap<c_long, Vec<SeccompRule>>,
+    errno: libc::c_int,
+) -> io::Result<BpfProgram> {
     if rules.is_empty() {
         return Ok(Vec::new());
     }
