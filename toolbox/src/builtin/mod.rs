@@ -10,6 +10,8 @@ pub mod http;
 pub mod knowledge;
 #[cfg(feature = "notes")]
 pub mod notes;
+#[cfg(feature = "files")]
+mod protected;
 #[cfg(any(feature = "knowledge", feature = "notes"))]
 mod quoted;
 #[cfg(feature = "schedule")]
@@ -27,6 +29,8 @@ mod while_tainted;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
 mod workspace;
 
+#[cfg(feature = "files")]
+pub use protected::{ProtectedPath, ProtectedPaths};
 #[cfg(any(feature = "knowledge", feature = "notes"))]
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]

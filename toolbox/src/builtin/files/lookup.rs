@@ -1,12 +1,13 @@
 //! From what a model wrote as a path to a file inside of the workspace, or the reason why there is none.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use crate::builtin::workspace::{Workspace, folded};
+use crate::builtin::workspace::Workspace;
 use crate::unseen::is_unseen;
 
 impl Workspace {
@@ -44,8 +45,18 @@ impl Workspace {
 
     /// Opens a file to read it. Whatever is no ordinary file is refused, without waiting for it.
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, Metadata), WorkspaceError> {
+        self.open_file_in(self.dir(), path, path)
+    }
+
+    /// Opens a file of a folder to read it. `path` is what it is called in messages.
+    pub(super) fn open_file_in(
+        &self,
+        dir: &Dir,
+        name: &Path,
+        path: &Path,
+    ) -> Result<(File, Metadata), WorkspaceError> {
         let (file, metadata) =
-            open_at_once(self.dir(), path).map_err(|error| WorkspaceError::of(path, error))?;
+            open_at_once(dir, name).map_err(|error| WorkspaceError::of(path, error))?;
         if !metadata.is_file() {
             let what = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
             return Err(WorkspaceError::NotAFile { path: path.to_owned(), what });
@@ -60,43 +71,132 @@ impl Workspace {
         Ok((file, metadata))
     }
 
-    /// Finds where a file may be written: its folder, which is made if it is not there, and its name in it. A symbolic link
-    /// is followed, as long as it stays inside.
-    pub(super) fn place(&self, path: &Path) -> Result<(Dir, PathBuf), WorkspaceError> {
-        let failed = |error| WorkspaceError::of(path, error);
-        self.permit(path)?;
-        let resolved = match self.dir().symlink_metadata(path) {
-            Ok(metadata) if metadata.is_symlink() => {
-                self.dir().canonicalize(path).map_err(failed)?
-            }
-            _ => path.to_owned(),
-        };
-        let Some(name) = resolved.file_name() else {
+    /// Finds where a file may be written, without changing anything. Symbolic links are followed, as long as they stay inside.
+    pub(super) fn locate(&self, path: &Path) -> Result<Location, WorkspaceError> {
+        let names = names(path);
+        self.permit(path, &names)?;
+        // Where it really is decides what is protected, not only how it was spelled.
+        let mut names = self.resolve(path)?;
+        self.permit(path, &names)?;
+        let Some(name) = names.pop() else {
             return Err(WorkspaceError::NotAFile { path: path.to_owned(), what: "a folder" });
         };
-        let folder = resolved.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        self.dir().create_dir_all(folder).map_err(failed)?;
-        // Where the folder really is decides what is protected, not how it was spelled.
-        self.permit(&self.dir().canonicalize(folder).map_err(failed)?.join(name))?;
-        let dir = self.dir().open_dir(folder).map_err(failed)?;
-        Ok((dir, name.into()))
+        Ok(Location { folders: names, name })
+    }
+
+    /// Returns the names that lead to a path, without links. What is not there yet keeps its name.
+    pub(super) fn resolve(&self, path: &Path) -> Result<Vec<OsString>, WorkspaceError> {
+        let failed = |error| WorkspaceError::of(path, error);
+        let mut there = path;
+        let mut missing = Vec::new();
+        loop {
+            match self.dir().canonicalize(there) {
+                Ok(found) => {
+                    let mut resolved = names(&found);
+                    resolved.extend(missing.into_iter().rev());
+                    return Ok(resolved);
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    // A link to what is not there leads nowhere.
+                    let is_there = self.dir().symlink_metadata(there).is_ok();
+                    let (Some(name), Some(parent), false) =
+                        (there.file_name(), there.parent(), is_there)
+                    else {
+                        return Err(failed(error));
+                    };
+                    missing.push(name.to_owned());
+                    there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+                }
+                Err(error) => return Err(failed(error)),
+            }
+        }
     }
 
     /// Refuses what is protected.
-    fn permit(&self, path: &Path) -> Result<(), WorkspaceError> {
-        let folded = folded(&path.to_string_lossy());
-        let inside = |protected: &String| {
-            folded.strip_prefix(protected.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                // A repository below the root has hooks as well.
-                || folded.contains(&format!("/{protected}/"))
-                || folded.ends_with(&format!("/{protected}"))
+    fn permit(&self, path: &Path, names: &[OsString]) -> Result<(), WorkspaceError> {
+        let stands = |folders: usize, entry: &str| {
+            let folder: PathBuf = names[..folders].iter().collect();
+            self.dir().symlink_metadata(folder.join(entry)).is_ok()
         };
-        if self.protected.iter().any(inside) {
-            return Err(WorkspaceError::Protected(path.to_owned()));
+        match self.protected.find(names, stands) {
+            None => Ok(()),
+            Some(protected) => Err(WorkspaceError::Protected {
+                path: path.to_owned(),
+                read_by: protected.read_by().to_owned(),
+            }),
         }
-        Ok(())
     }
+}
+
+/// Where a file is, or could be: the names of its folders, none of which is a link, and its own.
+pub(super) struct Location {
+    folders: Vec<OsString>,
+    pub(super) name: OsString,
+}
+
+impl Location {
+    /// Returns the whole path, by which the same file is known however it was spelled.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folders.iter().chain([&self.name]).collect()
+    }
+
+    /// Opens the folder, name by name: what became a link since it was located is not followed.
+    pub(super) fn open_folder(&self, workspace: &Workspace) -> io::Result<Dir> {
+        let mut dir = workspace.dir().try_clone()?;
+        for name in &self.folders {
+            dir = open_inner(&dir, name)?;
+        }
+        Ok(dir)
+    }
+
+    /// Opens the folder, and makes what is missing of it.
+    pub(super) fn make_folder(&self, workspace: &Workspace) -> io::Result<Dir> {
+        let mut dir = workspace.dir().try_clone()?;
+        for name in &self.folders {
+            dir = match open_inner(&dir, name) {
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    match dir.create_dir(name) {
+                        // Another call was faster.
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                        made => made?,
+                    }
+                    open_inner(&dir, name)?
+                }
+                opened => opened?,
+            };
+        }
+        Ok(dir)
+    }
+}
+
+/// Opens a folder in a folder, unless it is a link.
+fn open_inner(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt as _;
+        use rustix::fs::OFlags;
+        let mut options = OpenOptions::new();
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        options.read(true).custom_flags(flags.bits().cast_signed());
+        Ok(Dir::from_std_file(dir.open_with(name, &options)?.into_std()))
+    }
+    #[cfg(not(unix))]
+    {
+        if dir.symlink_metadata(name)?.is_symlink() {
+            return Err(io::Error::other("a link took the place of the folder"));
+        }
+        dir.open_dir(name)
+    }
+}
+
+/// The names of a path.
+fn names(path: &Path) -> Vec<OsString> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Opens whatever has this name, without waiting for it as a pipe that nobody writes to would make one.
@@ -122,7 +222,7 @@ pub(super) enum WorkspaceError {
     NotFound(PathBuf),
     NotAFile { path: PathBuf, what: &'static str },
     HardLink(PathBuf),
-    Protected(PathBuf),
+    Protected { path: PathBuf, read_by: String },
     Io { path: PathBuf, error: io::Error },
 }
 
@@ -158,9 +258,11 @@ impl fmt::Display for WorkspaceError {
                 "`{}` is a hard link, and may be a file outside of the workspace; it is not read",
                 shown(path)
             ),
-            Self::Protected(path) => {
-                write!(f, "`{}` is protected: it can be read, but not changed", shown(path))
-            }
+            Self::Protected { path, read_by } => write!(
+                f,
+                "`{}` is protected: it can be read, but not changed, since it is configuration of {read_by}",
+                shown(path)
+            ),
             Self::Io { path, error } => write!(f, "`{}`: {error}", shown(path)),
         }
     }
