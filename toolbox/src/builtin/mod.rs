@@ -12,7 +12,7 @@ pub mod knowledge;
 pub mod notes;
 #[cfg(feature = "files")]
 mod protected;
-#[cfg(any(feature = "knowledge", feature = "notes"))]
+#[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 mod quoted;
 #[cfg(feature = "schedule")]
 pub mod schedule;
@@ -31,7 +31,7 @@ mod workspace;
 
 #[cfg(feature = "files")]
 pub use protected::{ProtectedPath, ProtectedPaths};
-#[cfg(any(feature = "knowledge", feature = "notes"))]
+#[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 pub use store::{SqliteStore, StoreError};
