@@ -1,10 +1,12 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod ask_user;
+mod changes;
 mod files;
 mod http;
 mod knowledge;
 mod notes;
+mod protected;
 mod schedule;
 #[cfg(target_os = "linux")]
 mod shell;

@@ -87,27 +87,60 @@ impl Workspace {
     /// Returns the names that lead to a path, without links. What is not there yet keeps its name.
     pub(super) fn resolve(&self, path: &Path) -> Result<Vec<OsString>, WorkspaceError> {
         let failed = |error| WorkspaceError::of(path, error);
+        let mut path_now = path.to_owned();
+        // As many links as the system follows.
+        for _ in 0..40 {
+            let (Some(name), Some(parent)) = (path_now.file_name(), path_now.parent()) else {
+                return Ok(names(&self.dir().canonicalize(&path_now).map_err(failed)?));
+            };
+            let mut folders = self.resolve_folder(parent).map_err(failed)?;
+            let folder: PathBuf = folders.iter().collect();
+            let whole = folder.join(name);
+            match self.dir().symlink_metadata(&whole) {
+                Ok(metadata) if metadata.is_symlink() => {
+                    let target = self.dir().read_link_contents(&whole).map_err(failed)?;
+                    if target.is_absolute() {
+                        return Err(WorkspaceError::Outside(path.to_owned()));
+                    }
+                    path_now = folder.join(target);
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                // A link to what is not there leads nowhere.
+                Err(error) if path_now != path => return Err(failed(error)),
+                _ => {
+                    folders.push(name.to_owned());
+                    return Ok(folders);
+                }
+            }
+        }
+        Err(WorkspaceError::Links(path.to_owned()))
+    }
+
+    /// Returns the names that lead to a folder, as far as it is there.
+    ///
+    /// A file is not looked up so, since the system cannot tell the path of one that is replaced in this moment.
+    fn resolve_folder(&self, path: &Path) -> io::Result<Vec<OsString>> {
         let mut there = path;
         let mut missing = Vec::new();
         loop {
-            match self.dir().canonicalize(there) {
+            let name = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+            match self.dir().canonicalize(name) {
                 Ok(found) => {
                     let mut resolved = names(&found);
                     resolved.extend(missing.into_iter().rev());
                     return Ok(resolved);
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
-                    // A link to what is not there leads nowhere.
-                    let is_there = self.dir().symlink_metadata(there).is_ok();
+                    let is_there = self.dir().symlink_metadata(name).is_ok();
                     let (Some(name), Some(parent), false) =
                         (there.file_name(), there.parent(), is_there)
                     else {
-                        return Err(failed(error));
+                        return Err(error);
                     };
                     missing.push(name.to_owned());
-                    there = if parent.as_os_str().is_empty() { Path::new(".") } else { parent };
+                    there = parent;
                 }
-                Err(error) => return Err(failed(error)),
+                Err(error) => return Err(error),
             }
         }
     }
@@ -219,6 +252,7 @@ pub(super) fn open_at_once(dir: &Dir, path: &Path) -> io::Result<(File, Metadata
 pub(super) enum WorkspaceError {
     Path { path: String, why: &'static str },
     Outside(PathBuf),
+    Links(PathBuf),
     NotFound(PathBuf),
     NotAFile { path: PathBuf, what: &'static str },
     HardLink(PathBuf),
@@ -249,6 +283,7 @@ impl fmt::Display for WorkspaceError {
                 path.escape_debug()
             ),
             Self::Outside(path) => write!(f, "`{}` leads out of the workspace", shown(path)),
+            Self::Links(path) => write!(f, "`{}` is a link of too many links", shown(path)),
             Self::NotFound(path) => {
                 write!(f, "`{}` does not exist; `file_list` shows what there is", shown(path))
             }

@@ -45,11 +45,17 @@ impl<'a> Staged<'a> {
         content: &[u8],
         replaced: Option<&Replaced>,
     ) -> Result<Self, StageError> {
-        // A new file permits what the user's mask says.
+        // A new file permits what the user's mask says. One that replaces another is its owner's at first.
         let mode = if replaced.is_some() { 0o600 } else { 0o666 };
         let mut staged = match nameless(dir, mode) {
             Some(file) => Self { dir, file, name: None },
             None => {
+                // What has a name can be opened by others.
+                #[cfg(unix)]
+                let mode = replaced.map_or(mode, |replaced| {
+                    use cap_std::fs::MetadataExt as _;
+                    mode & replaced.metadata.mode()
+                });
                 let (file, name) = unused_name(|name| {
                     let mut options = OpenOptions::new();
                     options.write(true).create_new(true);
