@@ -217,7 +217,9 @@ fn is_short_for(short: &str, long: &str) -> bool {
     let kept = |text: &str, most: usize| -> String {
         text.chars().filter(|c| !matches!(c, '.' | ' ')).take(most).collect()
     };
-    kept(stem, 6).starts_with(begin) && extension == kept(ending, 3)
+    // `~` and the number take the place of characters beyond the eighth.
+    let most = 6.min(7_usize.saturating_sub(number.len()));
+    begin == kept(stem, most) && extension == kept(ending, 3)
 }
 
 /// What reads a folder that is laid out like a repository, with no `.git` above it.

@@ -76,24 +76,27 @@ impl Workspace {
         let names = names(path);
         self.permit(path, &names)?;
         // Where it really is decides what is protected, not only how it was spelled.
-        let mut names = self.resolve(path)?;
+        let (mut names, there) = self.resolve(path)?;
         self.permit(path, &names)?;
         let Some(name) = names.pop() else {
             return Err(WorkspaceError::NotAFile { path: path.to_owned(), what: "a folder" });
         };
-        Ok(Location { folders: names, name })
+        Ok(Location { folders: names, there, name })
     }
 
-    /// Returns the names that lead to a path, without links. What is not there yet keeps its name.
-    pub(super) fn resolve(&self, path: &Path) -> Result<Vec<OsString>, WorkspaceError> {
+    /// Returns the names that lead to a path, without links, and how many of them are folders that are there. What is not there yet
+    /// keeps its name.
+    pub(super) fn resolve(&self, path: &Path) -> Result<(Vec<OsString>, usize), WorkspaceError> {
         let failed = |error| WorkspaceError::of(path, error);
         let mut path_now = path.to_owned();
         // As many links as the system follows.
         for _ in 0..40 {
             let (Some(name), Some(parent)) = (path_now.file_name(), path_now.parent()) else {
-                return Ok(names(&self.dir().canonicalize(&path_now).map_err(failed)?));
+                let names = names(&self.dir().canonicalize(&path_now).map_err(failed)?);
+                let there = names.len();
+                return Ok((names, there));
             };
-            let mut folders = self.resolve_folder(parent).map_err(failed)?;
+            let (mut folders, there) = self.resolve_folder(parent).map_err(failed)?;
             let folder: PathBuf = folders.iter().collect();
             let whole = folder.join(name);
             match self.dir().symlink_metadata(&whole) {
@@ -109,17 +112,17 @@ impl Workspace {
                 Err(error) if path_now != path => return Err(failed(error)),
                 _ => {
                     folders.push(name.to_owned());
-                    return Ok(folders);
+                    return Ok((folders, there));
                 }
             }
         }
         Err(WorkspaceError::Links(path.to_owned()))
     }
 
-    /// Returns the names that lead to a folder, as far as it is there.
+    /// Returns the names that lead to a folder, and how many of them are there.
     ///
     /// A file is not looked up so, since the system cannot tell the path of one that is replaced in this moment.
-    fn resolve_folder(&self, path: &Path) -> io::Result<Vec<OsString>> {
+    fn resolve_folder(&self, path: &Path) -> io::Result<(Vec<OsString>, usize)> {
         let mut there = path;
         let mut missing = Vec::new();
         loop {
@@ -127,8 +130,9 @@ impl Workspace {
             match self.dir().canonicalize(name) {
                 Ok(found) => {
                     let mut resolved = names(&found);
+                    let there = resolved.len();
                     resolved.extend(missing.into_iter().rev());
-                    return Ok(resolved);
+                    return Ok((resolved, there));
                 }
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     let is_there = self.dir().symlink_metadata(name).is_ok();
@@ -164,6 +168,8 @@ impl Workspace {
 /// Where a file is, or could be: the names of its folders, none of which is a link, and its own.
 pub(super) struct Location {
     folders: Vec<OsString>,
+    /// How many of the folders are there.
+    there: usize,
     pub(super) name: OsString,
 }
 
@@ -185,9 +191,10 @@ impl Location {
     /// Opens the folder, and makes what is missing of it.
     pub(super) fn make_folder(&self, workspace: &Workspace) -> io::Result<Dir> {
         let mut dir = workspace.dir().try_clone()?;
-        for name in &self.folders {
+        for (at, name) in self.folders.iter().enumerate() {
             dir = match open_inner(&dir, name) {
-                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                // One that was there and is not any more was moved: it is not made anew at its old place.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && at >= self.there => {
                     match dir.create_dir(name) {
                         // Another call was faster.
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}

@@ -103,8 +103,8 @@ pub(super) fn read(
         return Err(FileError::Told(told));
     }
     let passage = Passage::read(&mut file, path, &lines, limits, context)?;
-    if let Ok(location) = files.workspace.resolve(path) {
-        let whole: PathBuf = location.iter().collect();
+    if let Ok((names, _)) = files.workspace.resolve(path) {
+        let whole: PathBuf = names.iter().collect();
         files.versions.learn(Reader::of(context), &whole, version);
     }
     Ok(passage.told(path, &lines))
