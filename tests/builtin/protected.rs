@@ -260,7 +260,7 @@ const CASES: &[Case] = &[
         before: "true",
         planted: &[(".exrc", ":silent !RUN\n"), (".vimrc", ":silent !RUN\n")],
         folder: ".",
-        run: "vim -es --cmd 'set exrc' -c 'qa!' </dev/null",
+        run: "vim -T dumb --not-a-term --cmd 'set exrc' -c 'qa!' </dev/null",
     },
     Case {
         name: "gdb",
