@@ -134,7 +134,7 @@ fn edited(start: Start, processes: usize, edits: usize, kills: usize) {
     assert!(lost.is_empty(), "{} of {} are lost: {lost:?}", lost.len(), said.len());
     for word in &said {
         let number: usize = word.rsplit('-').next().unwrap().parse().unwrap();
-        if number % 8 == 0 {
+        if number.is_multiple_of(8) {
             assert_eq!(&fs::read_to_string(folder.join(format!("own-{word}"))).unwrap(), word);
         }
     }
@@ -400,7 +400,7 @@ fn f13_a_file_that_is_rewritten_permits_no_more_at_any_time() {
                 edit.arg(command.get_program()).args(command.get_args()).arg(&w);
                 let script = edit.args(["x", "7", "1"]);
                 fs::write(w.join("own-x-0"), "").unwrap();
-                fs::set_permissions(w.join("own-x-0"), fs::Permissions::from_mode(0)).unwrap();
+                fs::set_permissions(w.join("own-x-0"), fs::Permissions::from_mode(0o000)).unwrap();
                 assert!(script.stdout(Stdio::null()).status().unwrap().success());
             });
             assert!(!wider, "{start:?} {mode:o}");
@@ -411,6 +411,7 @@ fn f13_a_file_that_is_rewritten_permits_no_more_at_any_time() {
 
 #[tokio::test]
 async fn f13_a_file_that_is_rewritten_keeps_its_owner_and_what_is_noted_about_it() {
+    const ACCESS: &str = "system.posix_acl_access";
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let toolbox = files(&w);
@@ -455,7 +456,6 @@ async fn f13_a_file_that_is_rewritten_keeps_its_owner_and_what_is_noted_about_it
         }
         bytes
     };
-    const ACCESS: &str = "system.posix_acl_access";
     if set(&path, ACCESS, &list(4)).is_ok() {
         let before = (xattr(ACCESS).unwrap(), fs::metadata(&path).unwrap().mode());
         assert!(!write("four").await.is_error());

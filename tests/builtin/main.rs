@@ -6,6 +6,7 @@ mod files;
 mod http;
 mod knowledge;
 mod notes;
+mod pages;
 mod protected;
 mod schedule;
 #[cfg(target_os = "linux")]

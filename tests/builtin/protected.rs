@@ -1,5 +1,6 @@
 //! Places that other programs take for configuration: what is planted there by tools is not there, and so runs nothing.
 
+use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
@@ -552,7 +553,7 @@ fn f16_the_list_is_documented() {
         }
     }
     for (reader, paths) in readers {
-        table += &format!("| {reader} | {} |\n", paths.join(", "));
+        writeln!(table, "| {reader} | {} |", paths.join(", ")).unwrap();
     }
     let page = include_str!("../../docs/files.md");
     assert!(page.contains(&table), "docs/files.md should hold:\n{table}");

@@ -24,7 +24,7 @@ async fn main() -> std::io::Result<()> {
             "new_text": format!("{word}\nEND"),
         });
         let mut calls = vec![ToolCall::new("1", "file_edit", edit)];
-        if number % 8 == 0 {
+        if number.is_multiple_of(8) {
             let write = json!({"path": format!("own-{word}"), "content": word});
             calls.push(ToolCall::new("2", "file_write", write));
         }

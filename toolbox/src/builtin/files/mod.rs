@@ -214,11 +214,11 @@ impl Files {
         path: &str,
         /// The whole text of the file
         content: &str,
-        context: &ToolContext,
+        call: &ToolContext,
     ) -> ToolResult {
         let written = Workspace::relative(path)
             .map_err(Into::into)
-            .and_then(|path| write::write(self, &path, content, context));
+            .and_then(|path| write::write(self, &path, content, call));
         written.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 

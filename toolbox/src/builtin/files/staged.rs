@@ -102,18 +102,19 @@ impl Drop for Staged<'_> {
 
 /// Tries random names until `make` finds one that is not taken. What has a name already is somebody else's.
 fn unused_name<T>(make: impl Fn(&str) -> io::Result<T>) -> io::Result<(T, String)> {
-    let mut made = Err(io::Error::from(io::ErrorKind::AlreadyExists));
-    for attempt in 0..16_u8 {
-        // The keys of each of the two are random.
-        let [a, b] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(attempt));
+    let mut attempts = 0;
+    loop {
+        // Each has keys of its own, which are random.
+        let [a, b] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(0));
         let name = format!(".toolbox-{a:016x}{b:016x}.tmp");
-        made = make(&name).map(|made| (made, name));
-        if made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists) {
-            continue;
+        let made = make(&name);
+        let is_taken =
+            made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
+        if !is_taken || attempts == 16 {
+            return made.map(|made| (made, name));
         }
-        break;
+        attempts += 1;
     }
-    made
 }
 
 /// Creates a file without a name, where the system can give it one later.
@@ -189,15 +190,13 @@ mod keep {
     pub(super) fn all(file: &File, replaced: &Replaced) -> Result<(), StageError> {
         let own = file.metadata()?;
         let before = &replaced.metadata;
-        let (uid, gid) = (before.uid(), before.gid());
-        if (own.uid(), own.gid()) != (uid, gid) {
-            let uid = (own.uid() != uid).then_some(uid);
-            let gid = (own.gid() != gid).then_some(gid);
-            fchown(file, uid, gid).map_err(|error| {
-                let owner = match (uid, gid) {
-                    (Some(uid), _) => format!("user {uid}"),
-                    (None, gid) => format!("group {}", gid.unwrap_or_default()),
-                };
+        let (user, group) = (before.uid(), before.gid());
+        let (new_user, new_group) = (own.uid() != user, own.gid() != group);
+        if new_user || new_group {
+            let given = (new_user.then_some(user), new_group.then_some(group));
+            fchown(file, given.0, given.1).map_err(|error| {
+                let owner =
+                    if new_user { format!("user {user}") } else { format!("group {group}") };
                 StageError::Lost(format!(
                     "it belongs to {owner}, and what takes its place cannot be given to them ({error})"
                 ))

@@ -26,7 +26,7 @@ pub(super) fn write(
     files: &Files,
     path: &Path,
     content: &str,
-    context: &ToolContext,
+    call: &ToolContext,
 ) -> Result<String, FileError> {
     let most = files.limits.write;
     if content.len() > most {
@@ -37,7 +37,7 @@ pub(super) fn write(
     }
     let location = files.workspace.locate(path)?;
     let dir = location.make_folder(&files.workspace).map_err(|error| FileError::io(path, error))?;
-    let change = Change::begin(files, path, location, &dir, context)?;
+    let change = Change::begin(files, path, location, &dir, call)?;
     let replaced = change.replaced()?;
     let known = change.known().filter(|_| replaced.is_some());
     let before = replaced.as_ref().map(|replaced| replaced.metadata.len());
@@ -269,7 +269,7 @@ impl Files {
 
     /// Returns the version of a large file.
     pub(super) fn marks(&self, metadata: &Metadata) -> Version {
-        let modified = metadata.modified().ok().map(|time| time.into_std());
+        let modified = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
         self.versions.of(format!("{} {modified:?}", metadata.len()).as_bytes())
     }
 }

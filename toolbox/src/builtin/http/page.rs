@@ -4,6 +4,7 @@
 //! quotations that are open, so time and memory grow with the length of the page, whatever its shape.
 
 use std::collections::HashMap;
+use std::fmt::Write as _;
 
 use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
@@ -122,9 +123,61 @@ struct Tag {
     comes: bool,
 }
 
-struct Reader<'a> {
+/// The links of a page, each under a number.
+#[derive(Debug, Default)]
+struct Links<'a> {
     page: Option<&'a Url>,
     base: Option<Url>,
+    urls: Vec<Url>,
+    numbers: HashMap<Url, usize>,
+    bytes: usize,
+    looked_at: usize,
+    left_out: usize,
+}
+
+impl Links<'_> {
+    /// Takes what links are relative to, the first time.
+    fn rebase(&mut self, href: &str) {
+        if let (None, Some(page)) = (&self.base, self.page) {
+            self.base = whole(page, href);
+        }
+    }
+
+    /// Returns the number of a link, which is a new one if its URL is.
+    fn number(&mut self, href: &str) -> Option<usize> {
+        // A place on the same page is read already.
+        if href.is_empty() || href.starts_with('#') {
+            return None;
+        }
+        let base = self.base.as_ref().or(self.page)?;
+        self.looked_at += 1;
+        if self.urls.len() >= LINKS || self.bytes >= ALL_LINK_BYTES || self.looked_at > LOOKED_AT {
+            self.left_out += 1;
+            return None;
+        }
+        let Some(url) = whole(base, href) else {
+            self.left_out += usize::from(href.len() > LINK_BYTES);
+            return None;
+        };
+        if let Some(number) = self.numbers.get(&url) {
+            return Some(*number);
+        }
+        self.bytes += url.as_str().len();
+        self.urls.push(url.clone());
+        self.numbers.insert(url, self.urls.len());
+        Some(self.urls.len())
+    }
+}
+
+/// The row of a table.
+#[derive(Debug, Default)]
+struct Row {
+    /// Whether a cell was begun, and whether there is text in one.
+    begun: bool,
+    has_text: bool,
+}
+
+struct Reader<'a> {
     out: String,
     /// The length at which the text is cut.
     most: usize,
@@ -143,23 +196,15 @@ struct Reader<'a> {
     /// The lists that are open, with the number of the last item where items are counted; and how many more there are.
     lists: Vec<Option<u64>>,
     deeper: usize,
-    /// Whether a cell of the row was begun, and whether there is text in one.
-    in_row: bool,
-    row_has_text: bool,
+    row: Row,
     /// The number of the link that is open, and whether its bracket was written.
     link: Option<(usize, bool)>,
-    links: Vec<Url>,
-    numbers: HashMap<Url, usize>,
-    link_bytes: usize,
-    looked_at: usize,
-    links_left_out: usize,
+    links: Links<'a>,
 }
 
 impl<'a> Reader<'a> {
     fn new(page: Option<&'a Url>, length: usize) -> Self {
         Self {
-            page,
-            base: None,
             out: String::new(),
             most: 2 * length + 1024,
             cut: false,
@@ -173,14 +218,9 @@ impl<'a> Reader<'a> {
             quotes: 0,
             lists: Vec::new(),
             deeper: 0,
-            in_row: false,
-            row_has_text: false,
+            row: Row::default(),
             link: None,
-            links: Vec::new(),
-            numbers: HashMap::new(),
-            link_bytes: 0,
-            looked_at: 0,
-            links_left_out: 0,
+            links: Links { page, ..Links::default() },
         }
     }
 
@@ -194,7 +234,7 @@ impl<'a> Reader<'a> {
             if over || self.cut {
                 return Some(());
             }
-            self.event(event);
+            self.event(&event);
             None
         });
         emitter.naively_switch_states(true);
@@ -203,7 +243,7 @@ impl<'a> Reader<'a> {
         !over
     }
 
-    fn event(&mut self, event: CallbackEvent<'_>) {
+    fn event(&mut self, event: &CallbackEvent<'_>) {
         match event {
             CallbackEvent::OpenStartTag { name } => {
                 let element = Element::of(name);
@@ -215,12 +255,11 @@ impl<'a> Reader<'a> {
                 self.tag = Tag { element, attribute, value: None, comes: false };
             }
             CallbackEvent::AttributeName { name } => {
-                self.tag.comes = name == self.tag.attribute && self.tag.value.is_none();
+                self.tag.comes = *name == self.tag.attribute && self.tag.value.is_none();
             }
-            CallbackEvent::AttributeValue { value } => {
-                if std::mem::take(&mut self.tag.comes) {
-                    self.tag.value = Some(String::from_utf8_lossy(value).into_owned());
-                }
+            CallbackEvent::AttributeValue { value } if self.tag.comes => {
+                self.tag.comes = false;
+                self.tag.value = Some(String::from_utf8_lossy(value).into_owned());
             }
             CallbackEvent::CloseStartTag { .. } => self.start(),
             CallbackEvent::EndTag { name } => self.end(Element::of(name)),
@@ -275,21 +314,20 @@ impl<'a> Reader<'a> {
             Element::Item => self.item(),
             Element::Row => {
                 self.line(1);
-                self.in_row = false;
-                self.row_has_text = false;
+                self.row = Row::default();
                 self.mark.clear();
             }
             Element::Cell => self.cell(),
             Element::Code if self.pre == 0 => self.push_mark("`"),
             Element::Link => {
                 self.end_link();
-                if let Some(number) = value.and_then(|href| self.number(href.trim())) {
+                if let Some(number) = value.and_then(|href| self.links.number(href.trim())) {
                     self.link = Some((number, false));
                 }
             }
             Element::Base => {
-                if let (None, Some(page), Some(href)) = (&self.base, self.page, value) {
-                    self.base = whole(page, href.trim());
+                if let Some(href) = value {
+                    self.links.rebase(href.trim());
                 }
             }
             Element::Image => {
@@ -352,10 +390,10 @@ impl<'a> Reader<'a> {
     }
 
     fn cell(&mut self) {
-        if !std::mem::replace(&mut self.in_row, true) {
+        if !std::mem::replace(&mut self.row.begun, true) {
             return;
         }
-        if !self.row_has_text {
+        if !self.row.has_text {
             self.mark.push_str("| ");
         } else if self.breaks == 0 {
             self.push(" |");
@@ -405,7 +443,7 @@ impl<'a> Reader<'a> {
     fn begin(&mut self) {
         let breaks = std::mem::take(&mut self.breaks);
         let begins = breaks > 0 || self.out.is_empty();
-        self.row_has_text = true;
+        self.row.has_text = true;
         let blank = std::mem::take(&mut self.blank);
         if begins {
             self.push(&"\n".repeat(breaks.min(self.most)));
@@ -439,34 +477,6 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Returns the number of a link, which is a new one if its URL is.
-    fn number(&mut self, href: &str) -> Option<usize> {
-        // A place on the same page is read already.
-        if href.is_empty() || href.starts_with('#') {
-            return None;
-        }
-        let base = self.base.as_ref().or(self.page)?;
-        self.looked_at += 1;
-        if self.links.len() >= LINKS
-            || self.link_bytes >= ALL_LINK_BYTES
-            || self.looked_at > LOOKED_AT
-        {
-            self.links_left_out += 1;
-            return None;
-        }
-        let Some(url) = whole(base, href) else {
-            self.links_left_out += usize::from(href.len() > LINK_BYTES);
-            return None;
-        };
-        if let Some(number) = self.numbers.get(&url) {
-            return Some(*number);
-        }
-        self.link_bytes += url.as_str().len();
-        self.links.push(url.clone());
-        self.numbers.insert(url, self.links.len());
-        Some(self.links.len())
-    }
-
     fn end_link(&mut self) {
         let Some((number, written)) = self.link else { return };
         if !written {
@@ -480,11 +490,11 @@ impl<'a> Reader<'a> {
 
     fn finish(mut self) -> Readable {
         self.end_link();
-        for (at, url) in self.links.iter().enumerate() {
-            self.out.push_str(if at == 0 { "\n\n" } else { "\n" });
-            self.out.push_str(&format!("[{}]: {url}", at + 1));
+        for (at, url) in self.links.urls.iter().enumerate() {
+            let breaks = if at == 0 { "\n\n" } else { "\n" };
+            let _ = write!(self.out, "{breaks}[{}]: {url}", at + 1);
         }
-        Readable { text: self.out, links_left_out: self.links_left_out, cut: self.cut }
+        Readable { text: self.out, links_left_out: self.links.left_out, cut: self.cut }
     }
 }
 
