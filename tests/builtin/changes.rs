@@ -55,7 +55,7 @@ impl Start {
         command
     }
 
-    /// Whether the system lets it be started so.
+    /// Tells whether the system starts processes in this way.
     fn works(self) -> bool {
         let scratch = Scratch::new();
         let mut command = self.command();
@@ -250,7 +250,7 @@ async fn f13_nobody_waits_for_ever() {
     assert_eq!(fs::read_to_string(w.join("x")).unwrap(), "new");
 }
 
-/// What somebody else wrote is not lost to whoever had read the file before.
+/// A conversation that read a file before does not write over what others wrote since.
 #[tokio::test]
 async fn f13_what_changed_since_it_was_read_is_not_written_over() {
     let scratch = Scratch::new();

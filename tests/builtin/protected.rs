@@ -23,9 +23,9 @@ fn skipped(why: &str) {
 /// A program that is run in a folder of a workspace, and in which way it could be made to run another.
 struct Case {
     name: &'static str,
-    /// What is there already, made by a script in the workspace.
+    /// A script that prepares the workspace.
     before: &'static str,
-    /// What is planted. `RUN` stands for a command that leaves a mark.
+    /// The files that are planted. `RUN` stands for a command that leaves a mark.
     planted: &'static [(&'static str, &'static str)],
     /// The folder, and what is run in it by a shell.
     folder: &'static str,

@@ -13,8 +13,8 @@ use crate::unseen::is_unseen;
 /// agents take for configuration, and run something for, without anybody asking for it: to enter, open or look at the folder
 /// is enough. [`iter`](Self::iter) gives each with what reads it; `docs/files.md` is the same as a table.
 ///
-/// What merely builds or tests a project (`Makefile`, `package.json`, `build.rs`, `eslint.config.js`, the workflows of a CI
-/// service) is not in it: that is the work that tools are there for, and it runs when somebody builds, tests or pushes.
+/// Files that merely build or test a project (`Makefile`, `package.json`, `build.rs`, `eslint.config.js`, the workflows of a CI
+/// service) are not in it: they are the work that tools are there for, and run when somebody builds, tests or pushes.
 ///
 /// ```
 /// use toolbox::builtin::{ProtectedPaths, Workspace};
@@ -46,7 +46,7 @@ pub struct ProtectedPath {
     read_by: Cow<'static, str>,
     beside: Option<&'static str>,
     names: Vec<Name>,
-    /// Whether it is meant at the top of the workspace only.
+    /// Set if it is meant at the top of the workspace only.
     top: bool,
 }
 
@@ -222,10 +222,10 @@ fn is_short_for(short: &str, long: &str) -> bool {
     begin == kept(stem, most) && extension == kept(ending, 3)
 }
 
-/// What reads a folder that is laid out like a repository, with no `.git` above it.
+/// The reader of a folder that is laid out like a repository, with no `.git` above it.
 const GIT_LAYOUT: &str = "git, in a folder laid out as a repository";
 
-/// What makes a repository of a folder that has a `HEAD`, or is obeyed there.
+/// The names that make a repository of a folder with a `HEAD`, or that git obeys there.
 const BESIDE_HEAD: &[&str] = &[
     "config",
     "config.worktree",
@@ -241,7 +241,7 @@ const BESIDE_HEAD: &[&str] = &[
     "worktrees",
 ];
 
-/// What reads a place, and its paths.
+/// The readers of configuration, and the paths that each reads.
 const READ_BY: &[(&str, &[&str])] = &[
     // Version control.
     ("git", &[".git", ".gitmodules", ".gitconfig"]),

@@ -27,7 +27,7 @@ use super::protected::ProtectedPaths;
 pub struct Workspace {
     dir: Arc<Dir>,
     path: Arc<Path>,
-    /// What is read and not changed.
+    /// The files that are read and not changed.
     #[cfg(feature = "files")]
     pub(super) protected: Arc<ProtectedPaths>,
     /// Whether a file with several names is read.

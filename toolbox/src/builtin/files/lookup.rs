@@ -165,10 +165,10 @@ impl Workspace {
     }
 }
 
-/// Where a file is, or could be: the names of its folders, none of which is a link, and its own.
+/// The location of a file that is or could be there: the names of its folders, none of which is a link, and its own.
 pub(super) struct Location {
     folders: Vec<OsString>,
-    /// How many of the folders are there.
+    /// The number of folders that are there.
     there: usize,
     pub(super) name: OsString,
 }

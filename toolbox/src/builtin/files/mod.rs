@@ -77,18 +77,18 @@ use crate::toolset;
 pub struct Files {
     workspace: Workspace,
     limits: Limits,
-    /// What conversations have read.
+    /// The files that conversations have read.
     versions: versions::Versions,
 }
 
-/// How much goes in and out, in bytes, and how long it may wait.
+/// Limits on sizes, in bytes, and on waiting.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     reply: usize,
     write: usize,
     /// How much of a file is looked at.
     scan: u64,
-    /// How long a change waits for others.
+    /// The time that a change waits for others.
     lock: Duration,
 }
 

@@ -17,7 +17,7 @@ pub(super) struct Replaced {
 /// The reasons for which a file was not put in place.
 #[derive(Debug)]
 pub(super) enum StageError {
-    /// What belongs to the file that is replaced, and cannot be given to another.
+    /// A property of the replaced file that cannot be given to another.
     Lost(String),
     /// A file of that name is there, though there was none before.
     Exists,
@@ -100,14 +100,14 @@ impl Drop for Staged<'_> {
     }
 }
 
-/// Tries random names until `make` finds one that is not taken. What has a name already is somebody else's.
-fn unused_name<T>(make: impl Fn(&str) -> io::Result<T>) -> io::Result<(T, String)> {
+/// Tries random names until `create` finds one that is not taken. What has a name already is somebody else's.
+fn unused_name<T>(create: impl Fn(&str) -> io::Result<T>) -> io::Result<(T, String)> {
     let mut attempts = 0;
     loop {
         // Each has keys of its own, which are random.
         let [a, b] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(0));
         let name = format!(".toolbox-{a:016x}{b:016x}.tmp");
-        let made = make(&name);
+        let made = create(&name);
         let is_taken =
             made.as_ref().is_err_and(|error| error.kind() == io::ErrorKind::AlreadyExists);
         if !is_taken || attempts == 16 {
@@ -175,7 +175,7 @@ fn rename_unless_there(dir: &Dir, from: &str, to: &OsStr) -> Result<(), StageErr
     dir.rename(from, dir, to).map_err(StageError::Io)
 }
 
-/// What a file that takes the place of another keeps of it.
+/// Copies the properties of the replaced file.
 #[cfg(unix)]
 mod keep {
     use std::fs::{File, Permissions};

@@ -13,7 +13,7 @@ use crate::taint::Taint;
 /// The number of files that are remembered.
 const REMEMBERED: usize = 8192;
 
-/// What a file holds, as a number that differs where the content does.
+/// The content of a file, as a number that differs where the content does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version(u64);
 

@@ -262,7 +262,7 @@ impl Drop for Over {
     }
 }
 
-/// What a model wants of a page.
+/// The part and form of a page that a model asked for.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     /// The source instead of the text.

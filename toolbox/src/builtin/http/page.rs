@@ -28,7 +28,7 @@ pub(super) struct Readable {
     pub(super) text: String,
     /// The number of links that are not listed.
     pub(super) links_left_out: usize,
-    /// Whether the text ends before the page does.
+    /// Set if the text ends before the page does.
     pub(super) cut: bool,
 }
 
@@ -47,7 +47,7 @@ pub(super) fn words(html: &str) -> String {
     reader.finish().text
 }
 
-/// What an element does to the text around it.
+/// The effect of an element on the text around it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Element {
     /// Begins and ends a line.
@@ -119,7 +119,7 @@ struct Tag {
     /// The name of an attribute that counts for the element, and its value.
     attribute: &'static [u8],
     value: Option<String>,
-    /// Whether the next value is that of the attribute.
+    /// Set if the next value is that of the attribute.
     comes: bool,
 }
 
@@ -172,7 +172,7 @@ impl Links<'_> {
 /// The row of a table.
 #[derive(Debug, Default)]
 struct Row {
-    /// Whether a cell was begun, and whether there is text in one.
+    /// Set if a cell was begun, and if there is text in one.
     begun: bool,
     has_text: bool,
 }
@@ -183,13 +183,13 @@ struct Reader<'a> {
     most: usize,
     cut: bool,
     tag: Tag,
-    /// Whether what is read is the text of a hidden element.
+    /// Set while the text of a hidden element is read.
     hidden: bool,
     templates: usize,
-    /// Line breaks, and whether a blank, come before the next text.
+    /// The line breaks, and the blank, that come before the next text.
     breaks: usize,
     blank: bool,
-    /// What comes before the next text of the line: the mark of an item or a heading.
+    /// The mark of an item or a heading, which comes before the next text of the line.
     mark: String,
     pre: usize,
     quotes: usize,
