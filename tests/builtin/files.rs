@@ -535,7 +535,7 @@ async fn f15_f16_what_other_programs_obey_is_read_and_not_changed() {
         &toolbox,
         "file_edit",
         json!({"path": "g/config", "old_text": "core", "new_text": "evil"}),
-        "!`.git/config` is protected: it can be read, but not changed",
+        "!`g/config` is protected: it can be read, but not changed, since it is configuration of git",
     )
     .await;
     check(&toolbox, "file_read", json!({"path": ".git/config"}), "[core]\n").await;

@@ -1,12 +1,15 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod ask_user;
+mod changes;
 #[cfg(target_os = "linux")]
 mod confinement;
 mod files;
 mod http;
 mod knowledge;
 mod notes;
+mod pages;
+mod protected;
 mod schedule;
 #[cfg(target_os = "linux")]
 mod shell;

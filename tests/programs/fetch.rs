@@ -1,4 +1,4 @@
-//! Fetches a page as a program that somebody started with a proxy in its environment would.
+//! Fetches a page as a program of somebody else would: with a proxy in its environment, or with little memory.
 
 #![allow(clippy::print_stdout, reason = "the test that starts it reads what it says")]
 
@@ -10,7 +10,7 @@ use toolbox::{ToolBox, ToolCall};
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
     let url = std::env::args().nth(1).expect("a URL");
-    let port = url.trim_end_matches('/').rsplit(':').next().and_then(|port| port.parse().ok());
+    let port = url.split('/').nth(2).and_then(|host| host.rsplit(':').next()?.parse().ok());
     let http = Http::new().allow_address(Ipv4Addr::new(127, 0, 0, 2).into()).allow_ports(port);
     let toolbox = ToolBox::from(http);
     let call = ToolCall::new("1", "http_fetch", serde_json::json!({"url": url}));

@@ -10,7 +10,9 @@ pub mod http;
 pub mod knowledge;
 #[cfg(feature = "notes")]
 pub mod notes;
-#[cfg(any(feature = "knowledge", feature = "notes"))]
+#[cfg(feature = "files")]
+mod protected;
+#[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 mod quoted;
 #[cfg(feature = "schedule")]
 pub mod schedule;
@@ -27,7 +29,9 @@ mod while_tainted;
 #[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
 mod workspace;
 
-#[cfg(any(feature = "knowledge", feature = "notes"))]
+#[cfg(feature = "files")]
+pub use protected::{ProtectedPath, ProtectedPaths};
+#[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 pub use store::{SqliteStore, StoreError};

@@ -8,7 +8,8 @@ use std::sync::Arc;
 use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 
-use crate::unseen::is_unseen;
+#[cfg(feature = "files")]
+use super::protected::ProtectedPaths;
 
 /// A folder that tools may work in.
 ///
@@ -26,23 +27,12 @@ use crate::unseen::is_unseen;
 pub struct Workspace {
     dir: Arc<Dir>,
     path: Arc<Path>,
-    /// Folded paths of what is read and not changed.
-    pub(super) protected: Arc<[String]>,
+    /// The files that are read and not changed.
+    #[cfg(feature = "files")]
+    pub(super) protected: Arc<ProtectedPaths>,
     /// Whether a file with several names is read.
     pub(super) hard_links: bool,
 }
-
-/// What cannot be changed by tools, unless [`Workspace::protect`] says otherwise: files that other programs obey.
-const PROTECTED: [&str; 8] = [
-    ".git/config",
-    ".git/hooks",
-    ".git/info",
-    ".git/modules",
-    ".mcp.json",
-    ".vscode/mcp.json",
-    ".cursor/mcp.json",
-    "toolbox.jsonc",
-];
 
 impl Workspace {
     /// Opens a folder. The path may be relative, and may end with a slash.
@@ -55,20 +45,19 @@ impl Workspace {
         Ok(Self {
             dir: Arc::new(dir),
             path: std::path::absolute(path)?.into(),
-            protected: PROTECTED.iter().map(|&path| folded(path)).collect(),
+            #[cfg(feature = "files")]
+            protected: Arc::default(),
             hard_links: false,
         })
     }
 
-    /// Replaces the list of files and folders that tools may read, but not change. They are compared without regard to case
-    /// and to characters that cannot be seen, as some file systems do.
+    /// Replaces the list of files and folders that [`Files`](super::files::Files) may read, but not change.
     ///
-    /// Default: what decides over other programs, namely `config`, `hooks`, `info` and `modules` in `.git`, the files `mcp.json` of
-    /// editors, `.mcp.json` and `toolbox.jsonc`.
+    /// Default: [`ProtectedPaths::default`], the places that other programs take for configuration that runs something.
+    #[cfg(feature = "files")]
     #[must_use]
-    pub fn protect<P: AsRef<str>>(mut self, paths: impl IntoIterator<Item = P>) -> Self {
-        self.protected =
-            paths.into_iter().map(|path| folded(path.as_ref().trim_matches('/'))).collect();
+    pub fn protect(mut self, paths: impl Into<ProtectedPaths>) -> Self {
+        self.protected = Arc::new(paths.into());
         self
     }
 
@@ -97,16 +86,4 @@ impl fmt::Debug for Workspace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Workspace").field("path", &self.path).finish_non_exhaustive()
     }
-}
-
-/// Spells a path as a forgiving file system would compare it: in small letters, without dots and blanks at the ends of names
-/// and without characters that cannot be seen.
-pub(super) fn folded(path: &str) -> String {
-    let seen = |c: &char| !is_unseen(*c);
-    let names = path.split(['/', '\\']).map(|name| {
-        let name: String = name.chars().filter(seen).flat_map(char::to_lowercase).collect();
-        let short = name.split(':').next().unwrap_or_default().trim_end_matches(['.', ' ']);
-        if short == "git~1" { ".git".to_owned() } else { short.to_owned() }
-    });
-    names.filter(|name| !name.is_empty()).collect::<Vec<_>>().join("/")
 }

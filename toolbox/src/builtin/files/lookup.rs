@@ -1,12 +1,13 @@
 //! From what a model wrote as a path to a file inside of the workspace, or the reason why there is none.
 
+use std::ffi::{OsStr, OsString};
 use std::fmt;
 use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
-use crate::builtin::workspace::{Workspace, folded};
+use crate::builtin::workspace::Workspace;
 use crate::unseen::is_unseen;
 
 impl Workspace {
@@ -44,8 +45,18 @@ impl Workspace {
 
     /// Opens a file to read it. Whatever is no ordinary file is refused, without waiting for it.
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, Metadata), WorkspaceError> {
+        self.open_file_in(self.dir(), path, path)
+    }
+
+    /// Opens a file of a folder to read it. `path` is what it is called in messages.
+    pub(super) fn open_file_in(
+        &self,
+        dir: &Dir,
+        name: &Path,
+        path: &Path,
+    ) -> Result<(File, Metadata), WorkspaceError> {
         let (file, metadata) =
-            open_at_once(self.dir(), path).map_err(|error| WorkspaceError::of(path, error))?;
+            open_at_once(dir, name).map_err(|error| WorkspaceError::of(path, error))?;
         if !metadata.is_file() {
             let what = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
             return Err(WorkspaceError::NotAFile { path: path.to_owned(), what });
@@ -60,43 +71,172 @@ impl Workspace {
         Ok((file, metadata))
     }
 
-    /// Finds where a file may be written: its folder, which is made if it is not there, and its name in it. A symbolic link
-    /// is followed, as long as it stays inside.
-    pub(super) fn place(&self, path: &Path) -> Result<(Dir, PathBuf), WorkspaceError> {
-        let failed = |error| WorkspaceError::of(path, error);
-        self.permit(path)?;
-        let resolved = match self.dir().symlink_metadata(path) {
-            Ok(metadata) if metadata.is_symlink() => {
-                self.dir().canonicalize(path).map_err(failed)?
-            }
-            _ => path.to_owned(),
-        };
-        let Some(name) = resolved.file_name() else {
+    /// Finds where a file may be written, without changing anything. Symbolic links are followed, as long as they stay inside.
+    pub(super) fn locate(&self, path: &Path) -> Result<Location, WorkspaceError> {
+        let names = names(path);
+        self.permit(path, &names)?;
+        // Where it really is decides what is protected, not only how it was spelled.
+        let (mut names, there) = self.resolve(path)?;
+        self.permit(path, &names)?;
+        let Some(name) = names.pop() else {
             return Err(WorkspaceError::NotAFile { path: path.to_owned(), what: "a folder" });
         };
-        let folder = resolved.parent().filter(|folder| !folder.as_os_str().is_empty());
-        let folder = folder.unwrap_or(Path::new("."));
-        self.dir().create_dir_all(folder).map_err(failed)?;
-        // Where the folder really is decides what is protected, not how it was spelled.
-        self.permit(&self.dir().canonicalize(folder).map_err(failed)?.join(name))?;
-        let dir = self.dir().open_dir(folder).map_err(failed)?;
-        Ok((dir, name.into()))
+        Ok(Location { folders: names, there, name })
+    }
+
+    /// Returns the names that lead to a path, without links, and how many of them are folders that are there. What is not there yet
+    /// keeps its name.
+    pub(super) fn resolve(&self, path: &Path) -> Result<(Vec<OsString>, usize), WorkspaceError> {
+        let failed = |error| WorkspaceError::of(path, error);
+        let mut path_now = path.to_owned();
+        // As many links as the system follows.
+        for _ in 0..40 {
+            let (Some(name), Some(parent)) = (path_now.file_name(), path_now.parent()) else {
+                let names = names(&self.dir().canonicalize(&path_now).map_err(failed)?);
+                let there = names.len();
+                return Ok((names, there));
+            };
+            let (mut folders, there) = self.resolve_folder(parent).map_err(failed)?;
+            let folder: PathBuf = folders.iter().collect();
+            let whole = folder.join(name);
+            match self.dir().symlink_metadata(&whole) {
+                Ok(metadata) if metadata.is_symlink() => {
+                    let target = self.dir().read_link_contents(&whole).map_err(failed)?;
+                    if target.is_absolute() {
+                        return Err(WorkspaceError::Outside(path.to_owned()));
+                    }
+                    path_now = folder.join(target);
+                }
+                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
+                // A link to what is not there leads nowhere.
+                Err(error) if path_now != path => return Err(failed(error)),
+                _ => {
+                    folders.push(name.to_owned());
+                    return Ok((folders, there));
+                }
+            }
+        }
+        Err(WorkspaceError::Links(path.to_owned()))
+    }
+
+    /// Returns the names that lead to a folder, and how many of them are there.
+    ///
+    /// A file is not looked up so, since the system cannot tell the path of one that is replaced in this moment.
+    fn resolve_folder(&self, path: &Path) -> io::Result<(Vec<OsString>, usize)> {
+        let mut there = path;
+        let mut missing = Vec::new();
+        loop {
+            let name = if there.as_os_str().is_empty() { Path::new(".") } else { there };
+            match self.dir().canonicalize(name) {
+                Ok(found) => {
+                    let mut resolved = names(&found);
+                    let there = resolved.len();
+                    resolved.extend(missing.into_iter().rev());
+                    return Ok((resolved, there));
+                }
+                Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                    let is_there = self.dir().symlink_metadata(name).is_ok();
+                    let (Some(name), Some(parent), false) =
+                        (there.file_name(), there.parent(), is_there)
+                    else {
+                        return Err(error);
+                    };
+                    missing.push(name.to_owned());
+                    there = parent;
+                }
+                Err(error) => return Err(error),
+            }
+        }
     }
 
     /// Refuses what is protected.
-    fn permit(&self, path: &Path) -> Result<(), WorkspaceError> {
-        let folded = folded(&path.to_string_lossy());
-        let inside = |protected: &String| {
-            folded.strip_prefix(protected.as_str()).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-                // A repository below the root has hooks as well.
-                || folded.contains(&format!("/{protected}/"))
-                || folded.ends_with(&format!("/{protected}"))
+    fn permit(&self, path: &Path, names: &[OsString]) -> Result<(), WorkspaceError> {
+        let stands = |folders: usize, entry: &str| {
+            let folder: PathBuf = names[..folders].iter().collect();
+            self.dir().symlink_metadata(folder.join(entry)).is_ok()
         };
-        if self.protected.iter().any(inside) {
-            return Err(WorkspaceError::Protected(path.to_owned()));
+        match self.protected.find(names, stands) {
+            None => Ok(()),
+            Some(protected) => Err(WorkspaceError::Protected {
+                path: path.to_owned(),
+                read_by: protected.read_by().to_owned(),
+            }),
         }
-        Ok(())
     }
+}
+
+/// The location of a file that is or could be there: the names of its folders, none of which is a link, and its own.
+pub(super) struct Location {
+    folders: Vec<OsString>,
+    /// The number of folders that are there.
+    there: usize,
+    pub(super) name: OsString,
+}
+
+impl Location {
+    /// Returns the whole path, by which the same file is known however it was spelled.
+    pub(super) fn path(&self) -> PathBuf {
+        self.folders.iter().chain([&self.name]).collect()
+    }
+
+    /// Opens the folder, name by name: what became a link since it was located is not followed.
+    pub(super) fn open_folder(&self, workspace: &Workspace) -> io::Result<Dir> {
+        let mut dir = workspace.dir().try_clone()?;
+        for name in &self.folders {
+            dir = open_inner(&dir, name)?;
+        }
+        Ok(dir)
+    }
+
+    /// Opens the folder, and makes what is missing of it.
+    pub(super) fn make_folder(&self, workspace: &Workspace) -> io::Result<Dir> {
+        let mut dir = workspace.dir().try_clone()?;
+        for (at, name) in self.folders.iter().enumerate() {
+            dir = match open_inner(&dir, name) {
+                // One that was there and is not any more was moved: it is not made anew at its old place.
+                Err(error) if error.kind() == io::ErrorKind::NotFound && at >= self.there => {
+                    match dir.create_dir(name) {
+                        // Another call was faster.
+                        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                        made => made?,
+                    }
+                    open_inner(&dir, name)?
+                }
+                opened => opened?,
+            };
+        }
+        Ok(dir)
+    }
+}
+
+/// Opens a folder in a folder, unless it is a link.
+fn open_inner(dir: &Dir, name: &OsStr) -> io::Result<Dir> {
+    #[cfg(unix)]
+    {
+        use cap_std::fs::OpenOptionsExt as _;
+        use rustix::fs::OFlags;
+        let mut options = OpenOptions::new();
+        let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW;
+        options.read(true).custom_flags(flags.bits().cast_signed());
+        Ok(Dir::from_std_file(dir.open_with(name, &options)?.into_std()))
+    }
+    #[cfg(not(unix))]
+    {
+        if dir.symlink_metadata(name)?.is_symlink() {
+            return Err(io::Error::other("a link took the place of the folder"));
+        }
+        dir.open_dir(name)
+    }
+}
+
+/// The names of a path.
+fn names(path: &Path) -> Vec<OsString> {
+    path.components()
+        .filter_map(|component| match component {
+            Component::Normal(name) => Some(name.to_owned()),
+            _ => None,
+        })
+        .collect()
 }
 
 /// Opens whatever has this name, without waiting for it as a pipe that nobody writes to would make one.
@@ -119,10 +259,11 @@ pub(super) fn open_at_once(dir: &Dir, path: &Path) -> io::Result<(File, Metadata
 pub(super) enum WorkspaceError {
     Path { path: String, why: &'static str },
     Outside(PathBuf),
+    Links(PathBuf),
     NotFound(PathBuf),
     NotAFile { path: PathBuf, what: &'static str },
     HardLink(PathBuf),
-    Protected(PathBuf),
+    Protected { path: PathBuf, read_by: String },
     Io { path: PathBuf, error: io::Error },
 }
 
@@ -149,6 +290,7 @@ impl fmt::Display for WorkspaceError {
                 path.escape_debug()
             ),
             Self::Outside(path) => write!(f, "`{}` leads out of the workspace", shown(path)),
+            Self::Links(path) => write!(f, "`{}` is a link of too many links", shown(path)),
             Self::NotFound(path) => {
                 write!(f, "`{}` does not exist; `file_list` shows what there is", shown(path))
             }
@@ -158,9 +300,11 @@ impl fmt::Display for WorkspaceError {
                 "`{}` is a hard link, and may be a file outside of the workspace; it is not read",
                 shown(path)
             ),
-            Self::Protected(path) => {
-                write!(f, "`{}` is protected: it can be read, but not changed", shown(path))
-            }
+            Self::Protected { path, read_by } => write!(
+                f,
+                "`{}` is protected: it can be read, but not changed, since it is configuration of {read_by}",
+                shown(path)
+            ),
             Self::Io { path, error } => write!(f, "`{}`: {error}", shown(path)),
         }
     }

@@ -1,13 +1,16 @@
 //! Files of a workspace: `file_read`, `file_list`, `file_search`, `file_write`, `file_edit`.
 
+mod lock;
 mod lookup;
 mod read;
+mod staged;
+mod versions;
 mod walk;
 mod write;
 
 use std::io;
 use std::path::Path;
-use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use super::workspace::Workspace;
 use crate::context::ToolContext;
@@ -24,9 +27,34 @@ use crate::toolset;
 /// | `file_write` | puts a file in place, whole |
 /// | `file_edit` | replaces a piece of text in a file |
 ///
-/// None of them leaves the [`Workspace`]. A write is complete or did not happen: the text goes to a new file beside the old
-/// one, to the disk, and then takes its name. Two changes never run at once. What is written is bounded
-/// ([`max_write_bytes`](Self::max_write_bytes)), and so is what is read into a reply.
+/// None of them leaves the [`Workspace`]. What is written is bounded ([`max_write_bytes`](Self::max_write_bytes)), and so is what
+/// is read into a reply. What other programs take for configuration is read and not changed: see
+/// [`ProtectedPaths`](super::ProtectedPaths).
+///
+/// # Changes
+///
+/// A change is complete or did not happen: the text goes to a new file, to the disk, and then takes the name of the old one. A
+/// result that says so is given when the folder is on the disk too.
+///
+/// - *Others who change.* A change holds a lock of the folder that the file is in (`flock` on Unix, which ends with
+///   the process): other calls, other `Files` and other processes on this machine that use this crate wait, each at most
+///   [`lock_timeout`](Self::lock_timeout), and no change is lost to another. On other systems it is a lock of the process. A network file
+///   system may keep such locks to one machine.
+/// - *What changed since it was read.* `file_edit` applies to what the file holds at that moment, so it needs no earlier
+///   read. `file_write` fails if the conversation has read or written the file before, whole or in part, and it holds something else by
+///   now. A conversation is told by the [`Principal`](crate::Principal) and the [`Conversation`](crate::Conversation) of the call, or, without
+///   the latter, by the run of the agent; calls that have none of these count as one. The last 8192 files are remembered.
+/// - *Programs that take no lock.* Both look again right before the new file takes its place, and fail if the content changed. What such a
+///   program writes between this look and the renaming, some microseconds, is lost.
+/// - *A process that is killed* leaves the old file or the new one. On Linux the new file has no name until it is complete; where it had
+///   one already, as `.toolbox-` and 32 random digits, that file is left behind. It is in nobody's way, and may be deleted.
+///
+/// # What a file keeps
+///
+/// The new file has the owner, the group, the permissions, the POSIX access list and the `user.` attributes of the one that it replaces, and
+/// permits nothing more at any time; if one of them cannot be kept, the call fails. Set-user-ID and set-group-ID bits, capabilities
+/// and other attributes are not kept. A new file is as the `umask` and the folder say. Whether a file may be replaced is
+/// up to the permissions of its folder, as for every renaming: a file without write permission is. A hard link becomes a file of its own.
 ///
 /// ```
 /// use toolbox::builtin::files::Files;
@@ -49,25 +77,32 @@ use crate::toolset;
 pub struct Files {
     workspace: Workspace,
     limits: Limits,
-    /// Held while a file is changed, so that no change is lost to another.
-    changing: Mutex<()>,
+    /// The files that conversations have read.
+    versions: versions::Versions,
 }
 
-/// How much goes in and out, in bytes.
+/// Limits on sizes, in bytes, and on waiting.
 #[derive(Debug, Clone, Copy)]
 struct Limits {
     reply: usize,
     write: usize,
     /// How much of a file is looked at.
     scan: u64,
+    /// The time that a change waits for others.
+    lock: Duration,
 }
 
 impl Files {
     /// Returns the tools for a workspace.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        let limits = Limits { reply: 48 << 10, write: 8 << 20, scan: 256 << 20 };
-        Self { workspace, limits, changing: Mutex::default() }
+        let limits = Limits {
+            reply: 48 << 10,
+            write: 8 << 20,
+            scan: 256 << 20,
+            lock: Duration::from_secs(20),
+        };
+        Self { workspace, limits, versions: versions::Versions::default() }
     }
 
     /// Opens a folder as a workspace, and returns the tools for it.
@@ -93,8 +128,11 @@ impl Files {
         self
     }
 
-    fn changing(&self) -> std::sync::MutexGuard<'_, ()> {
-        self.changing.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Limits how long a change waits while others change files in the same folder. Default 20 seconds; then the call fails, and says so.
+    #[must_use]
+    pub fn lock_timeout(mut self, timeout: Duration) -> Self {
+        self.limits.lock = timeout;
+        self
     }
 }
 
@@ -117,7 +155,7 @@ impl Files {
         let lines = start_line..=end_line.unwrap_or(u64::MAX);
         let read = Workspace::relative(path)
             .map_err(Into::into)
-            .and_then(|path| read::read(&self.workspace, &path, lines, &self.limits, context));
+            .and_then(|path| read::read(self, &path, lines, context));
         read.unwrap_or_else(read::FileError::into_result)
     }
 
@@ -176,11 +214,11 @@ impl Files {
         path: &str,
         /// The whole text of the file
         content: &str,
+        call: &ToolContext,
     ) -> ToolResult {
-        let _alone = self.changing();
         let written = Workspace::relative(path)
             .map_err(Into::into)
-            .and_then(|path| write::write(&self.workspace, &path, content, &self.limits));
+            .and_then(|path| write::write(self, &path, content, call));
         written.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 
@@ -198,12 +236,12 @@ impl Files {
         /// Replace every place instead of the only one
         #[arg(default)]
         replace_all: bool,
+        context: &ToolContext,
     ) -> ToolResult {
-        let _alone = self.changing();
         let edit = write::Edit { old: old_text, new: new_text, everywhere: replace_all };
         let edited = Workspace::relative(path)
             .map_err(Into::into)
-            .and_then(|path| write::edit(&self.workspace, &path, &edit, &self.limits));
+            .and_then(|path| write::edit(self, &path, &edit, context));
         edited.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 }

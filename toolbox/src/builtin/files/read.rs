@@ -6,10 +6,10 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use super::Limits;
 use super::lookup::{WorkspaceError, shown};
+use super::versions::Reader;
 use super::write::counted;
-use crate::builtin::workspace::Workspace;
+use super::{Files, Limits};
 use crate::content::Content;
 use crate::context::ToolContext;
 use crate::result::ToolResult;
@@ -54,12 +54,12 @@ impl fmt::Display for FileError {
 
 /// Reads lines of a file, as many as fit into a reply.
 pub(super) fn read(
-    workspace: &Workspace,
+    files: &Files,
     path: &Path,
     lines: RangeInclusive<u64>,
-    limits: &Limits,
     context: &ToolContext,
 ) -> Result<ToolResult, FileError> {
+    let limits = &files.limits;
     if lines.is_empty() {
         return Err(FileError::Told(format!(
             "`end_line` {} is before `start_line` {}",
@@ -67,9 +67,19 @@ pub(super) fn read(
             lines.start()
         )));
     }
-    let (file, metadata) = workspace.open_file(path)?;
-    let mut file = BufReader::with_capacity(64 << 10, file.take(limits.scan));
-    let head = file.fill_buf().map_err(|error| FileError::io(path, error))?;
+    let failed = |error| FileError::io(path, error);
+    let (file, metadata) = files.workspace.open_file(path)?;
+    // What can be written is read at once: lines and version are those of the same moment.
+    let mut begin = Vec::new();
+    let mut rest = file.take(limits.scan);
+    let version = if metadata.len() > limits.write as u64 {
+        files.marks(&metadata)
+    } else {
+        rest.by_ref().take(limits.write as u64 + 1).read_to_end(&mut begin).map_err(failed)?;
+        files.versions.of(&begin)
+    };
+    let mut file = begin.as_slice().chain(BufReader::with_capacity(64 << 10, rest));
+    let head = file.fill_buf().map_err(failed)?;
     if let Some(kind) = image(head) {
         if metadata.len() > IMAGE_BYTES {
             let told = format!(
@@ -81,7 +91,7 @@ pub(super) fn read(
         }
         let mut bytes = Vec::new();
         let read = file.take(IMAGE_BYTES).read_to_end(&mut bytes);
-        read.map_err(|error| FileError::io(path, error))?;
+        read.map_err(failed)?;
         return Ok(ToolResult::from(Content::image(bytes, kind)));
     }
     if is_binary(head) {
@@ -92,8 +102,12 @@ pub(super) fn read(
         );
         return Err(FileError::Told(told));
     }
-    Passage::read(&mut file, path, &lines, limits, context)
-        .map(|passage| passage.told(path, &lines))
+    let passage = Passage::read(&mut file, path, &lines, limits, context)?;
+    if let Ok((names, _)) = files.workspace.resolve(path) {
+        let whole: PathBuf = names.iter().collect();
+        files.versions.learn(Reader::of(context), &whole, version);
+    }
+    Ok(passage.told(path, &lines))
 }
 
 /// What was read.

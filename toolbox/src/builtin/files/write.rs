@@ -1,15 +1,18 @@
 //! Changing: a file is put in place whole, or not at all.
 
-use std::io::{self, Read, Write as _};
+use std::ffi::OsStr;
+use std::io::{self, Read as _};
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-use cap_std::fs::{Dir, OpenOptions, Permissions};
+use cap_std::fs::{Dir, File, Metadata};
 
-use super::Limits;
-use super::lookup::{WorkspaceError, shown};
+use super::Files;
+use super::lock::FolderLock;
+use super::lookup::{Location, WorkspaceError, open_at_once, shown};
 use super::read::FileError;
-use crate::builtin::workspace::Workspace;
+use super::staged::{Replaced, StageError, Staged};
+use super::versions::{Reader, Version};
+use crate::context::ToolContext;
 
 /// A piece of text and what takes its place.
 pub(super) struct Edit<'a> {
@@ -20,34 +23,43 @@ pub(super) struct Edit<'a> {
 
 /// Writes a file whole, and says what changed.
 pub(super) fn write(
-    workspace: &Workspace,
+    files: &Files,
     path: &Path,
     content: &str,
-    limits: &Limits,
+    call: &ToolContext,
 ) -> Result<String, FileError> {
-    if content.len() > limits.write {
+    let most = files.limits.write;
+    if content.len() > most {
         return Err(FileError::Told(format!(
-            "the text has {} bytes; at most {} can be written at once",
+            "the text has {} bytes; at most {most} can be written at once",
             content.len(),
-            limits.write
         )));
     }
-    let before = replace(workspace, path, content)?;
-    let told = match before {
+    let location = files.workspace.locate(path)?;
+    let dir = location.make_folder(&files.workspace).map_err(|error| FileError::io(path, error))?;
+    let change = Change::begin(files, path, location, &dir, call)?;
+    let replaced = change.replaced()?;
+    let known = change.known().filter(|_| replaced.is_some());
+    let before = replaced.as_ref().map(|replaced| replaced.metadata.len());
+    change.put(content, replaced.as_ref(), known)?;
+    change.learn(content);
+    Ok(match before {
         None => format!("created `{}`: {}", shown(path), size(content)),
         Some(bytes) => format!("replaced `{}`: {} ({bytes} before)", shown(path), size(content)),
-    };
-    Ok(told)
+    })
 }
 
 /// Replaces a piece of a file, and says where.
 pub(super) fn edit(
-    workspace: &Workspace,
+    files: &Files,
     path: &Path,
     edit: &Edit<'_>,
-    limits: &Limits,
+    context: &ToolContext,
 ) -> Result<String, FileError> {
-    let text = whole(workspace, path, limits)?;
+    let location = files.workspace.locate(path)?;
+    let dir = location.open_folder(&files.workspace).map_err(|error| FileError::io(path, error))?;
+    let change = Change::begin(files, path, location, &dir, context)?;
+    let (text, replaced) = change.whole()?;
     let mut places = text.match_indices(edit.old).map(|(at, _)| line_of(&text, at));
     let Some(first) = places.next() else {
         return Err(missing(path, &text, edit.old));
@@ -66,15 +78,20 @@ pub(super) fn edit(
         )));
     }
     let edited = text.replace(edit.old, edit.new);
-    if edited.len() > limits.write {
+    if edited.len() > files.limits.write {
         return Err(FileError::Told(format!(
             "the edited text would have {} bytes; at most {} can be written",
             edited.len(),
-            limits.write
+            files.limits.write
         )));
     }
     let count = text.matches(edit.old).count();
-    replace(workspace, path, &edited)?;
+    let read = files.versions.of(text.as_bytes());
+    change.put(&edited, Some(&replaced), Some(read))?;
+    // Who knew the file as it was knows it as it is. Who did not has seen a piece of it.
+    if change.known() == Some(read) {
+        change.learn(&edited);
+    }
     Ok(if count == 1 {
         format!("edited `{}` at line {first}: {}", shown(path), size(&edited))
     } else {
@@ -108,89 +125,152 @@ fn missing(path: &Path, text: &str, old: &str) -> FileError {
     })
 }
 
-/// Reads a text file whole, to change it.
-fn whole(workspace: &Workspace, path: &Path, limits: &Limits) -> Result<String, FileError> {
-    let (file, metadata) = workspace.open_file(path)?;
-    let most = limits.write as u64;
-    let mut bytes = Vec::new();
-    let read = file.take(most + 1).read_to_end(&mut bytes);
-    read.map_err(|error| FileError::io(path, error))?;
-    if bytes.len() as u64 > most {
-        return Err(FileError::Told(format!(
-            "`{}` has {} bytes; at most {most} can be edited",
-            shown(path),
-            metadata.len()
-        )));
-    }
-    String::from_utf8(bytes).map_err(|_| {
-        FileError::Told(format!("`{}` is no UTF-8 text, and cannot be edited", shown(path)))
-    })
-}
-
-/// Puts a file in place: a new file beside it, to the disk, then renamed. Returns how many bytes the file had before, if there was one.
-fn replace(workspace: &Workspace, path: &Path, content: &str) -> Result<Option<u64>, FileError> {
-    let failed = |error| FileError::io(path, error);
-    let (dir, name) = workspace.place(path)?;
-    let before = match dir.symlink_metadata(&name) {
-        Ok(metadata) if metadata.is_file() => Some(metadata),
-        Ok(metadata) => {
-            let what = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
-            return Err(WorkspaceError::NotAFile { path: path.to_owned(), what }.into());
-        }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => return Err(failed(error)),
-    };
-    let permissions = before.as_ref().map(cap_std::fs::Metadata::permissions);
-    let new = New::create(&dir, content, permissions).map_err(failed)?;
-    dir.rename(&new.name, &dir, &name).map_err(failed)?;
-    new.kept();
-    // The name is on the disk only when the folder is.
-    #[cfg(unix)]
-    dir.open(".").and_then(|folder| folder.sync_all()).map_err(failed)?;
-    Ok(before.map(|metadata| metadata.len()))
-}
-
-/// A file that is taken away again, unless it is kept.
-struct New<'a> {
+/// A change of one file, while nobody else changes files in its folder.
+struct Change<'a> {
+    files: &'a Files,
+    path: &'a Path,
+    location: Location,
     dir: &'a Dir,
-    name: String,
-    kept: bool,
+    lock: FolderLock,
+    context: &'a ToolContext,
 }
 
-impl<'a> New<'a> {
-    fn create(dir: &'a Dir, content: &str, permissions: Option<Permissions>) -> io::Result<Self> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let number = COUNT.fetch_add(1, Ordering::Relaxed);
-        let name = format!(".toolbox-{}-{number}.tmp", std::process::id());
-        let mut options = OpenOptions::new();
-        options.write(true).create_new(true);
-        let mut file = match dir.open_with(&name, &options) {
-            // Left there by a program that was killed, and had this number.
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {
-                dir.remove_file(&name)?;
-                dir.open_with(&name, &options)?
+impl<'a> Change<'a> {
+    fn begin(
+        files: &'a Files,
+        path: &'a Path,
+        location: Location,
+        dir: &'a Dir,
+        context: &'a ToolContext,
+    ) -> Result<Self, FileError> {
+        let lock = FolderLock::acquire(dir, files.limits.lock, context)
+            .map_err(|error| FileError::Told(format!("`{}`: {error}", shown(path))))?;
+        Ok(Self { files, path, location, dir, lock, context })
+    }
+
+    fn name(&self) -> &OsStr {
+        &self.location.name
+    }
+
+    fn failed(&self, error: io::Error) -> FileError {
+        FileError::io(self.path, error)
+    }
+
+    fn changed(&self) -> FileError {
+        FileError::Told(format!(
+            "`{}` has changed since it was read; nothing was written: read it again",
+            shown(self.path)
+        ))
+    }
+
+    /// Returns what the conversation knows the file to hold.
+    fn known(&self) -> Option<Version> {
+        self.files.versions.known(Reader::of(self.context), &self.location.path())
+    }
+
+    fn learn(&self, content: &str) {
+        let version = self.files.versions.of(content.as_bytes());
+        self.files.versions.learn(Reader::of(self.context), &self.location.path(), version);
+    }
+
+    /// Finds the file that is there.
+    fn replaced(&self) -> Result<Option<Replaced>, FileError> {
+        let metadata = match self.dir.symlink_metadata(self.name()) {
+            Ok(metadata) if metadata.is_file() => metadata,
+            Ok(metadata) => {
+                let what = if metadata.is_dir() { "a folder" } else { "no ordinary file" };
+                return Err(WorkspaceError::NotAFile { path: self.path.to_owned(), what }.into());
             }
-            opened => opened?,
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            Err(error) => return Err(self.failed(error)),
         };
-        let new = Self { dir, name, kept: false };
-        file.write_all(content.as_bytes())?;
-        if let Some(permissions) = permissions {
-            file.set_permissions(permissions)?;
-        }
-        file.sync_all()?;
-        Ok(new)
+        Ok(Some(match open_at_once(self.dir, Path::new(self.name())) {
+            Ok((file, metadata)) => Replaced { file: Some(file), metadata },
+            // A file that may not be read can be replaced.
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                Replaced { file: None, metadata }
+            }
+            Err(error) => return Err(self.failed(error)),
+        }))
     }
 
-    fn kept(mut self) {
-        self.kept = true;
+    /// Reads a text file whole, to change it.
+    fn whole(&self) -> Result<(String, Replaced), FileError> {
+        let name = Path::new(self.name());
+        let (file, metadata) = self.files.workspace.open_file_in(self.dir, name, self.path)?;
+        let most = self.files.limits.write as u64;
+        let mut bytes = Vec::new();
+        let read = (&file).take(most + 1).read_to_end(&mut bytes);
+        read.map_err(|error| self.failed(error))?;
+        if bytes.len() as u64 > most {
+            return Err(FileError::Told(format!(
+                "`{}` has {} bytes; at most {most} can be edited",
+                shown(self.path),
+                metadata.len()
+            )));
+        }
+        let text = String::from_utf8(bytes).map_err(|_| {
+            let path = shown(self.path);
+            FileError::Told(format!("`{path}` is no UTF-8 text, and cannot be edited"))
+        })?;
+        Ok((text, Replaced { file: Some(file), metadata }))
+    }
+
+    /// Puts a content in place: a new file, to the disk, then renamed. What is there must still be `expected`.
+    fn put(
+        &self,
+        content: &str,
+        replaced: Option<&Replaced>,
+        expected: Option<Version>,
+    ) -> Result<(), FileError> {
+        let staged = Staged::write(self.dir, content.as_bytes(), replaced)
+            .map_err(|error| self.refused(error))?;
+        if let Some(expected) = expected {
+            // Programs that take no lock may have written in the meantime.
+            let now = open_at_once(self.dir, Path::new(self.name()))
+                .and_then(|(file, metadata)| self.files.version(file, &metadata));
+            if now.ok() != Some(expected) {
+                return Err(self.changed());
+            }
+        }
+        if self.context.is_cancelled() {
+            return Err(FileError::Told("the call was cancelled; nothing was changed".to_owned()));
+        }
+        staged.place(self.name(), replaced.is_none()).map_err(|error| self.refused(error))?;
+        // The name is on the disk only when the folder is.
+        self.lock.sync().map_err(|error| self.failed(error))
+    }
+
+    fn refused(&self, error: StageError) -> FileError {
+        match error {
+            StageError::Io(error) => self.failed(error),
+            StageError::Exists => FileError::Told(format!(
+                "`{}` was created by another program in the meantime; nothing was written: read it",
+                shown(self.path)
+            )),
+            StageError::Lost(why) => {
+                FileError::Told(format!("`{}` is not changed: {why}", shown(self.path)))
+            }
+        }
     }
 }
 
-impl Drop for New<'_> {
-    fn drop(&mut self) {
-        if !self.kept {
-            let _ = self.dir.remove_file(&self.name);
+impl Files {
+    /// Returns the version of an open file. That of one that is larger than what can be written is told by its marks.
+    pub(super) fn version(&self, file: File, metadata: &Metadata) -> io::Result<Version> {
+        let most = self.limits.write as u64;
+        if metadata.len() > most {
+            return Ok(self.marks(metadata));
         }
+        let mut bytes = Vec::new();
+        file.take(most + 1).read_to_end(&mut bytes)?;
+        Ok(self.versions.of(&bytes))
+    }
+
+    /// Returns the version of a large file.
+    pub(super) fn marks(&self, metadata: &Metadata) -> Version {
+        let modified = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
+        self.versions.of(format!("{} {modified:?}", metadata.len()).as_bytes())
     }
 }
 

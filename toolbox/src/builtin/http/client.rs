@@ -11,6 +11,7 @@ use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use reqwest::header::{CONTENT_TYPE, HeaderMap, LOCATION};
 use reqwest::redirect::Policy;
 use reqwest::{Client, Response, StatusCode, Url};
+use tokio::time::Instant;
 
 use super::address::is_public;
 use crate::tool::BoxFuture;
@@ -219,6 +220,7 @@ impl Guarded {
         url: &str,
         headers: HeaderMap,
         bounds: &Bounds,
+        deadline: Instant,
     ) -> Result<Fetched, FetchError> {
         let mut url = Url::parse(url).map_err(|error| FetchError::Url(error.to_string()))?;
         // A fragment is for whoever reads the page.
@@ -238,7 +240,7 @@ impl Guarded {
             }
             Err(FetchError::Redirects { url: first.to_string(), most: bounds.redirects })
         };
-        match tokio::time::timeout(bounds.time, fetching).await {
+        match tokio::time::timeout_at(deadline, fetching).await {
             Ok(fetched) => fetched,
             Err(_) => {
                 let why = format!("it took longer than {:?}", bounds.time);
