@@ -67,6 +67,8 @@ struct Extra {
     edited: Option<Arguments>,
     references: Vec<String>,
     omitted_bytes: usize,
+    /// Whether the gate wrote the text, and no handler.
+    of_gate: bool,
     /// The structured result of a tool that tells the model something else than its JSON.
     #[cfg(feature = "mcp-client")]
     structured: Option<Value>,
@@ -111,6 +113,45 @@ impl ToolResult {
         result
     }
 
+    /// Returns a failure that the gate words itself, in the place of a handler that did not answer.
+    ///
+    /// Nothing outside of this crate can make one, and the mark does not outlast a handler: the gate takes it off whatever a
+    /// handler or a layer returns.
+    pub(crate) fn refusal(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self::failure(kind, message).marked_as_gate()
+    }
+
+    /// Marks the text as the gate's own.
+    pub(crate) fn marked_as_gate(mut self) -> Self {
+        self.mark_as_gate();
+        self
+    }
+
+    /// Marks the text as the gate's own.
+    #[cold]
+    pub(crate) fn mark_as_gate(&mut self) {
+        self.extra().of_gate = true;
+    }
+
+    /// Takes the gate's mark off a result that came out of a handler or a layer, which may repeat one it was given.
+    #[inline]
+    pub(crate) fn unmark(&mut self) {
+        if let Some(extra) = &mut self.extra {
+            extra.of_gate = false;
+        }
+    }
+
+    /// Returns whether the gate wrote the text: no handler, no layer, no server.
+    pub(crate) fn is_of_gate(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.of_gate)
+    }
+
+    /// Returns whether the gate holds the call back until somebody approves. A handler that merely says so has answered.
+    #[cfg(feature = "agent")]
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.is_of_gate() && self.failure_kind() == Some(FailureKind::Deferred)
+    }
+
     /// Returns a result whose text is JSON that fits the tool's output schema.
     pub(crate) fn structured(json: String) -> Self {
         let mut result = Self::new(json);
@@ -140,11 +181,12 @@ impl ToolResult {
         self
     }
 
-    /// Returns the result with another text for the model.
+    /// Returns the result with another text for the model, which is not the gate's.
     #[cfg(feature = "search")]
     pub(crate) fn with_text(mut self, text: String) -> Self {
         self.content = Parts::One(Content::Text(text));
         self.flags.structured = false;
+        self.unmark();
         self
     }
 

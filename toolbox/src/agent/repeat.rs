@@ -84,7 +84,7 @@ pub(super) fn told(call: &ToolCall, times: u32) -> ToolResult {
         call.name,
         times - 1
     );
-    ToolResult::failure(crate::FailureKind::Reported, text)
+    ToolResult::refusal(crate::FailureKind::Reported, text)
         .with_code(TOLD)
         .with_call_id(call.id.clone())
 }

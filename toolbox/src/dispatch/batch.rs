@@ -78,7 +78,7 @@ impl ToolBox {
             } else if index >= batch.max_calls {
                 let text =
                     format!("too many calls at once: only the first {} ran", batch.max_calls);
-                let result = ToolResult::failure(FailureKind::TooManyCalls, text);
+                let result = ToolResult::refusal(FailureKind::TooManyCalls, text);
                 results[index] = Some(answer(call.id, result));
             } else {
                 admitted.push((index, call, approved));
@@ -86,7 +86,7 @@ impl ToolBox {
         }
         for (index, id) in twins {
             let text = format!("two calls have the id {id:?}; this one did not run");
-            let result = ToolResult::failure(FailureKind::DuplicateId, text);
+            let result = ToolResult::refusal(FailureKind::DuplicateId, text);
             results[index] = Some(answer(id_of_its_own(&id, index, &mut ids), result));
         }
         if batch.parallel && admitted.len() > 1 && Handle::try_current().is_ok() {

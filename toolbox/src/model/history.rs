@@ -327,7 +327,7 @@ impl FoundStep {
 
 fn unanswered(tool: &str) -> ToolResult {
     let text = format!("no result: the run ended before tool `{tool}` answered");
-    ToolResult::failure(FailureKind::Cancelled, text)
+    ToolResult::refusal(FailureKind::Cancelled, text)
 }
 
 /// A message of a transcript that came from elsewhere; see [`History::repaired`].
@@ -473,7 +473,7 @@ impl Unanswered {
                 if missing.is_empty() {
                     unanswered(&tool)
                 } else {
-                    ToolResult::failure(FailureKind::Cancelled, missing)
+                    ToolResult::refusal(FailureKind::Cancelled, missing)
                 }
             });
             result.call_id = id;

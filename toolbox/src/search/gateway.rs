@@ -16,6 +16,7 @@ use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::error::FailureKind;
 use crate::promotion::Promotions;
 use crate::result::ToolResult;
+use crate::taint::Taint;
 use crate::tool::{BoxFuture, Tool, Toolset};
 
 /// The name of the tool that searches by words.
@@ -215,6 +216,11 @@ impl Gateway {
             None => search.hits(),
         };
         let hits = shared(hits, limit);
+        if let Some(taint) = context.get::<Taint>() {
+            // Also those whose schemas do not fit into the reply: a service may load them by their names.
+            hits.iter()
+                .for_each(|hit| taint.show_definitions(std::slice::from_ref(&*hit.definition)));
+        }
         if let Some(promotions) = context.get::<Promotions>() {
             promotions.add(hits.iter().map(|hit| &hit.definition), self.promoted_steps);
         }
@@ -251,7 +257,7 @@ impl Gateway {
         let wanted = match Wanted::read(text) {
             Ok(wanted) => wanted,
             Err(what) => {
-                return ToolResult::failure(FailureKind::InvalidArguments, what);
+                return ToolResult::refusal(FailureKind::InvalidArguments, what);
             }
         };
         let Some(toolbox) = self.toolbox.upgrade() else {
@@ -380,7 +386,9 @@ fn with_schema(result: ToolResult, schema: &Value) -> ToolResult {
             properties.map(|(name, schema)| (name.clone(), schema.clone())).collect();
         json!({ "properties": parts, "required": schema["required"] }).to_string()
     };
-    result.with_text(format!("{told}\nthe schema of its arguments: {relevant}"))
+    let of_gate = result.is_of_gate();
+    let result = result.with_text(format!("{told}\nthe schema of its arguments: {relevant}"));
+    if of_gate { result.marked_as_gate() } else { result }
 }
 
 impl Toolset for Gateway {
@@ -470,7 +478,7 @@ impl Toolset for Gateway {
             by_words.with_annotations(looks),
             by_pattern.with_annotations(looks),
             // What it calls has a time limit of its own, and reads its arguments itself.
-            call.without_timeout().with_unchecked_arguments(),
+            call.without_timeout().with_unchecked_arguments().relaying(),
         ]
     }
 }

@@ -35,7 +35,7 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
     for (name, detail) in &listed.dropped {
         mounted.withhold(name, WithheldReason::Invalid, detail.clone());
     }
-    let approved = approved(server, listed, &mut mounted);
+    let (approved, read) = approved(server, listed, &mut mounted);
     let board = &server.board;
     let taken = board.taken();
     // All that is listed counts for the names, so that an approval renames no other tool.
@@ -60,17 +60,24 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
             continue;
         };
         match made(server, tool, &name, &mut mounted.notices) {
-            Ok(tool) => mounted.tools.push(tool),
+            Ok(made) if server.config.trusted || read.contains(tool.name.as_str()) => {
+                mounted.tools.push(made);
+            }
+            Ok(made) => mounted.tools.push(made.with_untrusted_definition()),
             Err(detail) => mounted.withhold(&tool.name, WithheldReason::Invalid, detail),
         }
     }
     mounted
 }
 
-/// Returns the tools that the lock lets in, and notes the others.
-fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> HashSet<&'a str> {
+/// Returns the tools that the lock lets in, and those of them whose definitions a person approved of; notes the others.
+fn approved<'a>(
+    server: &Server,
+    listed: &'a Listed,
+    mounted: &mut Mounted,
+) -> (HashSet<&'a str>, HashSet<&'a str>) {
     let names = listed.tools.iter().map(|tool| tool.name.as_str());
-    let Some(mut lock) = server.board.lock() else { return names.collect() };
+    let Some(mut lock) = server.board.lock() else { return (names.collect(), HashSet::new()) };
     let is_new = |lock: &Lock, tool: &ListedTool| {
         lock.judge(&server.name, &tool.name, &tool.raw) == Verdict::New
     };
@@ -89,11 +96,18 @@ fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> H
         tracing::warn!(%error, "what was approved cannot be read or kept");
         mounted.notices.push(error.to_string());
     }
-    let mut approved = HashSet::new();
+    let (mut approved, mut read) = (HashSet::new(), HashSet::new());
     for tool in &listed.tools {
         match lock.judge(&server.name, &tool.name, &tool.raw) {
             Verdict::Approved => {
                 approved.insert(tool.name.as_str());
+                if lock.is_read(&server.name, &tool.name) {
+                    read.insert(tool.name.as_str());
+                }
+            }
+            Verdict::Unreadable => {
+                let detail = "its entry in the lock file cannot be read; look at it, then approve of the server's tools";
+                mounted.withhold(&tool.name, WithheldReason::Unreadable, detail.to_owned());
             }
             Verdict::New => {
                 let detail =
@@ -109,7 +123,7 @@ fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> H
             }
         }
     }
-    approved
+    (approved, read)
 }
 
 fn made(
