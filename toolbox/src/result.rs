@@ -1,5 +1,7 @@
 //! What a call came to: for the model, for the user, for the program.
 
+mod size;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -361,43 +363,11 @@ impl ToolResult {
         self.extra.as_ref()?.edited.as_ref()
     }
 
-    /// Returns how many bytes were left out because the result was larger than the box allows.
+    /// Returns how many bytes were left out because the result was larger than the box allows: of its parts, its structured
+    /// form, its references and its text for the user.
     #[must_use]
     pub fn omitted_bytes(&self) -> usize {
         self.extra.as_ref().map_or(0, |extra| extra.omitted_bytes)
-    }
-
-    /// Cuts text to `budget` bytes: its head and its tail, with a note in between that says how much is missing.
-    #[inline]
-    pub(crate) fn fit(&mut self, budget: usize) {
-        let len: usize = self.content().iter().map(Content::len).sum();
-        if len > budget {
-            self.cut(budget);
-        }
-    }
-
-    #[cold]
-    fn cut(&mut self, budget: usize) {
-        let mut left = budget;
-        let mut omitted = 0;
-        let parts = match &mut self.content {
-            Parts::One(part) => std::slice::from_mut(part),
-            Parts::Many(parts) => parts,
-        };
-        for part in parts {
-            let len = part.len();
-            if len <= left {
-                left -= len;
-                continue;
-            }
-            // Half an image is no image, so only text is kept in part.
-            let kept = if let Content::Text(text) = &*part { shorten(text, left) } else { None };
-            omitted += len - kept.as_ref().map_or(0, |(_, kept)| *kept);
-            *part = Content::Text(kept.map_or_else(|| note(len), |(text, _)| text));
-            left = 0;
-        }
-        self.flags.structured = false;
-        self.extra().omitted_bytes = omitted;
     }
 }
 
@@ -483,27 +453,6 @@ impl ToolResult {
         self.flags = Flags { silent, pending, structured, ..self.flags };
         self
     }
-}
-
-/// Returns the head and the tail of `text` around a note, and how many of its bytes were kept.
-fn shorten(text: &str, budget: usize) -> Option<(String, usize)> {
-    if budget == 0 {
-        return None;
-    }
-    let mut head = budget - budget / 4;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - budget / 4;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    let kept = head + (text.len() - tail);
-    Some((format!("{}\n{}\n{}", &text[..head], note(text.len() - kept), &text[tail..]), kept))
-}
-
-fn note(bytes: usize) -> String {
-    format!("[{bytes} bytes left out: the result is larger than the limit]")
 }
 
 impl From<Content> for ToolResult {

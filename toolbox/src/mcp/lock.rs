@@ -63,9 +63,6 @@ impl std::error::Error for LockFileError {
     }
 }
 
-/// The entry among the digests of a tool that says a person approved of it, not only its first sight.
-const BY_PERSON: &str = "approvedBy";
-
 /// Digests of the parts of one definition.
 type Pins = BTreeMap<String, String>;
 
@@ -173,30 +170,14 @@ impl Lock {
         }
     }
 
-    /// Returns whether a person approved of the tool, beyond its first sight.
-    pub(crate) fn is_read(&self, server: &str, tool: &str) -> bool {
-        matches!(self.entry(server, tool), Ok(Some(pins)) if pins.contains_key(BY_PERSON))
-    }
-
-    /// Pins a definition that is seen for the first time. Nothing is written yet.
+    /// Approves of a definition. Nothing is written yet.
     pub(crate) fn pin(&mut self, server: &str, tool: &str, definition: &Value) {
-        self.put(server, tool, pins(definition));
-    }
-
-    /// Pins a definition that a person approved of. Nothing is written yet.
-    pub(crate) fn approve(&mut self, server: &str, tool: &str, definition: &Value) {
-        let mut pins = pins(definition);
-        pins.insert(BY_PERSON.to_owned(), "person".to_owned());
-        self.put(server, tool, pins);
-    }
-
-    fn put(&mut self, server: &str, tool: &str, pins: Pins) {
         let entries = self
             .contents
             .servers
             .entry(server.to_owned())
             .or_insert_with(|| Entries::Tools(BTreeMap::new()));
-        let entry = (tool.to_owned(), Entry::Pins(pins));
+        let entry = (tool.to_owned(), Entry::Pins(pins(definition)));
         match entries {
             Entries::Tools(tools) => drop(tools.insert(entry.0, entry.1)),
             broken @ Entries::Unreadable(_) => *broken = Entries::Tools(BTreeMap::from([entry])),

@@ -174,7 +174,7 @@ impl Servers {
             let mut next = lock.clone();
             next.update(|lock| {
                 for tool in &listed.tools {
-                    lock.approve(&server.name, &tool.name, &tool.raw);
+                    lock.pin(&server.name, &tool.name, &tool.raw);
                 }
             })?;
             *lock = next;
@@ -277,8 +277,7 @@ impl ServersBuilder {
 
     /// Keeps digests of the tools' definitions in a file, and withholds a tool that is another than it was.
     ///
-    /// A tool is pinned as it is first seen, which is no approval: what it says of itself [taints](crate::Taint) a conversation until
-    /// somebody approved of it. When its title, description, schemas or annotations differ later, it leaves the
+    /// A tool is pinned as it is first seen. When its title, description, schemas or annotations differ later, it leaves the
     /// box until somebody approves ([`Servers::approve`]). Default: no file, and tools change as their servers like.
     ///
     /// Programs may share a file: each writes what it adds to what the others wrote. They take turns by an empty file beside it,
@@ -289,6 +288,9 @@ impl ServersBuilder {
     }
 
     /// Withholds tools that the lock file does not know, instead of approving of them on first sight. Default no.
+    ///
+    /// What is in the box was then approved by a person, so its definitions do not [taint](crate::Taint) a conversation that they
+    /// are shown in, as those do that were pinned on first sight. Start with a file that was not written without this.
     pub fn withhold_new(mut self, withhold: bool) -> Self {
         self.withhold_new = withhold;
         self

@@ -35,7 +35,9 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
     for (name, detail) in &listed.dropped {
         mounted.withhold(name, WithheldReason::Invalid, detail.clone());
     }
-    let (approved, read) = approved(server, listed, &mut mounted);
+    let approved = approved(server, listed, &mut mounted);
+    // What was pinned on first sight was read by nobody.
+    let is_read = server.config.trusted || server.board.has_lock() && server.board.withhold_new;
     let board = &server.board;
     let taken = board.taken();
     // All that is listed counts for the names, so that an approval renames no other tool.
@@ -60,9 +62,7 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
             continue;
         };
         match made(server, tool, &name, &mut mounted.notices) {
-            Ok(made) if server.config.trusted || read.contains(tool.name.as_str()) => {
-                mounted.tools.push(made);
-            }
+            Ok(made) if is_read => mounted.tools.push(made),
             Ok(made) => mounted.tools.push(made.with_untrusted_definition()),
             Err(detail) => mounted.withhold(&tool.name, WithheldReason::Invalid, detail),
         }
@@ -70,14 +70,10 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
     mounted
 }
 
-/// Returns the tools that the lock lets in, and those of them whose definitions a person approved of; notes the others.
-fn approved<'a>(
-    server: &Server,
-    listed: &'a Listed,
-    mounted: &mut Mounted,
-) -> (HashSet<&'a str>, HashSet<&'a str>) {
+/// Returns the tools that the lock lets in, and notes the others.
+fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> HashSet<&'a str> {
     let names = listed.tools.iter().map(|tool| tool.name.as_str());
-    let Some(mut lock) = server.board.lock() else { return (names.collect(), HashSet::new()) };
+    let Some(mut lock) = server.board.lock() else { return names.collect() };
     let is_new = |lock: &Lock, tool: &ListedTool| {
         lock.judge(&server.name, &tool.name, &tool.raw) == Verdict::New
     };
@@ -96,14 +92,11 @@ fn approved<'a>(
         tracing::warn!(%error, "what was approved cannot be read or kept");
         mounted.notices.push(error.to_string());
     }
-    let (mut approved, mut read) = (HashSet::new(), HashSet::new());
+    let mut approved = HashSet::new();
     for tool in &listed.tools {
         match lock.judge(&server.name, &tool.name, &tool.raw) {
             Verdict::Approved => {
                 approved.insert(tool.name.as_str());
-                if lock.is_read(&server.name, &tool.name) {
-                    read.insert(tool.name.as_str());
-                }
             }
             Verdict::Unreadable => {
                 let detail = "its entry in the lock file cannot be read; look at it, then approve of the server's tools";
@@ -123,7 +116,7 @@ fn approved<'a>(
             }
         }
     }
-    (approved, read)
+    approved
 }
 
 fn made(
