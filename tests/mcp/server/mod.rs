@@ -11,6 +11,7 @@ mod peer;
 mod process;
 mod results;
 mod stream;
+mod strict;
 mod tokens;
 mod tools;
 mod web;

@@ -13,6 +13,7 @@ use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// How the calls of one batch are made.
 #[derive(Clone, Copy)]
@@ -85,7 +86,8 @@ impl ToolBox {
             }
         }
         for (index, id) in twins {
-            let text = format!("two calls have the id {id:?}; this one did not run");
+            let shown = quote(&id, QUOTED);
+            let text = format!("two calls have the id \"{shown}\"; this one did not run");
             let result = ToolResult::refusal(FailureKind::DuplicateId, text);
             results[index] = Some(answer(id_of_its_own(&id, index, &mut ids), result));
         }

@@ -34,6 +34,7 @@ use crate::error::FailureKind;
 use crate::result::ToolResult;
 use crate::taint::Taint;
 use crate::tool::{Handler, Tool};
+use crate::unseen::{QUOTED, quote};
 
 /// How a box treats the calls that pass it.
 #[derive(Clone)]
@@ -266,7 +267,7 @@ fn not_found(
     settings: &Settings,
     given: Option<&ToolContext>,
 ) -> ToolResult {
-    let shown = shown(name);
+    let shown = quote(name, QUOTED);
     tracing::warn!(tool = shown, "the tool that was called is not in the box");
     let mut text = format!("tool not found: {shown}");
     if settings.suggest_tools && name.is_ascii() {
@@ -308,20 +309,4 @@ fn refuse(
 fn answer(id: String, mut result: ToolResult) -> ToolResult {
     result.call_id = id;
     result
-}
-
-/// Shows a name that somebody else wrote: short, and without control characters.
-fn shown(name: &str) -> String {
-    const LONGEST: usize = 128;
-    let mut text: String = name.chars().take(LONGEST).flat_map(printable).collect();
-    if name.chars().nth(LONGEST).is_some() {
-        text.push('…');
-    }
-    text
-}
-
-fn printable(c: char) -> impl Iterator<Item = char> {
-    let escaped = c.is_control().then(|| c.escape_default());
-    let plain = escaped.is_none().then_some(c);
-    escaped.into_iter().flatten().chain(plain)
 }

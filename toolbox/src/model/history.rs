@@ -13,6 +13,7 @@ use crate::call::{Arguments, ToolCall};
 use crate::content::Content;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// A transcript in which every call has its result.
 ///
@@ -326,6 +327,7 @@ impl FoundStep {
 }
 
 fn unanswered(tool: &str) -> ToolResult {
+    let tool = quote(tool, QUOTED);
     let text = format!("no result: the run ended before tool `{tool}` answered");
     ToolResult::refusal(FailureKind::Cancelled, text)
 }
@@ -388,6 +390,7 @@ impl fmt::Display for HistoryRepair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DanglingCall { call_id, tool } => {
+                let tool = quote(tool, QUOTED);
                 write!(f, "call {call_id:?} of tool `{tool}` had no result")
             }
             Self::UnknownResult { call_id } => {

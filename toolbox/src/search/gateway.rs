@@ -18,6 +18,7 @@ use crate::promotion::Promotions;
 use crate::result::ToolResult;
 use crate::taint::Taint;
 use crate::tool::{BoxFuture, Tool, Toolset};
+use crate::unseen::quote;
 
 /// The name of the tool that searches by words.
 pub const SEARCH_WORDS: &str = crate::promotion::SEARCH_TOOL;
@@ -34,6 +35,9 @@ const POOL: usize = 3;
 
 /// The longest schema that is repeated whole when arguments do not fit it, in bytes.
 const SCHEMA_BYTES: usize = 2048;
+
+/// The longest text about arguments that cannot be read, which may repeat them, in characters.
+const MESSAGE: usize = 400;
 
 /// Lets a model find and call the deferred tools of a box by three tools in their place.
 ///
@@ -339,6 +343,7 @@ impl Wanted {
             arguments: Option<&'a RawValue>,
         }
         let given: Given<'_> = serde_json::from_str(text).map_err(|error| {
+            let error = quote(&error.to_string(), MESSAGE);
             format!(
                 "the arguments for `{EXECUTE}` were refused: {error}; \
                  send {{\"name\": the tool's name, \"arguments\": its arguments}}"
@@ -426,7 +431,7 @@ impl Toolset for Gateway {
                             let search = gateway.catalog.search(&text);
                             gateway.answer(&context, limit, search).await
                         }
-                        Err(error) => ToolResult::error(error.to_string()),
+                        Err(error) => ToolResult::error(quote(&error.to_string(), MESSAGE)),
                     }
                 }
             },
@@ -440,13 +445,16 @@ impl Toolset for Gateway {
                 async move {
                     let Pattern { pattern, limit } = match arguments.parse() {
                         Ok(wanted) => wanted,
-                        Err(error) => return ToolResult::error(error.to_string()),
+                        Err(error) => {
+                            return ToolResult::error(quote(&error.to_string(), MESSAGE));
+                        }
                     };
                     match gateway.catalog.search_pattern(&pattern) {
                         Ok(search) => gateway.answer(&context, limit, search).await,
                         Err(error) => {
                             let kind = FailureKind::InvalidArguments;
-                            ToolResult::failure(kind, error.to_string()).with_code(error.code())
+                            let text = quote(&error.to_string(), MESSAGE);
+                            ToolResult::failure(kind, text).with_code(error.code())
                         }
                     }
                 }

@@ -17,6 +17,7 @@ use crate::dispatch::Batch;
 use crate::error::FailureKind;
 use crate::model::{ToolChoice, Unanswered};
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// What becomes of the calls of a reply.
 struct Plan {
@@ -69,7 +70,10 @@ impl Running {
                     plan.results.push(refusal.with_call_id(call.id));
                 }
                 Some(Decision::Defer) | None => {
-                    let text = format!("tool `{}` waits for approval; it has not run", call.name);
+                    let text = format!(
+                        "tool `{}` waits for approval; it has not run",
+                        quote(&call.name, QUOTED)
+                    );
                     let waits = ToolResult::refusal(FailureKind::Deferred, text);
                     plan.results.push(waits.with_call_id(call.id));
                 }

@@ -11,6 +11,7 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
 use super::Shared;
+use super::in_flight::Slot;
 use super::text::{Text, split};
 use crate::mcp::count::Place;
 
@@ -21,6 +22,8 @@ pub(super) struct Incoming {
     timeout: Pin<Box<Sleep>>,
     is_late: Arc<AtomicBool>,
     arguments: Text,
+    /// The request of a session, whose id has to be free.
+    slot: Option<Slot>,
     shared: Arc<Shared>,
 }
 
@@ -29,6 +32,7 @@ impl Incoming {
         body: Body,
         is_late: &Arc<AtomicBool>,
         arguments: Text,
+        slot: Option<Slot>,
         shared: &Arc<Shared>,
     ) -> Self {
         Self {
@@ -37,6 +41,7 @@ impl Incoming {
             timeout: Box::pin(sleep(shared.options.read_timeout)),
             is_late: Arc::clone(is_late),
             arguments,
+            slot,
             shared: Arc::clone(shared),
         }
     }
@@ -77,6 +82,10 @@ impl HttpBody for Incoming {
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => {
                     self.body = None;
+                    if self.slot.take().is_some_and(|slot| !slot.read(&self.read)) {
+                        let error = axum::Error::new("the id is taken");
+                        return Poll::Ready(Some(Err(error)));
+                    }
                     return Poll::Ready(Some(Ok(Frame::data(self.message()))));
                 }
                 Poll::Pending => {
@@ -96,12 +105,18 @@ pub(super) struct Outgoing {
     body: Body,
     end: Option<Pin<Box<Sleep>>>,
     _place: Option<Place>,
+    _slot: Option<Slot>,
 }
 
 impl Outgoing {
-    pub(super) fn new(body: Body, place: Option<Place>, ends_in: Option<Duration>) -> Self {
+    pub(super) fn new(
+        body: Body,
+        place: Option<Place>,
+        slot: Option<Slot>,
+        ends_in: Option<Duration>,
+    ) -> Self {
         let end = ends_in.map(|time| Box::pin(sleep(time)));
-        Self { body, end, _place: place }
+        Self { body, end, _place: place, _slot: slot }
     }
 }
 

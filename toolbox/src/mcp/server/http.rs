@@ -14,9 +14,11 @@ use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use super::authority::Allowed;
 use super::bearer::{self, Resource};
 use super::body::{Incoming, Outgoing};
 use super::handler::Handler;
+use super::in_flight::{self, InFlight, Slot};
 use super::running::Running;
 use super::text::Text;
 use super::{Options, Shared};
@@ -28,15 +30,6 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const LISTEN: &str = "subscriptions/listen";
 const INITIALIZE: &str = "initialize";
-const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-const LOCAL_ORIGINS: [&str; 6] = [
-    "http://localhost:*",
-    "http://127.0.0.1:*",
-    "http://[::1]:*",
-    "https://localhost:*",
-    "https://127.0.0.1:*",
-    "https://[::1]:*",
-];
 
 /// The routes of a service, and what ends the sessions behind them.
 pub(super) struct Http {
@@ -54,10 +47,12 @@ impl Http {
         let token = config.cancellation_token.clone();
         let door = Arc::new(Door {
             shared: Arc::clone(shared),
+            allowed: Allowed::new(options),
             running: running.clone(),
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
             beginning: Count::default(),
+            in_flight: InFlight::default(),
         });
         let resource = options.resource.as_ref().map(Resource::router);
         let shared = Arc::clone(shared);
@@ -73,34 +68,32 @@ impl Http {
 }
 
 fn config(options: &Options) -> StreamableHttpServerConfig {
-    let config = StreamableHttpServerConfig::default()
+    // The SDK takes `[::1].evil.example` for `[::1]`; hosts and origins were looked at before it.
+    StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_sse_keep_alive(Some(options.keep_alive))
         .with_max_request_body_bytes(options.max_message_bytes)
-        .enforce_origin_validation();
-    let config = match &options.hosts[..] {
-        [] if !options.asks_for_token() => config.with_allowed_hosts(LOCAL_HOSTS),
-        [] => config.disable_allowed_hosts(),
-        hosts => config.with_allowed_hosts(hosts),
-    };
-    match &options.origins[..] {
-        [] => config.with_allowed_origins(LOCAL_ORIGINS),
-        origins => config.with_allowed_origins(origins),
-    }
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
 }
 
 /// Who may come in, and whose session is whose.
 struct Door {
     shared: Arc<Shared>,
+    allowed: Allowed,
     running: Running,
     sessions: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, Principal>>,
     /// Requests that may begin a session, until they have.
     beginning: Count,
+    in_flight: InFlight,
 }
 
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let options = &door.shared.options;
+    if let Err(refusal) = door.allowed.check(&request) {
+        return refusal;
+    }
     let mut time_left = None;
     if options.asks_for_token() {
         match bearer::admitted(options, request.headers()).await {
@@ -140,17 +133,28 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     let was_late = Arc::new(AtomicBool::new(false));
     let arguments = Text::default();
     request.extensions_mut().insert(arguments.clone());
+    let slot = session.clone().map(|session| {
+        let (slot, call) = door.in_flight.slot(session);
+        // The call may outlive the connection.
+        request.extensions_mut().insert(call);
+        slot
+    });
+    let own = slot.clone();
     let request =
-        request.map(|body| Body::new(Incoming::new(body, &was_late, arguments, &door.shared)));
+        request.map(|body| Body::new(Incoming::new(body, &was_late, arguments, own, &door.shared)));
     let response = next.run(request).await;
     drop(beginning);
+    if let Some(id) = slot.as_ref().and_then(Slot::refused) {
+        let message = ServerJsonRpcMessage::error(in_flight::error(&id), Some(id));
+        return (StatusCode::BAD_REQUEST, axum::Json(message)).into_response();
+    }
     let response = corrected(response, &method, was_json, was_late.load(Ordering::Relaxed));
     if let (None, Some(principal), Some(opened)) =
         (session, principal, text(response.headers(), SESSION))
     {
         door.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Outgoing::new(body, place, ends_in)))
+    response.map(|body| Body::new(Outgoing::new(body, place, slot, ends_in)))
 }
 
 impl Door {

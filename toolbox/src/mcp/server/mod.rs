@@ -1,5 +1,6 @@
 //! A box as a server of the protocol, over standard streams and over HTTP.
 
+mod authority;
 mod bearer;
 mod body;
 mod call;
@@ -7,6 +8,7 @@ mod caller;
 mod error;
 mod handler;
 mod http;
+mod in_flight;
 mod lines;
 mod list;
 mod listen;
@@ -302,13 +304,14 @@ impl Service {
     /// Answers HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`; others are refused with status 403.
     ///
     /// Default: `localhost`, `127.0.0.1` and `[::1]`, and any host at all where a [bearer token](Self::bearer_token) is asked
-    /// for. Naming one replaces that. It keeps web pages from reaching the server by a name of their own (DNS rebinding).
+    /// for. Naming one replaces that. Names are compared as a whole, case aside; one without a port stands for every port. It keeps web pages from reaching the server by a name of their own (DNS rebinding).
     #[must_use]
     pub fn allow_host(self, host: impl Into<String>) -> Self {
         self.with(|options| options.hosts.push(host.into()))
     }
 
-    /// Answers HTTP requests of web pages from an origin, such as `https://app.example.com:443`; a port of `*` is any.
+    /// Answers HTTP requests of web pages from an origin, such as `https://app.example.com`; a port of `*` is any, and none is the
+    /// usual one of the scheme.
     ///
     /// Default: pages on this machine. Naming one replaces that. Requests that no web page makes have no origin.
     #[must_use]
