@@ -1,6 +1,7 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod ask_user;
+mod broken_rows;
 mod files;
 mod http;
 mod knowledge;

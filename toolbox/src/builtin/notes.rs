@@ -132,11 +132,18 @@ impl Notes {
             let mut all = file.prepare_cached(
                 "SELECT name, length(CAST(text AS BLOB)) FROM note WHERE principal = ?1 ORDER BY name",
             )?;
-            let lines = all.query_map([owner.as_str()], |row| {
-                let name = quote(&row.get::<_, String>(0)?, QUOTED);
-                Ok(format!("`{name}`, {} bytes", row.get::<_, i64>(1)?))
-            })?;
-            Ok(lines.collect::<Result<Vec<_>, _>>()?)
+            let mut rows = all.query([owner.as_str()])?;
+            let mut lines = Vec::new();
+            while let Some(row) = rows.next()? {
+                let bytes: i64 = row.get(1)?;
+                // A name that is no text is one note's, and the others are listed all the same.
+                let name = match row.get_ref(0)?.as_bytes() {
+                    Ok(name) => quote(&String::from_utf8_lossy(name), QUOTED),
+                    Err(_) => "?".to_owned(),
+                };
+                lines.push(format!("`{name}`, {bytes} bytes"));
+            }
+            Ok(lines)
         });
         let lines = list.await?;
         Ok(if lines.is_empty() { "there are no notes".to_owned() } else { lines.join("\n") })
