@@ -17,7 +17,7 @@ const WAYS: [(&str, &str, bool); 6] = [
     ("a background job", "SLEEP &", true),
     ("two forks", "(setsid env -i sh -c 'SLEEP &' &)", false),
     ("no streams", "(setsid env -i sh -c 'exec 0<&- 1>&- 2>&-; cd /; SLEEP &' &)", false),
-    ("a session in a session", "setsid setsid env -i setsid SLEEP &", true),
+    ("a session in a session", "setsid setsid env -i setsid SLEEP &", false),
     ("signals ignored", "(trap '' TERM HUP INT; setsid env -i SLEEP &)", false),
 ];
 

@@ -10,6 +10,7 @@ mod pace;
 mod peer;
 mod process;
 mod results;
+mod shares;
 mod stream;
 mod strict;
 mod tokens;

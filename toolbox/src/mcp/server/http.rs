@@ -20,6 +20,7 @@ use super::body::{Incoming, Outgoing};
 use super::handler::Handler;
 use super::in_flight::{self, InFlight, Slot};
 use super::running::Running;
+use super::share::{Connection, Shares};
 use super::text::Text;
 use super::{Options, Shared};
 use crate::mcp::count::{Count, Place};
@@ -53,6 +54,7 @@ impl Http {
             owners: Mutex::default(),
             beginning: Count::default(),
             in_flight: InFlight::default(),
+            shares: Shares::default(),
         });
         let resource = options.resource.as_ref().map(Resource::router);
         let shared = Arc::clone(shared);
@@ -87,6 +89,7 @@ struct Door {
     /// Requests that may begin a session, until they have.
     beginning: Count,
     in_flight: InFlight,
+    shares: Shares,
 }
 
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
@@ -108,6 +111,12 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     request.headers_mut().remove(header::AUTHORIZATION);
     let principal = request.extensions().get::<Principal>().cloned();
     let session = text(request.headers(), SESSION).map(str::to_owned);
+    // What only listens ends with the token that let it in; a call that was let in comes to its end.
+    let listens =
+        request.method() == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
+    let Some(held) = door.shares.take(options.max_connections, principal.as_ref(), listens) else {
+        return busy("too many requests of yours are open; come back later");
+    };
     let mut beginning = None;
     match &session {
         Some(session) if door.owner(session).is_some_and(|own| Some(own) != principal) => {
@@ -117,16 +126,12 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         None if begins_session(&request) => {
             beginning = door.room().await;
             if beginning.is_none() {
-                let wait = [(header::RETRY_AFTER, "5")];
-                let text = "too many sessions are open; come back later";
-                return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
+                return busy("too many sessions are open; come back later");
             }
         }
         _ => {}
     }
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
-    // What only listens ends with the token that let it in; a call that was let in comes to its end.
-    let listens = method == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
     let ends_in = time_left.filter(|_| listens);
     // A stream of notifications is open for as long as the client likes, and never answered.
     let place = (method == Method::POST).then(|| door.running.request());
@@ -140,8 +145,25 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         slot
     });
     let own = slot.clone();
-    let request =
-        request.map(|body| Body::new(Incoming::new(body, &was_late, arguments, own, &door.shared)));
+    let held = Arc::new(Mutex::new(held));
+    let connection = request.extensions().get::<Connection>().cloned();
+    let answering = connection.map(|connection| {
+        let held = Arc::downgrade(&held);
+        // A body that is not there yet keeps no connection from making room.
+        move || {
+            if let Some(held) = held.upgrade() {
+                held.lock().unwrap_or_else(PoisonError::into_inner).answering(&connection);
+            }
+        }
+    });
+    if request.method() == Method::GET
+        && let Some(answering) = &answering
+    {
+        answering();
+    }
+    let request = request.map(|body| {
+        Body::new(Incoming::new(body, &was_late, arguments, own, &door.shared).then(answering))
+    });
     let response = next.run(request).await;
     drop(beginning);
     if let Some(id) = slot.as_ref().and_then(Slot::refused) {
@@ -154,7 +176,12 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     {
         door.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Outgoing::new(body, place, slot, ends_in)))
+    response.map(|body| Body::new(Outgoing::new(body, place, slot, held, ends_in)))
+}
+
+fn busy(text: &'static str) -> Response {
+    let wait = [(header::RETRY_AFTER, "5")];
+    (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response()
 }
 
 impl Door {

@@ -15,6 +15,7 @@ mod listen;
 mod pace;
 mod result;
 mod running;
+mod share;
 mod stdio;
 mod text;
 
@@ -130,6 +131,7 @@ struct Options {
     max_calls_per_second: Option<u32>,
     max_message_bytes: usize,
     max_connections: usize,
+    max_connections_per_address: Option<usize>,
     max_sessions: usize,
     session_idle: Duration,
     read_timeout: Duration,
@@ -174,6 +176,7 @@ impl Service {
             max_calls_per_second: None,
             max_message_bytes: 4 << 20,
             max_connections: 1024,
+            max_connections_per_address: None,
             max_sessions: 1024,
             session_idle: Duration::from_secs(300),
             read_timeout: Duration::from_secs(10),
@@ -265,10 +268,21 @@ impl Service {
         self.with(|options| options.max_message_bytes = bytes)
     }
 
-    /// Limits how many connections [`serve_http`](Self::serve_http) holds; one more is closed at once. Default 1 024.
+    /// Limits how many connections [`serve_http`](Self::serve_http) holds. Default 1 024.
+    ///
+    /// When there are so many, the one on which nothing has been answered for longest makes room for the next; where all are being
+    /// answered, the next is closed at once. Streams that only listen take three quarters of them at most, and whoever is signed in
+    /// half; one more request gets status 503. Clients that are not signed in cannot be told apart.
     #[must_use]
     pub fn max_connections(self, connections: usize) -> Self {
         self.with(|options| options.max_connections = connections)
+    }
+
+    /// Limits how many of the connections one address holds, other than the loopback. Default a quarter of
+    /// [`max_connections`](Self::max_connections). Raise it where a proxy on another machine stands between.
+    #[must_use]
+    pub fn max_connections_per_address(self, connections: usize) -> Self {
+        self.with(|options| options.max_connections_per_address = Some(connections))
     }
 
     /// Limits how many sessions of clients before 2026-07-28 there are over HTTP; one more gets status 503. Default 1 024.
