@@ -4,6 +4,7 @@ mod ask_user;
 mod changes;
 #[cfg(target_os = "linux")]
 mod confinement;
+mod broken_rows;
 mod files;
 mod http;
 mod knowledge;

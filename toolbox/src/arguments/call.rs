@@ -1,5 +1,6 @@
 //! One call as its tool sees it: the text of its arguments, its context, and how they are read.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
@@ -22,6 +23,8 @@ pub struct Call<'call> {
     signature: &'call Signature,
     depth: usize,
     arena: Arena,
+    /// Whether the arguments were refused, so that no code of the tool's own ran.
+    refused: AtomicBool,
     /// Set when the call is none: the tool is asked what its signature is.
     described: Option<&'call Mutex<Described>>,
 }
@@ -34,7 +37,15 @@ impl<'given> Call<'given> {
         signature: &'given Signature,
         depth: usize,
     ) -> Self {
-        Self { context, text, signature, depth, arena: Arena::new(), described: None }
+        Self {
+            context,
+            text,
+            signature,
+            depth,
+            arena: Arena::new(),
+            refused: AtomicBool::new(false),
+            described: None,
+        }
     }
 
     /// Returns a call that asks a tool's handler to describe itself into `described`.
@@ -46,9 +57,12 @@ impl<'given> Call<'given> {
         Self { described: Some(described), ..Self::new(context, "", signature, 0) }
     }
 
-    /// Puts on the result what was repaired in the arguments.
+    /// Puts on the result what was repaired in the arguments, and the mark of the gate where it refused them.
     #[inline]
     pub(crate) fn conclude(mut self, result: &mut ToolResult) {
+        if *self.refused.get_mut() {
+            result.mark_as_gate();
+        }
         if let Some(repairs) = self.arena.repairs() {
             result.note_repairs(repairs);
         }
@@ -324,8 +338,9 @@ impl<'given> Call<'given> {
     }
 
     fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
+        self.refused.store(true, Ordering::Relaxed);
         let error = cold::ArgumentsError::new(self.context.tool_name(), faults);
-        ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
+        ToolResult::refusal(FailureKind::InvalidArguments, error.to_string())
             .with_code(error.code())
             .with_error(error)
     }
