@@ -98,27 +98,15 @@ fn tool(
     let arguments = &model.arguments;
     let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
+        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
         // At the type: of what the compiler has to say of one place, it says each thing once.
-        let (start, end) = ends(&slot_type(argument));
-        let last = Ident::new(&slot.to_string(), end);
-        let fill = quote_spanned!(start=> &mut #last);
+        let fill = quote_spanned!(ends(&slot_type(argument)).0=> &mut #slot);
         quote!(#(#cfgs)* #fill)
     });
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
-        let take = match argument.referent {
-            Some(_) => {
-                let (start, end) = ends(&slot_type(argument));
-                let slot = Ident::new(&slot.to_string(), end);
-                let slot = quote_spanned!(start=> &mut #slot);
-                let arguments = quote_spanned!(end=> (#slot));
-                let take = method((start, end), &quote!(__Lent<'_, _>), "take");
-                quote!(#take #arguments)
-            }
-            None => quote!(#slot.take()),
-        };
-        quote!(#(#cfgs)* #take)
+        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
+        let take = if argument.described { quote!(take_described) } else { quote!(take) };
+        quote!(#(#cfgs)* #slot.#take())
     });
     let about = about(model);
     let this = local("this");
@@ -173,6 +161,15 @@ fn local(name: &str) -> Ident {
 /// Returns the variable that holds one argument; it stands where the argument's type does.
 fn slot(at: usize, argument: &ArgumentModel) -> Ident {
     Ident::new(&format!("__slot{at}"), ends(&slot_type(argument)).0)
+}
+
+/// Returns what the variable holds: the one field of a tuple, for code that covers the argument's type with two tokens.
+fn held(at: usize, argument: &ArgumentModel) -> TokenStream {
+    let (start, end) = ends(&slot_type(argument));
+    let slot = slot(at, argument);
+    let mut field = proc_macro2::Literal::usize_unsuffixed(0);
+    field.set_span(end);
+    quote_spanned!(start=> #slot.#field)
 }
 
 /// Returns the type that a slot is of.
@@ -298,7 +295,7 @@ fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
             quote!(#slot_of.or(#name))
         };
     }
-    quote!(#default #(#cfgs)* let #pattern = #slot_of;)
+    quote!(#default #(#cfgs)* let #pattern = (#slot_of,);)
 }
 
 fn default_name(at: usize) -> Ident {

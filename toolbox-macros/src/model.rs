@@ -88,6 +88,8 @@ pub(crate) struct ArgumentModel {
     pub(crate) pattern: Option<LitStr>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
+    /// Whether `#[arg(...)]` stands on it.
+    pub(crate) described: bool,
 }
 
 /// What an argument is when the model gives none.
@@ -346,6 +348,7 @@ impl ArgumentModel {
             pattern: None,
             examples: Vec::new(),
             flatten: None,
+            described: !options.is_empty(),
             ident,
         };
         for option in &options {

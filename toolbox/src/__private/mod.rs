@@ -14,6 +14,9 @@ pub use toolbox_macros::tools;
 
 pub use crate::arguments::about::About;
 pub use crate::arguments::call::Call;
+// Only for messages to show them by a short path.
+pub use crate::arguments::slot::{LentSlot, OwnedSlot};
+pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
 
 /// What expansions bring into scope: traits for their methods, and names that messages are to show where the user's own
 /// code stands, each behind `__` so that it hides nothing.
@@ -27,6 +30,9 @@ pub mod names {
         tool_future_must_be_send as __must_be_send, two_tools_of_one_name as __distinct,
     };
     pub use crate::arguments::argument::{LentArgument as __Lent, ToolArgument as __Owned};
+    pub use crate::arguments::unfit::{
+        TakeReference as _, TakeShared as _, TakeSupplied as _, TakeUnkeyed as _,
+    };
 
     /// A type itself.
     pub type __It<T> = T;

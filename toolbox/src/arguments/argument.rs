@@ -59,7 +59,8 @@ pub enum Origin {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
-    note = "if the model fills it in: `{Self}`, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if the model fills it in: a type of your own, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if it is of another crate: enable `serde` there, and in `schemars` the feature for it: `chrono04`, `jiff02`, `uuid1`, `url2`, `rust_decimal1`, `bigdecimal04`, `semver1`, `bytes1`, `either1`, `smallvec1`; for others, such as `time`, take text or a type of your own around it",
     note = "if your program supplies it: take `State<..>` of a type that is `Send + Sync + 'static`, or implement `toolbox::FromContext` for `{Self}`"
 )]
 pub trait ToolArgument<'call, Source>: Sized {
@@ -151,7 +152,8 @@ impl<'call> ToolArgument<'call, TheContext> for ToolContext {
 #[diagnostic::on_unimplemented(
     message = "`&{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
-    note = "if the model fills it in: `{Self}`, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if the model fills it in: a type of your own, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if it is of another crate: enable `serde` there, and in `schemars` the feature for it: `chrono04`, `jiff02`, `uuid1`, `url2`, `rust_decimal1`, `bigdecimal04`, `semver1`, `bytes1`, `either1`, `smallvec1`; for others, such as `time`, take text or a type of your own around it",
     note = "if your program supplies it: take `State<..>` of a type that is `Send + Sync + 'static`, or implement `toolbox::FromContext` for `{Self}`"
 )]
 pub trait LentArgument<'call, Source> {
@@ -177,15 +179,6 @@ pub trait LentArgument<'call, Source> {
         Self: 'call,
     {
         slot.or(default)
-    }
-    /// Lends what the slot holds.
-    #[doc(hidden)]
-    #[inline]
-    fn take<'a>(slot: &'a mut LentSlot<'call, Self, Self::Held, Source>) -> &'a Self
-    where
-        Self: 'call,
-    {
-        slot.take()
     }
     #[doc(hidden)]
     fn read(reader: &mut Reader<'call>) -> Result<Self::Held, ReadError>;

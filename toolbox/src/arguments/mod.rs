@@ -7,5 +7,6 @@ pub(crate) mod call;
 pub(crate) mod cold;
 pub(crate) mod reader;
 pub(crate) mod slot;
+pub(crate) mod unfit;
 
 pub use cold::{ArgumentsError, Fault, FaultKind, Faults, Repair};
