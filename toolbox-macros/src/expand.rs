@@ -22,36 +22,51 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let tool_fn = Ident::new("tool", function.ident.span());
     // At the name, for the compiler to show it where something else has that name.
     let carrier = quote_spanned!(ty.span()=> struct #ty {});
-    quote! {
-        #(#cfgs)*
-        #[doc = #doc]
-        #[allow(
-            non_camel_case_types,
-            dead_code,
-            missing_debug_implementations,
-            missing_copy_implementations,
-            clippy::empty_structs_with_brackets
-        )]
-        #vis #carrier
+    carried(
+        krate,
+        &quote! {
+            #(#cfgs)*
+            #[automatically_derived]
+            impl #ty {
+                /// The name that the model calls the tool by.
+                #[allow(dead_code)]
+                #vis const NAME: &'static str = #name;
+                #[doc(hidden)]
+                #[allow(dead_code)]
+                #vis const ORIGIN: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
 
-        #(#cfgs)*
-        #[automatically_derived]
-        impl #ty {
-            /// The name that the model calls the tool by.
-            #[allow(dead_code)]
-            #vis const NAME: &'static str = #name;
-            #[doc(hidden)]
-            #[allow(dead_code)]
-            #vis const ORIGIN: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
-
-            /// Returns the tool.
-            #[must_use]
-            #deprecated
-            #vis fn #tool_fn() -> #krate::Tool {
-                #tool
+                /// Returns the tool.
+                #[must_use]
+                #deprecated
+                #vis fn #tool_fn() -> #krate::Tool {
+                    #tool
+                }
             }
-        }
-    }
+        },
+        &quote! {
+            #(#cfgs)*
+            #[doc = #doc]
+            #[allow(
+                non_camel_case_types,
+                dead_code,
+                missing_debug_implementations,
+                missing_copy_implementations,
+                clippy::empty_structs_with_brackets
+            )]
+            #vis #carrier
+        },
+    )
+}
+
+/// Returns the type of a tool, with its implementation in an attribute on it, which puts it behind the type.
+///
+/// So whatever is wrong with the place of the whole is one error: there is no such crate, or an `impl` block is around it.
+fn carried(
+    krate: &TokenStream,
+    implementation: &TokenStream,
+    carrier: &TokenStream,
+) -> TokenStream {
+    quote!(#[#krate::__private::carrier { #implementation }] #carrier)
 }
 
 /// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
@@ -62,21 +77,25 @@ pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
     }
     let (vis, ty, krate) = (&function.vis, &model.ty, &model.krate);
     let cfgs = cfgs(&function.attrs);
-    quote! {
-        #(#cfgs)*
-        #[allow(non_camel_case_types, dead_code, missing_docs)]
-        #vis struct #ty {}
-
-        #(#cfgs)*
-        #[allow(dead_code, missing_docs)]
-        impl #ty {
-            #vis const NAME: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
-            #vis const ORIGIN: &'static str = "";
-            #vis fn tool() -> #krate::Tool {
-                ::core::unreachable!()
+    carried(
+        krate,
+        &quote! {
+            #(#cfgs)*
+            #[allow(dead_code, missing_docs)]
+            impl #ty {
+                #vis const NAME: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
+                #vis const ORIGIN: &'static str = "";
+                #vis fn tool() -> #krate::Tool {
+                    ::core::unreachable!()
+                }
             }
-        }
-    }
+        },
+        &quote! {
+            #(#cfgs)*
+            #[allow(non_camel_case_types, dead_code, missing_docs)]
+            #vis struct #ty {}
+        },
+    )
 }
 
 fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
@@ -96,7 +115,7 @@ fn tool(
     let meta = meta(model, name);
     let output = output_schema(function, model);
     let arguments = &model.arguments;
-    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument));
+    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, &private));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
         let (cfgs, slot) = (&argument.cfgs, held(at, argument));
         // At the type: of what the compiler has to say of one place, it says each thing once.
@@ -196,6 +215,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         Text::Nothing => (quote!(""), None),
         Text::Known(text) => (text.to_token_stream(), None),
         Text::Expression(expression) => (expression.clone(), Some(quote!(untidy: true,))),
+        Text::Value(value) => (value.clone(), None),
     };
     let title = model.title.iter();
     let timeout = model.timeout.iter();
@@ -265,14 +285,16 @@ fn mentions_impl(tokens: &TokenStream) -> bool {
 }
 
 /// Declares the slot of one argument.
-fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
+fn declare(at: usize, argument: &ArgumentModel, private: &TokenStream) -> TokenStream {
     let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
     let default = argument.default.as_ref().map(|default| {
         let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
         let name = default_name(at);
         let value = match default {
             Default_::OfType(span) => quote_spanned!(*span=> ::core::default::Default::default()),
-            Default_::Expression(value) => value.clone(),
+            Default_::Expression(value) => {
+                of_text(value, &ty, private).unwrap_or_else(|| value.clone())
+            }
         };
         quote!(#(#cfgs)* let #name: fn() -> #ty = || #value;)
     });
@@ -313,6 +335,7 @@ fn about(model: &ToolModel) -> TokenStream {
             Text::Nothing => quote!(""),
             Text::Known(text) => text.to_token_stream(),
             Text::Expression(expression) => quote!(#private::tidy(#expression)),
+            Text::Value(value) => value.clone(),
         };
         let more = keywords(at, argument, &private);
         quote!(#(#cfgs)* #about.argument(#name, #description) #more;)
@@ -345,7 +368,7 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
         more.extend(quote!(.keyword("pattern", #pattern)));
     }
     if !argument.examples.is_empty() {
-        let examples = argument.examples.iter().map(|value| typed(argument, value));
+        let examples = argument.examples.iter().map(|value| typed(argument, value, private));
         more.extend(quote!(.examples(::std::vec![#(#examples),*])));
     }
     if argument.flatten.is_some() {
@@ -370,8 +393,26 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
     }
 }
 
+fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
+    let at = |mut token: proc_macro2::TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.into_iter().map(at).collect()
+}
+
+/// Returns a value of a type from a string literal: `"Paris"` for a `String` needs no `.to_owned()`.
+fn of_text(value: &TokenStream, ty: &TokenStream, private: &TokenStream) -> Option<TokenStream> {
+    let text = syn::parse2::<syn::LitStr>(crate::args::ungrouped(value.clone())).ok()?;
+    if ty.to_string().replace(' ', "") == "&'staticstr" {
+        return None;
+    }
+    let private = respanned(private.clone(), text.span());
+    Some(quote_spanned!(text.span()=> (&&&#private::KindOf::<#ty>::new()).of_text(#text)))
+}
+
 /// Returns a value of an argument's type as JSON.
-fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
+fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -> TokenStream {
     let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
     let (start, end) = ends(value);
     let name = Ident::new("__value", start);
@@ -379,15 +420,16 @@ fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let made = quote_spanned!(start=> &#name #none);
     let example = method((start, end), &quote!(__Example), "example");
     let write = quote!(#example(#made));
+    let value = of_text(value, &ty, private).unwrap_or_else(|| value.clone());
     quote!({ let #name: fn() -> #ty = || #value; #write })
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let about = local("about");
+    let (about, private) = (local("about"), &private(model));
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
-        let (name, value) = (&argument.name, typed(argument, value));
+        let (name, value) = (&argument.name, typed(argument, value, private));
         Some(quote!(#(#cfgs)* (#name, #value)))
     });
     quote!(#about.example(&[#(#fields),*]);)
@@ -506,15 +548,19 @@ pub(crate) fn toolset(
         quote!(#(#cfgs)* #all.push(#tool);)
     });
     quote! {
-        #[automatically_derived]
-        impl #impl_generics #krate::Toolset for #self_ty #where_clause {
-            #[allow(deprecated, clippy::vec_init_then_push)]
-            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
-                let #set = self;
-                let mut #all = ::std::vec::Vec::new();
-                #(#pushes)*
-                #all
+        const _: () = {
+            // By itself, so that a crate that is not there is one error.
+            use #krate as __toolbox;
+            #[automatically_derived]
+            impl #impl_generics __toolbox::Toolset for #self_ty #where_clause {
+                #[allow(deprecated, clippy::vec_init_then_push)]
+                fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<__toolbox::Tool> {
+                    let #set = self;
+                    let mut #all = ::std::vec::Vec::new();
+                    #(#pushes)*
+                    #all
+                }
             }
-        }
+        };
     }
 }

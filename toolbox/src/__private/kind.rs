@@ -12,6 +12,7 @@
 use std::error::Error;
 use std::fmt::Display;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -50,6 +51,32 @@ impl<T> Whole for Returned<T> {
         Ok(self.0)
     }
 }
+
+/// The type beside a function with `#[tool]`; all that is one has the functions of [`NoTool`] by itself.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tool",
+    label = "not the name of a function with `#[tool]`",
+    note = "write `#[tool]` above the function, and list it by its name: `tools![search]`",
+    note = "tools from elsewhere are given to the box itself: `toolbox.register(value)`"
+)]
+pub trait ToolOfFunction {}
+
+/// What `tools![]` asks of its elements, for types that have none of it.
+pub trait NoTool {
+    /// A name that no tool has.
+    const NAME: &'static str = "";
+    /// A place where no tool is.
+    const ORIGIN: &'static str = "";
+    /// Returns no tool.
+    fn tool() -> crate::Tool
+    where
+        Self: ToolOfFunction,
+    {
+        unreachable!("no type is `ToolOfFunction`")
+    }
+}
+
+impl<T: ?Sized> NoTool for T {}
 
 /// A type without a value.
 #[derive(Debug)]
@@ -116,6 +143,48 @@ pub trait NoJson<T> {
 impl<T> NoJson<T> for KindOf<T> {
     fn json(&self, _value: &T) -> Option<Value> {
         None
+    }
+}
+
+/// Types that text is turned into, as a string literal in `default`, `examples` or `example`.
+pub trait OfText<T> {
+    /// Returns the value of the text.
+    fn of_text(&self, text: &'static str) -> T;
+}
+
+impl<T: From<&'static str>> OfText<T> for &&KindOf<T> {
+    fn of_text(&self, text: &'static str) -> T {
+        text.into()
+    }
+}
+
+/// Types around those, and those that borrow text under another name.
+pub trait AroundText<T> {
+    /// Returns the value of the text.
+    fn of_text(&self, text: &'static str) -> T;
+}
+
+impl<T: From<&'static str>> AroundText<Option<T>> for &KindOf<Option<T>> {
+    fn of_text(&self, text: &'static str) -> Option<T> {
+        Some(text.into())
+    }
+}
+
+impl AroundText<&'static Path> for &KindOf<&'static Path> {
+    fn of_text(&self, text: &'static str) -> &'static Path {
+        Path::new(text)
+    }
+}
+
+/// All other types: the text stays what it is, and the compiler says what it should have been.
+pub trait StillText {
+    /// Returns the text.
+    fn of_text(&self, text: &'static str) -> &'static str;
+}
+
+impl<T> StillText for KindOf<T> {
+    fn of_text(&self, text: &'static str) -> &'static str {
+        text
     }
 }
 

@@ -11,9 +11,7 @@
 use std::borrow::Cow;
 use std::cell::{Cell, LazyCell, OnceCell, RefCell, UnsafeCell};
 use std::cmp::Reverse;
-use std::collections::{
-    BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque,
-};
+use std::collections::{BTreeMap, BTreeSet, BinaryHeap, HashMap, HashSet, LinkedList, VecDeque};
 use std::num::Wrapping;
 use std::ops::{Range, RangeInclusive};
 use std::sync::{LazyLock, Mutex, OnceLock, RwLock, atomic};
