@@ -170,8 +170,8 @@ pub use result::ToolResult;
 pub use rules::InvalidRuleError;
 pub use taint::Taint;
 pub use tool::{
-    BoxFuture, IntoTools, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn, ToolHandler,
-    ToolInput, Toolset,
+    BoxFuture, IntoTools, MakeToolError, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn,
+    ToolHandler, ToolInput, Toolset,
 };
 
 #[cfg(feature = "agent")]

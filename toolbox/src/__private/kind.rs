@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::{IntoToolFailure, IntoToolResult, displayed, reported, serialized};
+use crate::output::{IntoToolFailure, IntoToolResult, displayed, reported, serialized, unquoted};
 use crate::result::ToolResult;
 use crate::schema;
 
@@ -274,7 +274,7 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
     }
 
     fn schema(&self) -> Option<Value> {
-        Some(schema::for_output::<T>())
+        (!schema::is_text::<T>()).then(schema::for_output::<T>)
     }
 }
 
@@ -301,16 +301,21 @@ impl<T: IntoToolResult> ToolOutput<PlainKind> for T {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize> ToolOutput<StructuredKind> for T {
+impl<T: Serialize + JsonSchema> ToolOutput<StructuredKind> for T {
     fn finish(_: StructuredKind, value: T) -> ToolResult {
-        serialized(&value).map_or_else(|failure| failure, ToolResult::structured)
+        let finish = |json: String| match json.as_bytes().first() {
+            Some(b'"' | b'n') if schema::is_text::<T>() => ToolResult::new(unquoted(json)),
+            _ => ToolResult::structured(json),
+        };
+        serialized(&value).map_or_else(|failure| failure, finish)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> ToolOutput<SerializedKind> for T {
     fn finish(_: SerializedKind, value: T) -> ToolResult {
-        serialized(&value).map_or_else(|failure| failure, ToolResult::new)
+        let finish = |json| ToolResult::new(unquoted(json));
+        serialized(&value).map_or_else(|failure| failure, finish)
     }
 }
 

@@ -3,6 +3,7 @@
 //! The compiler decides which by trait, not by spelling: the marker (`FromModel`, `FromProgram`, …) is inferred from
 //! the one implementation that applies.
 
+use std::any::type_name;
 use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -47,6 +48,8 @@ pub enum Origin {
         schema: Schema,
         /// Whether the type accepts that nothing is given.
         optional: bool,
+        /// The name of the type, for messages.
+        type_name: &'static str,
     },
     /// From the program, which may need a state for it.
     Program(Option<Requirement>),
@@ -95,6 +98,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> f
         Origin::Model {
             schema: schemas.subschema_for::<T>(),
             optional: T::deserialize(Nothing).is_ok(),
+            type_name: type_name::<T>(),
         }
     }
 }
@@ -204,7 +208,11 @@ impl<'call> LentArgument<'call, Lent> for str {
     }
 
     fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model { schema: schemas.subschema_for::<str>(), optional: false }
+        Origin::Model {
+            schema: schemas.subschema_for::<str>(),
+            optional: false,
+            type_name: type_name::<str>(),
+        }
     }
 
     #[inline]
@@ -232,7 +240,11 @@ impl<'call> LentArgument<'call, Lent> for Path {
     }
 
     fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model { schema: schemas.subschema_for::<str>(), optional: false }
+        Origin::Model {
+            schema: schemas.subschema_for::<str>(),
+            optional: false,
+            type_name: type_name::<str>(),
+        }
     }
 
     fn lend<'a>(held: &'a &'call str) -> &'a Path {
@@ -253,7 +265,11 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent
     }
 
     fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model { schema: schemas.subschema_for::<[T]>(), optional: false }
+        Origin::Model {
+            schema: schemas.subschema_for::<[T]>(),
+            optional: false,
+            type_name: type_name::<[T]>(),
+        }
     }
 
     fn lend(held: &Vec<T>) -> &[T] {

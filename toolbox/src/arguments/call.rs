@@ -4,10 +4,11 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::about::{self, About, ArgumentSignature, Described, Place, Signature};
+use super::about::{About, ArgumentSignature, Described, Place, Signature};
 use super::arena::Arena;
 use super::argument::Absent;
 use super::cold::{self, Bounds, Fault, FaultKind, Faults, Repair, Verdict};
+use super::describe;
 use super::reader::{ReadError, Reader};
 use super::slot::Fill;
 use crate::context::ToolContext;
@@ -178,7 +179,7 @@ impl<'given> Call<'given> {
         }
         end(&mut reader)?;
         if let Some(aside) = aside {
-            filled |= self.gather(*aside, slots)?;
+            filled |= self.gather(*aside, text, slots)?;
         }
         if filled != self.signature.all {
             for (index, slot) in slots.iter_mut().enumerate() {
@@ -231,7 +232,7 @@ impl<'given> Call<'given> {
         argument: &ArgumentSignature,
         slot: &mut dyn Fill<'call>,
     ) -> Result<(), Trouble> {
-        if let Place::Fields(_) = argument.origin {
+        if let Place::Fields { .. } = argument.origin {
             let mut reader = Reader::new("{}", &self.arena, self.depth);
             return Ok(slot.read(&mut reader)?);
         }
@@ -245,6 +246,7 @@ impl<'given> Call<'given> {
     fn gather<'call>(
         &'call self,
         aside: Aside<'call>,
+        text: &str,
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<u64, Trouble> {
         if !aside.nulls.is_empty() {
@@ -254,7 +256,12 @@ impl<'given> Call<'given> {
         let mut filled = 0;
         for (index, fields) in aside.objects {
             let argument = &self.signature.arguments[index];
-            if argument.policing.must_check(true) {
+            if let Place::Fields { rest: true, .. } = argument.origin {
+                // Which keywords bound a field without a name of its own, only the whole schema says.
+                let schema = &self.signature.schema;
+                let faults = cold::conforms(text, schema, schema, "", &self.bounds());
+                Trouble::from_faults(faults)?;
+            } else if argument.policing.must_check(true) {
                 for (name, value) in &fields {
                     self.check(name, value)?;
                 }
@@ -399,9 +406,12 @@ impl<'call> Aside<'call> {
         arguments: &[ArgumentSignature],
         reader: &mut Reader<'call>,
     ) -> Result<(), Trouble> {
-        let owner = arguments.iter().position(|argument| {
-            matches!(&argument.origin, Place::Fields(names) if names.iter().any(|own| own == name))
-        });
+        let has = |argument: &ArgumentSignature| matches!(&argument.origin, Place::Fields { names, .. } if names.iter().any(|own| own == name));
+        let takes_rest = |argument: &ArgumentSignature| {
+            matches!(argument.origin, Place::Fields { rest: true, .. })
+        };
+        let owner =
+            arguments.iter().position(has).or_else(|| arguments.iter().position(takes_rest));
         let Some(owner) = owner else {
             return Err(ReadError::new("an unknown argument", key_start).into());
         };
@@ -428,6 +438,6 @@ fn describe(
 ) -> ToolResult {
     let mut about = About::default();
     say(&mut about);
-    *described.lock().unwrap_or_else(PoisonError::into_inner) = about::describe(slots, about);
+    *described.lock().unwrap_or_else(PoisonError::into_inner) = describe::describe(slots, about);
     ToolResult::new("")
 }

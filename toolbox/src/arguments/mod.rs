@@ -5,6 +5,7 @@ mod arena;
 pub(crate) mod argument;
 pub(crate) mod call;
 pub(crate) mod cold;
+pub(crate) mod describe;
 pub(crate) mod reader;
 pub(crate) mod slot;
 pub(crate) mod unfit;

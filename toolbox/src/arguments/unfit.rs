@@ -271,3 +271,29 @@ impl<Taken: Never> TakeSupplied<Taken> for OwnedSlot<ToolContext, TheContext> {}
 impl<Taken: Never> TakeSupplied<Taken> for OwnedSlot<&ToolContext, TheContext> {}
 #[diagnostic::do_not_recommend]
 impl<Taken: Never, Held> TakeSupplied<Taken> for LentSlot<'_, ToolContext, Held, TheContext> {}
+
+/// Returns the shared part in the name of a type, which shows what is in the parameters of a type that is not known here.
+///
+/// The fields of a type do not show in its name.
+pub(crate) fn shared_part(type_name: &str) -> Option<&str> {
+    const SHARED: &[&str] = &[
+        "alloc::sync::Arc<",
+        "alloc::sync::Weak<",
+        "alloc::rc::Rc<",
+        "alloc::rc::Weak<",
+        "core::cell::Cell<",
+        "core::cell::RefCell<",
+        "core::cell::once::OnceCell<",
+        "std::sync::poison::mutex::Mutex<",
+        "std::sync::poison::rwlock::RwLock<",
+        "std::sync::mutex::Mutex<",
+        "std::sync::rwlock::RwLock<",
+        "std::sync::once_lock::OnceLock<",
+        "core::sync::atomic::Atomic",
+    ];
+    SHARED.iter().find_map(|name| {
+        let start = type_name.find(name)?;
+        let end = start + name.trim_end_matches('<').len();
+        type_name[..end].rsplit("::").next()
+    })
+}
