@@ -58,15 +58,15 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     )
 }
 
-/// Returns the type of a tool, with its implementation in an attribute on it, which puts it behind the type.
+/// Returns an item, such as the type of a tool, with an implementation in an attribute on it, which puts it behind the item.
 ///
 /// So whatever is wrong with the place of the whole is one error: there is no such crate, or an `impl` block is around it.
-fn carried(
+pub(crate) fn carried(
     krate: &TokenStream,
     implementation: &TokenStream,
-    carrier: &TokenStream,
+    item: &TokenStream,
 ) -> TokenStream {
-    quote!(#[#krate::__private::carrier { #implementation }] #carrier)
+    quote!(#[#krate::__private::carrier { #implementation }] #item)
 }
 
 /// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
@@ -547,20 +547,23 @@ pub(crate) fn toolset(
         };
         quote!(#(#cfgs)* #all.push(#tool);)
     });
-    quote! {
-        const _: () = {
-            // By itself, so that a crate that is not there is one error.
-            use #krate as __toolbox;
-            #[automatically_derived]
-            impl #impl_generics __toolbox::Toolset for #self_ty #where_clause {
-                #[allow(deprecated, clippy::vec_init_then_push)]
-                fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<__toolbox::Tool> {
-                    let #set = self;
-                    let mut #all = ::std::vec::Vec::new();
-                    #(#pushes)*
-                    #all
-                }
+    let set = quote! {
+        #[automatically_derived]
+        impl #impl_generics #krate::Toolset for #self_ty #where_clause {
+            #[allow(deprecated, clippy::vec_init_then_push)]
+            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
+                let #set = self;
+                let mut #all = ::std::vec::Vec::new();
+                #(#pushes)*
+                #all
             }
-        };
-    }
+        }
+    };
+    carried(
+        krate,
+        &set,
+        &quote!(
+            const _: () = ();
+        ),
+    )
 }

@@ -47,7 +47,7 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
             .note("a box keeps its tools for as long as it lives, and calls them from any thread");
     }
     let tools: Vec<(&Function, ToolModel)> =
-        block.items.iter().filter_map(|item| read(item, &mut errors)).collect();
+        block.items.iter().filter_map(|item| read(item, &krate, &mut errors)).collect();
     if tools.is_empty() && errors.is_empty() {
         errors
             .error_at(block.span(), "this toolset has no tool")
@@ -62,22 +62,30 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
         let (impl_generics, _, where_clause) = block.generics.split_for_impl();
         let (self_ty, errors) = (&block.self_ty, errors.into_tokens());
         let stand_in = (block.of_trait.is_none() && block.borrows().is_none()).then(|| {
-            quote! {
-                const _: () = {
-                    use #krate as __toolbox;
-                    impl #impl_generics __toolbox::Toolset for #self_ty #where_clause {
-                        fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<__toolbox::Tool> {
-                            ::std::vec::Vec::new()
-                        }
+            let set = quote! {
+                impl #impl_generics #krate::Toolset for #self_ty #where_clause {
+                    fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
+                        ::std::vec::Vec::new()
                     }
-                };
-            }
+                }
+            };
+            expand::carried(
+                &krate,
+                &set,
+                &quote!(
+                    const _: () = ();
+                ),
+            )
         });
         quote!(#block #stand_in #errors)
     }
 }
 
-fn read<'a>(item: &'a ImplItem, errors: &mut Diagnostics) -> Option<(&'a Function, ToolModel)> {
+fn read<'a>(
+    item: &'a ImplItem,
+    krate: &TokenStream,
+    errors: &mut Diagnostics,
+) -> Option<(&'a Function, ToolModel)> {
     let function = match item {
         ImplItem::Tool(function) => function,
         ImplItem::Other(_) => return None,
@@ -118,7 +126,7 @@ fn read<'a>(item: &'a ImplItem, errors: &mut Diagnostics) -> Option<(&'a Functio
         };
     }
     let mut model = ToolModel::read(function, &options, errors);
-    model.krate = quote!(__toolbox);
+    model.krate.clone_from(krate);
     check::check(function, &model, Place::Toolset, errors);
     Some((function, model))
 }

@@ -26,8 +26,10 @@ fn uncarried(file: syn::File) -> syn::File {
     let mut items = Vec::new();
     for mut item in file.items {
         let mut carried = Vec::new();
-        if let syn::Item::Struct(carrier) = &mut item {
-            carrier.attrs.retain(|attribute| match &attribute.meta {
+        if let syn::Item::Struct(syn::ItemStruct { attrs, .. })
+        | syn::Item::Const(syn::ItemConst { attrs, .. }) = &mut item
+        {
+            attrs.retain(|attribute| match &attribute.meta {
                 syn::Meta::List(list) if crate::item::is_named(attribute, "carrier") => {
                     let carried_file = syn::parse2::<syn::File>(list.tokens.clone());
                     carried.extend(carried_file.expect("what is carried are items").items);

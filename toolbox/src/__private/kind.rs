@@ -62,6 +62,7 @@ impl<T> Whole for Returned<T> {
 pub trait ToolOfFunction {}
 
 /// What `tools![]` asks of its elements, for types that have none of it.
+#[doc(hidden)]
 pub trait NoTool {
     /// A name that no tool has.
     const NAME: &'static str = "";
@@ -76,6 +77,7 @@ pub trait NoTool {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: ?Sized> NoTool for T {}
 
 /// A type without a value.
