@@ -1,5 +1,12 @@
 //! Arguments of other crates' types: the schema that the model is told, what it may give, and what it is told otherwise.
 
+#![allow(
+    clippy::items_after_statements,
+    clippy::needless_pass_by_value,
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the tools under test take and stand where those of users do"
+)]
+
 use serde_json::{Value, json};
 use toolbox::{Tool, ToolBox, ToolCall, tool};
 
@@ -65,6 +72,8 @@ async fn the_types_of_other_crates_are_arguments_with_the_features_for_them() {
         uuids: Vec<uuid::Uuid>, {"type": "array"},
             ["67e55044-10b1-426f-9247-bb680e5fe0c8"] => "[67e55044-10b1-426f-9247-bb680e5fe0c8]", ["x"];
         decimal: rust_decimal::Decimal, {}, "1.50" => "1.50", "much";
+        decimal_number: rust_decimal::Decimal, {}, 1.5 => "1.5", [1];
+        big_number: bigdecimal::BigDecimal, {}, 3 => "BigDecimal(sign=Plus, scale=0, digits=[3])", {};
         version: semver::Version, {"type": "string"}, "1.2.3" => "Version { major: 1, minor: 2, patch: 3 }", "one";
         few: smallvec::SmallVec<[u32; 4]>, {"type": "array"}, [1, 2] => "[1, 2]", ["a"];
         big: bigdecimal::BigDecimal, {}, "1.5" => "BigDecimal(sign=Plus, scale=1, digits=[15])", "much";

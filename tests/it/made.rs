@@ -71,6 +71,21 @@ enum Shape {
     Square { side: u32 },
 }
 
+#[derive(Deserialize, JsonSchema, PartialEq, Eq, Hash)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct Point {
+    x: u32,
+    y: u32,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[allow(dead_code, reason = "only its schema is read")]
+struct Cells {
+    name: String,
+    since: Option<u64>,
+    cells: HashMap<Point, String>,
+}
+
 type Small = u8;
 type Words = String;
 type Tags = Vec<String>;
@@ -144,8 +159,35 @@ fn a_type_that_no_call_fills_in_is_refused() {
         endless(value: Endless) => "`value`", "no value";
         shared_inside(value: Several<Mutex<u32>>) => "`value`", "`Mutex`", "State<..>";
         cell_inside(value: &Several<Option<RefCell<u32>>>) => "`value`", "`RefCell`";
+        keyed_by_struct(value: HashMap<Point, u32>) => "`value`", "the keys of an object are text";
+        keyed_inside(value: Option<Several<Cells>>) => "`value`", "the keys of an object are text";
+        keyed_by_pair(value: &Several<BTreeMap<(u32, u32), String>>) => "`value`", "the keys of an object are text";
         two_shared(#[arg(flatten)] value: Several<RefCell<u32>>) => "`value`", "`RefCell`";
     }
+}
+
+#[derive(Deserialize, JsonSchema, PartialEq, Eq, Hash)]
+struct Id(u32);
+
+#[derive(Deserialize, JsonSchema, PartialEq, Eq, Hash)]
+enum Side {
+    Left,
+}
+
+#[test]
+fn a_map_keyed_by_what_is_text_in_json_is_made() {
+    /// Counts.
+    #[tool]
+    fn count(
+        ids: HashMap<Id, u32>,
+        sides: HashMap<Side, u32>,
+        flags: HashMap<bool, u32>,
+        letters: Option<BTreeMap<char, u32>>,
+    ) -> usize {
+        ids.len() + sides.len() + flags.len() + letters.map_or(0, |letters| letters.len())
+    }
+    let arguments = r#"{"ids":{"1":2},"sides":{"Left":1},"flags":{"true":1},"letters":{"a":1}}"#;
+    assert_eq!(call(&count::tool(), arguments).text(), "4");
 }
 
 #[test]
@@ -166,7 +208,8 @@ fn a_description_that_turns_out_empty_is_refused() {
 
 #[test]
 fn a_closure_over_what_is_no_object_is_refused() {
-    let tools: [fn() -> Result<Tool, MakeToolError>; 7] = [
+    let tools: [fn() -> Result<Tool, MakeToolError>; 8] = [
+        || Tool::try_from_fn("f", "", |x: Cells| x.name),
         || Tool::try_from_fn("f", "", |x: u32| x),
         || Tool::try_from_fn("f", "", |x: String| x),
         || Tool::try_from_fn("f", "", |x: Vec<u32>| x.len()),

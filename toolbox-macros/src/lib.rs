@@ -37,8 +37,8 @@ pub fn tools(input: TokenStream) -> TokenStream {
 
 /// Puts its tokens behind the item it stands on.
 #[proc_macro_attribute]
-pub fn carrier(carried: TokenStream, carrier: TokenStream) -> TokenStream {
-    carrier.into_iter().chain(carried).collect()
+pub fn carrier(carried: TokenStream, item: TokenStream) -> TokenStream {
+    item.into_iter().chain(carried).collect()
 }
 
 /// Expands `#[tool]` on a function: parse, check, expand.

@@ -195,8 +195,8 @@ pub(crate) fn trait_object(ty: &Type) -> Option<&syn::TypeTraitObject> {
         Type::Paren(inner) => trait_object(&inner.elem),
         Type::Group(inner) => trait_object(&inner.elem),
         Type::Path(path) => {
-            let last = path.path.segments.last().filter(|last| last.ident == "State")?;
-            let PathArguments::AngleBracketed(list) = &last.arguments else { return None };
+            let state = path.path.segments.last().filter(|last| last.ident == "State")?;
+            let PathArguments::AngleBracketed(list) = &state.arguments else { return None };
             match list.args.first()? {
                 GenericArgument::Type(ty) => trait_object(ty),
                 _ => None,

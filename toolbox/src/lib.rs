@@ -210,3 +210,8 @@ macro_rules! tools {
 ))]
 #[doc = include_str!("../../README.md")]
 mod readme {}
+
+/// The page on arguments, which needs no feature.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../../docs/arguments.md")]
+mod arguments_page {}

@@ -69,6 +69,7 @@ pub trait NoTool {
     /// A place where no tool is.
     const ORIGIN: &'static str = "";
     /// Returns no tool.
+    #[must_use]
     fn tool() -> crate::Tool
     where
         Self: ToolOfFunction,

@@ -9,8 +9,9 @@ use super::arena::Arena;
 use super::argument::Absent;
 use super::cold::{self, Bounds, Fault, FaultKind, Faults, Repair, Verdict};
 use super::describe;
-use super::reader::{ReadError, Reader};
+use super::reader::{NO_KEY, ReadError, Reader};
 use super::slot::Fill;
+use super::specimen;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
@@ -68,12 +69,43 @@ impl<'given> Call<'given> {
         about: &dyn Fn(&mut About),
     ) -> Result<(), ToolResult> {
         if let Some(described) = self.described {
-            return Err(describe(slots, about, described));
+            return Err(self.describe(slots, about, described));
         }
         match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
             Err(trouble) => self.again(trouble, |call, text| call.fill(text, slots)),
         }
+    }
+
+    /// Answers what the tool's signature is.
+    #[cold]
+    fn describe<'call>(
+        &'call self,
+        slots: &mut [&mut dyn Fill<'call>],
+        say: &dyn Fn(&mut About),
+        described: &Mutex<Described>,
+    ) -> ToolResult {
+        let mut about = About::default();
+        say(&mut about);
+        let mut answer = describe::describe(slots, about);
+        let schema = &answer.signature.schema;
+        for (slot, argument) in slots.iter_mut().zip(&answer.signature.arguments) {
+            let own = match argument.origin {
+                Place::Field => &schema["properties"][&*argument.name],
+                _ => continue,
+            };
+            let Some(specimen) = specimen::with_maps(own, schema) else { continue };
+            let text = self.arena.keep(specimen.to_string());
+            let read = slot.read(&mut Reader::new(text, &self.arena, Bounds::default().depth));
+            if read.is_err_and(|error| error.message() == NO_KEY) {
+                answer.mistakes.push(format!(
+                    "argument `{}` holds a map that no model can fill in: {NO_KEY}, so key it by `String`, a number or an enum of plain variants, or take a list of pairs",
+                    argument.name
+                ));
+            }
+        }
+        *described.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+        ToolResult::new("")
     }
 
     /// Reads the whole argument object as one value.
@@ -428,16 +460,4 @@ impl<'call> Aside<'call> {
         self.objects[at].1.push((name.to_owned(), value));
         Ok(())
     }
-}
-
-#[cold]
-fn describe(
-    slots: &mut [&mut dyn Fill<'_>],
-    say: &dyn Fn(&mut About),
-    described: &Mutex<Described>,
-) -> ToolResult {
-    let mut about = About::default();
-    say(&mut about);
-    *described.lock().unwrap_or_else(PoisonError::into_inner) = describe::describe(slots, about);
-    ToolResult::new("")
 }

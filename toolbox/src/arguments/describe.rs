@@ -4,13 +4,16 @@ use std::collections::HashMap;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::about::{About, ArgumentAbout, ArgumentSignature, Described, Keyword, Place, Signature};
+use super::arena::Arena;
 use super::argument::Origin;
 use super::cold::{self, Bounds};
-use super::reader::Lead;
+use super::reader::{Lead, NO_KEY, Reader};
 use super::slot::Fill;
+use super::specimen;
 use super::unfit;
 use crate::schema::{self, Kinds, Policing};
 
@@ -33,7 +36,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
             Origin::Model { schema, type_name, .. } if argument.flatten => {
                 fields.refuse_shared(argument.name, type_name);
                 let policing = Policing::of(schema.as_value(), Some(schemas.definitions()));
-                let place = fields.spread(argument, schema, &schemas, type_name);
+                let place = fields.spread(argument, &schema, &schemas, type_name);
                 ArgumentSignature { policing, ..ArgumentSignature::new(argument.name, place) }
             }
             Origin::Model { schema, optional, type_name } => {
@@ -154,7 +157,7 @@ impl Fields {
     fn spread(
         &mut self,
         about: &ArgumentAbout,
-        schema: Schema,
+        schema: &Schema,
         schemas: &SchemaGenerator,
         type_name: &str,
     ) -> Place {
@@ -264,6 +267,15 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     (Signature { arguments: vec![argument], schema, all: 1, unchecked: false }, mistake)
 }
 
+/// Returns what is wrong with a whole argument object that holds a map without keys.
+pub(crate) fn unkeyed<T: DeserializeOwned>(schema: &Value) -> Option<String> {
+    let text = specimen::with_maps(schema, schema)?.to_string();
+    let arena = Arena::new();
+    let read = T::deserialize(&mut Reader::new(&text, &arena, Bounds::default().depth));
+    let unkeyed = read.is_err_and(|error| error.message() == NO_KEY);
+    unkeyed.then(|| format!("its arguments hold a map that no model can fill in: {NO_KEY}"))
+}
+
 impl ArgumentAbout {
     /// Returns what contradicts the argument's type.
     fn mistakes(
@@ -311,13 +323,7 @@ impl ArgumentAbout {
 
     /// Returns that the constraints leave no value for the argument.
     fn unfilled(&self, own: &Value) -> Option<String> {
-        let bounds: Map<String, Value> = own
-            .as_object()?
-            .iter()
-            .filter(|(keyword, _)| keyword.starts_with("m") || keyword.starts_with("exclusive"))
-            .map(|(keyword, value)| (keyword.clone(), value.clone()))
-            .collect();
-        let kinds = Kinds::of(&Value::Object(bounds), None);
+        let kinds = Kinds::of(&bounds(own), None);
         let ruled = self.keywords.iter().any(|keyword| match keyword {
             Keyword::Length(..) => {
                 !kinds.meets(Kinds::STRING)
@@ -333,26 +339,11 @@ impl ArgumentAbout {
     fn hold(&self, schema: &mut Value, mistakes: &mut Vec<String>) {
         let name = self.name;
         let own = &schema["properties"][name];
-        let mut bounds = Map::new();
-        for keyword in [
-            "minimum",
-            "maximum",
-            "exclusiveMaximum",
-            "minLength",
-            "maxLength",
-            "minItems",
-            "maxItems",
-            "minProperties",
-            "maxProperties",
-            "pattern",
-        ] {
-            if let Some(value) = own.get(keyword).filter(|_| !self.keywords.is_empty()) {
-                bounds.insert(keyword.to_owned(), value.clone());
-            }
-        }
         let mut fits = true;
         if let Some(default) = &self.default {
-            if let Some(faults) = conforms(default, &Value::Object(bounds), schema, name) {
+            if !self.keywords.is_empty()
+                && let Some(faults) = conforms(default, &bounds(own), schema, name)
+            {
                 mistakes
                     .push(format!("the default of argument `{name}` would be refused: {faults}"));
             }
@@ -404,6 +395,25 @@ impl ArgumentAbout {
         }
         schema
     }
+}
+
+/// Returns the part of a schema that bounds a value of whatever type.
+fn bounds(own: &Value) -> Value {
+    const BOUNDS: &[&str] = &[
+        "minimum",
+        "maximum",
+        "exclusiveMaximum",
+        "minLength",
+        "maxLength",
+        "minItems",
+        "maxItems",
+        "minProperties",
+        "maxProperties",
+        "pattern",
+    ];
+    let bounds =
+        BOUNDS.iter().filter_map(|bound| Some(((*bound).to_owned(), own.get(bound)?.clone())));
+    Value::Object(bounds.collect())
 }
 
 /// Returns the keywords that bound the length of what a schema describes.

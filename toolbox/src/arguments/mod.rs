@@ -8,6 +8,7 @@ pub(crate) mod cold;
 pub(crate) mod describe;
 pub(crate) mod reader;
 pub(crate) mod slot;
+mod specimen;
 pub(crate) mod unfit;
 
 pub use cold::{ArgumentsError, Fault, FaultKind, Faults, Repair};

@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::{Handler, Origin, Tool, made};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
-use crate::arguments::describe::whole;
+use crate::arguments::describe::{unkeyed, whole};
 use crate::call::Arguments;
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
@@ -241,7 +241,7 @@ impl Tool {
         let origin = Origin::here();
         let (signature, mistake) = whole::<Args>();
         let name = name.into();
-        if let Some(mistake) = mistake {
+        if let Some(mistake) = mistake.or_else(|| unkeyed::<Args>(&signature.schema)) {
             return Err(MakeToolError::Arguments(format!(
                 "tool `{name}` at {origin} cannot be made: {mistake}"
             )));
