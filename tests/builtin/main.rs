@@ -1,10 +1,10 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod ask_user;
+mod broken_rows;
 mod changes;
 #[cfg(target_os = "linux")]
 mod confinement;
-mod broken_rows;
 mod files;
 mod http;
 mod knowledge;

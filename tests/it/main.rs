@@ -18,6 +18,7 @@ mod handlers;
 mod hostile_schemas;
 mod hostile_text;
 mod limits;
+mod made;
 mod names;
 mod provenance;
 mod rows;

@@ -170,8 +170,8 @@ pub use result::ToolResult;
 pub use rules::InvalidRuleError;
 pub use taint::Taint;
 pub use tool::{
-    BoxFuture, IntoTools, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn, ToolHandler,
-    ToolInput, Toolset,
+    BoxFuture, IntoTools, MakeToolError, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn,
+    ToolHandler, ToolInput, Toolset,
 };
 
 #[cfg(feature = "agent")]
@@ -210,3 +210,8 @@ macro_rules! tools {
 ))]
 #[doc = include_str!("../../README.md")]
 mod readme {}
+
+/// The page on arguments, which needs no feature.
+#[cfg(all(doctest, feature = "macros"))]
+#[doc = include_str!("../../docs/arguments.md")]
+mod arguments_page {}

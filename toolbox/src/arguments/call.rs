@@ -5,12 +5,14 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::about::{self, About, ArgumentSignature, Described, Place, Signature};
+use super::about::{About, ArgumentSignature, Described, Place, Signature};
 use super::arena::Arena;
 use super::argument::Absent;
 use super::cold::{self, Bounds, Fault, FaultKind, Faults, Repair, Verdict};
-use super::reader::{ReadError, Reader};
+use super::describe;
+use super::reader::{NO_KEY, ReadError, Reader};
 use super::slot::Fill;
+use super::specimen;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
@@ -81,12 +83,43 @@ impl<'given> Call<'given> {
         about: &dyn Fn(&mut About),
     ) -> Result<(), ToolResult> {
         if let Some(described) = self.described {
-            return Err(describe(slots, about, described));
+            return Err(self.describe(slots, about, described));
         }
         match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
             Err(trouble) => self.again(trouble, |call, text| call.fill(text, slots)),
         }
+    }
+
+    /// Answers what the tool's signature is.
+    #[cold]
+    fn describe<'call>(
+        &'call self,
+        slots: &mut [&mut dyn Fill<'call>],
+        say: &dyn Fn(&mut About),
+        described: &Mutex<Described>,
+    ) -> ToolResult {
+        let mut about = About::default();
+        say(&mut about);
+        let mut answer = describe::describe(slots, about);
+        let schema = &answer.signature.schema;
+        for (slot, argument) in slots.iter_mut().zip(&answer.signature.arguments) {
+            let own = match argument.origin {
+                Place::Field => &schema["properties"][&*argument.name],
+                _ => continue,
+            };
+            let Some(specimen) = specimen::with_maps(own, schema) else { continue };
+            let text = self.arena.keep(specimen.to_string());
+            let read = slot.read(&mut Reader::new(text, &self.arena, Bounds::default().depth));
+            if read.is_err_and(|error| error.message() == NO_KEY) {
+                answer.mistakes.push(format!(
+                    "argument `{}` holds a map that no model can fill in: {NO_KEY}, so key it by `String`, a number or an enum of plain variants, or take a list of pairs",
+                    argument.name
+                ));
+            }
+        }
+        *described.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+        ToolResult::new("")
     }
 
     /// Reads the whole argument object as one value.
@@ -192,7 +225,7 @@ impl<'given> Call<'given> {
         }
         end(&mut reader)?;
         if let Some(aside) = aside {
-            filled |= self.gather(*aside, slots)?;
+            filled |= self.gather(*aside, text, slots)?;
         }
         if filled != self.signature.all {
             for (index, slot) in slots.iter_mut().enumerate() {
@@ -245,7 +278,7 @@ impl<'given> Call<'given> {
         argument: &ArgumentSignature,
         slot: &mut dyn Fill<'call>,
     ) -> Result<(), Trouble> {
-        if let Place::Fields(_) = argument.origin {
+        if let Place::Fields { .. } = argument.origin {
             let mut reader = Reader::new("{}", &self.arena, self.depth);
             return Ok(slot.read(&mut reader)?);
         }
@@ -259,6 +292,7 @@ impl<'given> Call<'given> {
     fn gather<'call>(
         &'call self,
         aside: Aside<'call>,
+        text: &str,
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<u64, Trouble> {
         if !aside.nulls.is_empty() {
@@ -268,7 +302,12 @@ impl<'given> Call<'given> {
         let mut filled = 0;
         for (index, fields) in aside.objects {
             let argument = &self.signature.arguments[index];
-            if argument.policing.must_check(true) {
+            if let Place::Fields { rest: true, .. } = argument.origin {
+                // Which keywords bound a field without a name of its own, only the whole schema says.
+                let schema = &self.signature.schema;
+                let faults = cold::conforms(text, schema, schema, "", &self.bounds());
+                Trouble::from_faults(faults)?;
+            } else if argument.policing.must_check(true) {
                 for (name, value) in &fields {
                     self.check(name, value)?;
                 }
@@ -414,9 +453,12 @@ impl<'call> Aside<'call> {
         arguments: &[ArgumentSignature],
         reader: &mut Reader<'call>,
     ) -> Result<(), Trouble> {
-        let owner = arguments.iter().position(|argument| {
-            matches!(&argument.origin, Place::Fields(names) if names.iter().any(|own| own == name))
-        });
+        let has = |argument: &ArgumentSignature| matches!(&argument.origin, Place::Fields { names, .. } if names.iter().any(|own| own == name));
+        let takes_rest = |argument: &ArgumentSignature| {
+            matches!(argument.origin, Place::Fields { rest: true, .. })
+        };
+        let owner =
+            arguments.iter().position(has).or_else(|| arguments.iter().position(takes_rest));
         let Some(owner) = owner else {
             return Err(ReadError::new("an unknown argument", key_start).into());
         };
@@ -433,16 +475,4 @@ impl<'call> Aside<'call> {
         self.objects[at].1.push((name.to_owned(), value));
         Ok(())
     }
-}
-
-#[cold]
-fn describe(
-    slots: &mut [&mut dyn Fill<'_>],
-    say: &dyn Fn(&mut About),
-    described: &Mutex<Described>,
-) -> ToolResult {
-    let mut about = About::default();
-    say(&mut about);
-    *described.lock().unwrap_or_else(PoisonError::into_inner) = about::describe(slots, about);
-    ToolResult::new("")
 }

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 pub use builder::{ParamType, ToolBuilder};
-pub use closure::{MapFn, ToolFn, ToolInput};
+pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use toolset::{IntoTools, Toolset};
 
@@ -518,9 +518,9 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// Unwraps a tool whose name the program itself wrote.
+/// Unwraps a tool that the program itself wrote.
 #[track_caller]
-pub(crate) fn made(tool: Result<Tool, InvalidNameError>) -> Tool {
+pub(crate) fn made(tool: Result<Tool, impl fmt::Display>) -> Tool {
     match tool {
         Ok(tool) => tool,
         Err(error) => panic!("{error}"),
