@@ -83,7 +83,7 @@ struct Point {
 struct Cells {
     name: String,
     since: Option<u64>,
-    cells: HashMap<Point, String>,
+    by_point: HashMap<Point, String>,
 }
 
 type Small = u8;
@@ -192,7 +192,7 @@ fn a_map_keyed_by_what_is_text_in_json_is_made() {
 
 #[test]
 fn a_description_that_turns_out_empty_is_refused() {
-    #[tool(description = concat!())]
+    #[tool(description = concat!(" ", ""))]
     fn silent() {}
     refused(silent::tool, &["`silent`", "no description"]);
 
