@@ -215,3 +215,13 @@ mod readme {}
 #[cfg(all(doctest, feature = "macros"))]
 #[doc = include_str!("../../docs/arguments.md")]
 mod arguments_page {}
+
+/// The page on commands.
+#[cfg(all(doctest, target_os = "linux", feature = "shell"))]
+#[doc = include_str!("../../docs/shell.md")]
+mod shell_page {}
+
+/// The page on the program.
+#[cfg(all(doctest, feature = "cli"))]
+#[doc = include_str!("../../docs/program.md")]
+mod program_page {}
