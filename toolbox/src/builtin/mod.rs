@@ -10,6 +10,8 @@ pub mod http;
 pub mod knowledge;
 #[cfg(feature = "notes")]
 pub mod notes;
+#[cfg(any(feature = "files", all(feature = "shell", unix)))]
+mod provenance;
 #[cfg(any(feature = "knowledge", feature = "notes"))]
 mod quoted;
 #[cfg(feature = "schedule")]
