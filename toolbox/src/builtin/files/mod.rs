@@ -115,9 +115,11 @@ impl Files {
         context: &ToolContext,
     ) -> ToolResult {
         let lines = start_line..=end_line.unwrap_or(u64::MAX);
-        let read = Workspace::relative(path)
-            .map_err(Into::into)
-            .and_then(|path| read::read(&self.workspace, &path, lines, &self.limits, context));
+        let read = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            let read = read::read(&self.workspace, &path, lines, &self.limits, context);
+            self.workspace.after_read(&path, context);
+            read
+        });
         read.unwrap_or_else(read::FileError::into_result)
     }
 
@@ -141,6 +143,7 @@ impl Files {
         let listed = Workspace::relative(path)
             .map_err(Into::into)
             .and_then(|path| walk::list(&self.workspace, &path, &asked, &self.limits, context));
+        self.workspace.after_look(context);
         listed.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 
@@ -165,6 +168,7 @@ impl Files {
             let query = walk::Query { pattern, glob, limit };
             walk::search(&self.workspace, &path, &query, &self.limits, context)
         });
+        self.workspace.after_look(context);
         found.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 
@@ -176,11 +180,15 @@ impl Files {
         path: &str,
         /// The whole text of the file
         content: &str,
+        context: &ToolContext,
     ) -> ToolResult {
         let _alone = self.changing();
-        let written = Workspace::relative(path)
-            .map_err(Into::into)
-            .and_then(|path| write::write(&self.workspace, &path, content, &self.limits));
+        let written = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            let is_tainted = self.workspace.before_write(&path, context, false);
+            let written = write::write(&self.workspace, &path, content, &self.limits)?;
+            self.workspace.after_write(&path, is_tainted);
+            Ok(written)
+        });
         written.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 
@@ -198,12 +206,16 @@ impl Files {
         /// Replace every place instead of the only one
         #[arg(default)]
         replace_all: bool,
+        context: &ToolContext,
     ) -> ToolResult {
         let _alone = self.changing();
         let edit = write::Edit { old: old_text, new: new_text, everywhere: replace_all };
-        let edited = Workspace::relative(path)
-            .map_err(Into::into)
-            .and_then(|path| write::edit(&self.workspace, &path, &edit, &self.limits));
+        let edited = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            let is_tainted = self.workspace.before_write(&path, context, true);
+            let edited = write::edit(&self.workspace, &path, &edit, &self.limits)?;
+            self.workspace.after_write(&path, is_tainted);
+            Ok(edited)
+        });
         edited.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 }
