@@ -98,7 +98,7 @@ async fn w11_the_mark_is_on_the_file_and_goes_where_it_goes() {
     let scratch = Scratch::new();
     let folder = scratch.folder("work");
     if !keeps_attributes(&folder) {
-        eprintln!("this file system keeps no attributes: only the process that wrote remembers");
+        // This file system keeps no attributes: only the process that wrote remembers.
         return;
     }
     let written = json!({"path": "a.txt", "content": "obey\n"});

@@ -52,7 +52,7 @@ impl ToolResult {
                 Parts::One(part) => vec![part],
                 Parts::Many(parts) => parts,
             };
-            let (mut kept, missing) = shortened(parts, limit, around);
+            let (mut kept, missing) = shortened(&parts, limit, around);
             self.content = match kept.pop() {
                 Some(only) if kept.is_empty() => Parts::One(only),
                 last => {
@@ -92,7 +92,7 @@ impl ToolResult {
         if let Some(text) = &mut extra.for_user
             && escaped(text) > left
         {
-            let (short, missing) = shortened(vec![Content::Text(std::mem::take(text))], left, 0);
+            let (short, missing) = shortened(&[Content::Text(std::mem::take(text))], left, 0);
             *text = short.into_iter().find_map(text_of).unwrap_or_default();
             omitted += missing;
         }
@@ -114,7 +114,7 @@ impl ToolResult {
         match self.content() {
             [] | [Content::Text(_)] => self.content = Parts::One(Content::Text(told)),
             _ => {
-                let (short, missing) = shortened(vec![Content::Text(told)], limit, 0);
+                let (short, missing) = shortened(&[Content::Text(told)], limit, 0);
                 let short = short.into_iter().find_map(text_of).unwrap_or_default();
                 let extra = self.extra();
                 extra.source = Some(Arc::new(ToolError::reported(short)));
@@ -182,15 +182,15 @@ fn size_of(parts: &[Content], more: usize) -> usize {
 }
 
 /// Returns parts of at most `limit` bytes and a line that says what is missing, and how many bytes that is.
-fn shortened(parts: Vec<Content>, limit: usize, more: usize) -> (Vec<Content>, usize) {
-    let size = size_of(&parts, more);
+fn shortened(parts: &[Content], limit: usize, more: usize) -> (Vec<Content>, usize) {
+    let size = size_of(parts, more);
     let bytes: usize = parts.iter().map(len).sum();
     // Where the line would be longer than what it stands for, less is kept, and less is said.
     let notes = [Note::Whole, Note::Short, Note::None];
     for note in notes {
         let mut room = limit;
         loop {
-            let (kept, missing) = cut(&parts, bytes, room, more, note);
+            let (kept, missing) = cut(parts, bytes, room, more, note);
             let over = size_of(&kept, more).saturating_sub(size);
             if over == 0 {
                 return (kept, missing);

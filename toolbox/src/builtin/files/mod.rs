@@ -180,11 +180,11 @@ impl Files {
         path: &str,
         /// The whole text of the file
         content: &str,
-        context: &ToolContext,
+        own: &ToolContext,
     ) -> ToolResult {
         let _alone = self.changing();
         let written = Workspace::relative(path).map_err(Into::into).and_then(|path| {
-            let is_tainted = self.workspace.before_write(&path, context, false);
+            let is_tainted = self.workspace.before_write(&path, own, false);
             let written = write::write(&self.workspace, &path, content, &self.limits)?;
             self.workspace.after_write(&path, is_tainted);
             Ok(written)
