@@ -45,8 +45,11 @@ impl ToolResult {
     fn fit_all(&mut self, limit: usize) {
         self.fit_source(limit);
         let around = if self.flags.silent { AUDIENCE } else { 0 };
+        // Names of what was found are short, and worth more than the end of a text.
+        let (names, mut omitted) = self.fit_references(limit / 4);
+        let limit = limit.saturating_sub(names);
         let size = size_of(self.content(), around);
-        let (mut left, mut omitted) = (limit.saturating_sub(size), 0);
+        let mut left = limit.saturating_sub(size);
         if size > limit {
             let parts = match std::mem::replace(&mut self.content, Parts::Many(Vec::new())) {
                 Parts::One(part) => vec![part],
@@ -82,13 +85,6 @@ impl ToolResult {
                 }
             }
         }
-        let fits = |name: &&String| {
-            let rest = left.checked_sub(escaped(name) + ENTRY);
-            left = rest.unwrap_or_default();
-            rest.is_some()
-        };
-        let kept = extra.references.iter().take_while(fits).count();
-        omitted += extra.references.drain(kept..).map(|name| name.len()).sum::<usize>();
         if let Some(text) = &mut extra.for_user
             && escaped(text) > left
         {
@@ -101,6 +97,20 @@ impl ToolResult {
 }
 
 impl ToolResult {
+    /// Keeps references of at most `limit` bytes; returns how many bytes they have, and how many were left out.
+    fn fit_references(&mut self, limit: usize) -> (usize, usize) {
+        let Some(extra) = &mut self.extra else { return (0, 0) };
+        let mut left = limit;
+        let fits = |name: &&String| {
+            let rest = left.checked_sub(escaped(name) + ENTRY);
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let kept = extra.references.iter().take_while(fits).count();
+        let omitted = extra.references.drain(kept..).map(|name| name.len()).sum();
+        (limit - left, omitted)
+    }
+
     /// Bounds the underlying error where it is read in the place of a text.
     fn fit_source(&mut self, limit: usize) {
         let Some(source) = self.source().filter(|_| self.content().len() <= 1) else { return };
