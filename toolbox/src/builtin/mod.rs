@@ -12,6 +12,8 @@ pub mod knowledge;
 pub mod notes;
 #[cfg(feature = "files")]
 mod protected;
+#[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
+mod provenance;
 #[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 mod quoted;
 #[cfg(feature = "schedule")]
