@@ -11,6 +11,10 @@ pub mod knowledge;
 #[cfg(feature = "notes")]
 pub mod notes;
 #[cfg(any(feature = "files", all(feature = "shell", unix)))]
+#[cfg_attr(
+    not(all(feature = "files", feature = "shell", unix)),
+    allow(dead_code, reason = "files are read and written by one module, commands run by another")
+)]
 mod provenance;
 #[cfg(any(feature = "knowledge", feature = "notes"))]
 mod quoted;
