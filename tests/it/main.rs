@@ -18,6 +18,7 @@ mod handlers;
 mod hostile_schemas;
 mod hostile_text;
 mod names;
+mod refused_values;
 mod rows;
 mod s0;
 mod s1;

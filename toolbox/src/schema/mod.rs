@@ -7,6 +7,7 @@
 #[cfg(test)]
 #[allow(dead_code, reason = "only the schemas of these types are read")]
 mod corpus;
+mod format;
 mod lower;
 mod names;
 mod normal;
@@ -20,6 +21,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+pub(crate) use format::Format;
 pub use lower::{Dialect, Loss, Lowered, list, lower};
 #[cfg(feature = "agent")]
 pub(crate) use names::fits;
@@ -27,6 +29,7 @@ pub use names::outbound_name;
 pub(crate) use normal::{normalize, without_null};
 pub(crate) use policing::Policing;
 pub use restore::restore_optional;
+pub(crate) use walk::children;
 
 /// Returns the schema of what `T` deserializes from, in normal form.
 ///
