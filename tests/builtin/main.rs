@@ -1,7 +1,10 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod ask_user;
+mod broken_rows;
 mod changes;
+#[cfg(target_os = "linux")]
+mod confinement;
 mod files;
 mod http;
 mod knowledge;
@@ -13,6 +16,7 @@ mod schedule;
 mod shell;
 mod support;
 mod taint;
+mod tainted_files;
 mod web_search;
 
 /// Each room is a value that yields tools, and they share one box.

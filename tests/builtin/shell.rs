@@ -72,7 +72,7 @@ async fn w4_01_what_a_failing_command_printed_reaches_the_model() {
     check(&toolbox, "printf out; printf err >&2; exit 3", "!out\n[stderr]\nerr\n[exit code 3]")
         .await;
     check(&toolbox, "printf out; printf warning >&2", "out\n[stderr]\nwarning").await;
-    check(&toolbox, "kill -9 $$", "![killed by signal 9]").await;
+    check(&toolbox, "kill -9 $$", "![exit code 137 (128 + signal 9)]").await;
     let result = call(&toolbox, "shell_exec", json!({"command": "no-such-program"})).await;
     assert!(result.is_error() && result.text().ends_with("[exit code 127]"), "{}", result.text());
 }
@@ -263,13 +263,13 @@ async fn x08_a_fork_bomb_is_ended_and_nothing_beside_it() {
         fs::write(scratch.path().join("w/bomb"), BOMB.replace("LEAVE", leave)).unwrap();
         let mark = format!("1{at}.{:05}", std::process::id());
         let command = format!("echo begun; sh bomb 10 {mark}");
-        let excess = "64 processes at once; run fewer beside each other";
+        let excess = "64 processes and threads at once; run fewer beside each other";
         // Another command at the same time is not touched.
         let (printed, ()) = tokio::join!(
             killed(&toolbox, &command, excess),
             check(&toolbox, "sleep 1; echo whole", "whole\n")
         );
-        assert_eq!(printed, "begun\n");
+        assert!(printed.starts_with("begun\n"), "{printed}");
         gone(&mark);
     }
     assert!(bystander.try_wait().unwrap().is_none(), "a process outside was killed");
@@ -301,8 +301,9 @@ async fn x08_threads_count_as_well() {
     let program = "import threading, time; threading.stack_size(65536); \
         [threading.Thread(target=time.sleep, args=(30,)).start() for _ in range(2000)]";
     let command = format!("echo begun; {python} -c '{program}'");
-    let printed = killed(&toolbox, &command, "512 threads at once; run fewer").await;
-    assert_eq!(printed, "begun\n");
+    let excess = "32 processes and threads at once; run fewer beside each other";
+    let printed = killed(&toolbox, &command, excess).await;
+    assert!(printed.starts_with("begun\n"), "{printed}");
 }
 
 #[tokio::test]
@@ -324,7 +325,8 @@ async fn x08_what_takes_too_much_memory_is_ended() {
         // What a process says of itself as it grows to 10 GiB is how far it came.
         let growing = "x = []\nfor at in range(1000):\n  x.append(b\"x\" * (10 << 20)); print(at, flush=True)";
         let printed = killed(&toolbox, &format!("{python} -c '{growing}'"), excess).await;
-        let reached: u32 = printed.lines().last().unwrap().parse().unwrap();
+        let reached =
+            printed.lines().filter_map(|line| line.parse::<u32>().ok()).next_back().unwrap();
         assert!((20..400).contains(&reached), "{reached}0 MiB");
     }
 }
@@ -353,7 +355,7 @@ async fn x08_memory_is_found_where_it_hides() {
     let many = format!(
         "for _ in range(50):\n  if os.fork() == 0: threading.Thread(target=time.sleep, args=(5,)).start(); {leave}\ntime.sleep(5)"
     );
-    let excess = "32 processes at once; run fewer beside each other";
+    let excess = "32 processes and threads at once; run fewer beside each other";
     killed(&toolbox, &format!("{python} -c '{imports}\n{many}'"), excess).await;
 }
 
@@ -391,8 +393,8 @@ async fn x09_what_is_outside_is_out_of_reach() {
     let port = listener.local_addr().unwrap().port();
     let commands = [
         "cat /etc/shadow".to_owned(),
-        "ls ..".to_owned(),
-        "cd ..; ls".to_owned(),
+        "ls ../outside".to_owned(),
+        "cd ../outside && ls".to_owned(),
         format!("cat {outside}/file"),
         "cat ../outside/file".to_owned(),
         format!("ln -s {outside} link; cat link/file"),
@@ -403,8 +405,8 @@ async fn x09_what_is_outside_is_out_of_reach() {
         format!("bash -c 'echo > /dev/tcp/127.0.0.1/{port}'"),
         format!("python3 -c 'import socket; socket.create_connection((\"127.0.0.1\", {port}))'"),
         "python3 -c 'import socket; socket.socket(socket.AF_UNIX)'".to_owned(),
-        "ls /root /home/* /var/lib /tmp".to_owned(),
-        "touch /tmp/here".to_owned(),
+        "ls /root /home/* /var/lib".to_owned(),
+        "touch /var/tmp/here".to_owned(),
         "mount -t tmpfs none /mnt".to_owned(),
         "unshare -Urm sh -c 'mount --bind /etc /mnt && cat /mnt/shadow'".to_owned(),
     ];

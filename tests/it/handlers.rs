@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 use toolbox::{
-    Arguments, Content, Decision, FromContext, Next, Tool, ToolBox, ToolCall, ToolContext,
+    Arguments, Content, Decision, FromContext, Next, State, Tool, ToolBox, ToolCall, ToolContext,
     ToolError, ToolResult, tool,
 };
 

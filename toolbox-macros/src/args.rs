@@ -7,6 +7,7 @@ use syn::parse::{ParseStream, Parser};
 use syn::{LitStr, Token, parenthesized};
 
 use crate::diag::{Diagnostics, list, nearest};
+use crate::hints;
 
 /// How an option is written.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -218,7 +219,9 @@ impl Raw {
         let written = ident.unraw().to_string();
         let Some(option) = known.iter().find(|option| option.name == written) else {
             let error = errors.error(&ident, format!("unknown option `{written}` in `{shown}`"));
-            if let Some(near) = nearest(&written, known.iter().map(|option| option.name)) {
+            if let Some(hint) = hints::of(&written, shown) {
+                error.help(hint);
+            } else if let Some(near) = nearest(&written, known.iter().map(|option| option.name)) {
                 error.help(format!("did you mean `{near}`?"));
             }
             error.note(format!("the options are {}", names(known)));

@@ -2,15 +2,15 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::TokenStream;
 use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{GenericParam, Type};
 
-use crate::args::{self, Range};
+use crate::constraints;
 use crate::diag::{Diagnostics, list, nearest};
 use crate::item::{Function, ReceiverKind};
-use crate::model::{ArgumentModel, Default_, Text, ToolModel, shown};
+use crate::literal::{self, Spelled};
+use crate::model::{ArgumentModel, Text, ToolModel, shown};
 
 /// The longest name that every provider takes.
 const NAME_LEN: usize = 64;
@@ -185,7 +185,7 @@ fn description(function: &Function, model: &ToolModel, errors: &mut Diagnostics)
     let missing = match &model.description {
         Text::Nothing => true,
         Text::Known(text) => text.is_empty() && !function.attrs.is_empty(),
-        Text::Expression(_) => false,
+        Text::Expression(_) | Text::Value(_) => false,
     };
     if missing {
         let asyncness = if function.asyncness.is_some() { "async fn" } else { "fn" };
@@ -226,11 +226,35 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
             .help(format!("take it by value or by shared reference: `{name}: {shared}`"))
             .note("the value is lent from the model's call for as long as the tool runs; nothing reads it back");
     }
-    if let Type::ImplTrait(_) = &argument.ty {
+    if literal::mentions_impl(&argument.ty) {
         errors
             .error(&argument.ty, format!("argument `{name}` of tool `{tool}` has no concrete type"))
             .help(format!("name the type: `{name}: String`"))
             .note("the schema that the model is told is that of one type");
+    }
+    if literal::is_unsized(&argument.ty) {
+        errors.leave_to_the_compiler();
+    }
+    if let Some(object) = literal::trait_object(&argument.ty) {
+        let object = shown(&Type::TraitObject(object.clone()));
+        errors
+            .error(&argument.ty, format!("argument `{name}` of tool `{tool}` is a trait object"))
+            .help(format!("share it in an `Arc`: `{name}: State<Arc<{object}>>`"))
+            .note(format!(
+                "the program gives it to the box as a state of that type: `.state::<Arc<{object}>>(Arc::new(..))`"
+            ));
+    }
+    if let Some(reference) = literal::borrowed_for_ever(&argument.ty) {
+        let shorter = shown(&argument.ty).replacen("'static ", "", 1);
+        errors
+            .error(
+                reference,
+                format!("argument `{name}` of tool `{tool}` is borrowed for `'static`"),
+            )
+            .help(format!(
+                "borrow it for the call: `{name}: {shorter}`; take an owned type to keep it"
+            ))
+            .note("what the model gave lives as long as its call");
     }
     let safe = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty()
@@ -249,12 +273,29 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
             ))
             .note("some model providers reject the whole request when one name breaks this rule");
     }
-    flatten(argument, model, errors);
-    constraints(argument, model, errors);
+    if argument.flatten.is_some() {
+        flatten(argument, model, errors);
+    } else {
+        constraints::check(argument, model, errors);
+    }
 }
 
 fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some(span) = argument.flatten else { return };
+    let kind = literal::spelled(&argument.ty);
+    if !matches!(kind, Spelled::Other | Spelled::Map) || literal::shape(&argument.ty).optional {
+        errors
+            .error(
+                &argument.ty,
+                format!(
+                    "argument `{}` of tool `{}` is flattened, and `{}` has no fields",
+                    argument.ident,
+                    model.name,
+                    shown(&argument.ty)
+                ),
+            )
+            .help("flatten a struct with named fields, or a map; or take `flatten` out");
+    }
     let others = [
         ("default", argument.default.is_some()),
         ("range", argument.range.is_some()),
@@ -275,177 +316,6 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
             .help(format!("say `{option}` on the fields of its struct"))
             .note("a flattened argument stands for its fields and is none itself");
     }
-}
-
-/// What is known of a type by the way it is spelled: enough to refuse what cannot be meant.
-#[derive(PartialEq, Eq)]
-enum Spelled {
-    Number,
-    Text,
-    Boolean,
-    Other,
-}
-
-fn spelled(argument: &ArgumentModel) -> Spelled {
-    let ty = shown(argument.referent.as_ref().unwrap_or(&argument.ty));
-    let ty = ty.strip_prefix("Option<").and_then(|ty| ty.strip_suffix('>')).unwrap_or(&ty);
-    match ty {
-        "i8" | "i16" | "i32" | "i64" | "i128" | "isize" | "u8" | "u16" | "u32" | "u64" | "u128"
-        | "usize" | "f32" | "f64" => Spelled::Number,
-        "str" | "&str" | "String" | "char" | "Path" | "PathBuf" => Spelled::Text,
-        "bool" => Spelled::Boolean,
-        _ => Spelled::Other,
-    }
-}
-
-fn constraints(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
-    let ArgumentModel { name, ty, .. } = argument;
-    let (tool, kind) = (&model.name, spelled(argument));
-    let ty = shown(ty);
-    if let Some((range, span)) = &argument.range {
-        if matches!(kind, Spelled::Text | Spelled::Boolean) {
-            let error = errors.error_at(
-                *span,
-                format!(
-                    "argument `{name}` of tool `{tool}` has a `range`, and `{ty}` is no number"
-                ),
-            );
-            match kind {
-                Spelled::Text => error.help("bound the number of characters with `length`"),
-                _ => error.help("take `range` out"),
-            };
-        }
-        for end in [&range.low, &range.high].into_iter().flatten() {
-            if is_text(end) {
-                errors
-                    .error(
-                        end,
-                        format!(
-                            "the range of argument `{name}` of tool `{tool}` ends in no number"
-                        ),
-                    )
-                    .help("write numbers or constants: `range = 1..=50`");
-            }
-        }
-        bounds(range, *span, name, tool, errors);
-    }
-    if let Some((range, span)) = &argument.length {
-        if matches!(kind, Spelled::Number | Spelled::Boolean) {
-            errors
-                .error_at(
-                    *span,
-                    format!(
-                        "argument `{name}` of tool `{tool}` has a `length`, and `{ty}` has none"
-                    ),
-                )
-                .help(if kind == Spelled::Number {
-                    "bound a number with `range`"
-                } else {
-                    "take `length` out"
-                });
-        }
-        for end in [&range.low, &range.high].into_iter().flatten() {
-            if args::number(end).is_some_and(|end| end < 0.0) {
-                errors
-                    .error(
-                        end,
-                        format!("the `length` of argument `{name}` of tool `{tool}` is negative"),
-                    )
-                    .help("count from 0: `length = 1..=50`");
-            }
-        }
-        bounds(range, *span, name, tool, errors);
-    }
-    if let Some(pattern) = &argument.pattern {
-        if matches!(kind, Spelled::Number | Spelled::Boolean) {
-            let error = errors.error(
-                pattern,
-                format!(
-                    "argument `{name}` of tool `{tool}` has a `pattern`, and `{ty}` is no text"
-                ),
-            );
-            error.help("take `pattern` out");
-        }
-        check_pattern(pattern, argument, model, errors);
-    }
-    if let (Some(Default_::OfType(span)), Some(referent)) = (&argument.default, &argument.referent)
-        && kind == Spelled::Other
-    {
-        errors
-            .error_at(
-                *span,
-                format!("argument `{name}` of tool `{tool}` has no default of its type"),
-            )
-            .help(format!("write the value: `default = {}`", example_of(referent)));
-    }
-}
-
-fn example_of(referent: &Type) -> &'static str {
-    if matches!(referent, Type::Slice(_)) { "&[]" } else { "&VALUE" }
-}
-
-fn bounds(
-    range: &Range,
-    span: proc_macro2::Span,
-    name: &str,
-    tool: &str,
-    errors: &mut Diagnostics,
-) {
-    let value = |end: &Option<TokenStream>| end.as_ref().and_then(args::number);
-    if let (Some(low), Some(high)) = (value(&range.low), value(&range.high))
-        && (low > high || (low >= high && !range.inclusive))
-    {
-        errors
-            .error_at(span, format!("the range of argument `{name}` of tool `{tool}` is empty"))
-            .help("write the smaller end first: `1..=50`");
-    }
-}
-
-/// Returns whether an end of a range is a literal of something else than a number.
-fn is_text(end: &TokenStream) -> bool {
-    use syn::Lit;
-    matches!(
-        syn::parse2(args::ungrouped(end.clone())),
-        Ok(Lit::Str(_) | Lit::ByteStr(_) | Lit::Char(_) | Lit::Bool(_))
-    )
-}
-
-#[cfg(feature = "pattern")]
-fn check_pattern(
-    pattern: &syn::LitStr,
-    argument: &ArgumentModel,
-    model: &ToolModel,
-    errors: &mut Diagnostics,
-) {
-    if let Err(error) = regex_lite::Regex::new(&pattern.value()) {
-        errors
-            .error(
-                pattern,
-                format!(
-                    "the pattern of argument `{}` of tool `{}` is invalid: {error}",
-                    argument.name, model.name
-                ),
-            )
-            .note("patterns are regular expressions without look-around and back-references");
-    }
-}
-
-#[cfg(not(feature = "pattern"))]
-fn check_pattern(
-    pattern: &syn::LitStr,
-    argument: &ArgumentModel,
-    model: &ToolModel,
-    errors: &mut Diagnostics,
-) {
-    errors
-        .error(
-            pattern,
-            format!(
-                "the pattern of argument `{}` of tool `{}` needs the feature `pattern` of `toolbox`",
-                argument.name, model.name
-            ),
-        )
-        .help("enable it: `cargo add toolbox --features pattern`");
 }
 
 fn argument_names(model: &ToolModel, errors: &mut Diagnostics) {
@@ -496,7 +366,50 @@ fn examples(model: &ToolModel, errors: &mut Diagnostics) {
                     )
                     .help("take one out");
             }
+            let argument = model.arguments.iter().find(|argument| argument.ident == *name);
+            if let Some(argument) = argument {
+                constraints::keeps(
+                    "the example",
+                    &example.fields[given.len()].1,
+                    argument,
+                    model,
+                    errors,
+                );
+            }
             given.push(written);
         }
+        let missing = model.arguments.iter().filter(|argument| is_required(argument));
+        let missing = missing.map(|argument| argument.ident.unraw().to_string());
+        let missing: Vec<String> = missing.filter(|name| !given.contains(name)).collect();
+        // A name that is none is most likely one of these, misspelled.
+        let known = |name: &String| {
+            model.arguments.iter().any(|argument| argument.ident.unraw() == name.as_str())
+        };
+        if !missing.is_empty() && given.iter().all(known) {
+            let names = || missing.iter().map(String::as_str);
+            errors
+                .error_at(
+                    example.span,
+                    format!("the example of tool `{}` leaves out {}", model.name, list(names())),
+                )
+                .help(format!(
+                    "give each argument that is required: `example({})`",
+                    names()
+                        .map(|name| format!("{name} = .."))
+                        .chain(given.iter().map(|name| format!("{name} = ..")))
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ))
+                .note("an example is a whole call, and the tool would refuse this one");
+        }
     }
+}
+
+/// Returns whether the model must give an argument, as far as the spelling of its type shows.
+fn is_required(argument: &ArgumentModel) -> bool {
+    literal::spelled(&argument.ty) != Spelled::Other
+        && !literal::shape(&argument.ty).optional
+        && argument.default.is_none()
+        && argument.flatten.is_none()
+        && argument.cfgs.is_empty()
 }

@@ -9,6 +9,8 @@ use quote::ToTokens;
 #[derive(Default)]
 pub(crate) struct Diagnostics {
     errors: Vec<Diagnostic>,
+    /// Whether rustc reports a mistake in the function by itself.
+    left: bool,
 }
 
 /// One mistake: where, and what to say of it.
@@ -40,8 +42,18 @@ impl Diagnostics {
         &mut self.errors[last]
     }
 
+    /// Notes a mistake that rustc reports of the function as it stands: nothing is to be added to it.
+    pub(crate) fn leave_to_the_compiler(&mut self) {
+        self.left = true;
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.errors.len()
+    }
+
+    /// Returns whether a tool can be made: there is no mistake, here or in what rustc reports.
     pub(crate) fn is_empty(&self) -> bool {
-        self.errors.is_empty()
+        self.errors.is_empty() && !self.left
     }
 
     /// Returns each error as a `compile_error!` at its place.

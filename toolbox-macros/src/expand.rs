@@ -22,36 +22,51 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let tool_fn = Ident::new("tool", function.ident.span());
     // At the name, for the compiler to show it where something else has that name.
     let carrier = quote_spanned!(ty.span()=> struct #ty {});
-    quote! {
-        #(#cfgs)*
-        #[doc = #doc]
-        #[allow(
-            non_camel_case_types,
-            dead_code,
-            missing_debug_implementations,
-            missing_copy_implementations,
-            clippy::empty_structs_with_brackets
-        )]
-        #vis #carrier
+    carried(
+        krate,
+        &quote! {
+            #(#cfgs)*
+            #[automatically_derived]
+            impl #ty {
+                /// The name that the model calls the tool by.
+                #[allow(dead_code)]
+                #vis const NAME: &'static str = #name;
+                #[doc(hidden)]
+                #[allow(dead_code)]
+                #vis const ORIGIN: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
 
-        #(#cfgs)*
-        #[automatically_derived]
-        impl #ty {
-            /// The name that the model calls the tool by.
-            #[allow(dead_code)]
-            #vis const NAME: &'static str = #name;
-            #[doc(hidden)]
-            #[allow(dead_code)]
-            #vis const ORIGIN: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
-
-            /// Returns the tool.
-            #[must_use]
-            #deprecated
-            #vis fn #tool_fn() -> #krate::Tool {
-                #tool
+                /// Returns the tool.
+                #[must_use]
+                #deprecated
+                #vis fn #tool_fn() -> #krate::Tool {
+                    #tool
+                }
             }
-        }
-    }
+        },
+        &quote! {
+            #(#cfgs)*
+            #[doc = #doc]
+            #[allow(
+                non_camel_case_types,
+                dead_code,
+                missing_debug_implementations,
+                missing_copy_implementations,
+                clippy::empty_structs_with_brackets
+            )]
+            #vis #carrier
+        },
+    )
+}
+
+/// Returns an item, such as the type of a tool, with an implementation in an attribute on it, which puts it behind the item.
+///
+/// So whatever is wrong with the place of the whole is one error: there is no such crate, or an `impl` block is around it.
+pub(crate) fn carried(
+    krate: &TokenStream,
+    implementation: &TokenStream,
+    item: &TokenStream,
+) -> TokenStream {
+    quote!(#[#krate::__private::carrier { #implementation }] #item)
 }
 
 /// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
@@ -62,21 +77,25 @@ pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
     }
     let (vis, ty, krate) = (&function.vis, &model.ty, &model.krate);
     let cfgs = cfgs(&function.attrs);
-    quote! {
-        #(#cfgs)*
-        #[allow(non_camel_case_types, dead_code, missing_docs)]
-        #vis struct #ty {}
-
-        #(#cfgs)*
-        #[allow(dead_code, missing_docs)]
-        impl #ty {
-            #vis const NAME: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
-            #vis const ORIGIN: &'static str = "";
-            #vis fn tool() -> #krate::Tool {
-                ::core::unreachable!()
+    carried(
+        krate,
+        &quote! {
+            #(#cfgs)*
+            #[allow(dead_code, missing_docs)]
+            impl #ty {
+                #vis const NAME: &'static str = ::core::concat!(::core::file!(), ":", ::core::line!());
+                #vis const ORIGIN: &'static str = "";
+                #vis fn tool() -> #krate::Tool {
+                    ::core::unreachable!()
+                }
             }
-        }
-    }
+        },
+        &quote! {
+            #(#cfgs)*
+            #[allow(non_camel_case_types, dead_code, missing_docs)]
+            #vis struct #ty {}
+        },
+    )
 }
 
 fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
@@ -96,29 +115,17 @@ fn tool(
     let meta = meta(model, name);
     let output = output_schema(function, model);
     let arguments = &model.arguments;
-    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument));
+    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, &private));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
+        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
         // At the type: of what the compiler has to say of one place, it says each thing once.
-        let (start, end) = ends(&slot_type(argument));
-        let last = Ident::new(&slot.to_string(), end);
-        let fill = quote_spanned!(start=> &mut #last);
+        let fill = quote_spanned!(ends(&slot_type(argument)).0=> &mut #slot);
         quote!(#(#cfgs)* #fill)
     });
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
-        let take = match argument.referent {
-            Some(_) => {
-                let (start, end) = ends(&slot_type(argument));
-                let slot = Ident::new(&slot.to_string(), end);
-                let slot = quote_spanned!(start=> &mut #slot);
-                let arguments = quote_spanned!(end=> (#slot));
-                let take = method((start, end), &quote!(__Lent<'_, _>), "take");
-                quote!(#take #arguments)
-            }
-            None => quote!(#slot.take()),
-        };
-        quote!(#(#cfgs)* #take)
+        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
+        let take = if argument.described { quote!(take_described) } else { quote!(take) };
+        quote!(#(#cfgs)* #slot.#take())
     });
     let about = about(model);
     let this = local("this");
@@ -175,6 +182,15 @@ fn slot(at: usize, argument: &ArgumentModel) -> Ident {
     Ident::new(&format!("__slot{at}"), ends(&slot_type(argument)).0)
 }
 
+/// Returns what the variable holds: the one field of a tuple, for code that covers the argument's type with two tokens.
+fn held(at: usize, argument: &ArgumentModel) -> TokenStream {
+    let (start, end) = ends(&slot_type(argument));
+    let slot = slot(at, argument);
+    let mut field = proc_macro2::Literal::usize_unsuffixed(0);
+    field.set_span(end);
+    quote_spanned!(start=> #slot.#field)
+}
+
 /// Returns the type that a slot is of.
 fn slot_type(argument: &ArgumentModel) -> TokenStream {
     argument.referent.as_ref().unwrap_or(&argument.ty).to_token_stream()
@@ -199,6 +215,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         Text::Nothing => (quote!(""), None),
         Text::Known(text) => (text.to_token_stream(), None),
         Text::Expression(expression) => (expression.clone(), Some(quote!(untidy: true,))),
+        Text::Value(value) => (value.clone(), None),
     };
     let title = model.title.iter();
     let timeout = model.timeout.iter();
@@ -268,14 +285,16 @@ fn mentions_impl(tokens: &TokenStream) -> bool {
 }
 
 /// Declares the slot of one argument.
-fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
+fn declare(at: usize, argument: &ArgumentModel, private: &TokenStream) -> TokenStream {
     let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
     let default = argument.default.as_ref().map(|default| {
         let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
         let name = default_name(at);
         let value = match default {
             Default_::OfType(span) => quote_spanned!(*span=> ::core::default::Default::default()),
-            Default_::Expression(value) => value.clone(),
+            Default_::Expression(value) => {
+                of_text(value, &ty, private).unwrap_or_else(|| value.clone())
+            }
         };
         quote!(#(#cfgs)* let #name: fn() -> #ty = || #value;)
     });
@@ -298,7 +317,7 @@ fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
             quote!(#slot_of.or(#name))
         };
     }
-    quote!(#default #(#cfgs)* let #pattern = #slot_of;)
+    quote!(#default #(#cfgs)* let #pattern = (#slot_of,);)
 }
 
 fn default_name(at: usize) -> Ident {
@@ -316,6 +335,7 @@ fn about(model: &ToolModel) -> TokenStream {
             Text::Nothing => quote!(""),
             Text::Known(text) => text.to_token_stream(),
             Text::Expression(expression) => quote!(#private::tidy(#expression)),
+            Text::Value(value) => value.clone(),
         };
         let more = keywords(at, argument, &private);
         quote!(#(#cfgs)* #about.argument(#name, #description) #more;)
@@ -348,7 +368,7 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
         more.extend(quote!(.keyword("pattern", #pattern)));
     }
     if !argument.examples.is_empty() {
-        let examples = argument.examples.iter().map(|value| typed(argument, value));
+        let examples = argument.examples.iter().map(|value| typed(argument, value, private));
         more.extend(quote!(.examples(::std::vec![#(#examples),*])));
     }
     if argument.flatten.is_some() {
@@ -373,8 +393,26 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
     }
 }
 
+fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
+    let at = |mut token: proc_macro2::TokenTree| {
+        token.set_span(span);
+        token
+    };
+    tokens.into_iter().map(at).collect()
+}
+
+/// Returns a value of a type from a string literal: `"Paris"` for a `String` needs no `.to_owned()`.
+fn of_text(value: &TokenStream, ty: &TokenStream, private: &TokenStream) -> Option<TokenStream> {
+    let text = syn::parse2::<syn::LitStr>(crate::args::ungrouped(value.clone())).ok()?;
+    if ty.to_string().replace(' ', "") == "&'staticstr" {
+        return None;
+    }
+    let private = respanned(private.clone(), text.span());
+    Some(quote_spanned!(text.span()=> (&&&#private::KindOf::<#ty>::new()).of_text(#text)))
+}
+
 /// Returns a value of an argument's type as JSON.
-fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
+fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -> TokenStream {
     let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
     let (start, end) = ends(value);
     let name = Ident::new("__value", start);
@@ -382,15 +420,16 @@ fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let made = quote_spanned!(start=> &#name #none);
     let example = method((start, end), &quote!(__Example), "example");
     let write = quote!(#example(#made));
+    let value = of_text(value, &ty, private).unwrap_or_else(|| value.clone());
     quote!({ let #name: fn() -> #ty = || #value; #write })
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let about = local("about");
+    let (about, private) = (local("about"), &private(model));
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
-        let (name, value) = (&argument.name, typed(argument, value));
+        let (name, value) = (&argument.name, typed(argument, value, private));
         Some(quote!(#(#cfgs)* (#name, #value)))
     });
     quote!(#about.example(&[#(#fields),*]);)
@@ -508,7 +547,7 @@ pub(crate) fn toolset(
         };
         quote!(#(#cfgs)* #all.push(#tool);)
     });
-    quote! {
+    let set = quote! {
         #[automatically_derived]
         impl #impl_generics #krate::Toolset for #self_ty #where_clause {
             #[allow(deprecated, clippy::vec_init_then_push)]
@@ -519,5 +558,12 @@ pub(crate) fn toolset(
                 #all
             }
         }
-    }
+    };
+    carried(
+        krate,
+        &set,
+        &quote!(
+            const _: () = ();
+        ),
+    )
 }

@@ -53,6 +53,8 @@ pub(crate) struct Argument {
     pub(crate) docs: Vec<Attribute>,
     /// `#[arg(...)]`
     pub(crate) ours: Vec<Attribute>,
+    /// Those of other macros, which mean nothing here.
+    pub(crate) foreign: Vec<Attribute>,
     pub(crate) pattern: TokenStream,
     pub(crate) ty: Type,
 }
@@ -212,6 +214,7 @@ fn parse_receiver(attrs: &[Attribute], input: ParseStream<'_>) -> syn::Result<Re
 
 fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<Argument> {
     let (ours, attrs): (Vec<_>, Vec<_>) = attrs.into_iter().partition(|a| is_named(a, "arg"));
+    let (foreign, attrs): (Vec<_>, Vec<_>) = attrs.into_iter().partition(crate::hints::is_foreign);
     let (docs, attrs) = attrs.into_iter().partition(|a| a.path().is_ident("doc"));
     let mut pattern = TokenStream::new();
     // A pattern holds no single colon outside of brackets; `::` in a path is two joint ones.
@@ -226,7 +229,7 @@ fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<
         }
     }
     input.parse::<Token![:]>()?;
-    Ok(Argument { attrs, docs, ours, pattern, ty: input.parse()? })
+    Ok(Argument { attrs, docs, ours, foreign, pattern, ty: input.parse()? })
 }
 
 impl ToTokens for Function {

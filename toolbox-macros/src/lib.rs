@@ -4,10 +4,13 @@
 
 mod args;
 mod check;
+mod constraints;
 mod diag;
 mod docs;
 mod expand;
+mod hints;
 mod item;
+mod literal;
 mod model;
 mod tools;
 mod toolset;
@@ -30,6 +33,12 @@ pub fn toolset(options: TokenStream, item: TokenStream) -> TokenStream {
 #[proc_macro]
 pub fn tools(input: TokenStream) -> TokenStream {
     tools::expand(input.into()).into()
+}
+
+/// Puts its tokens behind the item it stands on.
+#[proc_macro_attribute]
+pub fn carrier(carried: TokenStream, item: TokenStream) -> TokenStream {
+    item.into_iter().chain(carried).collect()
 }
 
 /// Expands `#[tool]` on a function: parse, check, expand.

@@ -9,6 +9,7 @@ use syn::{Attribute, LitStr, Token, Type};
 use crate::args::{self, Opt, Range};
 use crate::diag::{Diagnostics, list, nearest};
 use crate::docs::{Docs, take_arguments};
+use crate::hints;
 use crate::item::{Argument, Function};
 
 /// A tool.
@@ -37,6 +38,8 @@ pub(crate) enum Text {
     Known(String),
     /// An expression of doc lines, each with the blank after `///`.
     Expression(TokenStream),
+    /// A constant expression of the text itself: `description = include_str!("search.md")`.
+    Value(TokenStream),
 }
 
 impl Text {
@@ -66,6 +69,7 @@ pub(crate) struct Hints {
 
 /// One `example(...)`.
 pub(crate) struct Example {
+    pub(crate) span: Span,
     pub(crate) fields: Vec<(Ident, TokenStream)>,
 }
 
@@ -88,6 +92,8 @@ pub(crate) struct ArgumentModel {
     pub(crate) pattern: Option<LitStr>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
+    /// Whether `#[arg(...)]` stands on it.
+    pub(crate) described: bool,
 }
 
 /// What an argument is when the model gives none.
@@ -199,7 +205,12 @@ impl ToolModel {
                     self.name = name.value();
                 }
             }
+            "description" if is_expression(&option.value) => {
+                self.description = Text::Value(option.value.clone());
+            }
             "description" => {
+                // A value that is wrong is one error, and not also a description that is missing.
+                self.description = Text::Known("...".to_owned());
                 if let Some(text) = option.string(errors) {
                     if text.value().trim().is_empty() {
                         errors
@@ -221,23 +232,7 @@ impl ToolModel {
                         .help("name the type that carries the tool: `type = SearchTool`");
                 }
             },
-            "timeout" => {
-                if let Some(text) = option.string(errors) {
-                    self.timeout = args::milliseconds(&text.value());
-                    if self.timeout.is_none() {
-                        errors
-                            .error(
-                                &text,
-                                format!(
-                                    "the timeout of tool `{}` is no time: `{}`",
-                                    self.name,
-                                    text.value()
-                                ),
-                            )
-                            .help("write a number with its unit: `\"30s\"`; the units are `ms`, `s`, `m` and `h`");
-                    }
-                }
-            }
+            "timeout" => self.timeout = timeout(option, &self.name, errors),
             "blocking" => self.hints.blocking = Some(span),
             "exclusive" => self.hints.exclusive = Some(span),
             "background" => self.hints.background = Some(span),
@@ -253,6 +248,36 @@ impl ToolModel {
             _ => {}
         }
     }
+}
+
+/// Returns whether a value is no literal, but what the compiler makes a text of: a macro's, or a constant's.
+fn is_expression(value: &TokenStream) -> bool {
+    let value = args::ungrouped(value.clone());
+    let is_macro = value.clone().into_iter().any(
+        |token| matches!(token, proc_macro2::TokenTree::Punct(punct) if punct.as_char() == '!'),
+    );
+    let is_constant = syn::Path::parse_mod_style.parse2(value).is_ok_and(|path| {
+        path.segments.last().is_some_and(|last| {
+            let name = last.ident.to_string();
+            name.len() > 1 && name.chars().all(|c| !c.is_lowercase())
+        })
+    });
+    is_macro || is_constant
+}
+
+fn timeout(option: &Opt, tool: &str, errors: &mut Diagnostics) -> Option<u64> {
+    let written = args::ungrouped(option.value.clone());
+    let text = syn::parse2::<LitStr>(written.clone()).ok().map(|text| text.value());
+    let time = text.as_deref().and_then(args::milliseconds);
+    if time.is_none() {
+        let shown = text.unwrap_or_else(|| written.to_string().replace(' ', ""));
+        let time = hints::timeout(option).unwrap_or_else(|| "30s".to_owned());
+        errors
+            .error(&option.value, format!("the timeout of tool `{tool}` is no time: `{shown}`"))
+            .help(format!("write a number above 0 with its unit: `timeout = \"{time}\"`"))
+            .note("the units are `ms`, `s`, `m` and `h`");
+    }
+    time
 }
 
 fn open_world(option: &Opt, errors: &mut Diagnostics) -> Option<bool> {
@@ -305,7 +330,7 @@ fn example(option: &Opt, errors: &mut Diagnostics) -> Option<Example> {
             }
         }
     }
-    Some(Example { fields })
+    Some(Example { span: option.ident.span(), fields })
 }
 
 impl ArgumentModel {
@@ -317,6 +342,15 @@ impl ArgumentModel {
                 .note("the model fills arguments in by name; a pattern can go into the body");
             return None;
         };
+        for attribute in &argument.foreign {
+            let path = attribute.path().to_token_stream();
+            errors
+                .error(
+                    attribute,
+                    format!("`#[{path}]` on argument `{ident}` of tool `{tool}` means nothing"),
+                )
+                .help(hints::instead(attribute));
+        }
         let mut written = TokenStream::new();
         for attribute in &argument.ours {
             match &attribute.meta {
@@ -346,6 +380,7 @@ impl ArgumentModel {
             pattern: None,
             examples: Vec::new(),
             flatten: None,
+            described: !options.is_empty(),
             ident,
         };
         for option in &options {

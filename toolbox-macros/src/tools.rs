@@ -44,14 +44,19 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         }
     }
     same_paths(&elements, &mut errors);
-    let clash = errors.is_empty().then(|| distinct(&elements, &krate));
+    let clash = errors.is_empty().then(|| distinct(&elements));
     let pushes = elements.iter().map(|Element { attrs, path }| {
         // A type, not a path through a module: so the compiler says what to import.
-        quote!(#(#attrs)* __tools.push(<#path>::tool());)
+        let (start, end) = ends(&path.to_token_stream());
+        let (tool, none) = (Ident::new("tool", end), quote_spanned!(end=> ()));
+        let made = quote_spanned!(start=> <#path>::#tool #none);
+        quote!(#(#attrs)* __tools.push(#made);)
     });
     let errors = errors.into_tokens();
     let body = quote! {
         #errors
+        #[allow(unused_imports)]
+        use #krate::__private::names::*;
         #clash
         #[allow(unused_mut)]
         let mut __tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
@@ -78,7 +83,7 @@ fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
 /// Returns a check that no two of the tools have one name, which the compiler makes at the later one.
 ///
 /// All checks share one list, so that what is generated grows with the number of tools and not with its square.
-fn distinct(elements: &[Element], krate: &TokenStream) -> TokenStream {
+fn distinct(elements: &[Element]) -> TokenStream {
     if elements.len() < 2 {
         return TokenStream::new();
     }
@@ -93,8 +98,6 @@ fn distinct(elements: &[Element], krate: &TokenStream) -> TokenStream {
         quote!(#(#attrs)* const _: () = #check #own;)
     });
     quote! {
-        #[allow(unused_imports)]
-        use #krate::__private::names::__distinct;
         const __TOOLS: &[(&str, &str)] = &[#(#known),*];
         #(#checks)*
     }

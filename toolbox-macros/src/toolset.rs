@@ -62,13 +62,20 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
         let (impl_generics, _, where_clause) = block.generics.split_for_impl();
         let (self_ty, errors) = (&block.self_ty, errors.into_tokens());
         let stand_in = (block.of_trait.is_none() && block.borrows().is_none()).then(|| {
-            quote! {
+            let set = quote! {
                 impl #impl_generics #krate::Toolset for #self_ty #where_clause {
                     fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
                         ::std::vec::Vec::new()
                     }
                 }
-            }
+            };
+            expand::carried(
+                &krate,
+                &set,
+                &quote!(
+                    const _: () = ();
+                ),
+            )
         });
         quote!(#block #stand_in #errors)
     }

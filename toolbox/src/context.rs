@@ -518,10 +518,8 @@ pub trait FromContext: Sized {
 impl<T: Send + Sync + 'static> FromContext for State<T> {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.state().ok_or_else(|| {
-            let error = MissingStateError {
-                tool: context.tool_name().to_owned(),
-                state: type_name::<T>(),
-            };
+            let error =
+                MissingStateError { tool: context.tool_name().to_owned(), state: type_name::<T>() };
             let message = format!(
                 "tool `{}` is not available here: the program supplies no `State<{}>`",
                 error.tool,

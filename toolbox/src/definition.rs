@@ -50,6 +50,9 @@ pub struct ToolDefinition {
     /// Kept out of the list sent to the model; found by search and callable all the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
+    /// Whether others wrote it, and nobody approved of it.
+    #[serde(skip)]
+    pub(crate) untrusted: bool,
 }
 
 impl ToolDefinition {
@@ -69,7 +72,16 @@ impl ToolDefinition {
             examples: Vec::new(),
             tags: Vec::new(),
             deferred: false,
+            untrusted: false,
         }
+    }
+
+    /// Returns whether somebody else wrote the definition, and nobody approved of it: that of a tool of a mounted MCP server.
+    ///
+    /// A model that reads it has read what others wrote: see [`Taint`](crate::Taint).
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.untrusted
     }
 }
 

@@ -95,7 +95,16 @@ scalars!(
 
 impl IntoToolResult for Value {
     fn into_tool_result(self) -> ToolResult {
-        ToolResult::new(self.to_string())
+        match self {
+            Self::String(text) => ToolResult::new(text),
+            value => ToolResult::new(value.to_string()),
+        }
+    }
+}
+
+impl IntoToolResult for Arc<str> {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new(self.as_ref())
     }
 }
 
@@ -207,6 +216,15 @@ pub(crate) fn reported(error: crate::error::SharedError) -> ToolResult {
 /// Reports something that can only be displayed; the alternate form shows the causes of `anyhow`-like errors.
 pub(crate) fn displayed(error: &dyn Display) -> ToolResult {
     ToolResult::error(format!("{error:#}"))
+}
+
+/// Returns what JSON text says if it is a string, and the text itself if it is anything else: text has no quotes, whatever
+/// type it comes from.
+pub(crate) fn unquoted(json: String) -> String {
+    match json.starts_with('"').then(|| serde_json::from_str(&json)) {
+        Some(Ok(text)) => text,
+        _ => json,
+    }
 }
 
 /// Writes a value as the JSON text of a result.

@@ -1,5 +1,7 @@
 //! What a call came to: for the model, for the user, for the program.
 
+mod size;
+
 use std::borrow::Cow;
 use std::fmt;
 use std::sync::Arc;
@@ -67,6 +69,8 @@ struct Extra {
     edited: Option<Arguments>,
     references: Vec<String>,
     omitted_bytes: usize,
+    /// Whether the gate wrote the text, and no handler.
+    of_gate: bool,
     /// The structured result of a tool that tells the model something else than its JSON.
     #[cfg(feature = "mcp-client")]
     structured: Option<Value>,
@@ -111,6 +115,45 @@ impl ToolResult {
         result
     }
 
+    /// Returns a failure that the gate words itself, in the place of a handler that did not answer.
+    ///
+    /// Nothing outside of this crate can make one, and the mark does not outlast a handler: the gate takes it off whatever a
+    /// handler or a layer returns.
+    pub(crate) fn refusal(kind: FailureKind, message: impl Into<String>) -> Self {
+        Self::failure(kind, message).marked_as_gate()
+    }
+
+    /// Marks the text as the gate's own.
+    pub(crate) fn marked_as_gate(mut self) -> Self {
+        self.mark_as_gate();
+        self
+    }
+
+    /// Marks the text as the gate's own.
+    #[cold]
+    pub(crate) fn mark_as_gate(&mut self) {
+        self.extra().of_gate = true;
+    }
+
+    /// Takes the gate's mark off a result that came out of a handler or a layer, which may repeat one it was given.
+    #[inline]
+    pub(crate) fn unmark(&mut self) {
+        if let Some(extra) = &mut self.extra {
+            extra.of_gate = false;
+        }
+    }
+
+    /// Returns whether the gate wrote the text: no handler, no layer, no server.
+    pub(crate) fn is_of_gate(&self) -> bool {
+        self.extra.as_ref().is_some_and(|extra| extra.of_gate)
+    }
+
+    /// Returns whether the gate holds the call back until somebody approves. A handler that merely says so has answered.
+    #[cfg(feature = "agent")]
+    pub(crate) fn is_deferred(&self) -> bool {
+        self.is_of_gate() && self.failure_kind() == Some(FailureKind::Deferred)
+    }
+
     /// Returns a result whose text is JSON that fits the tool's output schema.
     pub(crate) fn structured(json: String) -> Self {
         let mut result = Self::new(json);
@@ -140,11 +183,12 @@ impl ToolResult {
         self
     }
 
-    /// Returns the result with another text for the model.
+    /// Returns the result with another text for the model, which is not the gate's.
     #[cfg(feature = "search")]
     pub(crate) fn with_text(mut self, text: String) -> Self {
         self.content = Parts::One(Content::Text(text));
         self.flags.structured = false;
+        self.unmark();
         self
     }
 
@@ -319,43 +363,11 @@ impl ToolResult {
         self.extra.as_ref()?.edited.as_ref()
     }
 
-    /// Returns how many bytes were left out because the result was larger than the box allows.
+    /// Returns how many bytes were left out because the result was larger than the box allows: of its parts, its structured
+    /// form, its references and its text for the user.
     #[must_use]
     pub fn omitted_bytes(&self) -> usize {
         self.extra.as_ref().map_or(0, |extra| extra.omitted_bytes)
-    }
-
-    /// Cuts text to `budget` bytes: its head and its tail, with a note in between that says how much is missing.
-    #[inline]
-    pub(crate) fn fit(&mut self, budget: usize) {
-        let len: usize = self.content().iter().map(Content::len).sum();
-        if len > budget {
-            self.cut(budget);
-        }
-    }
-
-    #[cold]
-    fn cut(&mut self, budget: usize) {
-        let mut left = budget;
-        let mut omitted = 0;
-        let parts = match &mut self.content {
-            Parts::One(part) => std::slice::from_mut(part),
-            Parts::Many(parts) => parts,
-        };
-        for part in parts {
-            let len = part.len();
-            if len <= left {
-                left -= len;
-                continue;
-            }
-            // Half an image is no image, so only text is kept in part.
-            let kept = if let Content::Text(text) = &*part { shorten(text, left) } else { None };
-            omitted += len - kept.as_ref().map_or(0, |(_, kept)| *kept);
-            *part = Content::Text(kept.map_or_else(|| note(len), |(text, _)| text));
-            left = 0;
-        }
-        self.flags.structured = false;
-        self.extra().omitted_bytes = omitted;
     }
 }
 
@@ -441,27 +453,6 @@ impl ToolResult {
         self.flags = Flags { silent, pending, structured, ..self.flags };
         self
     }
-}
-
-/// Returns the head and the tail of `text` around a note, and how many of its bytes were kept.
-fn shorten(text: &str, budget: usize) -> Option<(String, usize)> {
-    if budget == 0 {
-        return None;
-    }
-    let mut head = budget - budget / 4;
-    while !text.is_char_boundary(head) {
-        head -= 1;
-    }
-    let mut tail = text.len() - budget / 4;
-    while !text.is_char_boundary(tail) {
-        tail += 1;
-    }
-    let kept = head + (text.len() - tail);
-    Some((format!("{}\n{}\n{}", &text[..head], note(text.len() - kept), &text[tail..]), kept))
-}
-
-fn note(bytes: usize) -> String {
-    format!("[{bytes} bytes left out: the result is larger than the limit]")
 }
 
 impl From<Content> for ToolResult {

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use indexmap::IndexSet;
 
 use crate::context::ToolContext;
+use crate::definition::ToolDefinition;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
 use crate::tool::Tool;
@@ -20,8 +21,10 @@ const LONGEST_URL: usize = 2048;
 /// What is known of where the texts of a conversation come from.
 ///
 /// A conversation is tainted once its model has read what somebody else wrote: a page, a search result, the answer of a
-/// server. From then on the model may act for whoever wrote that, and whatever it says to the outside may carry out what
-/// it knows. Tools that return such text [say so](crate::Tool::untrusted); the gate marks the taint when they return.
+/// server, or what a server says of its tools. From then on the model may act for whoever wrote that, and whatever it says to
+/// the outside may carry out what it knows. Tools that return such text [say so](crate::Tool::untrusted); the gate marks the
+/// taint when they return, whatever kind of failure they name: only what the gate itself answers in their place marks
+/// nothing. Tools whose [definition](crate::ToolDefinition::is_untrusted) is somebody else's mark it when they are shown.
 /// Nothing takes it back. Of several calls of one reply, those that come after such a result count as made after it.
 ///
 /// It also knows which URLs the model was shown: in the words of the user, and in the results of tools whose
@@ -120,6 +123,17 @@ impl Taint {
         key(url).is_some_and(|key| self.shown().contains(key.as_str()))
     }
 
+    /// Says that the model is given these definitions: it has read what others wrote where one of them is
+    /// [untrusted](ToolDefinition::is_untrusted).
+    ///
+    /// An agent's run does so with every request, and a search with what it finds. For a program with a loop of its own:
+    /// `taint.show_definitions(&toolbox.offer())`.
+    pub fn show_definitions(&self, definitions: &[ToolDefinition]) {
+        if definitions.iter().any(ToolDefinition::is_untrusted) {
+            self.mark();
+        }
+    }
+
     /// Takes note of what a tool returned, before a model reads it.
     pub(crate) fn note(&self, tool: &Tool, result: &ToolResult) {
         let running = &tool.inner().running;
@@ -128,7 +142,7 @@ impl Taint {
             let mut shown = self.shown();
             urls(&result.text(), |url| keep(&mut shown, url));
         }
-        if tool.is_untrusted() && !is_of_gate(result, tool.source().is_none()) {
+        if tool.is_untrusted() && !result.is_of_gate() || repeats_definition(tool, result) {
             self.mark();
         }
     }
@@ -136,7 +150,7 @@ impl Taint {
     /// Takes note of what a tool returned that is not known any more: nobody can tell whose words those are.
     #[cfg(feature = "agent")]
     pub(crate) fn note_of_unknown(&self, result: &ToolResult) {
-        if !is_of_gate(result, false) {
+        if !result.is_of_gate() || result.failure_kind() == Some(FailureKind::InvalidArguments) {
             self.mark();
         }
     }
@@ -169,26 +183,9 @@ impl ToolContext {
     }
 }
 
-/// Whether the text of a result is of this crate, because the tool did not come to answer.
-///
-/// Only a kind that says so counts. One that ran may fail as it likes: out of time, say, with what it has read so far.
-fn is_of_gate(result: &ToolResult, reads_own_arguments: bool) -> bool {
-    match result.failure_kind() {
-        None => result.job().is_some(),
-        // A server may refuse arguments in words of its own.
-        Some(FailureKind::InvalidArguments) => reads_own_arguments,
-        Some(
-            FailureKind::NotFound
-            | FailureKind::Blacklisted
-            | FailureKind::NotApproved
-            | FailureKind::Deferred
-            | FailureKind::TooManyCalls
-            | FailureKind::DuplicateId
-            | FailureKind::OverBudget
-            | FailureKind::TooDeep,
-        ) => true,
-        Some(_) => false,
-    }
+/// Whether a refusal by the gate repeats what others wrote: it names arguments and choices as the schema does.
+fn repeats_definition(tool: &Tool, result: &ToolResult) -> bool {
+    tool.definition().is_untrusted() && result.failure_kind() == Some(FailureKind::InvalidArguments)
 }
 
 fn keep(shown: &mut IndexSet<Box<str>>, url: &str) {

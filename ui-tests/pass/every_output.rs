@@ -102,7 +102,9 @@ returns! {
     boxed_send_error -> Result<u8, Box<dyn std::error::Error + Send + Sync>> = Err("why".into()) => "why";
     display_error -> Result<u8, OnlyDisplay> = Err(OnlyDisplay) => "only displayed";
     any_error -> Result<u8, Any> = Err(std::fmt::Error.into()) => "an error occurred when formatting an argument: cause";
-    implied -> impl Serialize + use<> = "text" => "\"text\"";
+    implied -> impl Serialize + use<> = "text" => "text";
+    path -> std::path::PathBuf = "/tmp/a".into() => "/tmp/a";
+    shared -> std::sync::Arc<str> = "text".into() => "text";
 }
 
 #[tokio::main(flavor = "current_thread")]

@@ -26,7 +26,7 @@ mod odd {
     mod std_ {}
 
     /// Halves a number.
-    #[toolbox::tool(name = "halve", example(number = 4), tags("math"), timeout = "2s")]
+    #[toolbox::tool(name = "halve", example(number = 4, unit = "m"), tags("math"), timeout = "2s")]
     pub async fn halve(
         #[arg(default = 8, range = 0..=100, examples(2, 4))] number: u32,
         #[arg(length = 1..)] unit: &str,

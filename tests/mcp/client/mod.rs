@@ -2,6 +2,8 @@
 
 mod calls;
 mod drift;
+#[cfg(target_os = "linux")]
+mod escape;
 mod faults;
 mod foreign;
 mod http;

@@ -3,6 +3,8 @@
 mod commands;
 mod login;
 mod serve;
+#[cfg(unix)]
+mod token;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};

@@ -10,7 +10,7 @@ use quote::quote;
 /// `TOOLBOX_BLESS=1 cargo test -p toolbox-macros` writes the new one; read the diff.
 fn check(name: &str, expansion: &TokenStream) {
     let text = match syn::parse2(expansion.clone()) {
-        Ok(file) => prettyplease::unparse(&file),
+        Ok(file) => prettyplease::unparse(&uncarried(file)),
         Err(error) => panic!("{error} in {expansion}"),
     };
     let path = format!("{}/src/tests/expanded/{name}.rs", env!("CARGO_MANIFEST_DIR"));
@@ -19,6 +19,29 @@ fn check(name: &str, expansion: &TokenStream) {
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(text, known, "{path} is out of date: set TOOLBOX_BLESS to write it");
+}
+
+/// Does what the attribute `carrier` of an expansion does when it is compiled.
+fn uncarried(file: syn::File) -> syn::File {
+    let mut items = Vec::new();
+    for mut item in file.items {
+        let mut carried = Vec::new();
+        if let syn::Item::Struct(syn::ItemStruct { attrs, .. })
+        | syn::Item::Const(syn::ItemConst { attrs, .. }) = &mut item
+        {
+            attrs.retain(|attribute| match &attribute.meta {
+                syn::Meta::List(list) if crate::item::is_named(attribute, "carrier") => {
+                    let carried_file = syn::parse2::<syn::File>(list.tokens.clone());
+                    carried.extend(carried_file.expect("what is carried are items").items);
+                    false
+                }
+                _ => true,
+            });
+        }
+        items.push(item);
+        items.extend(carried);
+    }
+    syn::File { items, ..file }
 }
 
 #[test]

@@ -12,13 +12,14 @@
 use std::error::Error;
 use std::fmt::Display;
 use std::marker::PhantomData;
+use std::path::Path;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::{IntoToolFailure, IntoToolResult, displayed, reported, serialized};
+use crate::output::{IntoToolFailure, IntoToolResult, displayed, reported, serialized, unquoted};
 use crate::result::ToolResult;
 use crate::schema;
 
@@ -50,6 +51,35 @@ impl<T> Whole for Returned<T> {
         Ok(self.0)
     }
 }
+
+/// The type beside a function with `#[tool]`; all that is one has the functions of [`NoTool`] by itself.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no tool",
+    label = "not the name of a function with `#[tool]`",
+    note = "write `#[tool]` above the function, and list it by its name: `tools![search]`",
+    note = "tools from elsewhere are given to the box itself: `toolbox.register(value)`"
+)]
+pub trait ToolOfFunction {}
+
+/// What `tools![]` asks of its elements, for types that have none of it.
+#[doc(hidden)]
+pub trait NoTool {
+    /// A name that no tool has.
+    const NAME: &'static str = "";
+    /// A place where no tool is.
+    const ORIGIN: &'static str = "";
+    /// Returns no tool.
+    #[must_use]
+    fn tool() -> crate::Tool
+    where
+        Self: ToolOfFunction,
+    {
+        unreachable!("no type is `ToolOfFunction`")
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: ?Sized> NoTool for T {}
 
 /// A type without a value.
 #[derive(Debug)]
@@ -116,6 +146,48 @@ pub trait NoJson<T> {
 impl<T> NoJson<T> for KindOf<T> {
     fn json(&self, _value: &T) -> Option<Value> {
         None
+    }
+}
+
+/// Types that text is turned into, as a string literal in `default`, `examples` or `example`.
+pub trait OfText<T> {
+    /// Returns the value of the text.
+    fn of_text(&self, text: &'static str) -> T;
+}
+
+impl<T: From<&'static str>> OfText<T> for &&KindOf<T> {
+    fn of_text(&self, text: &'static str) -> T {
+        text.into()
+    }
+}
+
+/// Types around those, and those that borrow text under another name.
+pub trait AroundText<T> {
+    /// Returns the value of the text.
+    fn of_text(&self, text: &'static str) -> T;
+}
+
+impl<T: From<&'static str>> AroundText<Option<T>> for &KindOf<Option<T>> {
+    fn of_text(&self, text: &'static str) -> Option<T> {
+        Some(text.into())
+    }
+}
+
+impl AroundText<&'static Path> for &KindOf<&'static Path> {
+    fn of_text(&self, text: &'static str) -> &'static Path {
+        Path::new(text)
+    }
+}
+
+/// All other types: the text stays what it is, and the compiler says what it should have been.
+pub trait StillText {
+    /// Returns the text.
+    fn of_text(&self, text: &'static str) -> &'static str;
+}
+
+impl<T> StillText for KindOf<T> {
+    fn of_text(&self, text: &'static str) -> &'static str {
+        text
     }
 }
 
@@ -205,7 +277,7 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
     }
 
     fn schema(&self) -> Option<Value> {
-        Some(schema::for_output::<T>())
+        (!schema::is_text::<T>()).then(schema::for_output::<T>)
     }
 }
 
@@ -232,16 +304,21 @@ impl<T: IntoToolResult> ToolOutput<PlainKind> for T {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: Serialize> ToolOutput<StructuredKind> for T {
+impl<T: Serialize + JsonSchema> ToolOutput<StructuredKind> for T {
     fn finish(_: StructuredKind, value: T) -> ToolResult {
-        serialized(&value).map_or_else(|failure| failure, ToolResult::structured)
+        let finish = |json: String| match json.as_bytes().first() {
+            Some(b'"' | b'n') if schema::is_text::<T>() => ToolResult::new(unquoted(json)),
+            _ => ToolResult::structured(json),
+        };
+        serialized(&value).map_or_else(|failure| failure, finish)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> ToolOutput<SerializedKind> for T {
     fn finish(_: SerializedKind, value: T) -> ToolResult {
-        serialized(&value).map_or_else(|failure| failure, ToolResult::new)
+        let finish = |json| ToolResult::new(unquoted(json));
+        serialized(&value).map_or_else(|failure| failure, finish)
     }
 }
 

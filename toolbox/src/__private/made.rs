@@ -60,7 +60,13 @@ impl Meta {
         untrusted: false,
     };
 
-    fn tool(self, handler: Handler, described: Described, output: Option<Value>) -> Tool {
+    fn tool(self, handler: Handler, mut described: Described, output: Option<Value>) -> Tool {
+        if self.description.trim().is_empty() {
+            described.mistakes.push("it has no description".to_owned());
+        }
+        if !described.mistakes.is_empty() {
+            self.refuse(&described.mistakes);
+        }
         let [read_only, destructive, idempotent, open_world] = self.annotations;
         let description =
             if self.untidy { tidy(self.description) } else { self.description.to_owned() };
@@ -85,6 +91,15 @@ impl Meta {
             running.approval = Approval::OfBox;
         }
         tool
+    }
+}
+
+impl Meta {
+    /// Refuses to make a tool that is wrong in a way the compiler could not see.
+    #[cold]
+    fn refuse(&self, mistakes: &[String]) -> ! {
+        let Self { name, file, line, .. } = self;
+        panic!("tool `{name}` at {file}:{line} cannot be made: {}", mistakes.join("\n- "))
     }
 }
 

@@ -10,23 +10,31 @@ pub use made::{
 };
 
 #[cfg(feature = "macros")]
-pub use toolbox_macros::tools;
+pub use toolbox_macros::{carrier, tools};
 
 pub use crate::arguments::about::About;
 pub use crate::arguments::call::Call;
+// Only for messages to show them by a short path.
+pub use crate::arguments::slot::{LentSlot, OwnedSlot};
+pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
 
 /// What expansions bring into scope: traits for their methods, and names that messages are to show where the user's own
 /// code stands, each behind `__` so that it hides nothing.
 pub mod names {
+    pub use super::kind::NoTool as _;
     pub use super::kind::{
-        Displayed as _, ExampleValue as __Example, Failing as _, Json as _, NoJson as _,
-        Plain as _, RangeEnd as __End, Serialized as _, Sourced as _, Structured as _,
-        ToolFailure as __Failure, ToolOutput as __Output, Whole as _, WholeKind as _,
+        AroundText as _, Displayed as _, ExampleValue as __Example, Failing as _, Json as _,
+        NoJson as _, OfText as _, Plain as _, RangeEnd as __End, Serialized as _, Sourced as _,
+        StillText as _, Structured as _, ToolFailure as __Failure, ToolOutput as __Output,
+        Whole as _, WholeKind as _,
     };
     pub use super::made::{
         tool_future_must_be_send as __must_be_send, two_tools_of_one_name as __distinct,
     };
     pub use crate::arguments::argument::{LentArgument as __Lent, ToolArgument as __Owned};
+    pub use crate::arguments::unfit::{
+        TakeReference as _, TakeShared as _, TakeSupplied as _, TakeUnkeyed as _,
+    };
 
     /// A type itself.
     pub type __It<T> = T;

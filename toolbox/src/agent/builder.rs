@@ -211,8 +211,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds a tool.
-    pub fn add_tool(self, tool: Tool) -> Self {
+    /// Adds a tool; a set of them is fine too.
+    pub fn add_tool(self, tool: impl IntoTools) -> Self {
         self.tools(tool)
     }
 

@@ -8,6 +8,7 @@ use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 use crate::content::Content;
 use crate::job::{Completion, JobId};
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// What becomes of background jobs when the model has its answer, or the run stops for an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -122,7 +123,7 @@ pub(super) fn observation(completion: Completion) -> Vec<Content> {
     let head = format!(
         "{OBSERVED}{job} of tool `{}`, started by call {}, has {how}]",
         context.tool_name(),
-        context.call_id()
+        quote(context.call_id(), QUOTED)
     );
     let text = result.text();
     let head = if text.is_empty() { head } else { format!("{head}\n{text}") };

@@ -5,6 +5,7 @@ use std::hash::{BuildHasher, RandomState};
 
 use crate::call::ToolCall;
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// Counts calls of the same tool with the same arguments that came to the same result, step after step.
 pub(super) struct RepeatGuard {
@@ -81,10 +82,10 @@ pub(super) fn told(call: &ToolCall, times: u32) -> ToolResult {
     let text = format!(
         "not run: tool `{}` was called with these arguments {} times in a row, always with the same result; \
          use that result, or do something else",
-        call.name,
+        quote(&call.name, QUOTED),
         times - 1
     );
-    ToolResult::failure(crate::FailureKind::Reported, text)
+    ToolResult::refusal(crate::FailureKind::Reported, text)
         .with_code(TOLD)
         .with_call_id(call.id.clone())
 }

@@ -370,6 +370,8 @@ impl Running {
             Some(answer) => answer.beside(&offer),
             None => offer,
         };
+        // To be shown a definition is to read it. Tools that wait to be found are shown when a search names them.
+        self.taint.show_definitions(&self.request.tools);
         self.request.search = self.search();
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();

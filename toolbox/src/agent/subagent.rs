@@ -174,7 +174,7 @@ impl AgentTool {
             return Ok(());
         };
         tracing::warn!(agent = &*self.name, depth = context.depth(), "an agent was not started");
-        Err(ToolResult::failure(FailureKind::TooDeep, text))
+        Err(ToolResult::refusal(FailureKind::TooDeep, text))
     }
 
     fn run(
@@ -230,22 +230,22 @@ impl AgentTool {
             StopReason::Refused => stopped("refused"),
             StopReason::Length => stopped("was cut off"),
             StopReason::Repeated => stopped("repeated itself and was stopped"),
-            StopReason::Budget => ToolResult::failure(
+            StopReason::Budget => ToolResult::refusal(
                 FailureKind::OverBudget,
                 format!("agent `{name}` was stopped: what may be spent is spent"),
             ),
             StopReason::Cancelled => {
-                ToolResult::failure(FailureKind::Cancelled, format!("agent `{name}` was cancelled"))
+                ToolResult::refusal(FailureKind::Cancelled, format!("agent `{name}` was cancelled"))
             }
             StopReason::ApprovalNeeded => {
                 let above = above.filter(|_| context.is_deferrable());
                 if let (Some(paused), Some(above)) = (outcome.paused, above) {
                     above.nested.paused.put(context.call_id(), paused);
                     let text = format!("agent `{name}` waits for an approval");
-                    return ToolResult::failure(FailureKind::Deferred, text);
+                    return ToolResult::refusal(FailureKind::Deferred, text);
                 }
                 let text = format!("agent `{name}` needs an approval, and nobody here can give it");
-                ToolResult::failure(FailureKind::NotApproved, text)
+                ToolResult::refusal(FailureKind::NotApproved, text)
             }
         }
     }

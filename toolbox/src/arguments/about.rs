@@ -2,37 +2,32 @@
 
 use std::borrow::Cow;
 
-use schemars::generate::SchemaSettings;
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde_json::{Map, Value, json};
+use serde_json::{Map, Value};
 
-use super::argument::Origin;
-use super::cold::{self, Bounds};
 use super::reader::Lead;
-use super::slot::Fill;
 use crate::context::Requirement;
-use crate::schema::{self, Policing};
+use crate::schema::Policing;
 
 /// Collects what an expansion says about the arguments of its tool, in order.
 #[derive(Debug, Default)]
 pub struct About {
-    arguments: Vec<ArgumentAbout>,
-    examples: Vec<Value>,
+    pub(super) arguments: Vec<ArgumentAbout>,
+    pub(super) examples: Vec<Map<String, Value>>,
 }
 
 /// What was said about one argument.
 #[derive(Debug)]
 pub struct ArgumentAbout {
-    name: &'static str,
-    description: Cow<'static, str>,
-    optional: bool,
-    default: Option<Value>,
-    keywords: Vec<Keyword>,
-    flatten: bool,
+    pub(super) name: &'static str,
+    pub(super) description: Cow<'static, str>,
+    pub(super) optional: bool,
+    pub(super) default: Option<Value>,
+    pub(super) keywords: Vec<Keyword>,
+    pub(super) flatten: bool,
 }
 
 #[derive(Debug)]
-enum Keyword {
+pub(super) enum Keyword {
     Plain(&'static str, Value),
     /// The least and the greatest length, of whatever the type has one of.
     Length(Option<Value>, Option<Value>),
@@ -63,7 +58,7 @@ impl About {
             .iter()
             .filter_map(|(name, value)| Some(((*name).to_owned(), value.clone()?)))
             .collect();
-        self.examples.push(Value::Object(fields));
+        self.examples.push(fields);
     }
 }
 
@@ -137,8 +132,8 @@ pub(crate) struct ArgumentSignature {
 pub(crate) enum Place {
     /// A field of the argument object.
     Field,
-    /// The fields of these names, gathered into an object of their own.
-    Fields(Vec<String>),
+    /// The fields of these names, gathered into an object of their own; with `rest`, so are all that are none of another.
+    Fields { names: Vec<String>, rest: bool },
     /// The program.
     Program,
 }
@@ -149,182 +144,6 @@ pub(crate) struct Described {
     pub(crate) signature: Signature,
     pub(crate) requirements: Vec<Requirement>,
     pub(crate) examples: Vec<Value>,
-}
-
-/// Returns a generator of schemas in the dialect that everything here is written in.
-pub(crate) fn generator() -> SchemaGenerator {
-    SchemaSettings::draft2020_12().into_generator()
-}
-
-/// Puts the schema of a tool's arguments together from its slots and what was said about them.
-pub(crate) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
-    let mut schemas = generator();
-    let mut described = Described { examples: about.examples, ..Described::default() };
-    let mut properties = Map::new();
-    let mut required = Vec::new();
-    for (slot, about) in slots.iter().zip(about.arguments) {
-        let argument = match slot.origin(&mut schemas) {
-            Origin::Program(requirement) => {
-                described.requirements.extend(requirement);
-                ArgumentSignature::new(about.name, Place::Program)
-            }
-            Origin::Model { schema, .. } if about.flatten => {
-                let policing = Policing::of(schema.as_value(), Some(schemas.definitions()));
-                let fields = spread(&about, schema, &schemas, &mut properties, &mut required);
-                ArgumentSignature {
-                    policing,
-                    ..ArgumentSignature::new(about.name, Place::Fields(fields))
-                }
-            }
-            Origin::Model { schema, optional } => {
-                let optional = optional || about.optional;
-                let schema = about.apply(schema);
-                let policing = Policing::of(&schema, Some(schemas.definitions()));
-                properties.insert(about.name.to_owned(), schema);
-                if !optional {
-                    required.push(Value::from(about.name));
-                }
-                ArgumentSignature {
-                    policing,
-                    null_is_absent: optional,
-                    ..ArgumentSignature::new(about.name, Place::Field)
-                }
-            }
-        };
-        described.signature.arguments.push(argument);
-    }
-    let mut schema = json!({ "type": "object", "properties": properties });
-    if !required.is_empty() {
-        schema["required"] = Value::Array(required);
-    }
-    schema["additionalProperties"] = Value::Bool(false);
-    let definitions = schemas.take_definitions(true);
-    if !definitions.is_empty() {
-        schema["$defs"] = Value::Object(definitions);
-    }
-    schema::normalize(&mut schema);
-    for argument in &mut described.signature.arguments {
-        if argument.null_is_absent {
-            argument.settle_null(&mut schema);
-        }
-    }
-    described.signature.schema = schema;
-    described.signature.all = described.signature.arguments.iter().fold(0, |all, _| all << 1 | 1);
-    described
-}
-
-impl ArgumentSignature {
-    fn new(name: &'static str, origin: Place) -> Self {
-        Self {
-            name: Cow::Borrowed(name),
-            lead: if origin == Place::Field { Lead::of(name) } else { Lead::default() },
-            origin,
-            policing: Policing::default(),
-            null_is_absent: false,
-        }
-    }
-
-    /// Decides what `null` means for an optional argument: nothing given, unless its schema takes a null for a value.
-    fn settle_null(&mut self, schema: &mut Value) {
-        schema::without_null(&mut schema["properties"][&*self.name]);
-        let own = &schema["properties"][&*self.name];
-        self.null_is_absent =
-            !cold::conforms("null", own, schema, "", &Bounds::default()).is_empty();
-    }
-}
-
-/// Returns the signature of a function that takes its whole argument object as one value.
-pub(crate) fn whole<T: JsonSchema>() -> Signature {
-    let mut schema = generator().into_root_schema_for::<T>().to_value();
-    let policing = Policing::of(&schema, schema["$defs"].as_object());
-    schema::normalize(&mut schema);
-    let argument = ArgumentSignature { policing, ..ArgumentSignature::new("", Place::Field) };
-    Signature { arguments: vec![argument], schema, all: 1, unchecked: false }
-}
-
-impl ArgumentAbout {
-    /// Returns the schema of the argument's type with what its declaration adds.
-    fn apply(&self, schema: Schema) -> Value {
-        let mut schema = schema.to_value();
-        if schema.as_bool() == Some(true) {
-            schema = json!({});
-        }
-        let Value::Object(fields) = &mut schema else { return schema };
-        if !self.description.is_empty() {
-            fields.insert("description".into(), Value::from(&*self.description));
-        }
-        if let Some(default) = &self.default {
-            fields.insert("default".into(), default.clone());
-        }
-        for keyword in &self.keywords {
-            match keyword {
-                Keyword::Plain(keyword, value) => {
-                    fields.insert((*keyword).to_owned(), value.clone());
-                }
-                Keyword::Length(least, most) => {
-                    let (min, max) = length_keywords(fields);
-                    let bounds = [(min, least), (max, most)];
-                    for (keyword, value) in bounds {
-                        if let Some(value) = value {
-                            fields.insert(keyword.to_owned(), value.clone());
-                        }
-                    }
-                }
-            }
-        }
-        schema
-    }
-}
-
-/// Returns the keywords that bound the length of what a schema describes.
-fn length_keywords(schema: &Map<String, Value>) -> (&'static str, &'static str) {
-    let is = |name: &str| match &schema.get("type") {
-        Some(Value::String(word)) => word == name,
-        Some(Value::Array(words)) => words.iter().any(|word| word == name),
-        _ => false,
-    };
-    if is("array") {
-        ("minItems", "maxItems")
-    } else if is("object") {
-        ("minProperties", "maxProperties")
-    } else {
-        ("minLength", "maxLength")
-    }
-}
-
-/// Moves the fields of a flattened struct among the arguments, and returns their names.
-fn spread(
-    about: &ArgumentAbout,
-    schema: Schema,
-    schemas: &SchemaGenerator,
-    properties: &mut Map<String, Value>,
-    required: &mut Vec<Value>,
-) -> Vec<String> {
-    let mut schema = schema.to_value();
-    let definition = schema["$ref"]
-        .as_str()
-        .and_then(|reference| reference.strip_prefix("#/$defs/"))
-        .and_then(|name| schemas.definitions().get(name));
-    if let Some(definition) = definition {
-        schema = definition.clone();
-    }
-    let Value::Object(fields) = &mut schema else { no_fields(about.name) };
-    let Some(Value::Object(own)) = fields.remove("properties") else { no_fields(about.name) };
-    if let Some(Value::Array(names)) = fields.remove("required") {
-        required.extend(names);
-    }
-    let mut names = Vec::new();
-    for (name, field) in own {
-        assert!(
-            properties.insert(name.clone(), field).is_none(),
-            "the flattened argument `{}` has a field `{name}`, and so has the tool",
-            about.name,
-        );
-        names.push(name);
-    }
-    names
-}
-
-fn no_fields(name: &str) -> ! {
-    panic!("the flattened argument `{name}` is no struct with named fields")
+    /// What is wrong with the tool, for the programmer: each names its argument.
+    pub(crate) mistakes: Vec<String>,
 }

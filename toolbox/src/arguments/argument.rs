@@ -3,6 +3,7 @@
 //! The compiler decides which by trait, not by spelling: the marker (`FromModel`, `FromProgram`, …) is inferred from
 //! the one implementation that applies.
 
+use std::any::type_name;
 use std::path::Path;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -47,6 +48,8 @@ pub enum Origin {
         schema: Schema,
         /// Whether the type accepts that nothing is given.
         optional: bool,
+        /// The name of the type, for messages.
+        type_name: &'static str,
     },
     /// From the program, which may need a state for it.
     Program(Option<Requirement>),
@@ -59,7 +62,8 @@ pub enum Origin {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
-    note = "if the model fills it in: `{Self}`, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if the model fills it in: a type of your own, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if it is of another crate: enable `serde` there, and in `schemars` the feature for it: `chrono04`, `jiff02`, `uuid1`, `url2`, `rust_decimal1`, `bigdecimal04`, `semver1`, `bytes1`, `either1`, `smallvec1`; for others, such as `time`, take text or a type of your own around it",
     note = "if your program supplies it: take `State<..>` of a type that is `Send + Sync + 'static`, or implement `toolbox::FromContext` for `{Self}`"
 )]
 pub trait ToolArgument<'call, Source>: Sized {
@@ -94,6 +98,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> f
         Origin::Model {
             schema: schemas.subschema_for::<T>(),
             optional: T::deserialize(Nothing).is_ok(),
+            type_name: type_name::<T>(),
         }
     }
 }
@@ -151,7 +156,8 @@ impl<'call> ToolArgument<'call, TheContext> for ToolContext {
 #[diagnostic::on_unimplemented(
     message = "`&{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
-    note = "if the model fills it in: `{Self}`, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if the model fills it in: a type of your own, and each type in it, needs `#[derive(serde::Deserialize, schemars::JsonSchema)]`, of serde 1 and schemars 1",
+    note = "if it is of another crate: enable `serde` there, and in `schemars` the feature for it: `chrono04`, `jiff02`, `uuid1`, `url2`, `rust_decimal1`, `bigdecimal04`, `semver1`, `bytes1`, `either1`, `smallvec1`; for others, such as `time`, take text or a type of your own around it",
     note = "if your program supplies it: take `State<..>` of a type that is `Send + Sync + 'static`, or implement `toolbox::FromContext` for `{Self}`"
 )]
 pub trait LentArgument<'call, Source> {
@@ -178,15 +184,6 @@ pub trait LentArgument<'call, Source> {
     {
         slot.or(default)
     }
-    /// Lends what the slot holds.
-    #[doc(hidden)]
-    #[inline]
-    fn take<'a>(slot: &'a mut LentSlot<'call, Self, Self::Held, Source>) -> &'a Self
-    where
-        Self: 'call,
-    {
-        slot.take()
-    }
     #[doc(hidden)]
     fn read(reader: &mut Reader<'call>) -> Result<Self::Held, ReadError>;
     #[doc(hidden)]
@@ -211,7 +208,11 @@ impl<'call> LentArgument<'call, Lent> for str {
     }
 
     fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model { schema: schemas.subschema_for::<str>(), optional: false }
+        Origin::Model {
+            schema: schemas.subschema_for::<str>(),
+            optional: false,
+            type_name: type_name::<str>(),
+        }
     }
 
     #[inline]
@@ -239,7 +240,11 @@ impl<'call> LentArgument<'call, Lent> for Path {
     }
 
     fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model { schema: schemas.subschema_for::<str>(), optional: false }
+        Origin::Model {
+            schema: schemas.subschema_for::<str>(),
+            optional: false,
+            type_name: type_name::<str>(),
+        }
     }
 
     fn lend<'a>(held: &'a &'call str) -> &'a Path {
@@ -260,7 +265,11 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent
     }
 
     fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model { schema: schemas.subschema_for::<[T]>(), optional: false }
+        Origin::Model {
+            schema: schemas.subschema_for::<[T]>(),
+            optional: false,
+            type_name: type_name::<[T]>(),
+        }
     }
 
     fn lend(held: &Vec<T>) -> &[T] {

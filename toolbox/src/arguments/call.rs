@@ -1,17 +1,18 @@
 //! One call as its tool sees it: the text of its arguments, its context, and how they are read.
 
-use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
-use serde_json::value::RawValue;
 
-use super::about::{self, About, ArgumentSignature, Described, Place, Signature};
+use super::about::{About, ArgumentSignature, Described, Place, Signature};
 use super::arena::Arena;
 use super::argument::Absent;
 use super::cold::{self, Bounds, Fault, FaultKind, Faults, Repair, Verdict};
-use super::reader::{ReadError, Reader};
+use super::describe;
+use super::reader::{NO_KEY, ReadError, Reader};
 use super::slot::Fill;
+use super::specimen;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
@@ -24,6 +25,8 @@ pub struct Call<'call> {
     signature: &'call Signature,
     depth: usize,
     arena: Arena,
+    /// Whether the arguments were refused, so that no code of the tool's own ran.
+    refused: AtomicBool,
     /// Set when the call is none: the tool is asked what its signature is.
     described: Option<&'call Mutex<Described>>,
 }
@@ -36,7 +39,15 @@ impl<'given> Call<'given> {
         signature: &'given Signature,
         depth: usize,
     ) -> Self {
-        Self { context, text, signature, depth, arena: Arena::new(), described: None }
+        Self {
+            context,
+            text,
+            signature,
+            depth,
+            arena: Arena::new(),
+            refused: AtomicBool::new(false),
+            described: None,
+        }
     }
 
     /// Returns a call that asks a tool's handler to describe itself into `described`.
@@ -48,9 +59,12 @@ impl<'given> Call<'given> {
         Self { described: Some(described), ..Self::new(context, "", signature, 0) }
     }
 
-    /// Puts on the result what was repaired in the arguments.
+    /// Puts on the result what was repaired in the arguments, and the mark of the gate where it refused them.
     #[inline]
     pub(crate) fn conclude(mut self, result: &mut ToolResult) {
+        if *self.refused.get_mut() {
+            result.mark_as_gate();
+        }
         if let Some(repairs) = self.arena.repairs() {
             result.note_repairs(repairs);
         }
@@ -69,12 +83,43 @@ impl<'given> Call<'given> {
         about: &dyn Fn(&mut About),
     ) -> Result<(), ToolResult> {
         if let Some(described) = self.described {
-            return Err(describe(slots, about, described));
+            return Err(self.describe(slots, about, described));
         }
         match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
             Err(trouble) => self.again(trouble, &mut Slots(slots)),
         }
+    }
+
+    /// Answers what the tool's signature is.
+    #[cold]
+    fn describe<'call>(
+        &'call self,
+        slots: &mut [&mut dyn Fill<'call>],
+        say: &dyn Fn(&mut About),
+        described: &Mutex<Described>,
+    ) -> ToolResult {
+        let mut about = About::default();
+        say(&mut about);
+        let mut answer = describe::describe(slots, about);
+        let schema = &answer.signature.schema;
+        for (slot, argument) in slots.iter_mut().zip(&answer.signature.arguments) {
+            let own = match argument.origin {
+                Place::Field => &schema["properties"][&*argument.name],
+                _ => continue,
+            };
+            let Some(specimen) = specimen::with_maps(own, schema) else { continue };
+            let text = self.arena.keep(specimen.to_string());
+            let read = slot.read(&mut Reader::new(text, &self.arena, Bounds::default().depth));
+            if read.is_err_and(|error| error.message() == NO_KEY) {
+                answer.mistakes.push(format!(
+                    "argument `{}` holds a map that no model can fill in: {NO_KEY}, so key it by `String`, a number or an enum of plain variants, or take a list of pairs",
+                    argument.name
+                ));
+            }
+        }
+        *described.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+        ToolResult::new("")
     }
 
     /// Reads the whole argument object as one value.
@@ -176,7 +221,7 @@ impl<'given> Call<'given> {
         }
         end(&mut reader)?;
         if let Some(aside) = aside {
-            filled |= self.gather(*aside, slots)?;
+            filled |= self.gather(*aside, text, slots)?;
         }
         if filled != self.signature.all {
             for (index, slot) in slots.iter_mut().enumerate() {
@@ -229,7 +274,7 @@ impl<'given> Call<'given> {
         argument: &ArgumentSignature,
         slot: &mut dyn Fill<'call>,
     ) -> Result<(), Trouble> {
-        if let Place::Fields(_) = argument.origin {
+        if let Place::Fields { .. } = argument.origin {
             let mut reader = Reader::new("{}", &self.arena, self.depth);
             return Ok(slot.read(&mut reader)?);
         }
@@ -243,6 +288,7 @@ impl<'given> Call<'given> {
     fn gather<'call>(
         &'call self,
         aside: Aside<'call>,
+        text: &str,
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<u64, Trouble> {
         if !aside.nulls.is_empty() {
@@ -252,16 +298,17 @@ impl<'given> Call<'given> {
         let mut filled = 0;
         for (index, fields) in aside.objects {
             let argument = &self.signature.arguments[index];
-            if argument.policing.must_check(true) {
+            if let Place::Fields { rest: true, .. } = argument.origin {
+                // Which keywords bound a field without a name of its own, only the whole schema says.
+                let schema = &self.signature.schema;
+                let faults = cold::conforms(text, schema, schema, "", &self.bounds());
+                Trouble::from_faults(faults)?;
+            } else if argument.policing.must_check(true) {
                 for (name, value) in &fields {
                     self.check(name, value)?;
                 }
             }
-            let object = fields
-                .iter()
-                .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str())));
-            let text = format!("{{{}}}", object.collect::<Vec<_>>().join(","));
-            let text = self.arena.keep(text);
+            let text = self.arena.keep(object_of(&fields));
             let mut reader = Reader::new(text, &self.arena, self.depth);
             slots[index].read(&mut reader)?;
             filled |= 1 << index;
@@ -364,33 +411,31 @@ impl<'given> Call<'given> {
     /// Returns the text of each argument in the text of a call, with its index; flattened ones as an object.
     fn argument_texts<'call>(&'call self, text: &'call str) -> Vec<(usize, &'call str)> {
         let arguments = &self.signature.arguments;
-        let mut fields: HashMap<String, &'call RawValue> =
-            serde_json::from_str(text).unwrap_or_default();
         let mut texts = Vec::new();
-        for (index, argument) in arguments.iter().enumerate() {
-            match &argument.origin {
-                Place::Program => {}
-                Place::Field => {
-                    let value = fields.remove(&*argument.name).map(RawValue::get);
-                    let is_absent = |text: &&str| argument.null_is_absent && *text == "null";
-                    texts.extend(value.filter(|text| !is_absent(text)).map(|text| (index, text)));
-                }
-                Place::Fields(names) => {
-                    let own = names.iter().filter_map(|name| {
-                        let value = fields.remove(name)?;
-                        Some(format!("{}:{}", serde_json::Value::from(name.as_str()), value.get()))
-                    });
-                    let object = format!("{{{}}}", own.collect::<Vec<_>>().join(","));
-                    texts.push((index, self.arena.keep(object)));
-                }
+        let mut aside = Aside::default();
+        for (name, value) in cold::fields(text, self.depth) {
+            let is = |argument: &ArgumentSignature| {
+                argument.origin == Place::Field && argument.name == name
+            };
+            match arguments.iter().position(is) {
+                Some(index) if arguments[index].null_is_absent && value == "null" => {}
+                Some(index) => texts.push((index, value)),
+                None => drop(aside.put(&name, value, arguments)),
             }
+        }
+        let is_spread = |index: &usize| matches!(arguments[*index].origin, Place::Fields { .. });
+        for index in (0..arguments.len()).filter(is_spread) {
+            let own = aside.objects.iter().find(|(owner, _)| *owner == index);
+            let object = object_of(own.map_or(&[][..], |(_, fields)| fields));
+            texts.push((index, self.arena.keep(object)));
         }
         texts
     }
 
     fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
+        self.refused.store(true, Ordering::Relaxed);
         let error = cold::ArgumentsError::new(self.context.tool_name(), faults);
-        ToolResult::failure(FailureKind::InvalidArguments, error.to_string())
+        ToolResult::refusal(FailureKind::InvalidArguments, error.to_string())
             .with_code(error.code())
             .with_error(error)
     }
@@ -419,7 +464,7 @@ impl<'call> Values<'call> for Slots<'_, '_, 'call> {
         for (index, text) in call.argument_texts(text) {
             let argument = &call.signature.arguments[index];
             let (own, path) = match argument.origin {
-                Place::Fields(_) => (schema, String::new()),
+                Place::Fields { .. } => (schema, String::new()),
                 _ => (&schema["properties"][&*argument.name], cold::argument_path(&argument.name)),
             };
             let slot = &mut self.0[index];
@@ -500,15 +545,24 @@ impl<'call> Aside<'call> {
         arguments: &[ArgumentSignature],
         reader: &mut Reader<'call>,
     ) -> Result<(), Trouble> {
-        let owner = arguments.iter().position(|argument| {
-            matches!(&argument.origin, Place::Fields(names) if names.iter().any(|own| own == name))
-        });
-        let Some(owner) = owner else {
-            return Err(ReadError::new("an unknown argument", key_start).into());
-        };
         let start = reader.position();
         reader.skip()?;
-        let value = reader.text_from(start);
+        if self.put(name, reader.text_from(start), arguments) {
+            Ok(())
+        } else {
+            Err(ReadError::new("an unknown argument", key_start).into())
+        }
+    }
+
+    /// Adds a field to the argument that it belongs to; returns whether there is one.
+    fn put(&mut self, name: &str, value: &'call str, arguments: &[ArgumentSignature]) -> bool {
+        let has = |argument: &ArgumentSignature| matches!(&argument.origin, Place::Fields { names, .. } if names.iter().any(|own| own == name));
+        let takes_rest = |argument: &ArgumentSignature| {
+            matches!(argument.origin, Place::Fields { rest: true, .. })
+        };
+        let owner =
+            arguments.iter().position(has).or_else(|| arguments.iter().position(takes_rest));
+        let Some(owner) = owner else { return false };
         let at = match self.objects.iter().position(|(index, _)| *index == owner) {
             Some(at) => at,
             None => {
@@ -517,18 +571,14 @@ impl<'call> Aside<'call> {
             }
         };
         self.objects[at].1.push((name.to_owned(), value));
-        Ok(())
+        true
     }
 }
 
-#[cold]
-fn describe(
-    slots: &mut [&mut dyn Fill<'_>],
-    say: &dyn Fn(&mut About),
-    described: &Mutex<Described>,
-) -> ToolResult {
-    let mut about = About::default();
-    say(&mut about);
-    *described.lock().unwrap_or_else(PoisonError::into_inner) = about::describe(slots, about);
-    ToolResult::new("")
+/// Writes an object with these fields.
+fn object_of(fields: &[(String, &str)]) -> String {
+    let fields = fields
+        .iter()
+        .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str())));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }

@@ -5,7 +5,10 @@ mod arena;
 pub(crate) mod argument;
 pub(crate) mod call;
 pub(crate) mod cold;
+pub(crate) mod describe;
 pub(crate) mod reader;
 pub(crate) mod slot;
+mod specimen;
+pub(crate) mod unfit;
 
 pub use cold::{ArgumentsError, Fault, FaultKind, Faults, Repair};

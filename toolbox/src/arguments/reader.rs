@@ -13,8 +13,8 @@ use std::fmt;
 use memchr::memchr2;
 use serde::de::{self, Visitor};
 
-pub(super) use self::access::Nothing;
 use self::access::{Array, Object, Seen};
+pub(super) use self::access::{NO_KEY, Nothing};
 use self::number::{exact, whole_number};
 pub(super) use self::words::Lead;
 use self::words::{WORD, copy_run, first_special, simple_escape};

@@ -49,6 +49,12 @@ impl<T, Source> OwnedSlot<T, Source> {
     pub fn take(&mut self) -> T {
         self.value.take().expect("a call reads its arguments before it takes them")
     }
+
+    /// Takes the value of an argument with `#[arg(..)]` out.
+    #[inline]
+    pub fn take_described(&mut self) -> T {
+        self.take()
+    }
 }
 
 impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T, Source> {
@@ -78,6 +84,8 @@ impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T,
 pub struct LentSlot<'call, T: ?Sized + 'call, Held, Source> {
     held: Option<Held>,
     default: Option<fn() -> &'call T>,
+    /// Kept here for `take` to need no bound: a type that is no argument is one error, where its slot is made.
+    lend: fn(&Held) -> &T,
     source: PhantomData<fn() -> Source>,
 }
 
@@ -89,13 +97,12 @@ impl<'call, T: ?Sized + 'call, Held, Source> std::fmt::Debug for LentSlot<'call,
 
 /// Returns an empty slot for an argument of type `&T`.
 #[must_use]
-pub(crate) fn lent<'call, T: ?Sized + 'call, Held, Source>() -> LentSlot<'call, T, Held, Source> {
-    LentSlot { held: None, default: None, source: PhantomData }
+pub(crate) fn lent<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>()
+-> LentSlot<'call, T, T::Held, Source> {
+    LentSlot { held: None, default: None, lend: T::lend, source: PhantomData }
 }
 
-impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>
-    LentSlot<'call, T, T::Held, Source>
-{
+impl<'call, T: ?Sized + 'call, Held, Source> LentSlot<'call, T, Held, Source> {
     /// Returns the slot with what it lends when the model gives nothing.
     #[must_use]
     pub fn or(mut self, default: fn() -> &'call T) -> Self {
@@ -111,10 +118,16 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source>
     #[inline]
     pub fn take(&mut self) -> &T {
         match (&self.held, self.default) {
-            (Some(held), _) => T::lend(held),
+            (Some(held), _) => (self.lend)(held),
             (None, Some(default)) => default(),
             (None, None) => panic!("a call reads its arguments before it lends them"),
         }
+    }
+
+    /// Lends the value of an argument with `#[arg(..)]`.
+    #[inline]
+    pub fn take_described(&mut self) -> &T {
+        self.take()
     }
 }
 

@@ -12,11 +12,17 @@ pub mod knowledge;
 pub mod notes;
 #[cfg(feature = "files")]
 mod protected;
+#[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
+#[cfg_attr(
+    not(all(feature = "files", feature = "shell", unix)),
+    allow(dead_code, reason = "files are read and written by one module, commands run by another")
+)]
+mod provenance;
 #[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 mod quoted;
 #[cfg(feature = "schedule")]
 pub mod schedule;
-#[cfg(all(feature = "shell", unix))]
+#[cfg(all(feature = "shell", target_os = "linux"))]
 pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
@@ -24,9 +30,9 @@ pub mod skills;
 mod store;
 #[cfg(feature = "web-search")]
 pub mod web_search;
-#[cfg(any(feature = "http", all(feature = "shell", unix)))]
+#[cfg(any(feature = "http", all(feature = "shell", target_os = "linux")))]
 mod while_tainted;
-#[cfg(any(feature = "files", all(feature = "shell", unix)))]
+#[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
 mod workspace;
 
 #[cfg(feature = "files")]
@@ -35,7 +41,7 @@ pub use protected::{ProtectedPath, ProtectedPaths};
 use quoted::quoted;
 #[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
 pub use store::{SqliteStore, StoreError};
-#[cfg(any(feature = "http", all(feature = "shell", unix)))]
+#[cfg(any(feature = "http", all(feature = "shell", target_os = "linux")))]
 pub use while_tainted::WhileTainted;
-#[cfg(any(feature = "files", all(feature = "shell", unix)))]
+#[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
 pub use workspace::Workspace;

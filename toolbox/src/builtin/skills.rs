@@ -14,6 +14,7 @@ use crate::call::Arguments;
 use crate::definition::ToolAnnotations;
 use crate::result::ToolResult;
 use crate::tool::{Tool, Toolset};
+use crate::unseen::{QUOTED, quote};
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 256 << 10;
@@ -100,7 +101,7 @@ impl Skills {
                     skill.text
                 ))
             }
-            None => ToolResult::error(format!("skill not found: {name}")),
+            None => ToolResult::error(format!("skill not found: {}", quote(name, QUOTED))),
         }
     }
 }

@@ -168,9 +168,12 @@ pub(super) struct Listen {
     /// input; hosts connect to http://ADDRESS/mcp
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
-    /// Ask HTTP clients for this token (`Authorization: Bearer …`); needed where other machines reach the address [default:
-    /// $TOOLBOX_TOKEN]
-    #[arg(long, requires = "http")]
+    /// Ask HTTP clients for the token in this file (`Authorization: Bearer …`); needed where other machines reach the address
+    /// [default: the variable TOOLBOX_TOKEN]
+    #[arg(long, requires = "http", value_name = "FILE")]
+    pub(super) token_file: Option<PathBuf>,
+    /// Refused: every user of the machine can read the command lines of others
+    #[arg(long, requires = "http", hide = true)]
     pub(super) token: Option<String>,
     /// Answer HTTP requests to this host name as well
     #[arg(long, requires = "http", value_name = "HOST")]

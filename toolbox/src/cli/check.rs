@@ -38,7 +38,9 @@ pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {
     }
     let account = Account::of(&tools, source.limit).await;
     account_lines(&mut text, &account);
-    let value = json!({"servers": servers, "tools": shown, "account": account});
+    let commands = confinement(&mut text);
+    let value =
+        json!({"servers": servers, "tools": shown, "account": account, "commands": commands});
     let mut outcome = Outcome::fine(text, value);
     outcome.exit = exit_of(&source.problems);
     if outcome.exit == Exit::Fine && broken > 0 {
@@ -46,6 +48,31 @@ pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {
         outcome.complaint = format!("{broken} tools have schemas that are none");
     }
     outcome
+}
+
+/// Reports the guarantees that `shell_exec` has for its commands on this machine.
+#[cfg(target_os = "linux")]
+fn confinement(text: &mut String) -> Value {
+    use crate::builtin::shell::Guarantees;
+
+    text.push_str("\ncommands run by `shell_exec` on this machine:\n");
+    match Guarantees::of_this_system() {
+        Ok(guarantees) => {
+            for row in guarantees.to_string().lines() {
+                let _ = writeln!(text, "  {}", line(row));
+            }
+            json!(guarantees)
+        }
+        Err(error) => {
+            let _ = writeln!(text, "  {}", line(&error.to_string()));
+            json!({"error": error.to_string()})
+        }
+    }
+}
+
+#[cfg(not(target_os = "linux"))]
+fn confinement(_: &mut String) -> Value {
+    Value::Null
 }
 
 /// Says what is wrong with the schemas of a tool, by the meta-schema of their draft.

@@ -26,7 +26,7 @@
 //! | `search` | `tools`: `name`, `description`, `schema`, `score` and `server` of each hit |
 //! | `show` | a definition, with `server` and `name_at_server` |
 //! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code` |
-//! | `check` | `servers`, `tools` with sizes and faults, `account` |
+//! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
 //!
 //! and in each of them `problems`: `kind` (`config`, `server`, `withheld`), `message`, and where known `server`, `file`,
 //! `line`, `column`. A command that could not begin has `error` in place of the rest. The exit codes stand in `--help`.

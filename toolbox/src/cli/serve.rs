@@ -1,5 +1,8 @@
 //! `serve`: a box as an MCP server for hosts.
 
+use std::io::Read as _;
+use std::path::Path;
+
 use serde_json::json;
 use tokio::net::TcpListener;
 
@@ -13,6 +16,9 @@ use crate::mcp::{Connect, ServerState, ServerStatus, Servers, Service};
 use crate::search::Gateway;
 use crate::tool::Tool;
 use crate::unseen::clean;
+
+/// The longest token that a file may hold, in bytes.
+const LONGEST_TOKEN: u64 = 4096;
 
 /// Serves the servers of a configuration.
 pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Outcome {
@@ -83,13 +89,20 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
             for host in listen.allow_host {
                 service = service.allow_host(host);
             }
-            // Not by clap: a variable that is set would ask for `--http` where there is none.
-            let token = listen.token.or_else(|| std::env::var("TOOLBOX_TOKEN").ok());
+            if listen.token.is_some() {
+                let what = "every user of this machine can read a token on a command line, and has now: take another one, and give it by --token-file FILE or in the variable TOOLBOX_TOKEN";
+                return Outcome::failed(Exit::Usage, what);
+            }
+            let token = match listen.token_file.map(|path| token_in(&path)).transpose() {
+                // Not by clap: a variable that is set would ask for `--http` where there is none.
+                Ok(token) => token.or_else(|| std::env::var("TOOLBOX_TOKEN").ok()),
+                Err(what) => return Outcome::failed(Exit::Usage, what),
+            };
             match token.filter(|token| !token.is_empty()) {
                 Some(token) => service = service.bearer_token(token),
                 None if !address.ip().to_canonical().is_loopback() => {
                     let what = format!(
-                        "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, or give --token or the variable TOOLBOX_TOKEN"
+                        "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, or give --token-file FILE or the variable TOOLBOX_TOKEN"
                     );
                     return Outcome::failed(Exit::Usage, what);
                 }
@@ -111,6 +124,39 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
         Ok(()) => Outcome::fine(String::new(), json!({})),
         Err(error) => Outcome::failed(Exit::Failed, error.to_string()),
     }
+}
+
+/// Reads the token of a file: all of it, without the line break at its end.
+fn token_in(path: &Path) -> Result<String, String> {
+    let shown = path.display();
+    let mut text = String::new();
+    let read = std::fs::File::open(path)
+        .and_then(|file| file.take(LONGEST_TOKEN + 1).read_to_string(&mut text));
+    if let Err(error) = read {
+        return Err(format!("the token in {shown} cannot be read: {error}"));
+    }
+    let token = text.trim_end_matches(['\r', '\n']);
+    // What is wrong with it is said without a piece of it.
+    if token.is_empty() {
+        return Err(format!("{shown} holds no token"));
+    }
+    if token.len() as u64 > LONGEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
+        return Err(format!(
+            "{shown} holds no token: one word of at most {LONGEST_TOKEN} letters, digits and signs is"
+        ));
+    }
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+
+        let mode = std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
+        if mode & 0o077 != 0 {
+            complain(&format!(
+                "{shown} can be read by other users: `chmod 600 {shown}` mends that"
+            ));
+        }
+    }
+    Ok(token.to_owned())
 }
 
 /// Waits for something, or returns `None` when somebody wants the process to end; what was started ends with the runtime.

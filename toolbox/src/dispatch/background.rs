@@ -7,6 +7,7 @@ use super::held::Held;
 use super::supervise::cancelled;
 use super::{Waiting, answer, trace};
 use crate::context::ToolContext;
+use crate::error::FailureKind;
 use crate::job::{Completion, JobId};
 use crate::result::ToolResult;
 
@@ -18,10 +19,11 @@ impl Waiting {
         }
         let (Some(completions), Ok(runtime)) = (self.context.completions(), Handle::try_current())
         else {
-            return ToolResult::error(format!(
+            let text = format!(
                 "tool `{}` runs in the background, and no runtime is here",
                 self.tool.name()
-            ));
+            );
+            return ToolResult::refusal(FailureKind::Reported, text);
         };
         let job = JobId::new();
         let text = format!("tool `{}` was started in the background as {job}", self.tool.name());
@@ -40,7 +42,7 @@ impl Waiting {
         // Whoever started it may wait for it, in a place that the job would wait for in turn.
         let job_work = Held::current().scope(work.run_job(report));
         runtime.spawn(trace::carried(job_work));
-        ToolResult::background(text).with_job(job)
+        ToolResult::background(text).with_job(job).marked_as_gate()
     }
 
     async fn run_job(self, report: Report) {

@@ -13,6 +13,7 @@ use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// How the calls of one batch are made.
 #[derive(Clone, Copy)]
@@ -78,15 +79,16 @@ impl ToolBox {
             } else if index >= batch.max_calls {
                 let text =
                     format!("too many calls at once: only the first {} ran", batch.max_calls);
-                let result = ToolResult::failure(FailureKind::TooManyCalls, text);
+                let result = ToolResult::refusal(FailureKind::TooManyCalls, text);
                 results[index] = Some(answer(call.id, result));
             } else {
                 admitted.push((index, call, approved));
             }
         }
         for (index, id) in twins {
-            let text = format!("two calls have the id {id:?}; this one did not run");
-            let result = ToolResult::failure(FailureKind::DuplicateId, text);
+            let shown = quote(&id, QUOTED);
+            let text = format!("two calls have the id \"{shown}\"; this one did not run");
+            let result = ToolResult::refusal(FailureKind::DuplicateId, text);
             results[index] = Some(answer(id_of_its_own(&id, index, &mut ids), result));
         }
         if batch.parallel && admitted.len() > 1 && Handle::try_current().is_ok() {

@@ -32,7 +32,9 @@ use crate::collection::{Entry, Shared, Snapshot, ToolBox};
 use crate::context::{Requirement, ToolContext};
 use crate::error::FailureKind;
 use crate::result::ToolResult;
+use crate::taint::Taint;
 use crate::tool::{Handler, Tool};
+use crate::unseen::{QUOTED, quote};
 
 /// How a box treats the calls that pass it.
 #[derive(Clone)]
@@ -175,7 +177,7 @@ impl ToolBox {
         let snapshot = self.shared.current.load();
         let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, pass)) else {
-            return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings));
+            return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings, given));
         };
         let settings = &self.shared.settings;
         let permitted =
@@ -199,7 +201,7 @@ impl ToolBox {
             Handler::Async(_) => Begun::Ready(self.admit(entry, context)),
             Handler::Sync(handler) => {
                 let depth = settings.argument_depth;
-                let mut result = run::sync(&**handler, &tool.signature, &context, text, depth);
+                let mut result = run::sync(&**handler, tool, &context, text, depth);
                 result.call_id = std::mem::take(&mut context.call_id);
                 result.fit(settings.result_bytes);
                 Begun::Done(result)
@@ -258,17 +260,30 @@ impl std::ops::Deref for Waiting {
 }
 
 #[cold]
-fn not_found(snapshot: &Snapshot, id: String, name: &str, settings: &Settings) -> ToolResult {
-    let shown = shown(name);
+fn not_found(
+    snapshot: &Snapshot,
+    id: String,
+    name: &str,
+    settings: &Settings,
+    given: Option<&ToolContext>,
+) -> ToolResult {
+    let shown = quote(name, QUOTED);
     tracing::warn!(tool = shown, "the tool that was called is not in the box");
     let mut text = format!("tool not found: {shown}");
     if settings.suggest_tools && name.is_ascii() {
         let near = nearest_n(name, snapshot.listed().map(Tool::name), 3);
         if !near.is_empty() {
+            let shown = near.iter().filter_map(|name| snapshot.get(name));
+            if let Some(taint) = given.and_then(ToolContext::get::<Taint>) {
+                // A name is a text as well, and whoever wrote the definition chose it.
+                shown.for_each(|entry| {
+                    taint.show_definitions(std::slice::from_ref(entry.tool.definition()));
+                });
+            }
             text = format!("{text}; the nearest names are {}", near.join(", "));
         }
     }
-    answer(id, ToolResult::failure(FailureKind::NotFound, text))
+    answer(id, ToolResult::refusal(FailureKind::NotFound, text))
 }
 
 #[cold]
@@ -283,31 +298,15 @@ fn refuse(
     if !permitted {
         tracing::warn!(tool = name, "a blacklisted tool was called");
         let text = format!("tool `{name}` is blacklisted: it may not be called");
-        return answer(id, ToolResult::failure(FailureKind::Blacklisted, text));
+        return answer(id, ToolResult::refusal(FailureKind::Blacklisted, text));
     }
     let fault = Fault::too_large(settings.argument_bytes, arguments.len());
     let error = ArgumentsError::new(name, fault);
-    let result = ToolResult::failure(FailureKind::InvalidArguments, error.to_string());
+    let result = ToolResult::refusal(FailureKind::InvalidArguments, error.to_string());
     answer(id, result.with_code(error.code()))
 }
 
 fn answer(id: String, mut result: ToolResult) -> ToolResult {
     result.call_id = id;
     result
-}
-
-/// Shows a name that somebody else wrote: short, and without control characters.
-fn shown(name: &str) -> String {
-    const LONGEST: usize = 128;
-    let mut text: String = name.chars().take(LONGEST).flat_map(printable).collect();
-    if name.chars().nth(LONGEST).is_some() {
-        text.push('…');
-    }
-    text
-}
-
-fn printable(c: char) -> impl Iterator<Item = char> {
-    let escaped = c.is_control().then(|| c.escape_default());
-    let plain = escaped.is_none().then_some(c);
-    escaped.into_iter().flatten().chain(plain)
 }

@@ -11,7 +11,6 @@ use super::place::Places;
 use super::supervise::{Supervised, cancelled, forget_quietly, panicked};
 use super::{Admitted, Settings, Waiting, trace};
 use crate::approval::{Approval, ApprovalRequest, Condition, Decision};
-use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::call::Arguments;
 use crate::context::{ToolContext, now};
@@ -25,14 +24,19 @@ use crate::tool::{BoxFuture, Handler, Inner, SyncHandler};
 #[inline]
 pub(super) fn sync(
     handler: &SyncHandler,
-    signature: &Signature,
+    tool: &Inner,
     context: &ToolContext,
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = Call::new(context, text, signature, depth);
+    let call = Call::new(context, text, &tool.signature, depth);
     let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
-        Ok(result) => result,
+        Ok(mut result) => {
+            if !tool.running.relays {
+                result.unmark();
+            }
+            result
+        }
         Err(payload) => panicked(context.tool_name(), payload),
     };
     call.conclude(&mut result);
@@ -47,10 +51,13 @@ pub(crate) async fn bare(
     depth: usize,
 ) -> ToolResult {
     match &tool.handler {
-        Handler::Sync(handler) => sync(&**handler, &tool.signature, context, text, depth),
+        Handler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         Handler::Async(handler) => {
             let call = Call::new(context, text, &tool.signature, depth);
             let mut result = handler(&call).await;
+            if !tool.running.relays {
+                result.unmark();
+            }
             call.conclude(&mut result);
             result
         }
@@ -80,11 +87,14 @@ async fn run_here(
 ) -> ToolResult {
     let depth = settings.argument_depth;
     match &tool.handler {
-        Handler::Sync(handler) => sync(&**handler, &tool.signature, context, text, depth),
+        Handler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         Handler::Async(handler) => {
             let call = Call::new(context, text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
-                Ok(future) => Supervised::new(future, context, timeout).await,
+                Ok(future) => {
+                    let run = Supervised::new(future, context, timeout);
+                    if tool.running.relays { run.await } else { run.of_handler().await }
+                }
                 Err(payload) => panicked(context.tool_name(), payload),
             };
             call.conclude(&mut result);
@@ -227,7 +237,7 @@ impl Waiting {
                 if !advice.is_empty() {
                     text = format!("{text}; {advice}");
                 }
-                return Err(ToolResult::failure(FailureKind::NotApproved, text));
+                return Err(ToolResult::refusal(FailureKind::NotApproved, text));
             }
             self.check()?;
             return Err(deferred(name));
@@ -248,7 +258,7 @@ impl Waiting {
             None => Err(silence),
             Some(Decision::Approve) => Ok(None),
             Some(Decision::Deny(reason)) => {
-                Err(ToolResult::failure(FailureKind::NotApproved, reason))
+                Err(ToolResult::refusal(FailureKind::NotApproved, reason))
             }
             Some(Decision::Edit(arguments)) => Ok(Some(arguments)),
             Some(Decision::Defer) => Err(deferred(name)),
@@ -305,7 +315,8 @@ impl Waiting {
         }
         let (context, arguments) = (self.context.clone(), self.arguments.clone());
         let next = Next::new(self.tool.clone(), context, arguments, settings.argument_depth);
-        Supervised::new(Box::pin(next.run()), &self.context, timeout).await
+        let run = Supervised::new(Box::pin(next.run()), &self.context, timeout);
+        if tool.running.relays { run.await } else { run.of_handler().await }
     }
 
     async fn run_blocking(
@@ -334,7 +345,7 @@ impl Waiting {
             // Outside of any `block_on`, so that the function may use one itself.
             Handler::Sync(handler) if tool.running.layers.is_empty() => {
                 let (text, depth) = (self.arguments.as_str(), self.shared.settings.argument_depth);
-                sync(&**handler, &tool.signature, &self.context, text, depth)
+                sync(&**handler, tool, &self.context, text, depth)
             }
             _ => Handle::current().block_on(self.run_here(None)),
         }
@@ -370,7 +381,7 @@ impl Waiting {
                 Err(error) => match error.try_into_panic() {
                     Ok(payload) => std::panic::resume_unwind(payload),
                     Err(_) => {
-                        ToolResult::failure(FailureKind::Cancelled, "the runtime was shut down")
+                        ToolResult::refusal(FailureKind::Cancelled, "the runtime was shut down")
                     }
                 },
             }
@@ -382,7 +393,7 @@ impl Waiting {
 
 fn deferred(tool: &str) -> ToolResult {
     let text = format!("tool `{tool}` waits for approval; it has not run");
-    ToolResult::failure(FailureKind::Deferred, text)
+    ToolResult::refusal(FailureKind::Deferred, text)
 }
 
 /// Ends a task when nobody waits for it any longer.

@@ -23,6 +23,8 @@ pub(super) struct Supervised<'a> {
     timeout: Option<Duration>,
     /// Whether what runs may go on after it was given up.
     detached: bool,
+    /// Whether what it answers is a handler's, which is never the gate's own.
+    of_handler: bool,
     watch: Option<Watch<'a>>,
 }
 
@@ -37,7 +39,20 @@ impl<'a> Supervised<'a> {
         context: &'a ToolContext,
         timeout: Option<Duration>,
     ) -> Self {
-        Self { handler: Some(handler), context, timeout, detached: false, watch: None }
+        Self {
+            handler: Some(handler),
+            context,
+            timeout,
+            detached: false,
+            of_handler: false,
+            watch: None,
+        }
+    }
+
+    /// Says that a handler or a layer answers, and not the gate.
+    pub(super) fn of_handler(mut self) -> Self {
+        self.of_handler = true;
+        self
     }
 
     /// Says that what is waited for runs elsewhere, and may go on after it was given up.
@@ -54,7 +69,12 @@ impl Future for Supervised<'_> {
         let this = &mut *self;
         let Some(handler) = &mut this.handler else { return Poll::Pending };
         match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(context))) {
-            Ok(Poll::Ready(result)) => return Poll::Ready(result),
+            Ok(Poll::Ready(mut result)) => {
+                if this.of_handler {
+                    result.unmark();
+                }
+                return Poll::Ready(result);
+            }
             Ok(Poll::Pending) => {}
             Err(payload) => return Poll::Ready(panicked(this.context.tool_name(), payload)),
         }
@@ -116,11 +136,11 @@ fn timed_out(context: &ToolContext, limit: Duration, detached: bool) -> ToolResu
         text.push_str("; whether it took effect is unknown");
     }
     tracing::warn!(tool, timeout = ?limit, "a tool did not finish in time");
-    ToolResult::failure(FailureKind::TimedOut, text)
+    ToolResult::refusal(FailureKind::TimedOut, text)
 }
 
 pub(super) fn cancelled(tool: &str) -> ToolResult {
-    ToolResult::failure(FailureKind::Cancelled, format!("the call of tool `{tool}` was cancelled"))
+    ToolResult::refusal(FailureKind::Cancelled, format!("the call of tool `{tool}` was cancelled"))
 }
 
 /// Returns the result of a call that panicked. The message goes to the log: it may hold what the model must not see.
@@ -133,5 +153,5 @@ pub(super) fn panicked(tool: &str, payload: Box<dyn Any + Send>) -> ToolResult {
         .unwrap_or("a payload that is no text");
     tracing::error!(tool, panic = message, "a tool panicked");
     forget_quietly(payload);
-    ToolResult::failure(FailureKind::Panicked, format!("tool `{tool}` panicked"))
+    ToolResult::refusal(FailureKind::Panicked, format!("tool `{tool}` panicked"))
 }

@@ -29,6 +29,12 @@ impl Count {
         taken.then(|| Place(Arc::clone(&self.0)))
     }
 
+    /// Returns how many there are.
+    #[cfg(feature = "mcp-server")]
+    pub(super) fn get(&self) -> usize {
+        *self.0.borrow()
+    }
+
     /// Waits until there are none.
     pub(super) async fn none(&self) {
         // The sender is held by `self`, so the wait ends by the count alone.

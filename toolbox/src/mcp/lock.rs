@@ -66,12 +66,28 @@ impl std::error::Error for LockFileError {
 /// Digests of the parts of one definition.
 type Pins = BTreeMap<String, String>;
 
+/// What stands in the file for one tool.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Entry {
+    Pins(Pins),
+    /// Kept as it is: a broken entry withholds its own tool, and no other.
+    Unreadable(Value),
+}
+
+/// What stands in the file for one server, by the server's own names of its tools.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(untagged)]
+enum Entries {
+    Tools(BTreeMap<String, Entry>),
+    Unreadable(Value),
+}
+
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Contents {
     version: u32,
-    /// By server, then by the server's own name of the tool.
-    servers: BTreeMap<String, BTreeMap<String, Pins>>,
+    servers: BTreeMap<String, Entries>,
 }
 
 /// What is known of a tool's definition.
@@ -83,7 +99,12 @@ pub(crate) enum Verdict {
     New,
     /// These parts of it differ from what was approved.
     Changed(Vec<&'static str>),
+    /// What was approved of it cannot be read.
+    Unreadable,
 }
+
+/// The entry of a tool or of its server is there, and is not what an entry is.
+struct Broken;
 
 /// A lock file in memory. Other programs may write the file meanwhile, and what they pinned holds here too.
 #[derive(Debug, Clone)]
@@ -113,17 +134,23 @@ impl Lock {
             let version = contents.version;
             return Err(invalid(format!("its version is {version}, and only 1 is known")));
         }
-        for (server, tools) in contents.servers {
-            self.contents.servers.entry(server).or_default().extend(tools);
+        for (server, read) in contents.servers {
+            match (self.contents.servers.get_mut(&server), read) {
+                (Some(Entries::Tools(known)), Entries::Tools(tools)) => known.extend(tools),
+                (_, read) => {
+                    self.contents.servers.insert(server, read);
+                }
+            }
         }
         Ok(())
     }
 
     /// Compares a definition with what was approved.
     pub(crate) fn judge(&self, server: &str, tool: &str, definition: &Value) -> Verdict {
-        let Some(pinned) = self.contents.servers.get(server).and_then(|tools| tools.get(tool))
-        else {
-            return Verdict::New;
+        let pinned = match self.entry(server, tool) {
+            Ok(Some(pinned)) => pinned,
+            Ok(None) => return Verdict::New,
+            Err(Broken) => return Verdict::Unreadable,
         };
         let now = pins(definition);
         let changed: Vec<&str> =
@@ -131,10 +158,30 @@ impl Lock {
         if changed.is_empty() { Verdict::Approved } else { Verdict::Changed(changed) }
     }
 
+    fn entry(&self, server: &str, tool: &str) -> Result<Option<&Pins>, Broken> {
+        match self.contents.servers.get(server) {
+            None => Ok(None),
+            Some(Entries::Unreadable(_)) => Err(Broken),
+            Some(Entries::Tools(tools)) => match tools.get(tool) {
+                None => Ok(None),
+                Some(Entry::Unreadable(_)) => Err(Broken),
+                Some(Entry::Pins(pins)) => Ok(Some(pins)),
+            },
+        }
+    }
+
     /// Approves of a definition. Nothing is written yet.
     pub(crate) fn pin(&mut self, server: &str, tool: &str, definition: &Value) {
-        let tools = self.contents.servers.entry(server.to_owned()).or_default();
-        tools.insert(tool.to_owned(), pins(definition));
+        let entries = self
+            .contents
+            .servers
+            .entry(server.to_owned())
+            .or_insert_with(|| Entries::Tools(BTreeMap::new()));
+        let entry = (tool.to_owned(), Entry::Pins(pins(definition)));
+        match entries {
+            Entries::Tools(tools) => drop(tools.insert(entry.0, entry.1)),
+            broken @ Entries::Unreadable(_) => *broken = Entries::Tools(BTreeMap::from([entry])),
+        }
     }
 
     /// Reads the file, changes what it holds, and writes it, while no other program does.

@@ -13,6 +13,7 @@ use crate::call::{Arguments, ToolCall};
 use crate::content::Content;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// A transcript in which every call has its result.
 ///
@@ -326,8 +327,9 @@ impl FoundStep {
 }
 
 fn unanswered(tool: &str) -> ToolResult {
+    let tool = quote(tool, QUOTED);
     let text = format!("no result: the run ended before tool `{tool}` answered");
-    ToolResult::failure(FailureKind::Cancelled, text)
+    ToolResult::refusal(FailureKind::Cancelled, text)
 }
 
 /// A message of a transcript that came from elsewhere; see [`History::repaired`].
@@ -388,6 +390,7 @@ impl fmt::Display for HistoryRepair {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::DanglingCall { call_id, tool } => {
+                let tool = quote(tool, QUOTED);
                 write!(f, "call {call_id:?} of tool `{tool}` had no result")
             }
             Self::UnknownResult { call_id } => {
@@ -473,7 +476,7 @@ impl Unanswered {
                 if missing.is_empty() {
                     unanswered(&tool)
                 } else {
-                    ToolResult::failure(FailureKind::Cancelled, missing)
+                    ToolResult::refusal(FailureKind::Cancelled, missing)
                 }
             });
             result.call_id = id;

@@ -108,6 +108,7 @@ enum MessageOut<'a> {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
 struct ResultOut<'a> {
     call_id: &'a str,
     content: &'a [Content],
@@ -123,6 +124,8 @@ struct ResultOut<'a> {
     for_user: Option<&'a str>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     references: &'a [String],
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    of_gate: bool,
 }
 
 #[derive(Deserialize)]
@@ -138,6 +141,7 @@ struct StoredMessage {
 }
 
 #[derive(Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
 pub(crate) struct StoredResult {
     #[serde(default)]
     call_id: String,
@@ -154,6 +158,8 @@ pub(crate) struct StoredResult {
     for_user: Option<String>,
     #[serde(default)]
     references: Vec<String>,
+    #[serde(default)]
+    of_gate: bool,
 }
 
 fn result_out(result: &ToolResult) -> ResultOut<'_> {
@@ -166,6 +172,7 @@ fn result_out(result: &ToolResult) -> ResultOut<'_> {
         silent: result.is_silent(),
         for_user: result.own_user_text(),
         references: result.references(),
+        of_gate: result.is_of_gate(),
     }
 }
 
@@ -176,6 +183,9 @@ impl From<StoredResult> for ToolResult {
             stored.pending,
             stored.silent,
         );
+        if stored.of_gate {
+            result.mark_as_gate();
+        }
         if let Some(text) = stored.for_user {
             result = result.with_user_text(text);
         }

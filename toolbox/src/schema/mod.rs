@@ -8,6 +8,7 @@
 #[allow(dead_code, reason = "only the schemas of these types are read")]
 mod corpus;
 mod format;
+mod kinds;
 mod lower;
 mod names;
 mod normal;
@@ -22,6 +23,7 @@ use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
 pub(crate) use format::Format;
+pub(crate) use kinds::Kinds;
 pub use lower::{Dialect, Loss, Lowered, list, lower};
 #[cfg(feature = "agent")]
 pub(crate) use names::fits;
@@ -59,6 +61,15 @@ pub fn for_input<T: JsonSchema + ?Sized>() -> Value {
 #[must_use]
 pub fn for_output<T: JsonSchema + ?Sized>() -> Value {
     of::<T>(SchemaSettings::draft2020_12().for_serialize())
+}
+
+/// Returns whether `T` serializes to text, or to nothing.
+pub(crate) fn is_text<T: JsonSchema + ?Sized>() -> bool {
+    let settings = SchemaSettings::draft2020_12().for_serialize();
+    let schema = settings.into_generator().into_root_schema_for::<T>();
+    let definitions = schema.get("$defs").and_then(Value::as_object);
+    let kinds = Kinds::of(schema.as_value(), definitions);
+    kinds.meets(Kinds::STRING) && kinds.is_within(Kinds::STRING.or(Kinds::NULL))
 }
 
 fn of<T: JsonSchema + ?Sized>(settings: SchemaSettings) -> Value {

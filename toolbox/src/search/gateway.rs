@@ -16,7 +16,9 @@ use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::error::FailureKind;
 use crate::promotion::Promotions;
 use crate::result::ToolResult;
+use crate::taint::Taint;
 use crate::tool::{BoxFuture, Tool, Toolset};
+use crate::unseen::quote;
 
 /// The name of the tool that searches by words.
 pub const SEARCH_WORDS: &str = crate::promotion::SEARCH_TOOL;
@@ -33,6 +35,9 @@ const POOL: usize = 3;
 
 /// The longest schema that is repeated whole when arguments do not fit it, in bytes.
 const SCHEMA_BYTES: usize = 2048;
+
+/// The longest text about arguments that cannot be read, which may repeat them, in characters.
+const MESSAGE: usize = 400;
 
 /// Lets a model find and call the deferred tools of a box by three tools in their place.
 ///
@@ -215,6 +220,12 @@ impl Gateway {
             None => search.hits(),
         };
         let hits = shared(hits, limit);
+        if let Some(taint) = context.get::<Taint>() {
+            // Also those whose schemas do not fit into the reply: a service may load them by their names.
+            for hit in &hits {
+                taint.show_definitions(std::slice::from_ref(&*hit.definition));
+            }
+        }
         if let Some(promotions) = context.get::<Promotions>() {
             promotions.add(hits.iter().map(|hit| &hit.definition), self.promoted_steps);
         }
@@ -251,7 +262,7 @@ impl Gateway {
         let wanted = match Wanted::read(text) {
             Ok(wanted) => wanted,
             Err(what) => {
-                return ToolResult::failure(FailureKind::InvalidArguments, what);
+                return ToolResult::refusal(FailureKind::InvalidArguments, what);
             }
         };
         let Some(toolbox) = self.toolbox.upgrade() else {
@@ -333,6 +344,7 @@ impl Wanted {
             arguments: Option<&'a RawValue>,
         }
         let given: Given<'_> = serde_json::from_str(text).map_err(|error| {
+            let error = quote(&error.to_string(), MESSAGE);
             format!(
                 "the arguments for `{EXECUTE}` were refused: {error}; \
                  send {{\"name\": the tool's name, \"arguments\": its arguments}}"
@@ -380,7 +392,9 @@ fn with_schema(result: ToolResult, schema: &Value) -> ToolResult {
             properties.map(|(name, schema)| (name.clone(), schema.clone())).collect();
         json!({ "properties": parts, "required": schema["required"] }).to_string()
     };
-    result.with_text(format!("{told}\nthe schema of its arguments: {relevant}"))
+    let of_gate = result.is_of_gate();
+    let result = result.with_text(format!("{told}\nthe schema of its arguments: {relevant}"));
+    if of_gate { result.marked_as_gate() } else { result }
 }
 
 impl Toolset for Gateway {
@@ -418,7 +432,7 @@ impl Toolset for Gateway {
                             let search = gateway.catalog.search(&text);
                             gateway.answer(&context, limit, search).await
                         }
-                        Err(error) => ToolResult::error(error.to_string()),
+                        Err(error) => ToolResult::error(quote(&error.to_string(), MESSAGE)),
                     }
                 }
             },
@@ -432,13 +446,16 @@ impl Toolset for Gateway {
                 async move {
                     let Pattern { pattern, limit } = match arguments.parse() {
                         Ok(wanted) => wanted,
-                        Err(error) => return ToolResult::error(error.to_string()),
+                        Err(error) => {
+                            return ToolResult::error(quote(&error.to_string(), MESSAGE));
+                        }
                     };
                     match gateway.catalog.search_pattern(&pattern) {
                         Ok(search) => gateway.answer(&context, limit, search).await,
                         Err(error) => {
                             let kind = FailureKind::InvalidArguments;
-                            ToolResult::failure(kind, error.to_string()).with_code(error.code())
+                            let text = quote(&error.to_string(), MESSAGE);
+                            ToolResult::failure(kind, text).with_code(error.code())
                         }
                     }
                 }
@@ -470,7 +487,7 @@ impl Toolset for Gateway {
             by_words.with_annotations(looks),
             by_pattern.with_annotations(looks),
             // What it calls has a time limit of its own, and reads its arguments itself.
-            call.without_timeout().with_unchecked_arguments(),
+            call.without_timeout().with_unchecked_arguments().relaying(),
         ]
     }
 }

@@ -1,6 +1,8 @@
 //! Tools from closures: typed, raw, and over a map.
 
 use std::collections::HashMap;
+use std::error::Error;
+use std::fmt;
 use std::sync::Arc;
 
 use schemars::JsonSchema;
@@ -8,8 +10,9 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::{Handler, Origin, Tool, made};
-use crate::arguments::about::{Signature, whole};
+use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
+use crate::arguments::describe::{unkeyed, whole};
 use crate::call::Arguments;
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
@@ -40,6 +43,40 @@ pub trait ToolInput: DeserializeOwned + JsonSchema + 'static {}
 
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + 'static> ToolInput for T {}
+
+/// A reason why no tool is made of a function.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MakeToolError {
+    /// The name is not one that tools may have.
+    Name(InvalidNameError),
+    /// No model can give the arguments, as the text says.
+    Arguments(String),
+}
+
+impl fmt::Display for MakeToolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Name(error) => error.fmt(f),
+            Self::Arguments(mistake) => f.write_str(mistake),
+        }
+    }
+}
+
+impl Error for MakeToolError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Name(error) => Some(error),
+            Self::Arguments(_) => None,
+        }
+    }
+}
+
+impl From<InvalidNameError> for MakeToolError {
+    fn from(error: InvalidNameError) -> Self {
+        Self::Name(error)
+    }
+}
 
 type ReadInput<Input> = fn(&Call<'_>) -> Result<Input, ToolResult>;
 
@@ -171,7 +208,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Tool::try_from_fn`] takes names from outside the program.
+    /// If the name is not one that tools may have, or if `Args` is no type whose JSON is an object, such as `u32` or
+    /// `String`; [`Tool::try_from_fn`] takes names from outside the program.
     #[track_caller]
     pub fn from_fn<Args, Form, F>(
         name: impl Into<String>,
@@ -189,22 +227,28 @@ impl Tool {
     ///
     /// # Errors
     ///
-    /// [`InvalidNameError`] if the name is not one that tools may have.
+    /// [`MakeToolError`] if the name is not one that tools may have, or if the arguments are no object.
     #[track_caller]
     pub fn try_from_fn<Args, Form, F>(
         name: impl Into<String>,
         description: impl Into<String>,
         function: F,
-    ) -> Result<Self, InvalidNameError>
+    ) -> Result<Self, MakeToolError>
     where
         Args: ToolInput,
         F: ToolFn<Args, Form>,
     {
         let origin = Origin::here();
-        let signature = whole::<Args>();
+        let (signature, mistake) = whole::<Args>();
+        let name = name.into();
+        if let Some(mistake) = mistake.or_else(|| unkeyed::<Args>(&signature.schema)) {
+            return Err(MakeToolError::Arguments(format!(
+                "tool `{name}` at {origin} cannot be made: {mistake}"
+            )));
+        }
         let definition = ToolDefinition::new(name, description, signature.schema.clone());
         let handler = function.into_handler(|call| call.read_whole());
-        Self::from_parts(definition, handler, signature, origin)
+        Ok(Self::from_parts(definition, handler, signature, origin)?)
     }
 
     /// Returns a tool from its raw parts: the function gets the text of the arguments just as the model wrote it.

@@ -16,7 +16,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 pub use builder::{ParamType, ToolBuilder};
-pub use closure::{MapFn, ToolFn, ToolInput};
+pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use toolset::{IntoTools, Toolset};
 
@@ -87,6 +87,8 @@ pub(crate) struct Running {
     pub(crate) untrusted: bool,
     /// Whether a URL that it returned may be fetched like one that the user named.
     pub(crate) shows_urls: bool,
+    /// Whether its handler is this crate's and passes on what the gate says, mark and all.
+    pub(crate) relays: bool,
     /// Whether a call starts a run, which may stop and be resumed with the run above it.
     #[cfg(feature = "agent")]
     pub(crate) starts_run: bool,
@@ -384,11 +386,19 @@ impl Tool {
         self.with_timeout(Duration::MAX)
     }
 
+    /// Says that the tool's handler, of this crate, answers with what the gate said to a call that it made.
+    #[cfg(feature = "search")]
+    pub(crate) fn relaying(mut self) -> Self {
+        self.inner_mut().running.relays = true;
+        self
+    }
+
     /// Says that a call of the tool starts a run of an agent.
     #[cfg(feature = "agent")]
     pub(crate) fn starting_a_run(mut self, with: crate::collection::ToolBox) -> Self {
         let running = &mut self.inner_mut().running;
         running.starts_run = true;
+        running.relays = true;
         running.repeats = Some(with);
         self
     }
@@ -508,9 +518,9 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// Unwraps a tool whose name the program itself wrote.
+/// Unwraps a tool that the program itself wrote.
 #[track_caller]
-pub(crate) fn made(tool: Result<Tool, InvalidNameError>) -> Tool {
+pub(crate) fn made(tool: Result<Tool, impl fmt::Display>) -> Tool {
     match tool {
         Ok(tool) => tool,
         Err(error) => panic!("{error}"),

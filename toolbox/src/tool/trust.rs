@@ -122,12 +122,26 @@ impl Tool {
     /// Returns the tool as one whose results the program vouches for, whatever it was declared as.
     #[must_use]
     pub fn trusted(mut self) -> Self {
+        if self.definition().untrusted {
+            self.definition_mut().untrusted = false;
+        }
         let running = &mut self.inner_mut().running;
         running.untrusted = false;
         #[cfg(feature = "agent")]
         {
             running.repeats = None;
         }
+        self
+    }
+
+    /// Returns the tool as one whose definition others wrote: a model that reads it has read what they say.
+    ///
+    /// A conversation in which it was shown is tainted, whether the model calls the tool or not: see [`Taint`](crate::Taint).
+    /// Those of mounted MCP servers are such, unless the server is trusted or somebody approved of
+    /// them in a lock file.
+    #[must_use]
+    pub fn with_untrusted_definition(mut self) -> Self {
+        self.definition_mut().untrusted = true;
         self
     }
 

@@ -48,11 +48,11 @@ impl search {
                 .schema(),
             |__call| {
                 __must_be_send(async move {
-                    let mut __slot0 = <str as __Lent<'_, _>>::slot();
-                    let mut __slot1 = <ToolContext as __Lent<'_, _>>::slot();
+                    let mut __slot0 = (<str as __Lent<'_, _>>::slot(),);
+                    let mut __slot1 = (<ToolContext as __Lent<'_, _>>::slot(),);
                     if let ::core::result::Result::Err(__refusal) = __call
                         .read(
-                            &mut [&mut __slot0, &mut __slot1],
+                            &mut [&mut __slot0.0, &mut __slot1.0],
                             &|__about| {
                                 __about.argument("query", "");
                                 __about.argument("context", "");
@@ -74,11 +74,7 @@ impl search {
                         return __refusal;
                     }
                     match ::toolbox::__private::Returned(
-                            search(
-                                    <__It<_> as __Lent<'_, _>>::take(&mut __slot0),
-                                    <__It<_> as __Lent<'_, _>>::take(&mut __slot1),
-                                )
-                                .await,
+                            search(__slot0.0.take(), __slot1.0.take()).await,
                         )
                         .split()
                     {

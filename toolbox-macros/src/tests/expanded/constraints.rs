@@ -39,16 +39,23 @@ impl SearchTool {
                 .schema(),
             |__call| {
                 let __default0: fn() -> u32 = || 10;
-                let mut __slot0 = <u32 as __Owned<'_, _>>::slot().or(__default0);
+                let mut __slot0 = (<u32 as __Owned<'_, _>>::slot().or(__default0),);
                 let __default1: fn() -> &'static str = || ::core::default::Default::default();
-                let mut __slot1 = <__It<
-                    _,
-                > as __Lent<'_, _>>::or(<str as __Lent<'_, _>>::slot(), __default1);
+                let mut __slot1 = (
+                    <__It<
+                        _,
+                    > as __Lent<'_, _>>::or(<str as __Lent<'_, _>>::slot(), __default1),
+                );
                 #[cfg(filters)]
-                let mut __slot2 = <Filter as __Owned<'_, _>>::slot();
+                let mut __slot2 = (<Filter as __Owned<'_, _>>::slot(),);
                 if let ::core::result::Result::Err(__refusal) = __call
                     .read(
-                        &mut [&mut __slot0, &mut __slot1, #[cfg(filters)] &mut __slot2],
+                        &mut [
+                            &mut __slot0.0,
+                            &mut __slot1.0,
+                            #[cfg(filters)]
+                            &mut __slot2.0,
+                        ],
                         &|__about| {
                             __about
                                 .argument("limit", "How many hits to return")
@@ -82,10 +89,10 @@ impl SearchTool {
                 }
                 match renamed::__private::Returned(
                         search(
-                            __slot0.take(),
-                            <__It<_> as __Lent<'_, _>>::take(&mut __slot1),
+                            __slot0.0.take_described(),
+                            __slot1.0.take_described(),
                             #[cfg(filters)]
-                            __slot2.take(),
+                            __slot2.0.take_described(),
                         ),
                     )
                     .split()

@@ -3,7 +3,7 @@ fn list() -> Vec<Tool> {
         #[allow(clippy::vec_init_then_push)]
         {
             #[allow(unused_imports)]
-            use ::toolbox::__private::names::__distinct;
+            use ::toolbox::__private::names::*;
             const __TOOLS: &[(&str, &str)] = &[
                 (<search>::NAME, <search>::ORIGIN),
                 #[cfg(web)]

@@ -40,11 +40,11 @@ impl add {
                 .success())
                 .schema(),
             |__call| {
-                let mut __slot0 = <i64 as __Owned<'_, _>>::slot();
-                let mut __slot1 = <i64 as __Owned<'_, _>>::slot();
+                let mut __slot0 = (<i64 as __Owned<'_, _>>::slot(),);
+                let mut __slot1 = (<i64 as __Owned<'_, _>>::slot(),);
                 if let ::core::result::Result::Err(__refusal) = __call
                     .read(
-                        &mut [&mut __slot0, &mut __slot1],
+                        &mut [&mut __slot0.0, &mut __slot1.0],
                         &|__about| {
                             __about.argument("a", "");
                             __about.argument("b", "");
@@ -53,7 +53,9 @@ impl add {
                 {
                     return __refusal;
                 }
-                match ::toolbox::__private::Returned(add(__slot0.take(), __slot1.take()))
+                match ::toolbox::__private::Returned(
+                        add(__slot0.0.take(), __slot1.0.take()),
+                    )
                     .split()
                 {
                     ::core::result::Result::Ok(__value) => {

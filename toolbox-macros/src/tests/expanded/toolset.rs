@@ -10,6 +10,7 @@ impl<T: Token> Github<T> {
     }
     fn helper(&self) {}
 }
+const _: () = ();
 #[automatically_derived]
 impl<T: Token> ::toolbox::Toolset for Github<T> {
     #[allow(deprecated, clippy::vec_init_then_push)]

@@ -17,6 +17,7 @@ use crate::dispatch::Batch;
 use crate::error::FailureKind;
 use crate::model::{ToolChoice, Unanswered};
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 /// What becomes of the calls of a reply.
 struct Plan {
@@ -65,12 +66,15 @@ impl Running {
                     plan.made.push((call, true));
                 }
                 Some(Decision::Deny(reason)) => {
-                    let refusal = ToolResult::failure(FailureKind::NotApproved, reason);
+                    let refusal = ToolResult::refusal(FailureKind::NotApproved, reason);
                     plan.results.push(refusal.with_call_id(call.id));
                 }
                 Some(Decision::Defer) | None => {
-                    let text = format!("tool `{}` waits for approval; it has not run", call.name);
-                    let waits = ToolResult::failure(FailureKind::Deferred, text);
+                    let text = format!(
+                        "tool `{}` waits for approval; it has not run",
+                        quote(&call.name, QUOTED)
+                    );
+                    let waits = ToolResult::refusal(FailureKind::Deferred, text);
                     plan.results.push(waits.with_call_id(call.id));
                 }
             }
@@ -92,7 +96,7 @@ impl Running {
                 Verdict::Stop => {
                     plan.stop = true;
                     let text = "not run: the run was stopped, because the model repeats this call";
-                    let result = ToolResult::failure(FailureKind::Cancelled, text);
+                    let result = ToolResult::refusal(FailureKind::Cancelled, text);
                     plan.results.push(result.with_call_id(call.id));
                 }
             }
@@ -100,7 +104,7 @@ impl Running {
         if plan.stop {
             let text = "not run: the run was stopped, because the model repeats another call";
             plan.results.extend(plan.made.drain(..).map(|(call, _)| {
-                ToolResult::failure(FailureKind::Cancelled, text).with_call_id(call.id)
+                ToolResult::refusal(FailureKind::Cancelled, text).with_call_id(call.id)
             }));
         }
         // The gate refuses what is beyond the limit of one reply; that costs nothing.
@@ -112,7 +116,7 @@ impl Running {
         self.over_budget = true;
         plan.results.extend(plan.made.split_off(granted).into_iter().map(|(call, _)| {
             let text = "not run: the run has spent the calls it may make";
-            ToolResult::failure(FailureKind::OverBudget, text).with_call_id(call.id)
+            ToolResult::refusal(FailureKind::OverBudget, text).with_call_id(call.id)
         }));
         plan
     }
@@ -140,7 +144,7 @@ impl Running {
         }
         results.extend(done);
         let failed = self.infrastructure_failure(&open, &results);
-        if results.iter().any(|result| result.failure_kind() == Some(FailureKind::Deferred)) {
+        if results.iter().any(ToolResult::is_deferred) {
             return Some(self.pause(open, results, observations).await);
         }
         let prefix = &self.agent.settings.error_prefix;
@@ -255,7 +259,7 @@ impl Running {
             results.iter().map(|result| (result.call_id(), result)).collect();
         for call in open.calls() {
             match results.get(call.id.as_str()) {
-                Some(result) if result.failure_kind() == Some(FailureKind::Deferred) => {
+                Some(result) if result.is_deferred() => {
                     self.tell_of_refusal(&call.name, result);
                 }
                 Some(result) => self.events.tool_finished(&call.name, result, Duration::ZERO),
@@ -266,7 +270,7 @@ impl Running {
 
     /// Says what became of a call that the gate did not let in; of the others, the gate did.
     fn tell_of_refusal(&self, tool: &str, result: &ToolResult) {
-        match result.failure_kind() {
+        match result.failure_kind().filter(|_| result.is_of_gate()) {
             Some(FailureKind::Blacklisted) => self.events.emit(|| EventKind::Blacklisted {
                 call_id: result.call_id().to_owned(),
                 tool: tool.to_owned(),
@@ -286,7 +290,7 @@ impl Running {
                     | FailureKind::DuplicateId
             )
         ) || result.code() == Some("args.too_large");
-        if outside {
+        if outside && result.is_of_gate() {
             self.events.tool_finished(tool, result, Duration::ZERO);
         }
     }
@@ -320,9 +324,8 @@ impl Running {
         while let Ok(Some(completion)) = self.next_job().await {
             observations.push(self.observation(completion));
         }
-        let (waiting, done): (Vec<_>, Vec<_>) = results
-            .into_iter()
-            .partition(|result| result.failure_kind() == Some(FailureKind::Deferred));
+        let (waiting, done): (Vec<_>, Vec<_>) =
+            results.into_iter().partition(ToolResult::is_deferred);
         let nested = waiting
             .iter()
             .filter_map(|result| {

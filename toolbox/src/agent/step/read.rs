@@ -49,6 +49,13 @@ impl Running {
     }
 
     fn read_result(&self, call: &ToolCall, result: &ToolResult) {
+        // The model was shown the definitions that a search refers to. Of those that are gone nobody knows who wrote them.
+        let toolbox = &self.agent.toolbox;
+        let is_untrusted =
+            |name: &String| toolbox.get(name).is_none_or(|tool| tool.definition().is_untrusted());
+        if result.references().iter().any(is_untrusted) {
+            self.taint.mark();
+        }
         match self.agent.toolbox.get(&made(call)) {
             Some(tool) => self.taint.note(&tool, result),
             None if Answer::is_any(&call.name) => {}

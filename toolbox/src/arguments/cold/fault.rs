@@ -3,6 +3,7 @@
 use std::fmt::{self, Write as _};
 
 use super::place::push_key;
+pub(super) use crate::unseen::quote as printable;
 
 /// More faults than this are counted, not listed.
 const LISTED: usize = 20;
@@ -375,40 +376,6 @@ impl fmt::Display for ArgumentsError {
 }
 
 impl std::error::Error for ArgumentsError {}
-
-/// At most `limit` characters of `text`, with everything escaped that moves a cursor, colours a
-/// terminal or reorders a line.
-pub(super) fn printable(text: &str, limit: usize) -> String {
-    let mut out = String::new();
-    let mut width = 0;
-    let mut cut = 0;
-    for c in text.chars() {
-        let start = out.len();
-        if needs_escape(c) {
-            out.extend(c.escape_default());
-            width += out.len() - start;
-        } else {
-            out.push(c);
-            width += 1;
-        }
-        if width > limit {
-            out.truncate(cut);
-            out.push('…');
-            return out;
-        }
-        // One place is kept for the mark.
-        if width < limit {
-            cut = out.len();
-        }
-    }
-    out
-}
-
-fn needs_escape(c: char) -> bool {
-    c.is_control()
-        || matches!(c, '\u{200B}'..='\u{200F}' | '\u{2028}'..='\u{202E}'
-            | '\u{2060}'..='\u{206F}' | '\u{FEFF}' | '\u{E0000}'..='\u{E007F}')
-}
 
 /// Names in backticks, a few: "`query`, `limit`".
 pub(super) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {

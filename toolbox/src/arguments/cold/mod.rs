@@ -178,6 +178,13 @@ fn unreadable(refusal: Refusal, whole: &str, base: usize, inner: &str, bounds: &
     }
 }
 
+/// The fields of a JSON object with their values as text; none, if the text is no object.
+pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
+    let Ok(document) = node::parse(text, depth) else { return Vec::new() };
+    let fields = document.root().fields();
+    fields.map(|(key, value)| (key.string().into_owned(), &text[value.span()])).collect()
+}
+
 /// Counts levels without reading values: stops at the first one too many.
 pub(crate) fn bound(text: &str, bounds: &Bounds) -> Option<Fault> {
     if u32::try_from(text.len()).is_err() {

@@ -436,6 +436,16 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
 /// A key: a string that may stand for a number or a boolean, as in a map from integers.
 struct Key<'a, 'call>(&'a mut Reader<'call>);
 
+/// What a key says that is read as more than one value: no JSON object has such keys.
+pub(in crate::arguments) const NO_KEY: &str = "the keys of an object are text";
+
+impl Key<'_, '_> {
+    #[cold]
+    fn refuse<T>(&self) -> Read<T> {
+        self.0.fail(NO_KEY)
+    }
+}
+
 macro_rules! numeric_keys {
     ($($method:ident $visit:ident $type:ident)*) => {$(
         fn $method<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
@@ -506,9 +516,39 @@ impl<'call> Deserializer<'call> for Key<'_, 'call> {
         self.0.deserialize_enum(name, variants, visitor)
     }
 
+    fn deserialize_seq<V: Visitor<'call>>(self, _visitor: V) -> Read<V::Value> {
+        self.refuse()
+    }
+
+    fn deserialize_tuple<V: Visitor<'call>>(self, _len: usize, _visitor: V) -> Read<V::Value> {
+        self.refuse()
+    }
+
+    fn deserialize_tuple_struct<V: Visitor<'call>>(
+        self,
+        _name: &'static str,
+        _len: usize,
+        _visitor: V,
+    ) -> Read<V::Value> {
+        self.refuse()
+    }
+
+    fn deserialize_map<V: Visitor<'call>>(self, _visitor: V) -> Read<V::Value> {
+        self.refuse()
+    }
+
+    fn deserialize_struct<V: Visitor<'call>>(
+        self,
+        _name: &'static str,
+        _fields: &'static [&'static str],
+        _visitor: V,
+    ) -> Read<V::Value> {
+        self.refuse()
+    }
+
     serde::forward_to_deserialize_any! {
         <V: Visitor<'call>>
-        char string bytes byte_buf unit unit_struct seq tuple tuple_struct map struct ignored_any
+        char string bytes byte_buf unit unit_struct ignored_any
     }
 }
 

@@ -4,13 +4,15 @@ use rusqlite::{Row, Transaction, params};
 use unicode_normalization::char::is_combining_mark;
 
 use super::store::{Entry, Forget, Quota, Source, Store};
-use crate::builtin::store::{SqliteStore, StoreError, from_millis, to_millis};
+use crate::builtin::store::{SqliteStore, StoreError, from_millis, readable, to_millis};
 use crate::context::Conversation;
 use crate::principal::Principal;
 use crate::tool::BoxFuture;
 
 /// Words of a query that are looked for; those after them are left out.
 const QUERY_WORDS: usize = 64;
+
+const TABLE: &str = "knowledge";
 
 const COLUMNS: &str = "k.id, k.kind, k.name, k.part, k.channel, k.chat, k.text, k.at";
 
@@ -43,13 +45,12 @@ impl Store for SqliteStore {
             let sql = format!(
                 "SELECT {COLUMNS} FROM knowledge_words AS w JOIN knowledge AS k ON k.id = w.rowid
                  WHERE w.knowledge_words MATCH ?1 AND k.principal = ?2
-                 ORDER BY bm25(w.knowledge_words), k.id DESC LIMIT ?3"
+                 ORDER BY bm25(w.knowledge_words), k.id DESC"
             );
             self.read(move |file| {
                 let mut found = file.prepare_cached(&sql)?;
-                let rows =
-                    found.query_map(params![matching, owner.as_str(), number(limit)], entry)?;
-                Ok(rows.collect::<Result<_, _>>()?)
+                let rows = found.query(params![matching, owner.as_str()])?;
+                readable(file, TABLE, rows, limit, entry)
             })
             .await
         })
@@ -76,14 +77,13 @@ impl Store for SqliteStore {
         let sql = format!(
             "SELECT {COLUMNS} FROM knowledge AS k
              WHERE k.principal = ?1 AND k.id > ?2 AND (k.vector IS NULL OR length(k.vector) <> coalesce(?3, length(k.vector)))
-             ORDER BY k.id LIMIT ?4"
+             ORDER BY k.id"
         );
         Box::pin(self.read(move |file| {
             let bytes = length.map(|length| number(length * size_of::<f32>()));
             let mut found = file.prepare_cached(&sql)?;
-            let given = params![owner.as_str(), id(after), bytes, number(limit)];
-            let rows = found.query_map(given, entry)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let rows = found.query(params![owner.as_str(), id(after), bytes])?;
+            readable(file, TABLE, rows, limit, entry)
         }))
     }
 
@@ -229,10 +229,16 @@ fn nearest(
         }
     }
     near.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(&a.1)));
-    near.truncate(limit);
     let mut one =
         file.prepare_cached(&format!("SELECT {COLUMNS} FROM knowledge AS k WHERE k.id = ?1"))?;
-    near.into_iter().map(|(_, id)| Ok(one.query_row([id], entry)?)).collect()
+    let mut found = Vec::new();
+    for (_, id) in near {
+        if found.len() == limit {
+            break;
+        }
+        found.extend(readable(file, TABLE, one.query([id])?, 1, entry)?);
+    }
+    Ok(found)
 }
 
 /// Returns the cosine of a vector and one as the file keeps it; zero where there is none.

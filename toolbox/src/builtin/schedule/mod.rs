@@ -16,13 +16,14 @@ use jiff::tz::TimeZone;
 pub use clock::{Clock, SystemClock};
 pub use repeat::{Day, Repeat};
 pub use runner::{Occurrence, Runner, ScheduledRun};
-pub use store::{Schedule, Store};
+pub use store::{Schedule, Store, UnreadableSchedule};
 
 use crate::context::ToolContext;
 use crate::error::ToolError;
 use crate::principal::Principal;
 use crate::taint::Taint;
 use crate::toolset;
+use crate::unseen::{QUOTED, quote};
 use repeat::Rule;
 
 /// A timetable of an agent.
@@ -165,7 +166,14 @@ impl Schedules {
 
     async fn of(&self, owner: &Principal, id: u64) -> Result<Schedule, ToolError> {
         let found = self.store.list(owner).await?.into_iter().find(|schedule| schedule.id == id);
-        found.ok_or_else(|| missing(&[id]))
+        if let Some(found) = found {
+            return Ok(found);
+        }
+        let broken = self.store.unreadable(owner).await?;
+        Err(broken
+            .iter()
+            .find(|broken| broken.id == id)
+            .map_or_else(|| missing(&[id]), |broken| told_broken(broken).into()))
     }
 }
 
@@ -210,11 +218,13 @@ impl Schedules {
         context: &ToolContext,
     ) -> Result<String, ToolError> {
         let schedules = self.store.list(&owner).await?;
+        let broken = self.store.unreadable(&owner).await?;
         read(context, &schedules);
-        if schedules.is_empty() {
+        if schedules.is_empty() && broken.is_empty() {
             return Ok("nothing is planned".to_owned());
         }
-        let lines: Vec<_> = schedules.iter().map(told).collect();
+        let lines: Vec<_> =
+            schedules.iter().map(told).chain(broken.iter().map(told_broken)).collect();
         Ok(lines.join("\n"))
     }
 
@@ -297,6 +307,7 @@ impl Schedules {
     ) -> Result<String, ToolError> {
         let query = query.map(|query| query.trim().to_lowercase());
         let schedules = self.store.list(&owner).await?;
+        let mut broken = Vec::new();
         let chosen: Vec<&Schedule> = match query {
             Some(query) if query.is_empty() => {
                 return Err("`query` is empty; name the schedule by a part of its prompt".into());
@@ -311,7 +322,15 @@ impl Schedules {
                 return Err("say which: `ids` by number, or `query` by a part of the prompt".into());
             }
             None => {
-                let known = |id: &&u64| schedules.iter().any(|own| own.id == **id);
+                broken = self.store.unreadable(&owner).await?;
+                broken.retain(|own| ids.contains(&own.id));
+                let known = |id: &&u64| {
+                    schedules
+                        .iter()
+                        .map(|own| own.id)
+                        .chain(broken.iter().map(|own| own.id))
+                        .any(|own| own == **id)
+                };
                 let unknown: Vec<u64> = ids.iter().filter(|id| !known(id)).copied().collect();
                 if !unknown.is_empty() {
                     return Err(missing(&unknown));
@@ -319,20 +338,20 @@ impl Schedules {
                 schedules.iter().filter(|own| ids.contains(&own.id)).collect()
             }
         };
-        if chosen.is_empty() {
+        if chosen.is_empty() && broken.is_empty() {
             return Err("no prompt holds `query`; `schedule_list` shows what there is".into());
         }
         read(context, chosen.iter().copied());
-        let lines: Vec<_> = chosen.iter().map(|schedule| told(schedule)).collect();
-        let lines = lines.join("\n");
-        if chosen.len() > 1 && !all {
+        let lines = chosen.iter().map(|schedule| told(schedule));
+        let lines: Vec<_> = lines.chain(broken.iter().map(told_broken)).collect();
+        let (lines, count) = (lines.join("\n"), lines.len());
+        if count > 1 && !all {
             return Err(format!(
-                "that fits {} schedules, and none was deleted; name one, or set `all`:\n{lines}",
-                chosen.len()
+                "that fits {count} schedules, and none was deleted; name one, or set `all`:\n{lines}"
             )
             .into());
         }
-        let ids = chosen.iter().map(|schedule| schedule.id).collect();
+        let ids = chosen.iter().map(|own| own.id).chain(broken.iter().map(|own| own.id)).collect();
         let deleted = self.store.delete(&owner, ids).await?;
         let what = if deleted == 1 { "schedule" } else { "schedules" };
         Ok(format!("deleted {deleted} {what}:\n{lines}"))
@@ -371,6 +390,15 @@ fn told(schedule: &Schedule) -> String {
         None => "switched off".to_owned(),
     };
     format!("{}: {:?}, {} ({zone}); {state}", schedule.id, schedule.prompt, schedule.repeat)
+}
+
+/// Says in one line that a schedule cannot be read, and nothing of what it holds.
+fn told_broken(broken: &UnreadableSchedule) -> String {
+    format!(
+        "{}: its `{}` cannot be read, so it does not happen; delete it by its number",
+        broken.id,
+        quote(&broken.column, QUOTED)
+    )
 }
 
 /// Returns a time on the clocks of a zone, with their offset.

@@ -12,6 +12,8 @@ use jiff::{Timestamp, ToSpan as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::unseen::{QUOTED, quote};
+
 /// When something happens, on the clocks of a time zone.
 ///
 /// Where the clocks go forward over a time, it happens later by as much as they skip (02:30 becomes 03:30); where they
@@ -212,8 +214,9 @@ impl Fit {
 /// Finds a time zone by its name.
 pub(super) fn time_zone(name: &str) -> Result<TimeZone, String> {
     TimeZone::get(name).map_err(|_| {
+        let name = quote(name, QUOTED);
         format!(
-            "no time zone is called {name:?}; use an IANA name such as `Europe/Berlin` or `UTC`"
+            "no time zone is called \"{name}\"; use an IANA name such as `Europe/Berlin` or `UTC`"
         )
     })
 }
@@ -224,14 +227,17 @@ fn time_of_day(text: &str) -> Result<Time, String> {
     let time = time
         .and_then(|(hour, minute)| Time::new(hour.parse().ok()?, minute.parse().ok()?, 0, 0).ok());
     time.ok_or_else(|| {
-        format!("`time` must be a time of day such as `09:00` or `17:30`, got {text:?}")
+        let text = quote(text, QUOTED);
+        format!("`time` must be a time of day such as `09:00` or `17:30`, got \"{text}\"")
     })
 }
 
 /// Reads a moment: with an offset as it is, else on the clocks of the zone.
 fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, String> {
-    let wrong =
-        || format!("`at` must be a date and a time such as `2026-03-01T09:00`, got {text:?}");
+    let wrong = || {
+        let text = quote(text, QUOTED);
+        format!("`at` must be a date and a time such as `2026-03-01T09:00`, got \"{text}\"")
+    };
     if !text.contains([':', 'T', 't', ' ']) {
         return Err(wrong());
     }
@@ -253,6 +259,7 @@ fn cron(expression: &str, minimum: Duration) -> Result<Cron, String> {
     }
     let parser = CronParser::builder().seconds(Seconds::Optional).year(Year::Disallowed).build();
     parser.parse(expression).map_err(|error| {
+        let error = quote(&error.to_string(), 2 * QUOTED);
         format!(
             "`expression` is no cron expression: {error}; it has five fields: minute, hour, day of month, month, day of week"
         )

@@ -3,14 +3,18 @@
 use std::time::{Duration, SystemTime};
 
 use rusqlite::types::Type;
-use rusqlite::{OptionalExtension as _, Row, params};
+use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
-use super::store::{Schedule, Store};
-use crate::builtin::store::{SqliteStore, StoreError, from_millis, to_millis};
+use super::store::{Schedule, Store, UnreadableSchedule};
+use crate::builtin::store::{
+    SqliteStore, StoreError, column_of, each, from_millis, readable, to_millis,
+};
 use crate::context::Conversation;
 use crate::principal::Principal;
 use crate::tool::BoxFuture;
+
+const TABLE: &str = "schedule";
 
 const COLUMNS: &str = "id, version, principal, prompt, repeat, zone, channel, chat, denied, enabled, next, last, fired, minimum, tainted";
 
@@ -54,8 +58,27 @@ impl Store for SqliteStore {
         Box::pin(self.read(move |file| {
             let sql = format!("SELECT {COLUMNS} FROM schedule WHERE principal = ?1 ORDER BY id");
             let mut all = file.prepare_cached(&sql)?;
-            let rows = all.query_map([owner.as_str()], schedule)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let rows = all.query([owner.as_str()])?;
+            readable(file, TABLE, rows, usize::MAX, schedule)
+        }))
+    }
+
+    fn unreadable(
+        &self,
+        owner: &Principal,
+    ) -> BoxFuture<'_, Result<Vec<UnreadableSchedule>, StoreError>> {
+        let owner = owner.clone();
+        Box::pin(self.read(move |file| {
+            let sql = format!("SELECT {COLUMNS} FROM schedule WHERE principal = ?1 ORDER BY id");
+            let mut all = file.prepare_cached(&sql)?;
+            let rows = all.query([owner.as_str()])?;
+            let mut bad = Vec::new();
+            each(rows, usize::MAX, schedule, |number, error| {
+                let Some(id) = number.and_then(|id| u64::try_from(id).ok()) else { return };
+                let column = column_of(error).and_then(|at| COLUMNS.split(", ").nth(at));
+                bad.push(UnreadableSchedule { id, column: column.unwrap_or("?").to_owned() });
+            })?;
+            Ok(bad)
         }))
     }
 
@@ -102,9 +125,11 @@ impl Store for SqliteStore {
     fn earliest(&self) -> BoxFuture<'_, Result<Option<Schedule>, StoreError>> {
         Box::pin(self.read(|file| {
             let sql = format!(
-                "SELECT {COLUMNS} FROM schedule WHERE enabled AND next IS NOT NULL ORDER BY next, id LIMIT 1"
+                "SELECT {COLUMNS} FROM schedule WHERE enabled AND next IS NOT NULL ORDER BY next, id"
             );
-            Ok(file.prepare_cached(&sql)?.query_row([], schedule).optional()?)
+            let mut all = file.prepare_cached(&sql)?;
+            let rows = all.query([])?;
+            Ok(readable(file, TABLE, rows, 1, schedule)?.pop())
         }))
     }
 
@@ -113,8 +138,8 @@ impl Store for SqliteStore {
             let sql =
                 format!("SELECT {COLUMNS} FROM schedule WHERE enabled AND fired > ?1 ORDER BY id");
             let mut ahead = file.prepare_cached(&sql)?;
-            let rows = ahead.query_map([to_millis(now)], schedule)?;
-            Ok(rows.collect::<Result<_, _>>()?)
+            let rows = ahead.query([to_millis(now)])?;
+            readable(file, TABLE, rows, usize::MAX, schedule)
         }))
     }
 }
@@ -132,8 +157,8 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
     };
     let time = |at| Ok::<_, rusqlite::Error>(row.get::<_, Option<i64>>(at)?.map(from_millis));
     Ok(Schedule {
-        id: row.get::<_, i64>(0)?.unsigned_abs(),
-        version: row.get::<_, i64>(1)?.unsigned_abs(),
+        id: number(row, 0)?,
+        version: number(row, 1)?,
         owner: Principal::new(row.get::<_, String>(2)?),
         prompt: row.get(3)?,
         repeat: json(row, 4)?,
@@ -147,6 +172,13 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
         minimum_interval: Duration::from_millis(row.get::<_, i64>(13)?.unsigned_abs()),
         tainted: row.get(14)?,
     })
+}
+
+/// Reads a number that can be counted up. One that cannot would be replaced by no other version, and be due for ever.
+fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
+    let number: i64 = row.get(at)?;
+    let usable = u64::try_from(number).ok().filter(|_| number < i64::MAX);
+    usable.ok_or(rusqlite::Error::IntegralValueOutOfRange(at, number))
 }
 
 fn json<T: DeserializeOwned>(row: &Row<'_>, at: usize) -> rusqlite::Result<T> {

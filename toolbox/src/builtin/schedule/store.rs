@@ -71,6 +71,24 @@ impl Schedule {
     }
 }
 
+/// A schedule in a store that cannot be read: it does not happen, and the others do.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct UnreadableSchedule {
+    /// Its number, by which it can be [deleted](Store::delete).
+    pub id: u64,
+    /// Which part of it cannot be read, such as `repeat`.
+    pub column: String,
+}
+
+impl UnreadableSchedule {
+    /// Returns a schedule that cannot be read, by its number and the part that is broken.
+    #[must_use]
+    pub fn new(id: u64, column: impl Into<String>) -> Self {
+        Self { id, column: column.into() }
+    }
+}
+
 /// Where schedules are kept. [`SqliteStore`](crate::builtin::SqliteStore) is one; write another over a server of yours.
 ///
 /// Each method happens whole or not at all.
@@ -88,6 +106,21 @@ pub trait Store: Send + Sync {
     ///
     /// Whatever keeps the store from its work.
     fn list(&self, owner: &Principal) -> BoxFuture<'_, Result<Vec<Schedule>, StoreError>>;
+
+    /// Returns the schedules of a principal that [`list`](Self::list) leaves out because they cannot be read. Default: none.
+    ///
+    /// One that cannot be read must not keep the others from being found by any of these methods.
+    ///
+    /// # Errors
+    ///
+    /// Whatever keeps the store from its work.
+    fn unreadable(
+        &self,
+        owner: &Principal,
+    ) -> BoxFuture<'_, Result<Vec<UnreadableSchedule>, StoreError>> {
+        let _ = owner;
+        Box::pin(async { Ok(Vec::new()) })
+    }
 
     /// Puts a schedule in the place of the one of its number, owner and version, and gives it the next version. Returns
     /// false, and changes nothing, where there is none.
@@ -134,6 +167,7 @@ macro_rules! forwarded {
 forwarded! {
     fn create(schedule: Schedule, quota: usize) -> u64;
     fn list(owner: &Principal) -> Vec<Schedule>;
+    fn unreadable(owner: &Principal) -> Vec<UnreadableSchedule>;
     fn replace(schedule: Schedule) -> bool;
     fn delete(owner: &Principal, ids: Vec<u64>) -> usize;
     fn earliest() -> Option<Schedule>;

@@ -1,20 +1,28 @@
 //! Commands in a workspace: `shell_exec`.
 
+mod cgroup;
+mod command;
+mod guarantees;
+mod guard;
+mod landlock;
+mod launch;
+mod limits;
+mod namespaces;
 mod output;
-mod process;
-#[cfg(target_os = "linux")]
-mod sandbox;
-#[cfg(target_os = "linux")]
-mod table;
-#[cfg(target_os = "linux")]
-mod watch;
+mod procfs;
+mod syscalls;
+mod system;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use self::landlock::Files;
+use self::limits::Limits;
+use self::namespaces::Plan;
+use self::system::{Isolation, System};
 use super::WhileTainted;
 use super::workspace::Workspace;
 use crate::context::ToolContext;
@@ -23,31 +31,75 @@ use crate::result::ToolResult;
 use crate::tool::Tool;
 use crate::toolset;
 
+pub use self::guarantees::{Guarantee, GuaranteeStatus, Guarantees};
+
 /// Variables of this process that a command gets as well.
 const PASSED_ON: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER"];
 
-/// A shell in a workspace: `shell_exec` runs a command line and gives what it printed, whether it failed or not.
+/// Files and folders that programs need to start, to find their libraries, names, time zones and certificates.
+const READABLE: [&str; 28] = [
+    "/usr",
+    "/bin",
+    "/sbin",
+    "/lib",
+    "/lib32",
+    "/lib64",
+    "/opt",
+    "/nix/store",
+    "/proc",
+    "/etc/alternatives",
+    "/etc/ca-certificates",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/ssl/certs",
+    "/etc/ssl/openssl.cnf",
+    "/etc/pki/tls/certs",
+    "/etc/group",
+    "/etc/hosts",
+    "/etc/localtime",
+    "/etc/mime.types",
+    "/etc/nsswitch.conf",
+    "/etc/os-release",
+    "/etc/passwd",
+    "/etc/protocols",
+    "/etc/resolv.conf",
+    "/etc/services",
+    "/etc/timezone",
+];
+
+/// Devices that a command may use.
+const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
+
+/// Size of the largest file a command may write, in the blocks of 512 bytes that `ulimit` counts: 1 GiB.
+const FILE_BLOCKS: u32 = 1 << 21;
+
+/// A shell in a workspace: `shell_exec` runs a command line and returns what it printed, whether it failed or not. Linux only.
 ///
-/// # What is confined
+/// # Confinement
 ///
-/// [`Shell::new`] confines commands with what Linux has for every user (Landlock and seccomp), and fails where the system
-/// has not:
+/// [`Shell::new`] confines commands with what Linux has for every user, and fails where the system has nothing:
 ///
 /// | | a command can | it cannot |
 /// |---|---|---|
-/// | files | read and write the workspace and a temporary folder of its own; read and run what is in `/usr`, `/bin`, `/lib`, `/opt` and the folders of `PATH`, and a few files of `/etc` that programs need | read or write anything else, the home of the user and `/etc/shadow` included |
+/// | files | read and write the workspace and a temporary folder of its own; read and run what is in `/usr`, `/bin`, `/lib`, `/opt` and the folders of `PATH`, and a few files of `/etc` that programs need | read, write or change the mode or times of anything else, the home of the user and `/etc/shadow` included |
 /// | network | nothing, unless [`allow_network`](Self::allow_network), and then with [approval once it read what others wrote](Self::while_tainted) | open any socket, those of local services included |
-/// | processes | start others | trace processes that are not its own, signal them (Linux 6.12 and later), get more rights: those of the superuser are gone even where it is the superuser |
+/// | processes | start others | see, signal, trace, limit or reschedule processes that are not its own, use shared memory, queues or keyrings of the system, or get more rights: those of the superuser are gone even where it is the superuser |
 /// | environment | see `PATH`, `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`, `USER`, a `HOME` of its own, and what [`env`](Self::env) gives it | see any other variable of this process, such as keys |
-/// | time and space | run for [`timeout`](Self::timeout), write files of 1 GiB, have [512 processes](Self::max_processes) and [4 GiB of memory](Self::max_memory_bytes) at once | outlive its call |
+/// | time and space | run for [`timeout`](Self::timeout), write files of 1 GiB, and temporary files of 1 GiB in all, have [1024 processes and threads](Self::max_processes) and [4 GiB of memory](Self::max_memory_bytes) at once | outlive its call, or this program, whatever ends it |
 ///
-/// Not confined: what it does inside of the workspace, `.git/hooks` included, how many files of 1 GiB it writes there, how busy
-/// it keeps processors and disks, and what the kernel itself gets wrong. A program that must withstand that belongs into a
-/// container or a virtual machine, and its workspace onto a disk of its own.
+/// With namespaces of its own (users, mounts, processes) a command is held to all of this by the kernel. It takes `unshare`,
+/// `setpriv` and `mount` of util-linux 2.36 or later, and a system that lets users make namespaces. Elsewhere Landlock (Linux
+/// 5.13) and seccomp hold most of it. [`guarantees`](Self::guarantees) tells which of it holds on this system, and why the
+/// rest does not; `toolbox check` prints it. `docs/shell.md` has the whole table, with what was tried for each row.
 ///
-/// When the call ends, in whichever way, all that it started is killed: its process group, and from Linux 6.12 on
-/// also what left the group (`setsid`, double forks). With [`Shell::unconfined`] there is no more than the process group.
-/// Processes and memory are counted for the same, every 50 milliseconds, on Linux only.
+/// Not confined: what a command does inside of the workspace, `.git/hooks` included, how many files of 1 GiB it writes there, how
+/// busy it keeps processors and disks, and faults of the kernel. A program that must withstand that belongs into a container or a
+/// virtual machine, and its workspace onto a disk of its own. File descriptors that this program opened without close-on-exec
+/// are inherited; those of the standard library and of tokio are not.
+///
+/// A program that runs as the superuser is warned, by [`Guarantees::warnings`] and a `tracing` event: its commands own the files of
+/// the system, and only mounts and Landlock keep them from it.
 ///
 /// ```no_run
 /// use toolbox::ToolBox;
@@ -61,6 +113,8 @@ const PASSED_ON: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER"
 pub struct Shell {
     workspace: Workspace,
     confined: bool,
+    /// The reason why commands get no namespaces of their own.
+    no_namespaces: Option<Arc<str>>,
     programs: Option<Vec<String>>,
     variables: BTreeMap<String, String>,
     readable: Vec<PathBuf>,
@@ -70,37 +124,53 @@ pub struct Shell {
     timeout: Duration,
     max_timeout: Duration,
     output_bytes: usize,
-    #[cfg_attr(not(target_os = "linux"), allow(dead_code, reason = "there is no way to count"))]
     limits: Limits,
 }
 
-/// What all that a command started may take together.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    processes: u32,
-    /// In bytes.
-    memory: u64,
-}
-
-/// The system has no means to confine a command.
-///
-/// Linux 5.13 and later has, where Landlock is built in and not switched off.
+/// The system has no means to confine a command: neither namespaces nor Landlock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoSandboxError(String);
 
 impl Shell {
     /// Returns a shell whose commands are confined to the workspace.
     ///
+    /// It starts one harmless command to see what the system can do, which takes some 20 milliseconds.
+    ///
     /// # Errors
     ///
-    /// [`NoSandboxError`] where the system cannot do that. [`Shell::unconfined`] works everywhere, and confines nothing.
+    /// [`NoSandboxError`] where the system can confine nothing. [`Shell::unconfined`] works everywhere, and confines nothing.
     pub fn new(workspace: Workspace) -> Result<Self, NoSandboxError> {
-        #[cfg(target_os = "linux")]
-        sandbox::is_there().map_err(NoSandboxError)?;
-        if cfg!(not(target_os = "linux")) {
-            return Err(NoSandboxError("only Linux has one that needs no rights".to_owned()));
+        let mut shell = Self { confined: true, ..Self::unconfined(workspace) };
+        let plan = Plan::new(&shell.files());
+        let tried = plan.and_then(|plan| namespaces::try_out(&plan, &shell.workspace));
+        if let Err(reason) = tried {
+            if let Err(no_landlock) = &System::get().landlock {
+                return Err(NoSandboxError(format!(
+                    "namespaces: {reason}; Landlock: {no_landlock}"
+                )));
+            }
+            shell.no_namespaces = Some(reason.into());
         }
-        Ok(Self { confined: true, ..Self::unconfined(workspace) })
+        for warning in shell.guarantees().warnings() {
+            tracing::warn!("{warning}");
+        }
+        Ok(shell)
+    }
+
+    /// Confines commands with Landlock and seccomp alone, without namespaces of their own.
+    ///
+    /// For commands that need to see other processes, or a file system with all its mounts. [`guarantees`](Self::guarantees)
+    /// tells what is lost.
+    #[must_use]
+    pub fn without_namespaces(mut self) -> Self {
+        self.no_namespaces = Some("switched off by the program".into());
+        self
+    }
+
+    /// Returns the guarantees that hold for the commands of this shell, on this system and with these settings.
+    #[must_use]
+    pub fn guarantees(&self) -> Guarantees {
+        guarantees::of(self)
     }
 
     /// Returns a shell whose commands can do whatever this process can. The workspace is only where they start.
@@ -112,6 +182,7 @@ impl Shell {
         Self {
             workspace,
             confined: false,
+            no_namespaces: None,
             programs: None,
             variables: PASSED_ON.iter().filter_map(passed).collect(),
             readable: Vec::new(),
@@ -121,7 +192,7 @@ impl Shell {
             timeout: Duration::from_secs(10),
             max_timeout: Duration::from_secs(120),
             output_bytes: 32 << 10,
-            limits: Limits { processes: 512, memory: 4 << 30 },
+            limits: Limits { processes: 1024, memory: 4 << 30 },
         }
     }
 
@@ -219,10 +290,12 @@ impl Shell {
         self
     }
 
-    /// Limits how many processes a command may have at once, itself included. Default 512.
+    /// Limits how many processes and threads a command may have at once, itself included. Default 1024.
     ///
-    /// It may have 16 times as many threads. Beyond that all of it is killed, and the result says so, with what was printed
-    /// before. Of no effect but on Linux.
+    /// A command that tries to have more is killed with all that it started, and the result says so, with what was printed before.
+    /// The kernel enforces it where this program can make control groups, and by `RLIMIT_NPROC` where it does not run as the
+    /// superuser: that counts the processes of a command with namespaces of its own, else all those of the user. Elsewhere
+    /// they are counted every 50 milliseconds. [`guarantees`](Self::guarantees) tells which of these it is.
     #[must_use]
     pub fn max_processes(mut self, processes: u32) -> Self {
         self.limits.processes = processes.max(1);
@@ -231,14 +304,38 @@ impl Shell {
 
     /// Limits the memory that a command and all that it started may have at once, in bytes. Default 4 GiB.
     ///
-    /// What counts is memory in use, swapped out or not, and the page tables that lead to it; what several processes share counts
-    /// once. What was only reserved, and what can be read again from a file, do not count; nor do files in memory that nobody has
-    /// mapped. Beyond the limit all of it is killed, and the result says so, with what was printed before. A fast program may get
-    /// beyond it for the 50 milliseconds from one look to the next. Of no effect but on Linux.
+    /// Beyond it all of it is killed, and the result says so, with what was printed before. The kernel enforces it where this
+    /// program can make control groups; all that the kernel accounts to them counts then. Elsewhere it is measured every 50
+    /// milliseconds, and a fast program may get beyond it in between: what counts is memory in use, swapped out or not, page
+    /// tables and open files in memory; what several processes share counts once. What was only reserved, and what can be read
+    /// again from a file, do not count.
     #[must_use]
     pub fn max_memory_bytes(mut self, bytes: u64) -> Self {
         self.limits.memory = bytes;
         self
+    }
+
+    /// Returns the files that a command may use.
+    fn files(&self) -> Files {
+        let paths = self.variables.get("PATH").map(String::as_str).unwrap_or_default();
+        let paths = std::env::split_paths(paths).filter(|path| path.is_absolute());
+        let known = READABLE.iter().map(PathBuf::from);
+        Files {
+            workspace: self.workspace.clone(),
+            readable: known.chain(paths).chain(self.readable.iter().cloned()).collect(),
+            writable: self.writable.clone(),
+        }
+    }
+
+    /// Chooses the way in which a command is confined.
+    fn isolation(&self, files: &Files) -> Isolation {
+        if !self.confined {
+            return Isolation::None;
+        }
+        match Plan::new(files) {
+            Ok(plan) if self.no_namespaces.is_none() => Isolation::Namespaces(Box::new(plan)),
+            _ => Isolation::Landlock,
+        }
     }
 
     /// Reads a command line: into words, where only some programs may run, else as a whole, for `sh`.
@@ -291,7 +388,8 @@ impl Shell {
         let network = self.network && !denied && context.permits("http_fetch");
         let timeout = timeout_seconds.map_or(self.timeout, Duration::from_secs);
         let timeout = timeout.min(self.max_timeout);
-        match process::run(self, &words, timeout, network, context).await {
+        let _marks = self.workspace.command(context);
+        match command::run(self, &words, timeout, network, context).await {
             Ok(ended) => ended.into_result(),
             Err(error) => ToolResult::failure(
                 FailureKind::Infrastructure,
@@ -301,11 +399,17 @@ impl Shell {
     }
 }
 
+/// Returns a path by which a program can start in a workspace: by its handle, since the name may be another folder's by now.
+fn folder_of(workspace: &Workspace) -> PathBuf {
+    use std::os::fd::AsRawFd as _;
+    Path::new("/proc/self/fd").join(workspace.dir().as_raw_fd().to_string())
+}
+
 impl fmt::Display for NoSandboxError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             f,
-            "commands cannot be confined here: {}; use `Shell::unconfined` to run them with all rights of this process",
+            "commands cannot be confined here ({}); use `Shell::unconfined` to run them with all rights of this process",
             self.0
         )
     }

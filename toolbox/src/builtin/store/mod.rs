@@ -1,6 +1,8 @@
 //! One `SQLite` file for what an agent keeps: knowledge, schedules, notes.
 
 mod error;
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
+mod readable;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -11,6 +13,10 @@ use rusqlite::{Connection, Transaction, TransactionBehavior};
 use tokio::sync::Mutex;
 
 pub use error::StoreError;
+#[cfg(any(feature = "knowledge", feature = "schedule"))]
+pub(crate) use readable::readable;
+#[cfg(feature = "schedule")]
+pub(crate) use readable::{column_of, each};
 
 /// What makes a file of version n one of version n + 1. A step that was released is never changed.
 const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];

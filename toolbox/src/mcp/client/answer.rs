@@ -9,6 +9,7 @@ use crate::arguments::cold::{self, Bounds};
 use crate::content::Content;
 use crate::error::FailureKind;
 use crate::result::ToolResult;
+use crate::unseen::{QUOTED, quote};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -86,6 +87,7 @@ fn made_of(mut parts: Vec<Content>) -> ToolResult {
 }
 
 pub(super) fn unreadable(tool: &str, reason: &str) -> ToolResult {
+    let reason = quote(reason, 4 * QUOTED);
     let message = format!("the answer of tool `{tool}` cannot be read: {reason}");
     ToolResult::failure(FailureKind::InvalidOutput, message)
 }

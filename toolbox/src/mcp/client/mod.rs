@@ -288,6 +288,9 @@ impl ServersBuilder {
     }
 
     /// Withholds tools that the lock file does not know, instead of approving of them on first sight. Default no.
+    ///
+    /// What is in the box was then approved by a person, so its definitions do not [taint](crate::Taint) a conversation that they
+    /// are shown in, as those do that were pinned on first sight. Start with a file that was not written without this.
     pub fn withhold_new(mut self, withhold: bool) -> Self {
         self.withhold_new = withhold;
         self

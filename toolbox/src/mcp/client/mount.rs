@@ -36,6 +36,8 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
         mounted.withhold(name, WithheldReason::Invalid, detail.clone());
     }
     let approved = approved(server, listed, &mut mounted);
+    // What was pinned on first sight was read by nobody.
+    let is_read = server.config.trusted || server.board.has_lock() && server.board.withhold_new;
     let board = &server.board;
     let taken = board.taken();
     // All that is listed counts for the names, so that an approval renames no other tool.
@@ -60,7 +62,8 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
             continue;
         };
         match made(server, tool, &name, &mut mounted.notices) {
-            Ok(tool) => mounted.tools.push(tool),
+            Ok(made) if is_read => mounted.tools.push(made),
+            Ok(made) => mounted.tools.push(made.with_untrusted_definition()),
             Err(detail) => mounted.withhold(&tool.name, WithheldReason::Invalid, detail),
         }
     }
@@ -94,6 +97,10 @@ fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> H
         match lock.judge(&server.name, &tool.name, &tool.raw) {
             Verdict::Approved => {
                 approved.insert(tool.name.as_str());
+            }
+            Verdict::Unreadable => {
+                let detail = "its entry in the lock file cannot be read; look at it, then approve of the server's tools";
+                mounted.withhold(&tool.name, WithheldReason::Unreadable, detail.to_owned());
             }
             Verdict::New => {
                 let detail =

@@ -71,6 +71,8 @@ pub enum WithheldReason {
     Changed,
     /// It was never approved, and only approved tools are let in.
     New,
+    /// What was approved of it cannot be read: its entry in the lock file is broken.
+    Unreadable,
     /// Its definition cannot be used.
     Invalid,
     /// Its name is taken.

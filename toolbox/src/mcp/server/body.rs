@@ -1,8 +1,8 @@
 //! Bodies of requests and answers over HTTP, and what they are watched for.
 
 use std::pin::Pin;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
@@ -11,6 +11,8 @@ use hyper::body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
 use super::Shared;
+use super::in_flight::Slot;
+use super::share::Held;
 use super::text::{Text, split};
 use crate::mcp::count::Place;
 
@@ -21,6 +23,10 @@ pub(super) struct Incoming {
     timeout: Pin<Box<Sleep>>,
     is_late: Arc<AtomicBool>,
     arguments: Text,
+    /// The request of a session, whose id has to be free.
+    slot: Option<Slot>,
+    /// What is to be done once all of it is there.
+    whole: Option<Box<dyn FnOnce() + Send>>,
     shared: Arc<Shared>,
 }
 
@@ -29,6 +35,7 @@ impl Incoming {
         body: Body,
         is_late: &Arc<AtomicBool>,
         arguments: Text,
+        slot: Option<Slot>,
         shared: &Arc<Shared>,
     ) -> Self {
         Self {
@@ -37,8 +44,16 @@ impl Incoming {
             timeout: Box::pin(sleep(shared.options.read_timeout)),
             is_late: Arc::clone(is_late),
             arguments,
+            slot,
+            whole: None,
             shared: Arc::clone(shared),
         }
+    }
+
+    /// Has something done once all of the body is there.
+    pub(super) fn then(mut self, whole: Option<impl FnOnce() + Send + 'static>) -> Self {
+        self.whole = whole.map(|whole| -> Box<dyn FnOnce() + Send> { Box::new(whole) });
+        self
     }
 
     /// Returns the message that was read, as the SDK may see it.
@@ -77,6 +92,13 @@ impl HttpBody for Incoming {
                 Poll::Ready(Some(Err(error))) => return Poll::Ready(Some(Err(error))),
                 Poll::Ready(None) => {
                     self.body = None;
+                    if let Some(whole) = self.whole.take() {
+                        whole();
+                    }
+                    if self.slot.take().is_some_and(|slot| !slot.read(&self.read)) {
+                        let error = axum::Error::new("the id is taken");
+                        return Poll::Ready(Some(Err(error)));
+                    }
                     return Poll::Ready(Some(Ok(Frame::data(self.message()))));
                 }
                 Poll::Pending => {
@@ -96,12 +118,20 @@ pub(super) struct Outgoing {
     body: Body,
     end: Option<Pin<Box<Sleep>>>,
     _place: Option<Place>,
+    _slot: Option<Slot>,
+    _held: Arc<Mutex<Held>>,
 }
 
 impl Outgoing {
-    pub(super) fn new(body: Body, place: Option<Place>, ends_in: Option<Duration>) -> Self {
+    pub(super) fn new(
+        body: Body,
+        place: Option<Place>,
+        slot: Option<Slot>,
+        held: Arc<Mutex<Held>>,
+        ends_in: Option<Duration>,
+    ) -> Self {
         let end = ends_in.map(|time| Box::pin(sleep(time)));
-        Self { body, end, _place: place }
+        Self { body, end, _place: place, _slot: slot, _held: held }
     }
 }
 

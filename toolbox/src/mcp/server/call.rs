@@ -93,7 +93,8 @@ pub(super) async fn call(
     if modern && let Some(error) = MissingCapability::in_result(&result) {
         return Err(error);
     }
-    Ok(written(&result, Reader { any_structure: modern, expects_structure }))
+    let limit = shared.toolbox.shared.settings.result_bytes;
+    Ok(written(&result, Reader { any_structure: modern, expects_structure, limit }))
 }
 
 fn refused(text: &str) -> CallToolResult {

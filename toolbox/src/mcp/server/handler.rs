@@ -19,6 +19,7 @@ use super::list::for_older_clients;
 use super::running::Running;
 use crate::CancellationToken;
 use crate::mcp::count::Place;
+use crate::unseen::{QUOTED, quote};
 
 /// The service as one connection, session or request sees it.
 pub(super) struct Handler {
@@ -99,10 +100,15 @@ impl ServerHandler for Handler {
         let reason = match request.method.as_str() {
             "tools/call" => serde_json::from_value::<CallToolRequestParams>(params).err(),
             "tools/list" => serde_json::from_value::<PaginatedRequestParams>(params).err(),
-            _ => return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None)),
+            method => {
+                let method = quote(method, QUOTED);
+                return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, method, None));
+            }
         };
-        let reason =
-            reason.map_or_else(|| "a key is in them twice".to_owned(), |error| error.to_string());
+        let reason = reason.map_or_else(
+            || "a key is in them twice".to_owned(),
+            |error| quote(&error.to_string(), 4 * QUOTED),
+        );
         let message = format!("the parameters of `{}` cannot be read: {reason}", request.method);
         Err(ErrorData::invalid_params(message, None))
     }

@@ -14,10 +14,13 @@ use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
+use super::authority::Allowed;
 use super::bearer::{self, Resource};
 use super::body::{Incoming, Outgoing};
 use super::handler::Handler;
+use super::in_flight::{self, InFlight, Slot};
 use super::running::Running;
+use super::share::{Connection, Shares};
 use super::text::Text;
 use super::{Options, Shared};
 use crate::mcp::count::{Count, Place};
@@ -28,15 +31,6 @@ const VERSION: &str = "mcp-protocol-version";
 const METHOD: &str = "mcp-method";
 const LISTEN: &str = "subscriptions/listen";
 const INITIALIZE: &str = "initialize";
-const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "::1"];
-const LOCAL_ORIGINS: [&str; 6] = [
-    "http://localhost:*",
-    "http://127.0.0.1:*",
-    "http://[::1]:*",
-    "https://localhost:*",
-    "https://127.0.0.1:*",
-    "https://[::1]:*",
-];
 
 /// The routes of a service, and what ends the sessions behind them.
 pub(super) struct Http {
@@ -54,10 +48,13 @@ impl Http {
         let token = config.cancellation_token.clone();
         let door = Arc::new(Door {
             shared: Arc::clone(shared),
+            allowed: Allowed::new(options),
             running: running.clone(),
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
             beginning: Count::default(),
+            in_flight: InFlight::default(),
+            shares: Shares::default(),
         });
         let resource = options.resource.as_ref().map(Resource::router);
         let shared = Arc::clone(shared);
@@ -73,34 +70,33 @@ impl Http {
 }
 
 fn config(options: &Options) -> StreamableHttpServerConfig {
-    let config = StreamableHttpServerConfig::default()
+    // The SDK takes `[::1].evil.example` for `[::1]`; hosts and origins were looked at before it.
+    StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_sse_keep_alive(Some(options.keep_alive))
         .with_max_request_body_bytes(options.max_message_bytes)
-        .enforce_origin_validation();
-    let config = match &options.hosts[..] {
-        [] if !options.asks_for_token() => config.with_allowed_hosts(LOCAL_HOSTS),
-        [] => config.disable_allowed_hosts(),
-        hosts => config.with_allowed_hosts(hosts),
-    };
-    match &options.origins[..] {
-        [] => config.with_allowed_origins(LOCAL_ORIGINS),
-        origins => config.with_allowed_origins(origins),
-    }
+        .disable_allowed_hosts()
+        .disable_allowed_origins()
 }
 
 /// Who may come in, and whose session is whose.
 struct Door {
     shared: Arc<Shared>,
+    allowed: Allowed,
     running: Running,
     sessions: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, Principal>>,
     /// Requests that may begin a session, until they have.
     beginning: Count,
+    in_flight: InFlight,
+    shares: Shares,
 }
 
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let options = &door.shared.options;
+    if let Err(refusal) = door.allowed.check(&request) {
+        return refusal.into_response();
+    }
     let mut time_left = None;
     if options.asks_for_token() {
         match bearer::admitted(options, request.headers()).await {
@@ -115,6 +111,12 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     request.headers_mut().remove(header::AUTHORIZATION);
     let principal = request.extensions().get::<Principal>().cloned();
     let session = text(request.headers(), SESSION).map(str::to_owned);
+    // What only listens ends with the token that let it in; a call that was let in comes to its end.
+    let listens =
+        request.method() == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
+    let Some(held) = door.shares.take(options.max_connections, principal.as_ref(), listens) else {
+        return busy("too many requests of yours are open; come back later");
+    };
     let mut beginning = None;
     match &session {
         Some(session) if door.owner(session).is_some_and(|own| Some(own) != principal) => {
@@ -124,33 +126,62 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         None if begins_session(&request) => {
             beginning = door.room().await;
             if beginning.is_none() {
-                let wait = [(header::RETRY_AFTER, "5")];
-                let text = "too many sessions are open; come back later";
-                return (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response();
+                return busy("too many sessions are open; come back later");
             }
         }
         _ => {}
     }
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
-    // What only listens ends with the token that let it in; a call that was let in comes to its end.
-    let listens = method == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
     let ends_in = time_left.filter(|_| listens);
     // A stream of notifications is open for as long as the client likes, and never answered.
     let place = (method == Method::POST).then(|| door.running.request());
     let was_late = Arc::new(AtomicBool::new(false));
     let arguments = Text::default();
     request.extensions_mut().insert(arguments.clone());
-    let request =
-        request.map(|body| Body::new(Incoming::new(body, &was_late, arguments, &door.shared)));
+    let slot = session.clone().map(|session| {
+        let (slot, call) = door.in_flight.slot(session);
+        // The call may outlive the connection.
+        request.extensions_mut().insert(call);
+        slot
+    });
+    let own = slot.clone();
+    let held = Arc::new(Mutex::new(held));
+    let connection = request.extensions().get::<Connection>().cloned();
+    let answering = connection.map(|connection| {
+        let held = Arc::downgrade(&held);
+        // A body that is not there yet keeps no connection from making room.
+        move || {
+            if let Some(held) = held.upgrade() {
+                held.lock().unwrap_or_else(PoisonError::into_inner).answering(&connection);
+            }
+        }
+    });
+    if request.method() == Method::GET
+        && let Some(answering) = &answering
+    {
+        answering();
+    }
+    let request = request.map(|body| {
+        Body::new(Incoming::new(body, &was_late, arguments, own, &door.shared).then(answering))
+    });
     let response = next.run(request).await;
     drop(beginning);
+    if let Some(id) = slot.as_ref().and_then(Slot::refused) {
+        let message = ServerJsonRpcMessage::error(in_flight::error(&id), Some(id));
+        return (StatusCode::BAD_REQUEST, axum::Json(message)).into_response();
+    }
     let response = corrected(response, &method, was_json, was_late.load(Ordering::Relaxed));
     if let (None, Some(principal), Some(opened)) =
         (session, principal, text(response.headers(), SESSION))
     {
         door.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Outgoing::new(body, place, ends_in)))
+    response.map(|body| Body::new(Outgoing::new(body, place, slot, held, ends_in)))
+}
+
+fn busy(text: &'static str) -> Response {
+    let wait = [(header::RETRY_AFTER, "5")];
+    (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response()
 }
 
 impl Door {

@@ -22,8 +22,10 @@ use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
+use super::in_flight::{self, InFlight};
 use super::running::{LAST_WORDS, Running};
 use super::text::{self, Text};
+use crate::unseen::{QUOTED, quote};
 
 /// Lines that wait to be written.
 const WAITING_LINES: usize = 64;
@@ -44,6 +46,8 @@ pub(super) struct Lines<R> {
     is_open: bool,
     /// Requests that were read, perhaps before anything of them began.
     unanswered: HashSet<RequestId>,
+    /// The same, and those that were cancelled, until they have ended.
+    in_flight: InFlight,
     /// When calls that still run are cancelled, once the input has ended.
     ends_at: Option<Instant>,
     replies: VecDeque<Vec<u8>>,
@@ -73,6 +77,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             is_discarding: false,
             is_open: false,
             unanswered: HashSet::new(),
+            in_flight: InFlight::default(),
             ends_at: None,
             replies: VecDeque::new(),
             output: Some(output),
@@ -151,6 +156,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             // A notification is never answered.
             Ok(Meant { id: None, method: Some(_) }) => {}
             Ok(Meant { id, .. }) => {
+                let error = quote(&error.to_string(), 4 * QUOTED);
                 let message = format!("the request cannot be read: {error}");
                 self.refuse(ErrorCode::INVALID_REQUEST, message, id);
             }
@@ -159,6 +165,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 self.refuse(ErrorCode::INVALID_REQUEST, message, None);
             }
             Err(error) => {
+                let error = quote(&error.to_string(), 4 * QUOTED);
                 let message = format!("the line is not a JSON-RPC message: {error}");
                 self.refuse(ErrorCode::PARSE_ERROR, message, None);
             }
@@ -166,19 +173,19 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 
     /// Returns whether a message is for the session: before the first request, nothing else is.
-    fn is_awaited(&mut self, message: &ClientJsonRpcMessage) -> bool {
+    fn is_awaited(&mut self, message: &mut ClientJsonRpcMessage) -> bool {
         match message {
             JsonRpcMessage::Request(request) => {
                 self.is_open = true;
-                if !self.unanswered.insert(request.id.clone()) {
-                    // Two answers under one id could not be told apart, so this one has none.
-                    let message = format!(
-                        "a request with the id {} is still being answered: give each an id of its own",
-                        request.id.clone().into_json_value()
-                    );
-                    self.refuse(ErrorCode::INVALID_REQUEST, message, None);
+                let (slot, call) = self.in_flight.slot(String::new());
+                if self.unanswered.contains(&request.id) || !slot.begin(request.id.clone()) {
+                    // On one stream, an error under the id would be taken for the answer to the first.
+                    let error = in_flight::error(&request.id);
+                    self.refuse(error.code, error.message, None);
                     return false;
                 }
+                self.unanswered.insert(request.id.clone());
+                request.request.extensions_mut().insert(call);
             }
             JsonRpcMessage::Notification(note) => {
                 // What is cancelled gets no answer.
@@ -242,8 +249,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
             };
             match read {
                 Ok(Read::Line) => {
-                    if let Some(message) = self.message()
-                        && self.is_awaited(&message)
+                    if let Some(mut message) = self.message()
+                        && self.is_awaited(&mut message)
                     {
                         return Some(message);
                     }

@@ -1,21 +1,20 @@
 //! Connections over HTTP: how many, how slow, and how they end.
 
 use std::pin::pin;
-use std::sync::Arc;
 use std::time::Duration;
 
-use axum::Router;
+use axum::{Extension, Router};
 use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::Options;
 use super::http::Http;
 use super::running::{LAST_WORDS, Running};
+use super::share::Connections;
 
 /// The greatest head of a request, in bytes.
 const MAX_HEAD: usize = 64 << 10;
@@ -30,7 +29,10 @@ pub(super) async fn serve(
     options: &Options,
     shutdown: impl Future<Output = ()>,
 ) {
-    let places = Arc::new(Semaphore::new(options.max_connections));
+    let open = Connections::default();
+    let own_limit = options.max_connections_per_address;
+    let own_limit = own_limit.unwrap_or(options.max_connections.div_ceil(4)).max(1);
+    let mut number = 0_u64;
     let mut connections = JoinSet::new();
     let _end = running.end_on_drop();
     let stop = OnDrop(stop);
@@ -42,14 +44,21 @@ pub(super) async fn serve(
             () = &mut shutdown => break,
         };
         match stream {
-            Ok((stream, _)) => {
+            Ok((stream, address)) => {
+                number += 1;
+                let listed = open.admit(number, address.ip(), options.max_connections, own_limit);
                 // One too many is closed by being dropped.
-                let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
+                let Some(listed) = listed else { continue };
                 let (router, running) = (router.clone(), running.clone());
                 let read_timeout = options.read_timeout;
                 connections.spawn(async move {
-                    let _place = place;
-                    connection(stream, router, running, read_timeout).await;
+                    let own = listed.connection.clone();
+                    let router = router.layer(Extension(own.clone()));
+                    tokio::select! {
+                        () = connection(stream, router, running, read_timeout) => {}
+                        () = own.closed() => {}
+                    }
+                    drop(listed);
                 });
             }
             Err(error) => {

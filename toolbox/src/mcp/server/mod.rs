@@ -1,5 +1,6 @@
 //! A box as a server of the protocol, over standard streams and over HTTP.
 
+mod authority;
 mod bearer;
 mod body;
 mod call;
@@ -7,12 +8,14 @@ mod caller;
 mod error;
 mod handler;
 mod http;
+mod in_flight;
 mod lines;
 mod list;
 mod listen;
 mod pace;
 mod result;
 mod running;
+mod share;
 mod stdio;
 mod text;
 
@@ -128,6 +131,7 @@ struct Options {
     max_calls_per_second: Option<u32>,
     max_message_bytes: usize,
     max_connections: usize,
+    max_connections_per_address: Option<usize>,
     max_sessions: usize,
     session_idle: Duration,
     read_timeout: Duration,
@@ -172,6 +176,7 @@ impl Service {
             max_calls_per_second: None,
             max_message_bytes: 4 << 20,
             max_connections: 1024,
+            max_connections_per_address: None,
             max_sessions: 1024,
             session_idle: Duration::from_secs(300),
             read_timeout: Duration::from_secs(10),
@@ -263,10 +268,21 @@ impl Service {
         self.with(|options| options.max_message_bytes = bytes)
     }
 
-    /// Limits how many connections [`serve_http`](Self::serve_http) holds; one more is closed at once. Default 1 024.
+    /// Limits how many connections [`serve_http`](Self::serve_http) holds. Default 1 024.
+    ///
+    /// When there are so many, the one on which nothing has been answered for longest makes room for the next; where all are being
+    /// answered, the next is closed at once. Streams that only listen take three quarters of them at most, and whoever is signed in
+    /// half; one more request gets status 503. Clients that are not signed in cannot be told apart.
     #[must_use]
     pub fn max_connections(self, connections: usize) -> Self {
         self.with(|options| options.max_connections = connections)
+    }
+
+    /// Limits how many of the connections one address holds, other than the loopback. Default a quarter of
+    /// [`max_connections`](Self::max_connections). Raise it where a proxy on another machine stands between.
+    #[must_use]
+    pub fn max_connections_per_address(self, connections: usize) -> Self {
+        self.with(|options| options.max_connections_per_address = Some(connections))
     }
 
     /// Limits how many sessions of clients before 2026-07-28 there are over HTTP; one more gets status 503. Default 1 024.
@@ -302,13 +318,14 @@ impl Service {
     /// Answers HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`; others are refused with status 403.
     ///
     /// Default: `localhost`, `127.0.0.1` and `[::1]`, and any host at all where a [bearer token](Self::bearer_token) is asked
-    /// for. Naming one replaces that. It keeps web pages from reaching the server by a name of their own (DNS rebinding).
+    /// for. Naming one replaces that. Names are compared as a whole, case aside; one without a port stands for every port. It keeps web pages from reaching the server by a name of their own (DNS rebinding).
     #[must_use]
     pub fn allow_host(self, host: impl Into<String>) -> Self {
         self.with(|options| options.hosts.push(host.into()))
     }
 
-    /// Answers HTTP requests of web pages from an origin, such as `https://app.example.com:443`; a port of `*` is any.
+    /// Answers HTTP requests of web pages from an origin, such as `https://app.example.com`; a port of `*` is any, and none is the
+    /// usual one of the scheme.
     ///
     /// Default: pages on this machine. Naming one replaces that. Requests that no web page makes have no origin.
     #[must_use]

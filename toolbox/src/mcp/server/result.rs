@@ -9,6 +9,10 @@ use serde_json::Value;
 use crate::content::{Content, Resource};
 use crate::result::ToolResult;
 
+/// Stands in the place of a text that repeats a structure, where the two together are too large.
+const REPEATED: &str =
+    "[the result is structured; with its text as well it would be larger than the limit]";
+
 /// What of a result depends on who reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
@@ -16,6 +20,8 @@ pub(super) struct Reader {
     pub(super) any_structure: bool,
     /// The tool says that its results have a structure.
     pub(super) expects_structure: bool,
+    /// How many bytes a result may have.
+    pub(super) limit: usize,
 }
 
 pub(super) fn written(result: &ToolResult, reader: Reader) -> CallToolResult {
@@ -27,6 +33,13 @@ pub(super) fn written(result: &ToolResult, reader: Reader) -> CallToolResult {
     }
     let structured = reader.expects_structure.then(|| structure(result)).flatten();
     let structured = structured.filter(|value| reader.any_structure || value.is_object());
+    // The protocol wants the structure as text as well, which makes two of it.
+    if let Some(value) = &structured
+        && value.to_string().len() + result.text().len()
+            > reader.limit.saturating_add(REPEATED.len())
+    {
+        content = vec![text(REPEATED, None)];
+    }
     if let Some(text) = result.user_text().filter(|text| *text != result.text()) {
         content.push(ContentBlock::Text(TextContent::new(text).with_annotations(only(Role::User))));
     }

@@ -9,6 +9,7 @@ use std::time::Duration;
 use async_trait::async_trait;
 use rmcp::transport::auth::{AuthError, CredentialStore, StoredCredentials};
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use sha2::{Digest, Sha256};
 
 use crate::mcp::file::{SharedFile, Turn};
@@ -30,7 +31,8 @@ pub struct CredentialFile(SharedFile);
 #[derive(Serialize, Deserialize)]
 struct Contents {
     version: u32,
-    servers: BTreeMap<String, StoredCredentials>,
+    /// Each is read by itself: a broken entry is of its own server, and stays as it is until somebody signs in or out there.
+    servers: BTreeMap<String, Value>,
 }
 
 impl CredentialFile {
@@ -57,8 +59,8 @@ impl CredentialFile {
     ///
     /// [`CredentialFileError`] if the file cannot be read.
     pub fn is_signed_in(&self, url: &str) -> Result<bool, CredentialFileError> {
-        let contents = self.read()?;
-        Ok(contents.servers.get(&key(url)).is_some_and(|kept| kept.token_response.is_some()))
+        let kept = self.read()?.servers.remove(&key(url)).and_then(|kept| entry(url, kept));
+        Ok(kept.is_some_and(|kept| kept.token_response.is_some()))
     }
 
     /// Forgets what was granted by the server at a URL; returns whether there was anything.
@@ -92,7 +94,7 @@ impl CredentialFile {
 
     fn update<T>(
         &self,
-        change: impl FnOnce(&mut BTreeMap<String, StoredCredentials>) -> T,
+        change: impl FnOnce(&mut BTreeMap<String, Value>) -> T,
     ) -> Result<T, CredentialFileError> {
         let written = |error| self.failed(error);
         if let Some(folder) = self.0.path().parent() {
@@ -109,6 +111,19 @@ impl CredentialFile {
     fn failed(&self, source: io::Error) -> CredentialFileError {
         CredentialFileError { path: self.0.path().to_owned(), source }
     }
+}
+
+/// Reads the entry of one server. One that is broken counts as none: nobody is signed in there.
+fn entry(server: &str, kept: Value) -> Option<StoredCredentials> {
+    let read = serde_json::from_value(kept).ok();
+    if read.is_none() {
+        // serde_json's text could hold a piece of a token.
+        tracing::warn!(
+            server = crate::mcp::config::shown_url(server),
+            "what was granted by a server cannot be read; sign in there again"
+        );
+    }
+    read
 }
 
 /// Returns what a server is known by.
@@ -174,10 +189,16 @@ impl Kept {
 #[async_trait]
 impl CredentialStore for Kept {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
-        self.blocking(|file, key| Ok(file.read()?.servers.remove(&key))).await
+        self.blocking(|file, key| {
+            let kept = file.read()?.servers.remove(&key);
+            Ok(kept.and_then(|kept| entry(&key, kept)))
+        })
+        .await
     }
 
     async fn save(&self, credentials: StoredCredentials) -> Result<(), AuthError> {
+        let credentials = serde_json::to_value(credentials)
+            .map_err(|error| AuthError::CredentialStoreError(error.to_string()))?;
         self.blocking(|file, key| file.update(|servers| drop(servers.insert(key, credentials))))
             .await
     }

@@ -14,6 +14,8 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 #[cfg(unix)]
 use super::guard::Group;
 use super::marked::{Mark, VARIABLE};
+#[cfg(target_os = "linux")]
+use super::tree::{self, Tree};
 use crate::cancel::CancellationToken;
 use crate::mcp::client::text;
 use crate::mcp::config::Reach;
@@ -96,9 +98,28 @@ impl Child {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let mark = Mark::new();
-        #[cfg(unix)]
-        let mut group = Group::new();
-        let mut command = CommandWrap::with_new(program, |command| {
+        #[cfg(target_os = "linux")]
+        let mut tree = Tree::new();
+        #[cfg(target_os = "linux")]
+        let mut group = Group::new(tree.group());
+        #[cfg(all(unix, not(target_os = "linux")))]
+        let mut group = Group::new(None);
+        #[cfg(target_os = "linux")]
+        let joins = {
+            let path =
+                environment.get("PATH").map(OsString::from).or_else(|| std::env::var_os("PATH"));
+            let is_there = tree::is_program(program, path.as_deref(), directory.as_deref());
+            let is_there = is_there && std::path::Path::new("/bin/sh").exists();
+            tree.group().filter(|_| is_there).map(std::path::Path::to_owned)
+        };
+        #[cfg(not(target_os = "linux"))]
+        let joins: Option<std::path::PathBuf> = None;
+        let first = if joins.is_some() { "/bin/sh" } else { program };
+        let mut command = CommandWrap::with_new(first, |command| {
+            #[cfg(target_os = "linux")]
+            if let Some(group) = &joins {
+                command.args(["-c", tree::JOIN, "toolbox-mcp-join"]).arg(group).arg(program);
+            }
             command.args(arguments).env_clear().envs(inherited()).envs(environment);
             command.env(VARIABLE, mark.value());
             command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
@@ -112,6 +133,8 @@ impl Child {
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::KillOnDrop).wrap(process_wrap::tokio::JobObject);
         let child = command.spawn()?;
+        #[cfg(target_os = "linux")]
+        tree.join(child.id(), joins.is_some());
         #[cfg(unix)]
         group.joined_by(child.id());
         let mut child = Reaped {
@@ -119,6 +142,8 @@ impl Child {
             #[cfg(unix)]
             group,
             mark,
+            #[cfg(target_os = "linux")]
+            tree,
         };
         let streams = child.child.as_mut().and_then(|child| {
             Some((child.stdin().take()?, child.stdout().take()?, child.stderr().take()?))
@@ -197,11 +222,8 @@ async fn drain(mut stderr: ChildStderr, end: Arc<Mutex<EndOfChild>>) {
 
 /// Waits for a child to end, or ends it when told to; whatever it left in its group is killed.
 async fn keep(mut child: Reaped, stop: &CancellationToken) -> Option<ExitStatus> {
+    let by_itself = child.until(stop).await;
     let inner = child.child.as_mut()?;
-    let by_itself = tokio::select! {
-        status = inner.inner_mut().wait() => Some(status),
-        () = stop.cancelled() => None,
-    };
     let mut status = by_itself.and_then(Result::ok);
     if status.is_none() {
         // Its input is closed by now, which well-behaved servers take for the end.
@@ -219,7 +241,12 @@ async fn keep(mut child: Reaped, stop: &CancellationToken) -> Option<ExitStatus>
         status = inner.inner_mut().wait().await.ok();
     }
     child.child = None;
-    let _ = tokio::task::spawn_blocking(move || child.mark.kill_all()).await;
+    let _ = tokio::task::spawn_blocking(move || {
+        #[cfg(target_os = "linux")]
+        child.tree.kill();
+        child.mark.kill_all();
+    })
+    .await;
     status
 }
 
@@ -233,6 +260,31 @@ struct Reaped {
     #[cfg(unix)]
     group: Group,
     mark: Mark,
+    #[cfg(target_os = "linux")]
+    tree: Tree,
+}
+
+impl Reaped {
+    /// Waits for the child to end by itself; `None` when it is told to.
+    async fn until(&mut self, stop: &CancellationToken) -> Option<io::Result<ExitStatus>> {
+        let inner = self.child.as_mut()?;
+        #[cfg(target_os = "linux")]
+        while self.tree.must_look() {
+            self.tree.look();
+            tokio::select! {
+                status = inner.inner_mut().wait() => return Some(status),
+                () = stop.cancelled() => {
+                    self.tree.look();
+                    return None;
+                }
+                () = tokio::time::sleep(super::tree::LOOK) => {}
+            }
+        }
+        tokio::select! {
+            status = inner.inner_mut().wait() => Some(status),
+            () = stop.cancelled() => None,
+        }
+    }
 }
 
 impl Drop for Reaped {
@@ -241,6 +293,8 @@ impl Drop for Reaped {
         #[cfg(unix)]
         self.group.kill();
         let _ = child.start_kill();
+        #[cfg(target_os = "linux")]
+        self.tree.kill();
         self.mark.kill_all();
         // A killed process is gone within a moment; then its entry in the table of processes goes too.
         for _ in 0..50 {

@@ -5,6 +5,7 @@
 //! heard of its end, the number of the group is no other's.
 
 use std::ffi::OsString;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Once;
 use std::time::Duration;
@@ -12,9 +13,10 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 
-/// What the shell does: it reads until the input ends, and gives the child the same time to go as this process would.
-const SCRIPT: &str =
-    "trap '' HUP INT TERM; read -r _; sleep 2; kill -TERM 0; sleep 2; kill -KILL 0";
+/// What the shell does: it reads until the input ends, and gives the child the same time to go as this process would. Its
+/// argument is the control group of the child, if it has one.
+const SCRIPT: &str = "trap '' HUP INT TERM; read -r _; sleep 2; kill -TERM 0; sleep 2; \
+     if [ -n \"$1\" ]; then echo 1 >\"$1/cgroup.kill\"; sleep 0.1; rmdir \"$1\"; fi; kill -KILL 0";
 
 /// How long is waited for the end of the shell once it was killed.
 const REAP: Duration = Duration::from_millis(50);
@@ -27,9 +29,9 @@ pub(super) struct Group {
 }
 
 impl Group {
-    /// Starts the guard, whose group the child is to join.
-    pub(super) fn new() -> Self {
-        let guard = start();
+    /// Starts the guard, whose group the child is to join; it also ends the control group of the child.
+    pub(super) fn new(control: Option<&Path>) -> Self {
+        let guard = start(control);
         let id = guard.as_ref().and_then(|guard| pid(guard.id()));
         Self { guard, id }
     }
@@ -86,13 +88,14 @@ fn pid(id: u32) -> Option<Pid> {
     i32::try_from(id).ok().map(Pid::from_raw)
 }
 
-fn start() -> Option<Child> {
+fn start(control: Option<&Path>) -> Option<Child> {
     use std::os::unix::process::CommandExt as _;
 
     let path = std::env::var_os("PATH").map(|path| (OsString::from("PATH"), path));
     let mut command = Command::new("/bin/sh");
-    // The last word is what lists of processes show. Of the environment it has where `sleep` is.
+    // The third word is what lists of processes show. Of the environment it has where `sleep` is.
     command.args(["-c", SCRIPT, "toolbox-mcp-guard"]).env_clear().envs(path).current_dir("/");
+    command.arg(control.unwrap_or(Path::new("")));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
     command.spawn().inspect_err(said_once).ok()
 }

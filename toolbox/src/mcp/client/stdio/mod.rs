@@ -5,6 +5,8 @@ mod child;
 mod guard;
 mod lines;
 mod marked;
+#[cfg(target_os = "linux")]
+mod tree;
 
 use std::io;
 use std::sync::Arc;

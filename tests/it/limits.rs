@@ -1,0 +1,130 @@
+//! The limit on the size of a result, in every form that somebody reads.
+
+use serde_json::{Value, json};
+use toolbox::{Content, Tool, ToolBox, ToolCall, ToolResult};
+
+use crate::support::{Dice, now};
+
+/// What may stand around the first part and its line, whatever it holds.
+const AROUND: usize = 400;
+
+/// Returns what is left of a result behind a gate with a limit.
+fn limited(result: ToolResult, limit: usize) -> ToolResult {
+    let tool = Tool::new("big", "d").call(move |_| result.clone());
+    let toolbox = ToolBox::builder().max_result_bytes(limit).tools(tool).build().unwrap();
+    now(toolbox.call(ToolCall::new("1", "big", "{}")))
+}
+
+/// Returns the bytes of each form in which a result is read.
+fn forms(result: &ToolResult) -> [(&'static str, usize); 4] {
+    let names: usize = result.references().iter().map(|name| name.len() + 3).sum();
+    let user = result.user_text().map_or(0, |text| json!(text).to_string().len());
+    [
+        ("text", result.text().len()),
+        ("parts", serde_json::to_string(result.content()).unwrap().len()),
+        ("result", serde_json::to_string(result).unwrap().len()),
+        ("all", serde_json::to_string(result.content()).unwrap().len() + names + user),
+    ]
+}
+
+#[track_caller]
+fn check(what: &str, result: ToolResult, limit: usize) -> ToolResult {
+    let before = forms(&result);
+    let told =
+        result.source().map_or(0, |_| json!([Content::text(result.text())]).to_string().len());
+    let after = limited(result, limit);
+    for ((form, now), (_, was)) in forms(&after).into_iter().zip(before) {
+        assert!(now <= limit + AROUND, "{what}: {now} bytes as {form} at a limit of {limit}");
+        // A line in the place of an image makes the text longer, and the whole shorter; a cause that is read becomes a part.
+        let is_whole = form == "parts" || form == "all";
+        let was = if is_whole { was.max(told) } else { was + AROUND };
+        assert!(now <= was, "{what}: {was} bytes as {form} became {now} at a limit of {limit}");
+    }
+    let is_shorter = after.omitted_bytes() > 0;
+    let all = before[3].1;
+    assert!(
+        is_shorter || all <= limit + AROUND,
+        "{what}: {all} bytes at {limit}, and nothing said"
+    );
+    after
+}
+
+#[test]
+fn h13_many_parts_are_no_way_past_the_limit() {
+    let limit = 256 << 10;
+    let parts = |count: usize, text: &str| ToolResult::from(vec![Content::text(text); count]);
+    for (what, result) in [
+        ("one byte each", parts(300_000, "x")),
+        ("empty", parts(300_000, "")),
+        ("quotes", parts(3, &"\"".repeat(200_000))),
+        ("control characters", parts(1, &"\u{1}".repeat(200_000))),
+        ("images", ToolResult::from(vec![Content::image([0], "image/png"); 100_000])),
+        ("kinds of images", ToolResult::from(Content::image([0], "x".repeat(1 << 20)))),
+        ("sounds", ToolResult::from(vec![Content::audio([0; 3000], "audio/wav"); 1000])),
+        ("places", ToolResult::from(Content::resource_text("u".repeat(1 << 20), "a/b", ""))),
+        ("documents", ToolResult::from(vec![Content::resource_bytes("u", "a/b", [1; 9]); 50_000])),
+        ("for the user", ToolResult::user("é".repeat(200_000))),
+        ("for the user alone", ToolResult::new("x").with_user_text("x".repeat(1 << 20))),
+        ("silent", ToolResult::silent("x".repeat(1 << 20))),
+        ("found", ToolResult::new("x").with_references(vec!["name".to_owned(); 100_000])),
+        ("a cause", ToolResult::new("").with_error(std::io::Error::other("x".repeat(1 << 20)))),
+        ("a failure", ToolResult::error("x".repeat(1 << 20))),
+    ] {
+        check(what, result, limit);
+    }
+    let kept = check("what fits", parts(1000, "x"), limit);
+    assert_eq!((kept.content().len(), kept.omitted_bytes()), (1000, 0));
+    let cut = check("what does not", parts(300_000, "x"), limit);
+    let told: Value = serde_json::to_value(cut.content().last()).unwrap();
+    let line =
+        format!("[{} bytes left out: the result is larger than the limit]", cut.omitted_bytes());
+    assert!(told["text"].as_str().unwrap().contains(&line), "{told}");
+    assert_eq!(cut.content().len() - 1 + cut.omitted_bytes(), 300_000);
+}
+
+#[test]
+fn h13_no_result_gets_longer_by_being_cut() {
+    for limit in 0..160 {
+        for len in [0, 1, 2, 5, 20, 60, 70, 90, 150, 300] {
+            for count in [1, 2, 7] {
+                let parts = vec![Content::text("x".repeat(len)); count];
+                check("small", ToolResult::from(parts), limit);
+            }
+            check("a text", ToolResult::new("\"".repeat(len)), limit);
+            check("two texts", ToolResult::user("é".repeat(len)), limit);
+        }
+    }
+}
+
+#[test]
+fn h13_random_results_keep_to_the_limit() {
+    let mut dice = Dice(0x5eed);
+    for round in 0..1500 {
+        let limit = 1 << dice.below(15);
+        let text = |dice: &mut Dice| {
+            let unit = ["x", "\"", "\n", "\u{1}", "é", "😀", "\u{202e}", "\\"][dice.below(8)];
+            let longest = 1 << dice.below(13);
+            unit.repeat(dice.below(longest))
+        };
+        let most = 1 << dice.below(9);
+        let count = dice.below(most) + 1;
+        let parts = (0..count).map(|_| match dice.below(6) {
+            0 => Content::image(vec![1; dice.below(600)], text(&mut dice)),
+            1 => Content::audio(vec![1; dice.below(600)], "audio/wav"),
+            2 => Content::resource_text(text(&mut dice), "text/plain", text(&mut dice)),
+            3 => Content::resource_bytes("file:///x", "a/b", vec![1; dice.below(600)]),
+            _ => Content::text(text(&mut dice)),
+        });
+        let mut result = ToolResult::from(parts.collect::<Vec<_>>());
+        if dice.below(3) == 0 {
+            result = result.with_user_text(text(&mut dice));
+        }
+        if dice.below(3) == 0 {
+            result = result.with_references((0..dice.below(40)).map(|_| text(&mut dice)).collect());
+        }
+        if dice.below(3) == 0 {
+            result = result.with_error(std::io::Error::other(text(&mut dice)));
+        }
+        check(&format!("round {round}"), result, limit);
+    }
+}

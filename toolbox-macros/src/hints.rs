@@ -1,0 +1,146 @@
+//! How other macros spell what `#[tool]` and `#[arg]` say in a way of their own.
+
+use proc_macro2::TokenStream;
+use syn::{Attribute, Meta};
+
+use crate::args::Opt;
+
+const DESCRIBE: &str = "write a doc comment above the argument: `/// Words to look for`";
+const RANGE: &str = "write the least and the greatest number: `range = 1..=50`";
+const LENGTH: &str =
+    "write the least and the greatest number of characters or items: `length = 1..=200`";
+const ARGUMENTS: &str = "describe an argument with a doc comment above it, and bound it with `#[arg(...)]` in front of it";
+const STATE: &str = "take it as an argument: `database: State<Database>`, `context: &ToolContext`";
+const CHOICES: &str =
+    "take an enum with `#[derive(Deserialize, JsonSchema)]`: its variants are the choices";
+const DEFAULT: &str = "write `default = value`, or `default` for that of the type";
+const OPTIONAL: &str = "make its type an `Option`, or give it a `default`";
+const EXAMPLES: &str = "write `examples(\"Paris\", \"Tokyo\")`";
+const RENAME: &str = "write `rename = \"type\"`";
+
+/// Returns how `#[arg(...)]` says what this option says elsewhere.
+fn of_argument(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "description" | "desc" | "doc" | "docs" | "help" | "about" | "title" | "comment" => {
+            DESCRIBE
+        }
+        "min" | "max" | "minimum" | "maximum" | "gt" | "ge" | "gte" | "lt" | "le" | "lte"
+        | "exclusive_minimum" | "exclusive_maximum" | "bounds" | "between" => RANGE,
+        "min_length" | "max_length" | "min_len" | "max_len" | "min_items" | "max_items" | "len"
+        | "size" | "inner" => LENGTH,
+        "required" => {
+            "take it out: an argument is required unless its type is an `Option` or it has a `default`"
+        }
+        "optional" | "nullable" | "skip_serializing_if" => OPTIONAL,
+        "name" | "alias" | "aliases" | "key" | "id" | "rename_all" => RENAME,
+        "enum" | "r#enum" | "choices" | "one_of" | "values" | "variants" | "options"
+        | "value_enum" => CHOICES,
+        "regex" | "matches" | "regexp" => "write `pattern = \"^[a-z]+$\"`",
+        "format" | "email" | "url" => {
+            "take a type of that format (see the page on arguments), or bound the text: `pattern = \"^[a-z]+$\"`"
+        }
+        "default_value" | "default_value_t" | "default_fn" | "default_with" => DEFAULT,
+        "example" => EXAMPLES,
+        "type" | "ty" | "schema" | "schema_with" | "with" | "json_schema" | "transform" => {
+            "take it out: the type of the argument decides its schema"
+        }
+        "skip" | "state" | "context" | "inject" | "from_context" | "ctx" => STATE,
+        _ => return None,
+    })
+}
+
+/// Returns how `#[tool(...)]` says what this option says elsewhere.
+fn of_tool(option: &str) -> Option<&'static str> {
+    Some(match option {
+        "param" | "params" | "parameter" | "parameters" | "arg" | "args" | "argument"
+        | "arguments" | "default" | "range" | "input" | "inputs" | "fields" => ARGUMENTS,
+        "input_schema" | "schema" | "output_schema" | "returns" | "output" | "return" => {
+            "take it out: the schemas are those of the function's types"
+        }
+        "desc" | "doc" | "docs" | "about" | "summary" | "help" => {
+            "write a doc comment above the function, or `description = \"...\"`"
+        }
+        "rename" | "id" | "tool_name" | "alias" => "write `name = \"search\"`",
+        "strict" => {
+            "take it out: arguments are always checked against the schema, and each provider is sent what it takes"
+        }
+        "timeout_ms" | "timeout_s" | "timeout_secs" | "timeout_seconds" | "time_limit" => {
+            "write the time with its unit: `timeout = \"30s\"`"
+        }
+        "annotations" | "hints" => {
+            "write each hint by itself: `read_only`, `destructive`, `idempotent`, `open_world`"
+        }
+        "confirm"
+        | "requires_approval"
+        | "needs_approval"
+        | "requires_confirmation"
+        | "dangerous"
+        | "permission" => "write `approval`",
+        "hidden" | "defer" | "defer_loading" | "lazy" => "write `deferred`",
+        "tag" | "category" | "group" | "categories" | "groups" | "keywords" => {
+            "write `tags(\"docs\", \"search\")`"
+        }
+        "state" | "context" | "ctx" | "inject" => STATE,
+        "spawn_blocking" | "sync" => "write `blocking`",
+        "async" => "write `async fn`: an asynchronous tool needs no option",
+        "retry" | "retries" | "max_retries" | "rate_limit" | "concurrency" | "max_concurrent" => {
+            "say it of the tool when it is registered: see the methods of `Tool`"
+        }
+        _ => return None,
+    })
+}
+
+/// Returns how a macro says what this option says elsewhere; `shown` is how messages call the macro's attribute.
+pub(crate) fn of(option: &str, shown: &str) -> Option<&'static str> {
+    match shown {
+        "#[arg(...)]" => of_argument(option),
+        "#[tool(...)]" => of_tool(option),
+        _ => None,
+    }
+}
+
+/// The attributes that other macros put in front of an argument or a field.
+const FOREIGN: &[&str] =
+    &["serde", "schemars", "validate", "garde", "tool", "param", "schema", "description", "desc"];
+
+/// Returns whether an attribute in front of an argument is one of another macro, where `#[arg(...)]` is meant.
+pub(crate) fn is_foreign(attribute: &Attribute) -> bool {
+    FOREIGN.iter().any(|name| attribute.path().is_ident(name))
+}
+
+/// Returns how `#[arg(...)]` says what an attribute of another macro says.
+pub(crate) fn instead(attribute: &Attribute) -> &'static str {
+    if attribute.path().is_ident("description") || attribute.path().is_ident("desc") {
+        return DESCRIBE;
+    }
+    let Meta::List(list) = &attribute.meta else { return DESCRIBE };
+    let first = first_word(&list.tokens);
+    match first.as_str() {
+        "default" => "write `#[arg(default)]` or `#[arg(default = value)]`",
+        "rename" => "write `#[arg(rename = \"type\")]`",
+        "flatten" => "write `#[arg(flatten)]`",
+        "range" => "write `#[arg(range = 1..=50)]`",
+        "length" => "write `#[arg(length = 1..=200)]`",
+        "regex" | "pattern" => "write `#[arg(pattern = \"^[a-z]+$\")]`",
+        "example" | "examples" => "write `#[arg(examples(\"Paris\", \"Tokyo\"))]`",
+        other => of_argument(other).unwrap_or(
+            "write `#[arg(...)]`; or put the attribute on a field of a struct, and take that",
+        ),
+    }
+}
+
+fn first_word(tokens: &TokenStream) -> String {
+    match tokens.clone().into_iter().next() {
+        Some(proc_macro2::TokenTree::Ident(ident)) => ident.to_string(),
+        _ => String::new(),
+    }
+}
+
+/// Returns the time that a lone number behind `timeout =` is most likely meant to be.
+pub(crate) fn timeout(option: &Opt) -> Option<String> {
+    let text = option.value.to_string();
+    let digits = text.trim_matches('"');
+    let number = !digits.is_empty() && digits.chars().all(|c| c.is_ascii_digit());
+    let is_zero = digits.chars().all(|c| c == '0');
+    number.then(|| if is_zero { "30s".to_owned() } else { format!("{digits}s") })
+}

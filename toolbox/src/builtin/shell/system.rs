@@ -1,0 +1,42 @@
+//! The means of this system to confine commands.
+
+use std::sync::OnceLock;
+
+use super::cgroup::{Controller, Parents};
+use super::landlock;
+use super::namespaces::Plan;
+
+/// The way in which a command is confined.
+pub(super) enum Isolation {
+    Namespaces(Box<Plan>),
+    Landlock,
+    None,
+}
+
+/// What was found out about this system, once for the process.
+#[derive(Debug)]
+pub(super) struct System {
+    /// Landlock, and whether it confines signals.
+    pub(super) landlock: Result<bool, String>,
+    pub(super) parents: Parents,
+    pub(super) is_superuser: bool,
+}
+
+impl System {
+    pub(super) fn get() -> &'static Self {
+        static SYSTEM: OnceLock<System> = OnceLock::new();
+        SYSTEM.get_or_init(|| Self {
+            landlock: landlock::find(),
+            parents: Parents::find(),
+            is_superuser: rustix::process::geteuid().is_root(),
+        })
+    }
+
+    pub(super) fn limits_processes_by_group(&self) -> bool {
+        self.parents.limit(Controller::Processes)
+    }
+
+    pub(super) fn limits_memory_by_group(&self) -> bool {
+        self.parents.limit(Controller::Memory)
+    }
+}

@@ -1,0 +1,285 @@
+//! The limit on the size of a result, in whatever form somebody reads it.
+//!
+//! A result is counted as JSON would write it: texts with their escapes, and for each part after the first the braces and
+//! keys around it. So many small parts, or texts of nothing but quotes, are no way past the limit.
+
+use std::sync::Arc;
+
+use super::{Parts, ToolResult};
+use crate::content::Content;
+use crate::error::{ToolError, chain};
+
+/// What JSON writes around a part that is text: `,{"type":"text","text":""}`.
+const TEXT: usize = 26;
+/// What JSON writes around an image or a sound: `,{"type":"image","data":"","mimeType":""}`.
+const MEDIA: usize = 41;
+/// What JSON writes around a document: `,{"type":"resource","resource":{"uri":""}}`.
+const DOCUMENT: usize = 42;
+/// What JSON writes around a field of a document, at most: `,"mimeType":""`.
+const FIELD: usize = 14;
+/// What JSON writes around an entry of a list of texts.
+const ENTRY: usize = 3;
+/// What a part says of a result that only the model may read: `,"annotations":{"audience":["assistant"]}`.
+const AUDIENCE: usize = 41;
+/// The most bytes that JSON writes for one byte of text.
+const LONGEST_ESCAPE: usize = 6;
+
+impl ToolResult {
+    /// Cuts the result to `limit` bytes, and says how much is missing in one line more.
+    ///
+    /// The first parts stay whole; of the text that does not fit, the head and the tail stay; what comes after it goes. The
+    /// structured result stays whole or not at all. A result never gets longer by this.
+    #[inline]
+    pub(crate) fn fit(&mut self, limit: usize) {
+        // Most results are small, whatever they hold.
+        if self.extra.is_none()
+            && let Parts::One(Content::Text(text)) = &self.content
+            && text.len() <= limit / LONGEST_ESCAPE
+        {
+            return;
+        }
+        self.fit_all(limit);
+    }
+
+    #[cold]
+    fn fit_all(&mut self, limit: usize) {
+        self.fit_source(limit);
+        let around = if self.flags.silent { AUDIENCE } else { 0 };
+        // Names of what was found are short, and worth more than the end of a text.
+        let (names, mut omitted) = self.fit_references(limit / 4);
+        let limit = limit.saturating_sub(names);
+        let size = size_of(self.content(), around);
+        let mut left = limit.saturating_sub(size);
+        if size > limit {
+            let parts = match std::mem::replace(&mut self.content, Parts::Many(Vec::new())) {
+                Parts::One(part) => vec![part],
+                Parts::Many(parts) => parts,
+            };
+            let (mut kept, missing) = shortened(&parts, limit, around);
+            self.content = match kept.pop() {
+                Some(only) if kept.is_empty() => Parts::One(only),
+                last => {
+                    kept.extend(last);
+                    Parts::Many(kept)
+                }
+            };
+            omitted += missing;
+            self.flags.structured = false;
+            left = 0;
+        }
+        let Some(extra) = &mut self.extra else {
+            if omitted > 0 {
+                self.extra().omitted_bytes = omitted;
+            }
+            return;
+        };
+        #[cfg(feature = "mcp-client")]
+        if let Some(value) = &extra.structured {
+            let size = value.to_string().len();
+            match left.checked_sub(size) {
+                Some(rest) => left = rest,
+                None => {
+                    extra.structured = None;
+                    omitted += size;
+                    left = 0;
+                }
+            }
+        }
+        if let Some(text) = &mut extra.for_user
+            && escaped(text) > left
+        {
+            let (short, missing) = shortened(&[Content::Text(std::mem::take(text))], left, 0);
+            *text = short.into_iter().find_map(text_of).unwrap_or_default();
+            omitted += missing;
+        }
+        extra.omitted_bytes += omitted;
+    }
+}
+
+impl ToolResult {
+    /// Keeps references of at most `limit` bytes; returns how many bytes they have, and how many were left out.
+    fn fit_references(&mut self, limit: usize) -> (usize, usize) {
+        let Some(extra) = &mut self.extra else { return (0, 0) };
+        let mut left = limit;
+        let fits = |name: &&String| {
+            let rest = left.checked_sub(escaped(name) + ENTRY);
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let kept = extra.references.iter().take_while(fits).count();
+        let omitted = extra.references.drain(kept..).map(|name| name.len()).sum();
+        (limit - left, omitted)
+    }
+
+    /// Bounds the underlying error where it is read in the place of a text.
+    fn fit_source(&mut self, limit: usize) {
+        let Some(source) = self.source().filter(|_| self.content().len() <= 1) else { return };
+        if self.content().iter().filter_map(Content::as_text).any(|text| !text.is_empty()) {
+            return;
+        }
+        let told = chain(source.as_ref());
+        if escaped(&told) <= limit {
+            return;
+        }
+        match self.content() {
+            [] | [Content::Text(_)] => self.content = Parts::One(Content::Text(told)),
+            _ => {
+                let (short, missing) = shortened(&[Content::Text(told)], limit, 0);
+                let short = short.into_iter().find_map(text_of).unwrap_or_default();
+                let extra = self.extra();
+                extra.source = Some(Arc::new(ToolError::reported(short)));
+                extra.omitted_bytes += missing;
+            }
+        }
+    }
+}
+
+fn text_of(part: Content) -> Option<String> {
+    match part {
+        Content::Text(text) => Some(text),
+        _ => None,
+    }
+}
+
+/// Returns the bytes that JSON writes between the quotes of a text.
+fn escaped(text: &str) -> usize {
+    text.bytes().map(|byte| escape(byte.into())).sum::<usize>()
+}
+
+/// Returns how many bytes JSON writes for a character of one byte, and one for each byte of any other.
+fn escape(c: char) -> usize {
+    match c {
+        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
+        '\0'..='\u{1f}' => LONGEST_ESCAPE,
+        _ => 1,
+    }
+}
+
+fn payload(part: &Content) -> usize {
+    match part {
+        Content::Text(text) => escaped(text),
+        Content::Image(media) | Content::Audio(media) => {
+            escaped(&media.data) + escaped(&media.mime_type)
+        }
+        Content::Resource(resource) => {
+            let optional = [&resource.mime_type, &resource.text, &resource.blob];
+            let optional = optional.into_iter().flatten().map(|text| escaped(text));
+            escaped(&resource.uri) + optional.sum::<usize>()
+        }
+    }
+}
+
+fn around(part: &Content) -> usize {
+    match part {
+        Content::Text(_) => TEXT,
+        Content::Image(_) | Content::Audio(_) => MEDIA,
+        Content::Resource(resource) => {
+            let optional = [&resource.mime_type, &resource.text, &resource.blob];
+            DOCUMENT + optional.into_iter().flatten().count() * FIELD
+        }
+    }
+}
+
+/// Returns what counts as left out where a part is: an empty one is something as well.
+fn len(part: &Content) -> usize {
+    part.len().max(1)
+}
+
+/// Returns the size of parts, without what stands around the first.
+fn size_of(parts: &[Content], more: usize) -> usize {
+    let rest = parts.iter().skip(1).map(|part| around(part) + more).sum::<usize>();
+    rest + parts.iter().map(payload).sum::<usize>()
+}
+
+/// Returns parts of at most `limit` bytes and a line that says what is missing, and how many bytes that is.
+fn shortened(parts: &[Content], limit: usize, more: usize) -> (Vec<Content>, usize) {
+    let size = size_of(parts, more);
+    let bytes: usize = parts.iter().map(len).sum();
+    // Where the line would be longer than what it stands for, less is kept, and less is said.
+    let notes = [Note::Whole, Note::Short, Note::None];
+    for note in notes {
+        let mut room = limit;
+        loop {
+            let (kept, missing) = cut(parts, bytes, room, more, note);
+            let over = size_of(&kept, more).saturating_sub(size);
+            if over == 0 {
+                return (kept, missing);
+            }
+            if room == 0 {
+                break;
+            }
+            room = room.saturating_sub(over);
+        }
+    }
+    (vec![Content::Text(String::new())], bytes)
+}
+
+/// How much is said of what is missing.
+#[derive(Clone, Copy)]
+enum Note {
+    Whole,
+    Short,
+    None,
+}
+
+impl Note {
+    fn of(self, bytes: usize) -> String {
+        match self {
+            Self::Whole => format!("[{bytes} bytes left out: the result is larger than the limit]"),
+            Self::Short => "[cut]".to_owned(),
+            Self::None => String::new(),
+        }
+    }
+}
+
+fn cut(
+    parts: &[Content],
+    bytes: usize,
+    limit: usize,
+    more: usize,
+    note: Note,
+) -> (Vec<Content>, usize) {
+    let (mut left, mut whole) = (limit, 0);
+    let mut kept = Vec::new();
+    for part in parts {
+        let own = if kept.is_empty() { 0 } else { around(part) + more };
+        let size = own + payload(part);
+        if size <= left {
+            left -= size;
+            whole += len(part);
+            kept.push(part.clone());
+            continue;
+        }
+        // Half an image is no image, so only text is kept in part.
+        let room = left.saturating_sub(own);
+        let (head, tail) = match part {
+            Content::Text(text) if room > 0 => ends(text, room),
+            _ => ("", ""),
+        };
+        let missing = bytes - whole - head.len() - tail.len();
+        let note = note.of(missing);
+        kept.push(Content::Text(match (head, tail) {
+            ("", "") => note,
+            _ => format!("{head}\n{note}\n{tail}"),
+        }));
+        return (kept, missing);
+    }
+    (kept, 0)
+}
+
+/// Returns the head and the tail of a text that take `room` bytes together, three quarters and one.
+fn ends(text: &str, room: usize) -> (&str, &str) {
+    let within = |room: usize, chars: &mut dyn Iterator<Item = char>| {
+        let mut left = room;
+        chars
+            .map_while(|c| {
+                left = left.checked_sub(if c.is_ascii() { escape(c) } else { c.len_utf8() })?;
+                Some(c.len_utf8())
+            })
+            .sum::<usize>()
+    };
+    let head = within(room - room / 4, &mut text.chars());
+    let (head, rest) = text.split_at(head);
+    let tail = within(room / 4, &mut rest.chars().rev());
+    (head, &rest[rest.len() - tail..])
+}

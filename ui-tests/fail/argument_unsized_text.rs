@@ -1,0 +1,9 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool]
+fn search(value: str) {
+    todo!()
+}
+
+fn main() {}

@@ -1,0 +1,8 @@
+use toolbox::tool;
+
+const ABOUT: u32 = 5;
+
+#[tool(description = ABOUT)]
+fn search() {}
+
+fn main() {}

@@ -1,0 +1,6 @@
+use toolbox::tool;
+
+#[tool(description = 5)]
+fn search() {}
+
+fn main() {}

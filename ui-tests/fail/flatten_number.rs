@@ -1,0 +1,9 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool]
+fn search(#[arg(flatten)] value: u32) {
+    drop(value);
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool(args(a = "b"))]
+fn search() {}
+
+fn main() {}

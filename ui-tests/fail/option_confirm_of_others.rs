@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool(confirm)]
+fn search() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool(desc = "Searches")]
+fn search() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool(param(name = "a"))]
+fn search() {}
+
+fn main() {}

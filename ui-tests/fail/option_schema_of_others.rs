@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool(schema = "x")]
+fn search() {}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool(strict)]
+fn search() {}
+
+fn main() {}

@@ -1,0 +1,13 @@
+use std::sync::{Arc, Mutex};
+
+use toolbox::tool;
+
+/// Adds an entry.
+#[tool]
+fn add(entry: String, store: Arc<Mutex<Vec<String>>>) -> usize {
+    let mut store = store.lock().unwrap();
+    store.push(entry);
+    store.len()
+}
+
+fn main() {}

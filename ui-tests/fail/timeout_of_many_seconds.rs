@@ -1,0 +1,7 @@
+use toolbox::tool;
+
+/// Searches.
+#[tool(timeout = 5)]
+fn search() {}
+
+fn main() {}

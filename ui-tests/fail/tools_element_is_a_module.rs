@@ -1,0 +1,7 @@
+use toolbox::tools;
+
+mod search {}
+
+fn main() {
+    tools![search];
+}

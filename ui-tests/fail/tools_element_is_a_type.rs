@@ -1,0 +1,7 @@
+use toolbox::tools;
+
+struct Search;
+
+fn main() {
+    tools![Search];
+}
