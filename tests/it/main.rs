@@ -17,6 +17,7 @@ mod gateway;
 mod handlers;
 mod hostile_schemas;
 mod hostile_text;
+mod layers;
 mod limits;
 mod made;
 mod names;
