@@ -3,6 +3,7 @@
 mod approvals;
 mod below;
 mod events;
+mod inherited;
 mod jobs;
 mod random;
 mod run;

@@ -72,7 +72,7 @@ impl Answer {
 
     /// Returns the definitions of a step, with the tool for the answer at their end.
     pub(super) fn beside(&self, offer: &Definitions) -> Definitions {
-        offer.iter().chain(&*self.toolbox.offer()).cloned().collect()
+        offer.iter().chain(&*self.toolbox.definitions()).cloned().collect()
     }
 
     /// Takes an answer that was written down; else returns what to remind the model of.
