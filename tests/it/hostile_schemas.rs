@@ -32,6 +32,76 @@ fn object(properties: &Value) -> Value {
     json!({"type": "object", "properties": properties})
 }
 
+/// What cannot be told is not refused; what can be is.
+#[tokio::test]
+async fn only_what_does_not_fit_is_refused() {
+    let read = json!({"properties": {"a": {"const": 1}}, "required": ["a"]});
+    let unread = json!({"unevaluatedItems": false, "properties": {"a": {"const": 1}}});
+    let draft7 = "http://json-schema.org/draft-07/schema#";
+    for (schema, arguments, runs) in [
+        (json!({"not": read}), json!({"a": 1}), false),
+        (json!({"not": unread}), json!({"a": 1}), true),
+        (json!({"not": {"$ref": "https://example.com/other"}}), json!({}), true),
+        (json!({"oneOf": [read, {"required": ["a"]}]}), json!({"a": 1}), false),
+        (json!({"oneOf": [unread, {"required": ["a"]}]}), json!({"a": 1}), true),
+        (json!({"oneOf": [unread, {"required": ["b"]}]}), json!({"a": 2}), false),
+        (json!({"if": read, "then": {"required": ["b"]}}), json!({"a": 1}), false),
+        (json!({"if": read, "then": {"required": ["b"]}}), json!({"a": 2}), true),
+        (json!({"if": read, "else": {"required": ["b"]}}), json!({"a": 2}), false),
+        (json!({"if": unread, "then": {"required": ["b"]}}), json!({"a": 1}), true),
+        (
+            json!({"unevaluatedProperties": false, "if": read, "then": {"properties": {"b": {}}}}),
+            json!({"a": 1, "b": 2}),
+            true,
+        ),
+        (json!({"unevaluatedProperties": false, "if": read}), json!({"a": 1, "c": 2}), false),
+        (json!({"unevaluatedProperties": false, "$dynamicRef": "#x"}), json!({"a": 1}), true),
+        (json!({"dependentRequired": {"a": ["b"]}}), json!({"a": 1}), false),
+        (json!({"dependentRequired": {"a": ["b"]}}), json!({"c": 1}), true),
+        (json!({"dependencies": {"a": {"required": ["b"]}}}), json!({"a": 1}), false),
+        (
+            object(
+                &json!({"l": {"items": [{"type": "string"}, {"type": "integer"}], "additionalItems": false}}),
+            ),
+            json!({"l": ["x", 1]}),
+            true,
+        ),
+        (
+            object(&json!({"l": {"items": [{"type": "string"}], "additionalItems": false}})),
+            json!({"l": ["x", 1]}),
+            false,
+        ),
+        (
+            object(&json!({"l": {"contains": {"const": 1}, "maxContains": 1}})),
+            json!({"l": [1, 1]}),
+            false,
+        ),
+        (object(&json!({"l": {"contains": {"const": 1}}})), json!({"l": [2, 1]}), true),
+        (object(&json!({"n": {"minimum": 1, "exclusiveMinimum": true}})), json!({"n": 1}), false),
+        (
+            json!({"$schema": draft7, "properties": {"a": {"$ref": "#/definitions/n", "type": "string"}}, "definitions": {"n": {"type": "integer"}}}),
+            json!({"a": 1}),
+            true,
+        ),
+        (
+            json!({"properties": {"a": {"$ref": "#/definitions/n", "type": "string"}}, "definitions": {"n": {"type": "integer"}}}),
+            json!({"a": 1}),
+            false,
+        ),
+        (
+            json!({"properties": {"a": {"$id": "https://example.com/a", "$ref": "#/$defs/n"}}, "$defs": {"n": {"type": "string"}}}),
+            json!({"a": 1}),
+            true,
+        ),
+        (json!({"$schema": "https://example.com/mine", "required": ["b"]}), json!({"a": 1}), true),
+    ] {
+        let tool = Tool::raw("foreign", "A foreign tool.", schema.clone(), |_: Arguments| "ran");
+        let call = ToolCall::new("c", "foreign", arguments.to_string());
+        let result = ToolBox::from(tool).call(call).await;
+        assert_eq!(result.text() == "ran", runs, "{schema} {arguments}: {}", result.text());
+    }
+}
+
 #[tokio::test]
 async fn s01_definitions_that_double_are_bounded() {
     let mut definitions = Map::new();

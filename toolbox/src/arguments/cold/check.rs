@@ -1,14 +1,16 @@
 //! A value against its schema: every fault, with its path.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
+use super::conditions::dependent;
 use super::fault::{Fault, FaultKind, Faults, RECEIVED, names, printable};
 use super::names::{nearest, nearest_n};
 use super::node::{Kind, Node};
 use super::number::Decimal;
 use super::place::{push_index, push_key};
+use super::read::{self, Reading};
 use super::schema::{self, Kinds};
 use super::value::{self, equals, holds_json, show};
 
@@ -29,6 +31,9 @@ enum Step<'a> {
 pub(super) struct Checker<'a> {
     pub(super) root: &'a Value,
     base: &'a str,
+    reading: Reading,
+    /// Whether a schema is read as a whole, of those that were asked for.
+    read: HashMap<*const Value, bool>,
     path: Vec<Step<'a>>,
     budget: u64,
     depth: usize,
@@ -40,7 +45,7 @@ pub(super) struct Checker<'a> {
     faults: Faults,
     count: usize,
     #[cfg(feature = "pattern")]
-    patterns: std::collections::HashMap<&'a str, Option<regex_lite::Regex>>,
+    patterns: HashMap<&'a str, Option<regex_lite::Regex>>,
 }
 
 impl<'a> Checker<'a> {
@@ -49,6 +54,8 @@ impl<'a> Checker<'a> {
         Self {
             root,
             base,
+            reading: Reading::of(root),
+            read: HashMap::new(),
             path: Vec::new(),
             budget,
             depth: 0,
@@ -58,12 +65,15 @@ impl<'a> Checker<'a> {
             faults: Faults::default(),
             count: 0,
             #[cfg(feature = "pattern")]
-            patterns: std::collections::HashMap::new(),
+            patterns: HashMap::new(),
         }
     }
 
     /// Checks a whole document and returns its faults.
     pub(super) fn run(mut self, node: Node<'a>, schema: &'a Value) -> Faults {
+        if self.reading == Reading::Unknown {
+            return Faults::default();
+        }
         self.check(node, schema);
         if self.exhausted {
             // With half the answers missing, even the faults found so far may be wrong.
@@ -90,6 +100,21 @@ impl<'a> Checker<'a> {
         self.check(node, schema);
         self.listening = listening;
         std::mem::replace(&mut self.count, before)
+    }
+
+    /// Whether a value meets a schema beyond doubt: nothing in the schema is left unread.
+    ///
+    /// A value that has no faults may still not meet a schema with keywords that are not read. Only where that is no matter
+    /// may it be refused for meeting the schema.
+    pub(super) fn accepts_for_sure(&mut self, node: Node<'a>, schema: &'a Value) -> bool {
+        self.count_faults(node, schema) == 0 && !self.exhausted && self.is_read(schema)
+    }
+
+    /// Whether a schema holds no keyword that is not read.
+    pub(super) fn is_read(&mut self, schema: &'a Value) -> bool {
+        let (root, reading) = (self.root, self.reading);
+        let known = self.read.entry(std::ptr::from_ref(schema));
+        *known.or_insert_with(|| read::is_read(schema, root, reading))
     }
 
     /// Checks one value and everything in it.
@@ -119,10 +144,14 @@ impl<'a> Checker<'a> {
 
     fn keywords(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
         let root = self.root;
-        if let Some(next) =
-            map.get("$ref").and_then(Value::as_str).and_then(|name| schema::resolve(name, root))
-        {
-            self.check(node, next);
+        if let Some(reference) = map.get("$ref") {
+            let target = reference.as_str().filter(|_| self.reading != Reading::Rebased);
+            if let Some(next) = target.and_then(|name| schema::resolve(name, root)) {
+                self.check(node, next);
+            }
+            if self.reading == Reading::RefsAlone {
+                return;
+            }
         }
         let types = Kinds::of_type(map);
         if !types.meets(Kinds::of(node)) {
@@ -146,8 +175,9 @@ impl<'a> Checker<'a> {
                 self.any_of(node, schema, any, exactly_one);
             }
         }
+        self.conditional(node, map);
         if let Some(unwanted) = map.get("not")
-            && self.count_faults(node, unwanted) == 0
+            && self.accepts_for_sure(node, unwanted)
         {
             self.report(|c| {
                 let fault = c.fault(FaultKind::Rejected, "must not have this value");
@@ -203,7 +233,11 @@ impl<'a> Checker<'a> {
         for keyword in bounds {
             let Some(Value::Number(bound)) = map.get(keyword) else { continue };
             let limit = Decimal::new(&bound.to_string());
+            // In draft 4, a bound is exclusive if a flag beside it says so.
+            let is_flagged = |flag: &str| map.get(flag) == Some(&Value::Bool(true));
             let (holds, phrase) = match keyword {
+                "minimum" if is_flagged("exclusiveMinimum") => (value > limit, "greater than"),
+                "maximum" if is_flagged("exclusiveMaximum") => (value < limit, "less than"),
                 "minimum" => (value >= limit, "at least"),
                 "exclusiveMinimum" => (value > limit, "greater than"),
                 "maximum" => (value <= limit, "at most"),
@@ -275,8 +309,12 @@ impl<'a> Checker<'a> {
     }
 
     fn array(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
-        let first = map.get("prefixItems").and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
-        let rest = map.get("items");
+        // Up to draft 2019-09, `items` is a list where each item has a schema of its own.
+        let (first, rest) = match map.get("items") {
+            Some(Value::Array(first)) => (Some(first), map.get("additionalItems")),
+            rest => (map.get("prefixItems").and_then(Value::as_array), rest),
+        };
+        let first = first.map_or(&[][..], Vec::as_slice);
         if rest.is_some() || !first.is_empty() {
             for (index, item) in node.items().enumerate() {
                 let Some(schema) = first.get(index).or(rest) else { break };
@@ -288,6 +326,7 @@ impl<'a> Checker<'a> {
         if map.contains_key("minItems") || map.contains_key("maxItems") {
             self.length(map, ["minItems", "maxItems"], "item", node.items().count());
         }
+        self.contains(node, map);
         if map.get("uniqueItems").and_then(Value::as_bool) == Some(true)
             && let Some((one, other)) = value::equal_items(node)
         {
@@ -300,14 +339,18 @@ impl<'a> Checker<'a> {
 
     fn object(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
         self.required(node, map);
+        self.dependents(node, map);
         let declared = map.get("properties").and_then(Value::as_object);
         let patterns = map.get("patternProperties").and_then(Value::as_object);
         let rest = map.get("additionalProperties");
-        let closed = map.get("unevaluatedProperties") == Some(&Value::Bool(false));
+        let mut closed = map.get("unevaluatedProperties") == Some(&Value::Bool(false));
         if let Some(rule) = map.get("propertyNames") {
             self.names(node, rule);
         }
-        let elsewhere = if closed { self.in_place(node, schema) } else { Vec::new() };
+        let elsewhere = if closed { self.in_place(node, schema) } else { Some(Vec::new()) };
+        // Where it cannot be told which names are accounted for, none is unknown.
+        closed &= elsewhere.is_some();
+        let elsewhere = elsewhere.unwrap_or_default();
         if declared.is_some() || patterns.is_some() || rest.is_some() || closed {
             for (key, value) in node.fields() {
                 self.path.push(Step::Key(key));
@@ -432,8 +475,8 @@ impl<'a> Checker<'a> {
         (names, patterns)
     }
 
-    /// The sub-schemas that hold for `node` in place, through references and alternatives.
-    fn in_place(&mut self, node: Node<'a>, schema: &'a Value) -> Vec<&'a Value> {
+    /// The sub-schemas that hold for `node` in place, through references and alternatives; `None` where some cannot be told.
+    fn in_place(&mut self, node: Node<'a>, schema: &'a Value) -> Option<Vec<&'a Value>> {
         let mut all = Vec::new();
         let mut open = vec![schema];
         while let Some(schema) = open.pop() {
@@ -441,9 +484,18 @@ impl<'a> Checker<'a> {
             if self.exhausted {
                 break;
             }
-            let next = schema.get("$ref").and_then(Value::as_str);
-            open.extend(next.and_then(|name| schema::resolve(name, self.root)));
+            if schema.as_object().is_some_and(read::applies_unread) {
+                return None;
+            }
+            if let Some(next) = schema.get("$ref") {
+                let next = next.as_str().filter(|_| self.reading != Reading::Rebased);
+                open.push(next.and_then(|name| schema::resolve(name, self.root))?);
+            }
             open.extend(schema::branches(schema, "allOf"));
+            open.extend(schema.as_object().map_or_else(Vec::new, |map| dependent(node, map)));
+            if let Some((condition, consequence)) = self.chosen(node, schema)? {
+                open.extend(condition.into_iter().chain(consequence));
+            }
             for keyword in ["anyOf", "oneOf"] {
                 for branch in schema::branches(schema, keyword) {
                     if self.count_faults(node, branch) == 0 {
@@ -455,7 +507,7 @@ impl<'a> Checker<'a> {
         }
         // The schema that asks has looked at its own keywords already.
         all.remove(0);
-        all
+        Some(all)
     }
 
     /// Whether a schema accounts for a key.

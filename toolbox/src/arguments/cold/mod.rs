@@ -6,11 +6,13 @@
 //! recursion ends at the depth limit.
 
 mod check;
+mod conditions;
 mod fault;
 mod names;
 mod node;
 mod number;
 mod place;
+mod read;
 mod refused;
 mod repair;
 mod schema;
@@ -18,6 +20,8 @@ mod slip;
 mod unions;
 mod value;
 
+#[cfg(test)]
+mod suite;
 #[cfg(test)]
 mod tests;
 
