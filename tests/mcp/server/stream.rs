@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use toolbox::mcp::Service;
 
 use super::peer::{ERAS, Era, Peer, said};
@@ -41,6 +42,54 @@ async fn a_line_that_is_no_message_is_answered_and_survived() {
         assert_eq!(said(&peer.call("echo", json!({"word": "alive"})).await).0, "alive");
         peer.end().await;
     }
+}
+
+/// A handshake that cannot be read is answered, and the next one is taken.
+#[tokio::test]
+async fn a_handshake_of_another_form_is_answered_and_survived() {
+    let params = [
+        ("{}", -32602),
+        (
+            r#"{"protocolVersion":5,"capabilities":{},"clientInfo":{"name":"x","version":"1"}}"#,
+            -32602,
+        ),
+        (r#"{"protocolVersion":"2025-11-25","capabilities":[],"clientInfo":"x"}"#, -32602),
+        (r#"{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x"}}"#, -32602),
+        ("[]", -32600),
+        ("7", -32600),
+    ];
+    let lines = params.map(|(params, code)| {
+        let line = format!(r#"{{"jsonrpc":"2.0","id":9,"method":"initialize","params":{params}}}"#);
+        (line, code, json!(9))
+    });
+    let others = [
+        (r#"{"jsonrpc":"2.0","id":null,"method":"initialize","params":{}}"#, -32600, Value::Null),
+        (r#"{"jsonrpc":"2.0","method":"initialize","params":{}}"#, -32600, Value::Null),
+        (r#"{"jsonrpc":"2.0","id":9,"method":"initialize"}"#, -32602, json!(9)),
+    ];
+    let others = others.map(|(line, code, id)| (line.to_owned(), code, id));
+    let (ours, theirs) = tokio::io::duplex(64 << 10);
+    let (input, output) = tokio::io::split(theirs);
+    let service = service();
+    let server = tokio::spawn(async move { service.serve(input, output).await });
+    let (reading, mut writing) = tokio::io::split(ours);
+    let mut reading = tokio::io::BufReader::new(reading);
+    let good = r#"{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"x","version":"1"}}}"#;
+    let talk = async {
+        for (line, code, id) in lines.into_iter().chain(others) {
+            let mut answer = String::new();
+            writing.write_all(format!("{line}\n").as_bytes()).await.unwrap();
+            reading.read_line(&mut answer).await.unwrap();
+            let answer: Value = serde_json::from_str(&answer).unwrap();
+            assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(code), &id), "{line}");
+        }
+        let mut answer = String::new();
+        writing.write_all(format!("{good}\n").as_bytes()).await.unwrap();
+        reading.read_line(&mut answer).await.unwrap();
+        assert!(answer.contains("serverInfo"), "{answer}");
+    };
+    tokio::time::timeout(Duration::from_secs(20), talk).await.expect("an answer to each line");
+    server.abort();
 }
 
 #[tokio::test]

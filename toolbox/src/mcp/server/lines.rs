@@ -11,13 +11,12 @@ use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ErrorCode, GetExtensions, JsonRpcMessage, RequestId,
-    ServerJsonRpcMessage,
+    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetExtensions,
+    JsonRpcMessage, RequestId, ServerJsonRpcMessage,
 };
 use rmcp::transport::Transport;
-use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
-use serde_json::json;
+use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
@@ -29,6 +28,9 @@ use crate::unseen::{QUOTED, quote};
 
 /// Lines that wait to be written.
 const WAITING_LINES: usize = 64;
+
+/// The answer to a handshake that asks for none.
+const NO_ID: &str = "`initialize` is a request: it needs an `id` that is a number or a string";
 
 /// A line, and who wants to know that it is written.
 pub(super) type Outgoing = (Vec<u8>, Option<oneshot::Sender<()>>);
@@ -150,9 +152,12 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         #[derive(Deserialize)]
         struct Meant {
             id: Option<RequestId>,
-            method: Option<IgnoredAny>,
+            method: Option<Value>,
         }
         match serde_json::from_slice::<Meant>(text) {
+            Ok(Meant { id: None, method: Some(method) }) if method == "initialize" => {
+                self.refuse(ErrorCode::INVALID_REQUEST, NO_ID, None);
+            }
             // A notification is never answered.
             Ok(Meant { id: None, method: Some(_) }) => {}
             Ok(Meant { id, .. }) => {
@@ -175,6 +180,19 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     /// Returns whether a message is for the session: before the first request, nothing else is.
     fn is_awaited(&mut self, message: &mut ClientJsonRpcMessage) -> bool {
         match message {
+            // The SDK takes a handshake that it cannot read for a method of another protocol.
+            JsonRpcMessage::Request(request) if is_handshake(&request.request) => {
+                let message = "`initialize` needs `protocolVersion` (a string), `capabilities` and `clientInfo` with a `name` and a `version`";
+                self.refuse(ErrorCode::INVALID_PARAMS, message, Some(request.id.clone()));
+                return false;
+            }
+            JsonRpcMessage::Notification(note) if matches!(&note.notification, ClientNotification::CustomNotification(note) if note.method == "initialize") =>
+            {
+                let message =
+                    "`initialize` is a request: it needs an `id` that is a number or a string";
+                self.refuse(ErrorCode::INVALID_REQUEST, message, None);
+                return false;
+            }
             JsonRpcMessage::Request(request) => {
                 self.is_open = true;
                 let (slot, call) = self.in_flight.slot(String::new());
@@ -199,6 +217,11 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
         self.is_open
     }
+}
+
+/// Whether a request is a handshake of a form that the SDK does not know.
+fn is_handshake(request: &ClientRequest) -> bool {
+    matches!(request, ClientRequest::CustomRequest(request) if request.method == "initialize")
 }
 
 impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
