@@ -325,7 +325,8 @@ async fn x08_what_takes_too_much_memory_is_ended() {
         // What a process says of itself as it grows to 10 GiB is how far it came.
         let growing = "x = []\nfor at in range(1000):\n  x.append(b\"x\" * (10 << 20)); print(at, flush=True)";
         let printed = killed(&toolbox, &format!("{python} -c '{growing}'"), excess).await;
-        let reached = printed.lines().filter_map(|line| line.parse::<u32>().ok()).next_back().unwrap();
+        let reached =
+            printed.lines().filter_map(|line| line.parse::<u32>().ok()).next_back().unwrap();
         assert!((20..400).contains(&reached), "{reached}0 MiB");
     }
 }
