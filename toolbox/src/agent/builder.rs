@@ -63,6 +63,7 @@ pub(super) struct Settings {
     pub(super) options: Map<String, Value>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) native_search: bool,
+    pub(super) max_answer_attempts: u32,
 }
 
 impl Default for Settings {
@@ -85,6 +86,7 @@ impl Default for Settings {
             options: Map::new(),
             approver: None,
             native_search: false,
+            max_answer_attempts: 3,
         }
     }
 }
@@ -269,6 +271,13 @@ impl AgentBuilder {
     /// Says what becomes of a run that reaches that limit. Default [`MaxIterations::Stop`].
     pub fn at_max_iterations(mut self, policy: MaxIterations) -> Self {
         self.settings.at_max_iterations = policy;
+        self
+    }
+
+    /// Limits how often the model may give an answer in runs that ask for [one of a type](super::Run::answering_with): the
+    /// last that does not fit ends the run. Default 3. Zero counts as one.
+    pub fn max_answer_attempts(mut self, attempts: u32) -> Self {
+        self.settings.max_answer_attempts = attempts.max(1);
         self
     }
 

@@ -17,11 +17,13 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 pub use builder::{AgentBuilder, BuildAgentError, InfrastructurePolicy, MaxIterations, Subagent};
 pub use event::{Event, EventKind, ToolFinished};
 pub use jobs::{JobPolicy, LateJobs};
-pub use outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
+pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};
 pub use paused::{Paused, PendingCall};
 pub use run::{Run, RunEvents};
 
@@ -130,6 +132,39 @@ impl Agent {
     /// Starts a run with the task the agent was built with; with none, the model is told nothing.
     pub fn run_task(&self) -> Run {
         self.run(self.inner.task.as_deref().unwrap_or_default())
+    }
+
+    /// Returns what the model makes of an input as a value of type `T`: the short way of [`Run::extract`].
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use toolbox::agent::Agent;
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Person {
+    ///     name: String,
+    ///     age: u8,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = ScriptedModel::answering(r#"{"name": "Ada", "age": 36}"#);
+    /// let agent = Agent::builder(model).build()?;
+    /// let person: Person = agent.extract("Ada died at the age of 36.").await?;
+    /// assert_eq!((person.name.as_str(), person.age), ("Ada", 36));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps the transcript.
+    pub async fn extract<T: DeserializeOwned + JsonSchema + 'static>(
+        &self,
+        input: impl Into<UserContent>,
+    ) -> Result<T, ExtractError> {
+        self.run(input).extract().await
     }
 
     /// Goes on with a run that stopped for an approval, with what somebody decided about its

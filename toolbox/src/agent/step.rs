@@ -32,14 +32,16 @@ use crate::taint::Taint;
 mod answer;
 mod calls;
 mod read;
+mod written;
 
 use answer::Answer;
+pub(super) use answer::AnswerType;
 
 /// Runs an agent to its end.
 pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     let Setup { agent, start, context, sink, answer, called_as } = setup;
     let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
-    running.answer = answer.map(|schema| Answer::new(schema, &agent.inner.toolbox));
+    running.answer = answer.map(|kind| Answer::new(kind, &agent.inner.toolbox));
     let end = match start {
         _ if context.depth() >= running.max_depth => {
             End::Failed(RunErrorKind::TooDeep(context.depth()))
@@ -221,11 +223,16 @@ impl Running {
             };
             let finish = response.reply.finish.clone();
             let text = response.reply.content().into_owned();
+            let tried = response.reply.tool_calls().any(|call| self.is_answer(&call.name));
             let replied = self.take_history().reply(response.reply);
             let end = match replied {
                 Replied::CutOff(history) => {
                     self.request.history = history;
-                    (finish == Finish::Refusal).then_some(End::Stopped(StopReason::Refused, text))
+                    match finish {
+                        Finish::Refusal => Some(End::Stopped(StopReason::Refused, text)),
+                        _ if tried => self.answer_failed(text),
+                        _ => None,
+                    }
                 }
                 Replied::Answer(history) => {
                     self.request.history = history;
@@ -321,13 +328,29 @@ impl Running {
             Err(reason) => return Some(End::Stopped(reason, text)),
         }
         if let Some(answer) = &self.answer {
-            // Models that know structured output may write the answer down instead of calling for it.
             if let Err(reminder) = answer.take_text(&text).await {
-                self.request.history.push_user(reminder);
-                return None;
+                let end = self.answer_failed(text);
+                if end.is_none() {
+                    self.request.history.push_user(reminder);
+                }
+                return end;
             }
         }
         Some(End::Stopped(StopReason::Answered, text))
+    }
+
+    fn is_answer(&self, name: &str) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.is_named(name))
+    }
+
+    /// Counts an attempt at an answer that came to nothing, and returns the end of the run if it was the last.
+    fn answer_failed(&mut self, text: String) -> Option<End> {
+        let most = self.agent.settings.max_answer_attempts;
+        if !self.answer.as_mut()?.was_last(most) {
+            return None;
+        }
+        tracing::warn!(attempts = most, "a model gave no answer of the type that was asked for");
+        Some(End::Stopped(StopReason::AnswerInvalid, text))
     }
 
     async fn at_max_iterations(&mut self) -> End {
@@ -366,8 +389,19 @@ impl Running {
         self.take_rules();
         let found = self.promotions.enter(self.iterations);
         let offer = self.agent.toolbox.offer_with(&self.context, &found);
+        // To find no tool of the name that has to be called, a service refuses the whole request.
+        if let ToolChoice::Tool(name) = &self.request.tool_choice
+            && !offer.iter().any(|tool| tool.name == *name)
+        {
+            self.request.tool_choice = ToolChoice::Auto;
+        }
         self.request.tools = match &self.answer {
-            Some(answer) => answer.beside(&offer),
+            Some(answer) => {
+                if self.request.tool_choice == ToolChoice::Auto {
+                    self.request.tool_choice = answer.choice(offer.len());
+                }
+                answer.beside(&offer)
+            }
             None => offer,
         };
         // To be shown a definition is to read it. Tools that wait to be found are shown when a search names them.

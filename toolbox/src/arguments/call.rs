@@ -124,9 +124,17 @@ impl<'given> Call<'given> {
 
     /// Reads the whole argument object as one value.
     pub(crate) fn read_whole<'call, T: Deserialize<'call>>(&'call self) -> Result<T, ToolResult> {
+        self.read_whole_text().map(|(value, _)| value)
+    }
+
+    /// Reads the whole argument object as one value, and returns the text that it was read from: the call's own, or that
+    /// text repaired.
+    pub(crate) fn read_whole_text<'call, T: Deserialize<'call>>(
+        &'call self,
+    ) -> Result<(T, &'call str), ToolResult> {
         let mut value = None;
         let mut read = |call: &'call Self, text: &'call str| {
-            value = Some(call.whole(text)?);
+            value = Some((call.whole(text)?, text));
             Ok(())
         };
         let outcome = match read(self, self.text) {

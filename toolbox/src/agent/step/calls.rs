@@ -134,6 +134,7 @@ impl Running {
         }
         // The transcript may say it otherwise: as it was edited, or mended.
         let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
+        let tried = made.iter().any(|(call, _)| self.is_answer(&call.name));
         let made = self.call_all(made).await;
         self.jobs.note(&made);
         results.extend(made);
@@ -167,7 +168,7 @@ impl Running {
             return Some(End::stopped(StopReason::Repeated));
         }
         if !self.answer.as_ref().is_some_and(Answer::is_given) {
-            return None;
+            return if tried { self.answer_failed(String::new()) } else { None };
         }
         match self.next_job().await {
             Ok(None) => Some(End::stopped(StopReason::Answered)),
@@ -204,9 +205,7 @@ impl Running {
             }
         }
         if let Some(answer) = &self.answer {
-            for (call, _) in answers {
-                results.push(answer.toolbox().call_in(&self.context, call).await);
-            }
+            results.extend(answer.take(&self.context, answers).await);
         }
         if self.events.is_on() {
             for result in &results {
