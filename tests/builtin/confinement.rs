@@ -85,7 +85,8 @@ impl Outside {
     }
 
     /// Starts the program.
-    fn start(&self, mut given: Value) -> Child {
+    fn start(&self, given: &Value) -> Child {
+        let mut given = given.clone();
         given["workspace"] = json!(self.root.join("workspace"));
         let command = given["command"].as_str().unwrap();
         let command = command.replace("VICTIM", &self.victim.id().to_string());
@@ -108,8 +109,8 @@ impl Outside {
     }
 
     /// Runs the program to its end, and returns what it says.
-    fn run(&self, given: Value) -> Value {
-        let mut child = self.start(given.clone());
+    fn run(&self, given: &Value) -> Value {
+        let mut child = self.start(given);
         assert!(ends(&mut child, PATIENCE), "it did not end: {given}");
         let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -173,7 +174,7 @@ fn check(name: &str, rows: &[(&str, String, [Outcome; 2])]) {
             let before = outside.state();
             for (what, command, expected) in rows {
                 let given = json!({"mode": mode, "command": command, "seconds": 20});
-                let said = outside.run(given);
+                let said = outside.run(&given);
                 let text = said["text"].as_str().unwrap();
                 assert!(
                     !command.contains("tried") || text.contains("tried"),
@@ -450,7 +451,7 @@ fn nothing_outlives_the_host_however_it_ends() {
                 let (outside, mark) = (Outside::new(user, "host"), mark(at));
                 let given =
                     json!({"mode": mode, "command": command.replace("MARK", &mark), "seconds": 60});
-                let mut host = outside.start(given);
+                let mut host = outside.start(&given);
                 until("the command did not start", PATIENCE, || {
                     running(&format!("sleep\0{mark}")) >= 4
                 });
@@ -489,7 +490,7 @@ fn a_bomb_has_no_more_processes_than_it_may() {
                 let given =
                     json!({"mode": mode, "command": command, "processes": 40, "seconds": 3});
                 let began = Instant::now();
-                let mut host = outside.start(given);
+                let mut host = outside.start(&given);
                 let mut most = 0;
                 while host.try_wait().unwrap().is_none() {
                     assert!(began.elapsed() < Duration::from_secs(30), "it did not end");

@@ -16,6 +16,7 @@ mod schedule;
 mod shell;
 mod support;
 mod taint;
+mod tainted_files;
 mod web_search;
 
 /// Each room is a value that yields tools, and they share one box.

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use serde_json::json;
 use toolbox::ToolBox;
 use toolbox::mcp::{Servers, ServersBuilder, WithheldReason};
 
@@ -267,4 +268,88 @@ async fn a_broken_lock_file_approves_of_nothing() {
     let error =
         locked(&scratch.0, &[]).mount(&ToolBox::new()).await.expect_err("a folder").to_string();
     assert!(error.contains("cannot be used"), "{error}");
+}
+
+#[tokio::test]
+async fn w11_definitions_taint_unless_somebody_vouched_for_them() {
+    use toolbox::Taint;
+
+    let scratch = Scratch::new("definitions");
+    let shown = |toolbox: &ToolBox| {
+        let taint = Taint::new();
+        taint.show_definitions(&toolbox.offer());
+        taint.is_tainted()
+    };
+    let mount = async |config: toolbox::mcp::ServerConfig, lock: bool, withhold: bool| {
+        let toolbox = ToolBox::new();
+        let mut servers = Servers::builder().server("s", config).withhold_new(withhold);
+        if lock {
+            servers = servers.lock_file(scratch.file());
+        }
+        let servers = servers.mount(&toolbox).await.expect("a lock");
+        (toolbox, servers)
+    };
+    for (config, lock, withhold, approve, expected) in [
+        (misbehaving(&[]), false, false, false, true),
+        (misbehaving(&[]).trusted(true), false, false, false, false),
+        // Without a lock file there is nothing to approve of.
+        (misbehaving(&[]), false, true, false, true),
+        // What was approved is in the box, and nothing else.
+        (misbehaving(&[]), true, true, true, false),
+        (misbehaving(&[]), true, true, false, false),
+        // Pinned on first sight is read by nobody.
+        (misbehaving(&[]), true, false, false, true),
+        (misbehaving(&[]).trusted(true), true, false, false, false),
+    ] {
+        let (toolbox, servers) = mount(config, lock, withhold).await;
+        if approve {
+            assert!(toolbox.is_empty(), "nothing was approved yet");
+            servers.approve_all().expect("the lock can be written");
+        }
+        assert!(!toolbox.is_empty());
+        assert_eq!(shown(&toolbox), expected, "{lock} {withhold} {approve}");
+        servers.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_broken_entry_of_the_lock_withholds_its_own_tool_and_no_other() {
+    let scratch = Scratch::new("entries");
+    let arguments = ["list", "few", "only", "echo,more"];
+    locked(&scratch.file(), &arguments)
+        .mount(&ToolBox::new())
+        .await
+        .expect("a new lock")
+        .close()
+        .await;
+    let sound: serde_json::Value =
+        serde_json::from_slice(&std::fs::read(scratch.file()).expect("the lock")).expect("JSON");
+    let names: Vec<String> =
+        sound["servers"]["s"].as_object().expect("tools").keys().cloned().collect();
+    assert!(names.len() > 1, "{names:?}");
+    for broken in [json!(5), json!("x"), json!(null), json!({"description": 5}), json!(["x"])] {
+        let mut lock = sound.clone();
+        lock["servers"]["s"][&names[0]] = broken.clone();
+        std::fs::write(scratch.file(), lock.to_string()).expect("written");
+        let toolbox = ToolBox::new();
+        let servers = locked(&scratch.file(), &arguments).mount(&toolbox).await.expect("a lock");
+        let status = &servers.status()[0];
+        assert_eq!(status.tools.len(), names.len() - 1, "{broken}: {status:?}");
+        assert_eq!(status.withheld.len(), 1, "{broken}");
+        assert!(status.withheld[0].detail.contains("cannot be read"), "{:?}", status.withheld);
+        servers.approve("s").expect("the lock can be written");
+        assert_eq!(toolbox.len(), names.len(), "an approval mends it");
+        servers.close().await;
+    }
+    // All of a server, and another server beside it.
+    let mut lock = sound.clone();
+    lock["servers"]["other"] = json!(7);
+    std::fs::write(scratch.file(), lock.to_string()).expect("written");
+    let toolbox = ToolBox::new();
+    let servers = locked(&scratch.file(), &arguments).mount(&toolbox).await.expect("a lock");
+    assert_eq!(toolbox.len(), names.len());
+    servers.approve("s").expect("the lock can be written");
+    let kept = std::fs::read_to_string(scratch.file()).expect("the lock");
+    assert!(kept.contains("\"other\": 7"), "what is not ours stays: {kept}");
+    servers.close().await;
 }

@@ -97,7 +97,7 @@ async fn p20_nor_one_that_the_server_left_when_it_ended_by_itself() {
 #[test]
 fn p21_nor_one_of_a_host_that_is_killed() {
     if !has_groups() {
-        eprintln!("no control group can be made here: this is not promised");
+        // No control group can be made here, and it is not promised.
         return;
     }
     let folder = std::env::temp_dir().join(format!("toolbox-escape-{}", std::process::id()));

@@ -35,7 +35,7 @@ fn call(id: Value, tool: &str, era: Era) -> Value {
 }
 
 #[tokio::test]
-async fn a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_keeps_its_answer() {
+async fn c03_a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_keeps_its_answer() {
     for era in ERAS {
         for id in [json!(7), json!("7"), json!(0), json!("\u{202e}x")] {
             let (service, permits) = waiting();
@@ -83,7 +83,7 @@ async fn a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_keeps_i
 }
 
 #[tokio::test]
-async fn over_http_an_id_is_one_of_its_session() {
+async fn c03_over_http_an_id_is_one_of_its_session() {
     let (service, permits) = waiting();
     let served = Served::start(service).await;
     let (here, there) = (served.open(&[]).await, served.open(&[]).await);

@@ -12,6 +12,12 @@ pub mod knowledge;
 pub mod notes;
 #[cfg(feature = "files")]
 mod protected;
+#[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]
+#[cfg_attr(
+    not(all(feature = "files", feature = "shell", unix)),
+    allow(dead_code, reason = "files are read and written by one module, commands run by another")
+)]
+mod provenance;
 #[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 mod quoted;
 #[cfg(feature = "schedule")]

@@ -277,7 +277,7 @@ fn not_found(
             if let Some(taint) = given.and_then(ToolContext::get::<Taint>) {
                 // A name is a text as well, and whoever wrote the definition chose it.
                 shown.for_each(|entry| {
-                    taint.show_definitions(std::slice::from_ref(entry.tool.definition()))
+                    taint.show_definitions(std::slice::from_ref(entry.tool.definition()));
                 });
             }
             text = format!("{text}; the nearest names are {}", near.join(", "));

@@ -108,6 +108,7 @@ enum MessageOut<'a> {
 }
 
 #[derive(Serialize)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
 struct ResultOut<'a> {
     call_id: &'a str,
     content: &'a [Content],
@@ -140,6 +141,7 @@ struct StoredMessage {
 }
 
 #[derive(Deserialize)]
+#[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
 pub(crate) struct StoredResult {
     #[serde(default)]
     call_id: String,

@@ -45,14 +45,17 @@ impl ToolResult {
     fn fit_all(&mut self, limit: usize) {
         self.fit_source(limit);
         let around = if self.flags.silent { AUDIENCE } else { 0 };
+        // Names of what was found are short, and worth more than the end of a text.
+        let (names, mut omitted) = self.fit_references(limit / 4);
+        let limit = limit.saturating_sub(names);
         let size = size_of(self.content(), around);
-        let (mut left, mut omitted) = (limit.saturating_sub(size), 0);
+        let mut left = limit.saturating_sub(size);
         if size > limit {
             let parts = match std::mem::replace(&mut self.content, Parts::Many(Vec::new())) {
                 Parts::One(part) => vec![part],
                 Parts::Many(parts) => parts,
             };
-            let (mut kept, missing) = shortened(parts, limit, around);
+            let (mut kept, missing) = shortened(&parts, limit, around);
             self.content = match kept.pop() {
                 Some(only) if kept.is_empty() => Parts::One(only),
                 last => {
@@ -82,17 +85,10 @@ impl ToolResult {
                 }
             }
         }
-        let fits = |name: &&String| {
-            let rest = left.checked_sub(escaped(name) + ENTRY);
-            left = rest.unwrap_or_default();
-            rest.is_some()
-        };
-        let kept = extra.references.iter().take_while(fits).count();
-        omitted += extra.references.drain(kept..).map(|name| name.len()).sum::<usize>();
         if let Some(text) = &mut extra.for_user
             && escaped(text) > left
         {
-            let (short, missing) = shortened(vec![Content::Text(std::mem::take(text))], left, 0);
+            let (short, missing) = shortened(&[Content::Text(std::mem::take(text))], left, 0);
             *text = short.into_iter().find_map(text_of).unwrap_or_default();
             omitted += missing;
         }
@@ -101,6 +97,20 @@ impl ToolResult {
 }
 
 impl ToolResult {
+    /// Keeps references of at most `limit` bytes; returns how many bytes they have, and how many were left out.
+    fn fit_references(&mut self, limit: usize) -> (usize, usize) {
+        let Some(extra) = &mut self.extra else { return (0, 0) };
+        let mut left = limit;
+        let fits = |name: &&String| {
+            let rest = left.checked_sub(escaped(name) + ENTRY);
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let kept = extra.references.iter().take_while(fits).count();
+        let omitted = extra.references.drain(kept..).map(|name| name.len()).sum();
+        (limit - left, omitted)
+    }
+
     /// Bounds the underlying error where it is read in the place of a text.
     fn fit_source(&mut self, limit: usize) {
         let Some(source) = self.source().filter(|_| self.content().len() <= 1) else { return };
@@ -114,7 +124,7 @@ impl ToolResult {
         match self.content() {
             [] | [Content::Text(_)] => self.content = Parts::One(Content::Text(told)),
             _ => {
-                let (short, missing) = shortened(vec![Content::Text(told)], limit, 0);
+                let (short, missing) = shortened(&[Content::Text(told)], limit, 0);
                 let short = short.into_iter().find_map(text_of).unwrap_or_default();
                 let extra = self.extra();
                 extra.source = Some(Arc::new(ToolError::reported(short)));
@@ -182,15 +192,15 @@ fn size_of(parts: &[Content], more: usize) -> usize {
 }
 
 /// Returns parts of at most `limit` bytes and a line that says what is missing, and how many bytes that is.
-fn shortened(parts: Vec<Content>, limit: usize, more: usize) -> (Vec<Content>, usize) {
-    let size = size_of(&parts, more);
+fn shortened(parts: &[Content], limit: usize, more: usize) -> (Vec<Content>, usize) {
+    let size = size_of(parts, more);
     let bytes: usize = parts.iter().map(len).sum();
     // Where the line would be longer than what it stands for, less is kept, and less is said.
     let notes = [Note::Whole, Note::Short, Note::None];
     for note in notes {
         let mut room = limit;
         loop {
-            let (kept, missing) = cut(&parts, bytes, room, more, note);
+            let (kept, missing) = cut(parts, bytes, room, more, note);
             let over = size_of(&kept, more).saturating_sub(size);
             if over == 0 {
                 return (kept, missing);

@@ -222,8 +222,9 @@ impl Gateway {
         let hits = shared(hits, limit);
         if let Some(taint) = context.get::<Taint>() {
             // Also those whose schemas do not fit into the reply: a service may load them by their names.
-            hits.iter()
-                .for_each(|hit| taint.show_definitions(std::slice::from_ref(&*hit.definition)));
+            for hit in &hits {
+                taint.show_definitions(std::slice::from_ref(&*hit.definition));
+            }
         }
         if let Some(promotions) = context.get::<Promotions>() {
             promotions.add(hits.iter().map(|hit| &hit.definition), self.promoted_steps);

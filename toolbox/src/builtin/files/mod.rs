@@ -153,9 +153,11 @@ impl Files {
         context: &ToolContext,
     ) -> ToolResult {
         let lines = start_line..=end_line.unwrap_or(u64::MAX);
-        let read = Workspace::relative(path)
-            .map_err(Into::into)
-            .and_then(|path| read::read(self, &path, lines, context));
+        let read = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            let read = read::read(self, &path, lines, context);
+            self.workspace.after_read(&path, context);
+            read
+        });
         read.unwrap_or_else(read::FileError::into_result)
     }
 
@@ -179,6 +181,7 @@ impl Files {
         let listed = Workspace::relative(path)
             .map_err(Into::into)
             .and_then(|path| walk::list(&self.workspace, &path, &asked, &self.limits, context));
+        self.workspace.after_look(context);
         listed.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 
@@ -203,6 +206,7 @@ impl Files {
             let query = walk::Query { pattern, glob, limit };
             walk::search(&self.workspace, &path, &query, &self.limits, context)
         });
+        self.workspace.after_look(context);
         found.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 
@@ -216,9 +220,12 @@ impl Files {
         content: &str,
         call: &ToolContext,
     ) -> ToolResult {
-        let written = Workspace::relative(path)
-            .map_err(Into::into)
-            .and_then(|path| write::write(self, &path, content, call));
+        let written = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            let is_tainted = self.workspace.before_write(&path, call, false);
+            let written = write::write(self, &path, content, call)?;
+            self.workspace.after_write(&path, is_tainted);
+            Ok(written)
+        });
         written.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 
@@ -239,9 +246,12 @@ impl Files {
         context: &ToolContext,
     ) -> ToolResult {
         let edit = write::Edit { old: old_text, new: new_text, everywhere: replace_all };
-        let edited = Workspace::relative(path)
-            .map_err(Into::into)
-            .and_then(|path| write::edit(self, &path, &edit, context));
+        let edited = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            let is_tainted = self.workspace.before_write(&path, context, true);
+            let edited = write::edit(self, &path, &edit, context)?;
+            self.workspace.after_write(&path, is_tainted);
+            Ok(edited)
+        });
         edited.map_or_else(read::FileError::into_result, ToolResult::new)
     }
 }

@@ -347,8 +347,7 @@ impl Schedules {
         let (lines, count) = (lines.join("\n"), lines.len());
         if count > 1 && !all {
             return Err(format!(
-                "that fits {} schedules, and none was deleted; name one, or set `all`:\n{lines}",
-                count
+                "that fits {count} schedules, and none was deleted; name one, or set `all`:\n{lines}"
             )
             .into());
         }

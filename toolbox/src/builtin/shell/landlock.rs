@@ -95,12 +95,14 @@ impl Files {
 /// The processes that a restricted thread has started, and all that those started: a process cannot leave.
 ///
 /// The thread can signal these and no others but its own process, so it must be the thread that uses this.
-pub(super) struct Domain(());
+pub(super) struct Domain {
+    own: Pid,
+}
 
 impl Domain {
     /// Confines the signals and abstract sockets of this thread, for good; `None` where the system cannot, or if a process
     /// outside is still in reach afterwards.
-    pub(super) fn enter() -> io::Result<Option<Self>> {
+    pub(super) fn enter() -> Option<Self> {
         let witness = Witness::find();
         let rules = || {
             let rules = Ruleset::default().set_compatibility(CompatLevel::BestEffort);
@@ -108,18 +110,22 @@ impl Domain {
             // This thread tries to signal every process; each refusal would be logged.
             rules.log_same_exec(false)?.restrict_self()
         };
-        let Ok(status) = rules() else { return Ok(None) };
+        let status = rules().ok()?;
         let closed =
             has_scopes(&status) && witness.is_some_and(|witness| witness.is_out_of_reach());
-        Ok(closed.then_some(Self(())))
+        closed.then(|| Self { own: rustix::process::getpid() })
     }
 
     /// Tells whether a process is inside.
     pub(super) fn contains(&self, pid: Pid) -> bool {
-        pid != rustix::process::getpid() && test_kill_process(pid).is_ok()
+        pid != self.own && test_kill_process(pid).is_ok()
     }
 
     /// Kills every process inside.
+    #[expect(
+        clippy::unused_self,
+        reason = "without a domain it would kill every process of the user"
+    )]
     pub(super) fn kill(&self) {
         // Group 1 is how `kill` spells "every process that I may signal, but my own". The kernel does it at once; killing one
         // after the other may lose against what forks faster.

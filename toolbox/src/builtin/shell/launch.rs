@@ -238,7 +238,7 @@ impl Launch {
             Isolation::Namespaces(_) => give_up_capabilities(true)?,
             Isolation::Landlock => {
                 give_up_capabilities(false)?;
-                domain = Domain::enter()?;
+                domain = Domain::enter();
                 if domain.is_some() {
                     // It can signal what is in the domain, and nothing else. What is in there cannot signal it.
                     let mut guard = Guard::start(None, std::iter::empty())?;

@@ -388,6 +388,7 @@ impl Shell {
         let network = self.network && !denied && context.permits("http_fetch");
         let timeout = timeout_seconds.map_or(self.timeout, Duration::from_secs);
         let timeout = timeout.min(self.max_timeout);
+        let _marks = self.workspace.command(context);
         match command::run(self, &words, timeout, network, context).await {
             Ok(ended) => ended.into_result(),
             Err(error) => ToolResult::failure(

@@ -53,8 +53,11 @@ fn is_of_row(error: &Error) -> bool {
     )
 }
 
+/// A row of a table of a file.
+type Key = (String, &'static str, Option<i64>);
+
 fn told(file: &Connection, table: &'static str, id: Option<i64>, error: &Error) {
-    static KNOWN: Mutex<Option<HashSet<(String, &str, Option<i64>)>>> = Mutex::new(None);
+    static KNOWN: Mutex<Option<HashSet<Key>>> = Mutex::new(None);
     let key = (file.path().unwrap_or_default().to_owned(), table, id);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_default();

@@ -6,7 +6,7 @@
 use std::net::Ipv6Addr;
 
 use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
 use super::Options;
@@ -82,10 +82,10 @@ impl Allowed {
     }
 
     /// Refuses a request that is for another host, or of a page from elsewhere.
-    pub(super) fn check(&self, request: &Request) -> Result<(), Response> {
+    pub(super) fn check(&self, request: &Request) -> Result<(), Refusal> {
         let refused = |status: StatusCode, text: &'static str| {
             tracing::warn!(text, "a request was refused");
-            Err((status, text).into_response())
+            Err(Refusal(status, text))
         };
         let host = match only(request.headers(), &header::HOST) {
             Ok(host) => host,
@@ -119,13 +119,23 @@ impl Allowed {
     }
 }
 
+/// Why a request is not let in.
+#[derive(Debug)]
+pub(super) struct Refusal(StatusCode, &'static str);
+
+impl IntoResponse for Refusal {
+    fn into_response(self) -> Response {
+        (self.0, self.1).into_response()
+    }
+}
+
 /// A header that may be there once is there several times.
 struct Several;
 
 fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, Several> {
     let mut all = headers.get_all(name).iter();
     match (all.next(), all.next()) {
-        (one, None) => Ok(one.map(|one| one.as_bytes())),
+        (one, None) => Ok(one.map(HeaderValue::as_bytes)),
         (_, Some(_)) => Err(Several),
     }
 }

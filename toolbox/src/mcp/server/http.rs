@@ -95,7 +95,7 @@ struct Door {
 async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
     let options = &door.shared.options;
     if let Err(refusal) = door.allowed.check(&request) {
-        return refusal;
+        return refusal.into_response();
     }
     let mut time_left = None;
     if options.asks_for_token() {

@@ -24,9 +24,8 @@ pub(super) struct Shares {
 /// What a request holds until its answer was sent.
 #[derive(Default)]
 pub(super) struct Held {
-    _stream: Option<Place>,
-    _own: Option<Place>,
-    _answering: Option<Answering>,
+    places: Vec<Place>,
+    answering: Option<Answering>,
 }
 
 impl Shares {
@@ -39,7 +38,7 @@ impl Shares {
     ) -> Option<Held> {
         let mut held = Held::default();
         if listens {
-            held._stream = Some(self.streams.take_below(connections - connections / 4)?);
+            held.places.push(self.streams.take_below(connections - connections / 4)?);
         }
         if let Some(principal) = principal {
             let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
@@ -47,7 +46,7 @@ impl Shares {
                 of.retain(|_, count| count.get() > 0);
             }
             let own = of.entry(principal.clone()).or_default();
-            held._own = Some(own.take_below(connections.div_ceil(2))?);
+            held.places.push(own.take_below(connections.div_ceil(2))?);
         }
         Some(held)
     }
@@ -55,7 +54,7 @@ impl Shares {
 
 impl Held {
     pub(super) fn answering(&mut self, connection: &Connection) {
-        self._answering = Some(connection.answering());
+        self.answering = Some(connection.answering());
     }
 }
 

@@ -124,8 +124,8 @@ impl Process {
     fn of(id: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
         // A name may hold blanks and brackets; the fields begin behind the last of them.
-        let start = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
-        Some(Self { id, start })
+        let begun = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
+        Some(Self { id, start: begun })
     }
 
     fn is_there(&self) -> bool {
