@@ -10,11 +10,13 @@ use super::jobs::JobPolicy;
 use super::lineage::AgentId;
 use super::{Agent, Inner};
 use crate::approval::Approver;
-use crate::collection::ToolBox;
+use crate::collection::{RegisterError, ToolBox};
+use crate::context::{Requirement, Values};
 use crate::definition::InvalidNameError;
 use crate::model::{Model, ToolChoice};
 use crate::rules::{InvalidRuleError, Rules};
 use crate::tool::{IntoTools, MapFn, Tool};
+use crate::unseen::{QUOTED, quote};
 
 /// What becomes of a run whose model was asked as often as it may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -121,6 +123,8 @@ pub struct AgentBuilder {
     toolbox: Option<ToolBox>,
     tools: Vec<Tool>,
     rules: Vec<String>,
+    state: Values,
+    call_state: Vec<Requirement>,
     settings: Settings,
     error: Option<BuildAgentError>,
 }
@@ -142,6 +146,8 @@ impl AgentBuilder {
             toolbox: None,
             tools: Vec::new(),
             rules: Vec::new(),
+            state: Values::default(),
+            call_state: Vec::new(),
             settings: Settings::default(),
             error: None,
         }
@@ -201,9 +207,30 @@ impl AgentBuilder {
 
     /// Sets the box whose tools the agent may call, and shares it: a tool registered later is offered in the next step.
     ///
-    /// Tools added to this builder go into that box.
+    /// Tools added to this builder go into that box when the agent is built; a name that is taken there is an error.
     pub fn toolbox(mut self, toolbox: ToolBox) -> Self {
         self.toolbox = Some(toolbox);
+        self
+    }
+
+    /// Adds a state for the tools that take [`State<T>`](crate::State), one of each type.
+    ///
+    /// It serves the tools of this agent, whatever its box: a call, a tool and a box that hold one of their own go first, but
+    /// tools added to this builder take the agent's before that of the box. Agents below have states of their own.
+    pub fn state<T: Send + Sync + 'static>(self, state: T) -> Self {
+        self.shared_state(Arc::new(state))
+    }
+
+    /// Adds a state that the program shares with the agent.
+    pub fn shared_state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
+        self.state.insert(state);
+        self
+    }
+
+    /// Says that the program gives a state of type `T` with each run ([`Run::in_context`](super::Run::in_context)), so that
+    /// neither the agent nor its box need hold one.
+    pub fn call_state<T: Send + Sync + 'static>(mut self) -> Self {
+        self.call_state.push(Requirement::of::<T>());
         self
     }
 
@@ -356,6 +383,9 @@ impl AgentBuilder {
     }
 
     /// Says whether the model must call a tool first. Default: as it likes. Once it has called one, it may answer.
+    ///
+    /// A choice of one tool names a tool that the agent offers when it is built. If it is gone when a run begins, the model
+    /// chooses as it likes.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.settings.tool_choice = choice;
         self
@@ -410,7 +440,8 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildAgentError`], if there is no model, a tool's name is not one, or a blacklist rule names nothing.
+    /// [`BuildAgentError`], if there is no model, a tool's name is not one or is taken, a tool lacks a state, a blacklist rule
+    /// names nothing, or the tool choice names no tool. A box that was given gets no tools then.
     pub fn build(self) -> Result<Agent, BuildAgentError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -427,8 +458,27 @@ impl AgentBuilder {
             rules.blacklist(rule);
         }
         let toolbox = self.toolbox.unwrap_or_default();
+        if let ToolChoice::Tool(name) = &self.settings.tool_choice {
+            let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
+            let is_offered = offered.any(|tool| tool.name == *name)
+                || toolbox.offer().iter().any(|tool| tool.name == *name);
+            if !is_offered || !toolbox.permits(name) || !rules.permit(name) {
+                return Err(BuildAgentError::ToolChoice(name.clone()));
+            }
+        }
+        let state = (!self.state.is_empty()).then(|| Arc::new(self.state));
+        let is_given = |requirement: &Requirement| {
+            requirement.is_met_by(state.as_deref()) || requirement.is_among(&self.call_state)
+        };
+        let may_run = |tool: &Tool| toolbox.permits(tool.name()) && rules.permit(tool.name());
+        toolbox.check_states(may_run, is_given).map_err(BuildAgentError::Tools)?;
+        let bound = |tool: Tool| match &state {
+            Some(state) if tool.requirements().next().is_some() => tool.bound_to(state),
+            _ => tool,
+        };
         if !self.tools.is_empty() {
-            toolbox.register(self.tools);
+            let tools = self.tools.into_iter().map(bound).collect();
+            toolbox.register_given(tools, is_given).map_err(BuildAgentError::Tools)?;
         }
         Ok(Agent::from_inner(Inner {
             id: AgentId::new(),
@@ -437,6 +487,7 @@ impl AgentBuilder {
             system: self.system,
             model,
             toolbox,
+            state,
             rules: arc_swap::ArcSwap::from_pointee(rules),
             settings: self.settings,
         }))
@@ -464,6 +515,10 @@ pub enum BuildAgentError {
     ToolName(InvalidNameError),
     /// A rule of the blacklist names nothing.
     Rule(InvalidRuleError),
+    /// Two tools or agents have one name, or a tool lacks a state.
+    Tools(RegisterError),
+    /// The model was to call a tool of this name first, and the agent offers none.
+    ToolChoice(String),
 }
 
 impl fmt::Display for BuildAgentError {
@@ -477,6 +532,12 @@ impl fmt::Display for BuildAgentError {
             }
             Self::ToolName(error) => error.fmt(f),
             Self::Rule(error) => error.fmt(f),
+            Self::Tools(error) => error.fmt(f),
+            Self::ToolChoice(name) => write!(
+                f,
+                "the tool choice names `{}`, which is no tool that the agent offers",
+                quote(name, QUOTED)
+            ),
         }
     }
 }

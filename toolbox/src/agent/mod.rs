@@ -29,6 +29,7 @@ pub use run::{Run, RunEvents};
 
 use crate::approval::Decision;
 use crate::collection::ToolBox;
+use crate::context::Values;
 use crate::model::{History, Model, UserContent};
 use crate::rules::{InvalidRuleError, Rules};
 
@@ -71,6 +72,8 @@ struct Inner {
     system: Option<String>,
     model: Arc<dyn Model>,
     toolbox: ToolBox,
+    /// For tools that find a state neither with their call nor in their box.
+    state: Option<Arc<Values>>,
     rules: ArcSwap<Rules>,
     settings: builder::Settings,
 }
@@ -170,7 +173,11 @@ impl Agent {
     /// Goes on with a run that stopped for an approval, with what somebody decided about its
     /// [pending calls](Paused::pending), by their ids. A call without a decision goes on waiting.
     ///
-    /// What the agent may not call by now does not run, whatever was decided.
+    /// The run goes on in the agent that stopped, or in one built the same way: an agent of another name is refused, and so is
+    /// a context ([`Run::in_context`]) for another [`Principal`](crate::Principal), with
+    /// [`RunErrorKind::ForeignPause`]. Tools are not compared. What the agent may not call by now, or has no more, does not run,
+    /// whatever was decided; a call whose tool has changed is checked against its schema of today. Nothing says that the document
+    /// is as it was written: keep it where only the program writes.
     ///
     /// ```no_run
     /// # use toolbox::agent::{Agent, Paused};

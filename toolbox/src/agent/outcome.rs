@@ -21,8 +21,8 @@ pub struct RunOutcome {
     pub reason: StopReason,
     /// How often the model was asked: one for an answer without calls, one more for each round of calls.
     pub iterations: u32,
-    /// What this agent's requests cost, together; what those of agents below it cost is in their
-    /// [`Finished`](super::EventKind::Finished) events.
+    /// What the requests of this agent and of those below it cost, together. Each agent's own total is in its
+    /// [`Finished`](super::EventKind::Finished) event; what agents cost that go on in the background is not in it.
     pub usage: Usage,
     /// What was said. It can go on with another [`run`](super::Agent::run).
     pub history: History,
@@ -133,6 +133,13 @@ pub enum RunErrorKind {
     MaxIterations(u32),
     /// As many agents as may be at work above one another were at work already, this many.
     TooDeep(u32),
+    /// The run to resume is another's: of an agent of another name, or made for another [`Principal`](crate::Principal).
+    ForeignPause {
+        /// The name of the agent that was to resume it.
+        agent: String,
+        /// The run, as it was given.
+        paused: Box<Paused>,
+    },
     /// A tool failed for a reason outside its call, and that was to end the run: the tool's name, and what it said.
     Tool {
         /// The name of the tool.
@@ -151,6 +158,7 @@ impl RunError {
             RunErrorKind::MaxIterations(_) => StopReason::MaxIterations.code(),
             RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
             RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
+            RunErrorKind::ForeignPause { .. } => "run.foreign_pause",
         }
     }
 }
@@ -165,6 +173,14 @@ impl fmt::Display for RunError {
             RunErrorKind::TooDeep(agents) => write!(
                 f,
                 "the agent was not started: {agents} agents are at work above one another, and no more may be"
+            ),
+            RunErrorKind::ForeignPause { agent, paused } if paused.agent() != agent => write!(
+                f,
+                "the paused run is one of agent `{}`, and `{agent}` was to resume it",
+                paused.agent()
+            ),
+            RunErrorKind::ForeignPause { .. } => f.write_str(
+                "the paused run was made for another principal than the context it was to be resumed in",
             ),
             RunErrorKind::Tool { tool, message } => write!(f, "tool `{tool}` failed: {message}"),
         }

@@ -23,7 +23,7 @@ use crate::definition::ToolDefinition;
 use crate::job::Completion;
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
-    Replied, Reply, ToolChoice, ToolSearch, Usage,
+    Replied, Reply, ToolChoice, ToolSearch,
 };
 use crate::promotion::{Promotions, SEARCH_TOOL};
 use crate::rules::Rules;
@@ -103,7 +103,8 @@ struct Running {
     guard: RepeatGuard,
     answer: Option<Answer>,
     iterations: u32,
-    usage: Usage,
+    /// The name that events show.
+    name: String,
 }
 
 /// Cancels what a run started when the run is gone, unless it ended well.
@@ -134,7 +135,7 @@ impl Running {
         #[cfg(feature = "schedule")]
         let asked_by_user = asked_by_user && !taint.is_begun_by_others();
         let name = called_as.unwrap_or(&agent.name).to_owned();
-        let path: Arc<[String]> = above.path.iter().cloned().chain([name]).collect();
+        let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
         let events = Emitter::new(sink.or(above.sink), Arc::clone(&path));
         let budgets =
             above.budgets.with(Budget::new(settings.max_total_calls, settings.max_total_tokens));
@@ -156,6 +157,7 @@ impl Running {
             .with(lineage)
             .with(taint.clone())
             .with_shared(Arc::clone(&promotions))
+            .with_fallback(agent.state.clone())
             .with_depth(given.depth().saturating_add(1))
             .with_cancellation(token.clone())
             .with_completions(jobs.sender())
@@ -202,7 +204,7 @@ impl Running {
             jobs,
             answer: None,
             iterations: 0,
-            usage: Usage::default(),
+            name,
         }
     }
 
@@ -410,8 +412,7 @@ impl Running {
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
         let response = self.respond().await?;
-        self.usage += response.usage;
-        self.budgets.charge_tokens(response.usage.total_tokens());
+        self.budgets.charge_usage(response.usage);
         self.events.emit(|| EventKind::ModelFinished {
             finish: response.reply.finish.clone(),
             usage: response.usage,
@@ -471,7 +472,7 @@ impl Running {
 
     fn end(mut self, end: End) -> Result<RunOutcome, RunError> {
         let history = self.take_history();
-        let (iterations, usage) = (self.iterations, self.usage);
+        let (iterations, usage) = (self.iterations, self.budgets.usage());
         let (reason, content, paused, history) = match end {
             End::Failed(kind) => {
                 let error = RunError { kind, history, iterations, usage };
