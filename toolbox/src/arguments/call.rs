@@ -151,10 +151,10 @@ impl<'given> Call<'given> {
     }
 
     fn whole<'call, T: Deserialize<'call>>(&'call self, text: &'call str) -> Result<T, Trouble> {
-        let mut reader = Reader::new(text, &self.arena, self.depth);
+        let mut reader = self.reader(text);
         let value = T::deserialize(&mut reader)?;
         if let Some(argument) = self.signature.arguments.first()
-            && argument.policing.must_check(reader.take_unpoliced())
+            && (argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed())
         {
             let faults = cold::conforms(
                 text,
@@ -184,6 +184,10 @@ impl<'given> Call<'given> {
         }
     }
 
+    fn reader<'call>(&'call self, text: &'call str) -> Reader<'call> {
+        Reader::new(text, &self.arena, self.depth).knowing(&self.signature.shapes)
+    }
+
     fn bounds(&self) -> Bounds {
         Bounds { depth: self.depth }
     }
@@ -194,7 +198,7 @@ impl<'given> Call<'given> {
         text: &'call str,
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<(), Trouble> {
-        let mut reader = Reader::new(text, &self.arena, self.depth);
+        let mut reader = self.reader(text);
         let arguments = &self.signature.arguments[..];
         let mut filled = 0_u64;
         let mut next = 0;
@@ -227,7 +231,7 @@ impl<'given> Call<'given> {
             }
             filled |= 1 << index;
             slots[index].read(&mut reader).map_err(|error| error.at(start))?;
-            if argument.policing.must_check(reader.take_unpoliced()) {
+            if argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed() {
                 self.check(&argument.name, reader.text_from(start))?;
             }
         }
@@ -315,7 +319,7 @@ impl<'given> Call<'given> {
                 let schema = &self.signature.schema;
                 let faults = cold::conforms(text, schema, schema, "", &self.bounds());
                 Trouble::from_faults(faults)?;
-            } else if argument.policing.must_check(true) {
+            } else {
                 for (name, value) in &fields {
                     self.check(name, value)?;
                 }
