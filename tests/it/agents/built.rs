@@ -293,3 +293,27 @@ async fn a_pause_is_resumed_by_its_own_agent_and_for_its_own_principal() {
     let run = with_name("cashier").resume(paused(), decide()).in_context(context("ann"));
     assert_eq!(run.await.unwrap().content, "done");
 }
+
+/// A context that a tool hands down carries the depth, the budget and the listeners of the run above.
+#[tokio::test]
+async fn a_run_in_the_context_of_a_call_is_below_the_agent_that_made_it() {
+    let inner = Agent::builder(ScriptedModel::answering("inner")).name("inner").build().unwrap();
+    for (handed_down, tokens, seen) in [(true, 30, true), (false, 15, false)] {
+        let inner = inner.clone();
+        let starts =
+            Tool::from_fn("starts", "Starts a run", move |context: ToolContext, _: Nothing| {
+                let run = inner.run("x");
+                let run = if handed_down { run.in_context(context.clone()) } else { run };
+                async move { format!("{} at {}", run.await.unwrap().content, context.depth()) }
+            });
+        let log = Log::default();
+        let outer = agent(&asks("starts"), vec![starts]);
+        let outcome = outer.run("x").on_event(log.listener()).await.unwrap();
+        assert_eq!(outcome.content, "inner at 1");
+        assert_eq!(outcome.usage.total_tokens(), tokens);
+        assert_eq!(log.events().iter().any(|event| event.path.last().unwrap() == "inner"), seen);
+    }
+}
+
+#[derive(serde::Deserialize, schemars::JsonSchema)]
+struct Nothing {}

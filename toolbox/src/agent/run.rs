@@ -97,6 +97,12 @@ impl Run {
 
     /// Gives a context to every call of the run: a conversation, states, a cancellation, a deadline, rules.
     ///
+    /// The context that a tool is given holds more, and hands it down to a run started in it: how many agents are at work above
+    /// ([`depth`](ToolContext::depth)), what the runs above may still spend on calls and tokens, their listeners to events, and what
+    /// they forbid. So a tool that starts an agent by itself, with the context of its call, starts one *below* the agent that
+    /// called it: its calls and tokens count above, its events arrive there, and the depth limit holds. A run in a new
+    /// `ToolContext` is a run of its own.
+    ///
     /// What bounds the run already still does: the earlier deadline holds, and a cancellation that the context lacks.
     ///
     /// A context with a [`Taint`](crate::Taint) of the program's own makes several runs one conversation. Without one, the run

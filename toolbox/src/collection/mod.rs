@@ -105,8 +105,8 @@ impl ToolBox {
 
     /// Adds tools; one whose name is taken replaces the other in its place.
     ///
-    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement, a name that differs
-    /// from another only by case, and a missing state are logged as warnings; [`ToolBox::try_register`] refuses them.
+    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement and a missing state are logged
+    /// as warnings; [`ToolBox::try_register`] refuses them, and a name that differs from another only by case.
     pub fn register(&self, tools: impl IntoTools) {
         let tools = tools.into_tools();
         for tool in &tools {

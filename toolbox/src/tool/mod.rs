@@ -448,7 +448,7 @@ impl Tool {
         self
     }
 
-    /// Returns the tool so that a call is answered at once and goes on in the background, where somebody takes its end.
+    /// Returns the tool so that a call is answered at once and goes on in the background, where the caller takes its end.
     ///
     /// Its end arrives on the receiver given with the call
     /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without one waits.
