@@ -74,7 +74,7 @@ async fn main() -> Result<(), serde_json::Error> {
             .param("name", "string", "Whom")
             .call(|args| format!("Hello, {}!", args["name"].as_str().unwrap_or("stranger"))),
     );
-    println!("{}\n", serde_json::to_string_pretty(&*toolbox.definitions())?);
+    println!("{}\n", serde_json::to_string_pretty(&toolbox.definitions())?);
     let calls = [
         (
             "search_catalog",

@@ -240,7 +240,7 @@ fn number(name: &str) -> String {
 }
 
 #[test]
-fn other_processes_cannot_be_limited_traced_or_rescheduled() {
+fn x09_other_processes_cannot_be_limited_traced_or_rescheduled() {
     let call_of = |name: &str, arguments: &str| call(&number(name), arguments);
     let mut rows = vec![
         ("limit cpu", "prlimit --pid VICTIM --cpu=1:1 && echo done".to_owned(), NEVER),
@@ -292,7 +292,7 @@ fn other_processes_cannot_be_limited_traced_or_rescheduled() {
 }
 
 #[test]
-fn other_processes_cannot_be_signalled_and_with_namespaces_not_seen() {
+fn x09_other_processes_cannot_be_signalled_and_with_namespaces_not_seen() {
     let call_of = |name: &str, arguments: &str| call(&number(name), arguments);
     let rows = [
         ("probe", "kill -0 VICTIM && echo done".to_owned(), NEVER),
@@ -316,7 +316,7 @@ fn other_processes_cannot_be_signalled_and_with_namespaces_not_seen() {
 }
 
 #[test]
-fn kernel_objects_are_out_of_reach_and_none_are_left() {
+fn x09_kernel_objects_are_out_of_reach_and_none_are_left() {
     let call_of = |name: &str, arguments: &str| call(&number(name), arguments);
     let objects = || {
         ["shm", "sem", "msg"].map(|kind| {
@@ -363,7 +363,7 @@ fn kernel_objects_are_out_of_reach_and_none_are_left() {
 }
 
 #[test]
-fn files_outside_keep_their_content_and_with_namespaces_their_attributes() {
+fn x09_files_outside_keep_their_content_and_with_namespaces_their_attributes() {
     let python = |program: &str| format!("python3 -c 'import os; {program}; print(\"done\")'");
     let rows = [
         ("read", "cat OUTSIDE/file && echo done".to_owned(), NEVER),
@@ -438,7 +438,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 #[test]
-fn nothing_outlives_the_host_however_it_ends() {
+fn x02_nothing_outlives_the_host_however_it_ends() {
     // It tries to end its guard first.
     let command = "for p in /proc/[0-9]*; do \
         grep -qs toolbox-shell-gu[a]rd $p/cmdline && kill -9 ${p#/proc/}; done; touch $TMPDIR/left; sleep MARK & setsid sleep MARK & \
@@ -477,7 +477,7 @@ const BOMB: &str =
     "[ $1 = 0 ] || for _ in 1 2; do LEAVE sh bomb $(($1 - 1)) $2 & done; exec sleep $2";
 
 #[test]
-fn a_bomb_has_no_more_processes_than_it_may() {
+fn x08_a_bomb_has_no_more_processes_than_it_may() {
     let mut at = 50;
     for user in User::all() {
         for mode in ["namespaces", "landlock"] {
@@ -507,7 +507,7 @@ fn a_bomb_has_no_more_processes_than_it_may() {
 }
 
 #[test]
-fn memory_that_no_process_has_mapped_counts() {
+fn x08_memory_that_no_process_has_mapped_counts() {
     let program = "import os\nf = os.memfd_create(\"x\")\nfor at in range(700): os.write(f, b\"x\" * (1 << 20))\nprint(\"done\")";
     for user in User::all() {
         for mode in ["namespaces", "landlock"] {
@@ -515,8 +515,9 @@ fn memory_that_no_process_has_mapped_counts() {
             fs::write(outside.root.join("workspace/program.py"), program).unwrap();
             // It waits for the next look, where there is no more than that.
             let command = "python3 program.py; sleep 1";
-            let said = outside
-                .run(json!({"mode": mode, "command": command, "memory": 256 << 20, "seconds": 20}));
+            let said = outside.run(
+                &json!({"mode": mode, "command": command, "memory": 256 << 20, "seconds": 20}),
+            );
             let text = said["text"].as_str().unwrap();
             let limit = "[killed: more than 256 MiB of memory at once; work on less at a time]";
             assert!(text.ends_with(limit), "{user:?}, {mode}: {text}");

@@ -255,7 +255,7 @@ fn j14_a_path_holds_no_nul() {
         path.display().to_string()
     }
     let result = refused(&open::tool(), r#"{"path":"/tmp/a\u0000b"}"#, "args.rejected");
-    assert!(result.text().contains("`path` a path cannot contain a NUL character"));
+    assert!(result.text().contains("`path` cannot contain a NUL character"));
     assert_eq!(call(&open::tool(), r#"{"path":"/tmp/a"}"#).text(), "/tmp/a");
 }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 use toolbox::{
-    Arguments, Content, Decision, FromContext, Next, Tool, ToolBox, ToolCall, ToolContext,
+    Arguments, Content, Decision, FromContext, Next, State, Tool, ToolBox, ToolCall, ToolContext,
     ToolError, ToolResult, tool,
 };
 
@@ -439,4 +439,29 @@ async fn h15_tasks_that_a_handler_spawns_are_its_own() {
     let toolbox = ToolBox::builder().max_concurrency(1).tools(spawns).build().unwrap();
     assert_eq!(ask(&toolbox, "spawns").await.text(), "answered");
     assert_eq!(receiver.recv().await, Some("went on"));
+}
+
+#[test]
+fn a_missing_state_is_named_to_the_program() {
+    struct Ledger;
+    /// Counts entries.
+    #[tool]
+    fn entries(_ledger: State<std::sync::Mutex<Vec<Ledger>>>) -> u32 {
+        0
+    }
+    let result = call(&entries::tool(), "{}");
+    // Types are named without their modules: that says nothing of the program but what its author calls things.
+    assert_eq!(
+        result.text(),
+        "tool `entries` is not available here: the program supplies no `State<Mutex<Vec<Ledger>>>`"
+    );
+    let error = result.source().unwrap().downcast_ref::<toolbox::MissingStateError>().unwrap();
+    assert_eq!((error.tool(), result.code()), ("entries", Some("tool.infrastructure")));
+    assert!(error.type_name().ends_with("Ledger>>"), "{}", error.type_name());
+    assert!(error.to_string().contains("ToolBox::builder().state(..)"));
+    // A failed assertion of a test shows it too.
+    assert!(format!("{result:?}").contains("ToolBox::builder().state(..)"), "{result:?}");
+    // And a box that is built says so before anything is called.
+    let error = ToolBox::builder().tools(entries::tool()).build().unwrap_err();
+    assert!(error.to_string().contains("Ledger>>"), "{error}");
 }

@@ -116,6 +116,29 @@ fn s1_11_functions_return_a_result_of_strings_or_any_other_result() {
 }
 
 #[test]
+fn s1_12_38_four_arguments_register_a_tool_with_a_box_and_its_builder() {
+    let schema = || json!({"type": "object", "properties": {"host": {"type": "string", "enum": ["a", "b"]}}, "required": ["host"]});
+    let ping = |args: &HashMap<String, Value>| {
+        let host = args["host"].as_str().unwrap_or("");
+        Ok::<_, String>(format!("{host} is reachable"))
+    };
+    let registry = ToolBox::new();
+    registry.register_raw("ping", "Check if a host is reachable", schema(), Box::new(ping));
+    let description = String::from("Check if a host is reachable");
+    let built =
+        ToolBox::builder().tool("ping".to_owned(), description, schema(), ping).build().unwrap();
+    for toolbox in [registry, built] {
+        assert_eq!((toolbox.len(), toolbox.has("ping")), (1, true));
+        assert_eq!(toolbox.definitions()[0].input_schema, schema(), "as it was written");
+        assert_eq!(now(toolbox.execute("ping", r#"{"host":"a"}"#)).unwrap(), "a is reachable");
+        assert!(now(toolbox.execute("ping", r#"{"host":"c"}"#)).is_err());
+    }
+    let bad =
+        std::panic::catch_unwind(|| ToolBox::new().register_raw("no good", "", schema(), ping));
+    assert!(bad.is_err());
+}
+
+#[test]
 fn s1_12_13_14_48_a_raw_schema_is_sent_as_it_was_written() {
     let schema = json!({"type": "object", "properties": {
         "location": {"type": "string", "description": "City"},

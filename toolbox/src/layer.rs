@@ -14,7 +14,8 @@ pub struct Next {
     tool: Tool,
     context: ToolContext,
     arguments: Arguments,
-    /// How many of the tool's layers are still to come.
+    layers: Layers,
+    /// How many of the layers are still to come.
     left: usize,
     depth: usize,
 }
@@ -24,10 +25,11 @@ impl Next {
         tool: Tool,
         context: ToolContext,
         arguments: Arguments,
+        layers: Layers,
         depth: usize,
     ) -> Self {
-        let left = tool.inner().running.layers.len();
-        Self { tool, context, arguments, left, depth }
+        let left = layers.len();
+        Self { tool, context, arguments, layers, left, depth }
     }
 
     /// Returns the context of the call.
@@ -61,7 +63,7 @@ impl Next {
             .await;
         }
         self.left -= 1;
-        let layer = Arc::clone(&self.tool.inner().running.layers[self.left]);
+        let layer = Arc::clone(&self.layers[self.left]);
         layer.call(self).await
     }
 }
@@ -69,6 +71,37 @@ impl Next {
 impl fmt::Debug for Next {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Next").field("tool", &self.tool).finish_non_exhaustive()
+    }
+}
+
+/// Layers around a call, the innermost first.
+#[derive(Clone, Default)]
+pub(crate) struct Layers(Arc<[Arc<dyn Layer>]>);
+
+impl Layers {
+    /// Adds a layer around those there are.
+    pub(crate) fn push<F, Fut>(&mut self, layer: F)
+    where
+        F: Fn(Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ToolResult> + Send + 'static,
+    {
+        let layer = move |next| -> BoxFuture<'static, ToolResult> { Box::pin(layer(next)) };
+        let layer: Arc<dyn Layer> = Arc::new(layer);
+        *self = self.iter().cloned().chain([layer]).collect();
+    }
+}
+
+impl std::ops::Deref for Layers {
+    type Target = [Arc<dyn Layer>];
+
+    fn deref(&self) -> &Self::Target {
+        &self.0
+    }
+}
+
+impl FromIterator<Arc<dyn Layer>> for Layers {
+    fn from_iter<I: IntoIterator<Item = Arc<dyn Layer>>>(layers: I) -> Self {
+        Self(layers.into_iter().collect())
     }
 }
 

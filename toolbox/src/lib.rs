@@ -153,7 +153,9 @@ pub use collection::{
     ToolBoxBuilder,
 };
 pub use content::{Content, Media, Resource};
-pub use context::{Conversation, FromContext, Progress, Requirement, State, ToolContext};
+pub use context::{
+    Conversation, FromContext, MissingStateError, Progress, Requirement, State, ToolContext,
+};
 pub use definition::{InvalidNameError, MAX_NAME_LEN, ToolAnnotations, ToolDefinition, check_name};
 pub use error::{FailureKind, SharedError, ToolError};
 pub use job::{Completion, JobId};

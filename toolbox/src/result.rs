@@ -507,6 +507,13 @@ impl fmt::Debug for ToolResult {
         if let Some(code) = self.code() {
             debug.field("code", &code);
         }
+        // Where the model is told less than the program, this is what a failed assertion shows.
+        if let Some(source) = self.source() {
+            let source = crate::error::chain(source.as_ref());
+            if source != self.text() {
+                debug.field("source", &source);
+            }
+        }
         debug.finish_non_exhaustive()
     }
 }

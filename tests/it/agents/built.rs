@@ -106,6 +106,20 @@ async fn agents_below_have_states_of_their_own() {
         let above = Agent::builder(model).tools(tool).state(Db("above")).build().unwrap();
         assert_eq!(above.run("x").await.unwrap().content, expected);
     }
+    // A tool that is inherited finds what its own agent has.
+    for own in [false, true] {
+        let heir = Agent::builder(asks("ask_db")).inherit_tools();
+        let heir = if own { heir.state(Db("heir")) } else { heir };
+        let heir = heir.tool_choice(ToolChoice::Tool("ask_db".into())).as_tool("heir", "Asks");
+        let model = ScriptedModel::new().calls("heir", r#"{"task":"x"}"#).respond(|request| {
+            let result = &request.history.steps().last().unwrap().results()[0];
+            Ok(result.text().into_owned().into())
+        });
+        let shared = ToolBox::from(tools![ask_db]);
+        let above = Agent::builder(model).toolbox(shared).add_subagent(heir).state(Db("above"));
+        let outcome = above.build().unwrap().run("x").await.unwrap();
+        assert_eq!(outcome.content, if own { "heir" } else { "above" });
+    }
 }
 
 #[tokio::test]

@@ -4,6 +4,7 @@ mod approvals;
 mod below;
 mod built;
 mod events;
+mod inherited;
 mod jobs;
 mod random;
 mod run;

@@ -104,6 +104,10 @@ fn a_command_line_that_is_not_understood_ends_with_two() {
 
 #[test]
 fn s2_28_tools_are_found_by_words_and_by_pattern() {
+    #[cfg(target_os = "linux")]
+    own(&["check"]).check(0, "processes outside cannot be signalled: ", "");
+    #[cfg(target_os = "linux")]
+    own(&["check", "--json"]).check(0, r#""guarantee":"ends_with_program","holds":"#, "");
     own(&["search", "current", "time"]).check(0, "get_current_time", "");
     let found = own(&["search", "-e", "^(wi|fa)", "-n", "5"]);
     assert_eq!(found.out, "wipe  Deletes everything there is.\nfail  Fails with a reason.\n");

@@ -66,6 +66,7 @@ pub(super) struct Settings {
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) native_search: bool,
     pub(super) max_answer_attempts: u32,
+    pub(super) inherits: bool,
 }
 
 impl Default for Settings {
@@ -89,12 +90,13 @@ impl Default for Settings {
             approver: None,
             native_search: false,
             max_answer_attempts: 3,
+            inherits: false,
         }
     }
 }
 
-/// Makes a model of a service, once its name is known.
-type Backend = Box<dyn FnOnce(&str) -> Arc<dyn Model> + Send>;
+/// Makes a model of a service, once its name and its address are known, where the builder was given any.
+type Backend = Box<dyn FnOnce(Option<String>, Option<String>) -> Arc<dyn Model> + Send>;
 
 /// Builds an [`Agent`].
 ///
@@ -119,6 +121,7 @@ pub struct AgentBuilder {
     system: Option<String>,
     model: Option<Arc<dyn Model>>,
     model_name: Option<String>,
+    base_url: Option<String>,
     backend: Option<Backend>,
     toolbox: Option<ToolBox>,
     tools: Vec<Tool>,
@@ -142,6 +145,7 @@ impl AgentBuilder {
             system: None,
             model: None,
             model_name: None,
+            base_url: None,
             backend: None,
             toolbox: None,
             tools: Vec::new(),
@@ -159,36 +163,82 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the name of the model, for a service that was given by its key alone.
+    /// Sets the name of the model, for a service that was given by its key. Default: the service's own
+    /// (`OpenAi::DEFAULT_MODEL` and its like).
+    ///
+    /// A model given with [`llm`](Self::llm) has its name already.
     pub fn model(mut self, name: impl Into<String>) -> Self {
         self.model_name = Some(name.into());
         self
     }
 
-    /// Sets `OpenAI` as the service, with a key; [`model`](Self::model) names the model.
+    /// Sets the address of the service that was given by its key, such as that of a compatible server or a proxy.
+    ///
+    /// Default: the service's own. A model given with [`llm`](Self::llm) has its address already.
+    pub fn base_url(mut self, url: impl Into<String>) -> Self {
+        self.base_url = Some(url.into());
+        self
+    }
+
+    /// Sets `OpenAI` as the service, with a key. [`model`](Self::model) names the model; without it, it is
+    /// [`OpenAi::DEFAULT_MODEL`](crate::provider::OpenAi::DEFAULT_MODEL).
+    ///
+    /// ```no_run
+    /// use toolbox::agent::AgentBuilder;
+    /// use toolbox::Tool;
+    ///
+    /// # fn run(key: &str, calculator: Tool) -> Result<(), toolbox::agent::BuildAgentError> {
+    /// let math = AgentBuilder::new("math")
+    ///     .openai(key)
+    ///     .add_tool(calculator)
+    ///     .as_tool("math_specialist", "A specialist for complex mathematical proofs.");
+    ///
+    /// let agent = AgentBuilder::new("Prove that there is no largest prime")
+    ///     .openai(key)
+    ///     .model("gpt-5")
+    ///     .add_subagent(math)
+    ///     .build()?;
+    /// # Ok(())
+    /// # }
+    /// ```
     #[cfg(feature = "openai")]
     pub fn openai(self, key: impl Into<String>) -> Self {
-        let key = key.into();
-        self.backend(move |model| Arc::new(crate::provider::OpenAi::new(key, model)))
+        use crate::provider::OpenAi;
+        self.service(key, OpenAi::DEFAULT_MODEL, OpenAi::new, OpenAi::base_url)
     }
 
-    /// Sets Anthropic as the service, with a key; [`model`](Self::model) names the model.
+    /// Sets Anthropic as the service, with a key. [`model`](Self::model) names the model; without it, it is
+    /// [`Anthropic::DEFAULT_MODEL`](crate::provider::Anthropic::DEFAULT_MODEL).
     #[cfg(feature = "anthropic")]
     pub fn anthropic(self, key: impl Into<String>) -> Self {
-        let key = key.into();
-        self.backend(move |model| Arc::new(crate::provider::Anthropic::new(key, model)))
+        use crate::provider::Anthropic;
+        self.service(key, Anthropic::DEFAULT_MODEL, Anthropic::new, Anthropic::base_url)
     }
 
-    /// Sets Gemini as the service, with a key; [`model`](Self::model) names the model.
+    /// Sets Gemini as the service, with a key. [`model`](Self::model) names the model; without it, it is
+    /// [`Gemini::DEFAULT_MODEL`](crate::provider::Gemini::DEFAULT_MODEL).
     #[cfg(feature = "gemini")]
     pub fn gemini(self, key: impl Into<String>) -> Self {
-        let key = key.into();
-        self.backend(move |model| Arc::new(crate::provider::Gemini::new(key, model)))
+        use crate::provider::Gemini;
+        self.service(key, Gemini::DEFAULT_MODEL, Gemini::new, Gemini::base_url)
     }
 
     #[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
-    fn backend(mut self, backend: impl FnOnce(&str) -> Arc<dyn Model> + Send + 'static) -> Self {
-        self.backend = Some(Box::new(backend));
+    fn service<M: Model>(
+        mut self,
+        key: impl Into<String>,
+        usual: &'static str,
+        new: fn(String, String) -> M,
+        at: fn(M, String) -> M,
+    ) -> Self {
+        let key = key.into();
+        self.backend = Some(Box::new(move |name, url| {
+            let model = new(key, name.unwrap_or_else(|| usual.to_owned()));
+            Arc::new(match url {
+                Some(url) => at(model, url),
+                None => model,
+            })
+        }));
         self
     }
 
@@ -216,7 +266,8 @@ impl AgentBuilder {
     /// Adds a state for the tools that take [`State<T>`](crate::State), one of each type.
     ///
     /// It serves the tools of this agent, whatever its box: a call, a tool and a box that hold one of their own go first, but
-    /// tools added to this builder take the agent's before that of the box. Agents below have states of their own.
+    /// tools added to this builder take the agent's before that of the box. Agents below have states of their own, and those of
+    /// this one where they [inherit](Self::inherit_tools) its tools.
     pub fn state<T: Send + Sync + 'static>(self, state: T) -> Self {
         self.shared_state(Arc::new(state))
     }
@@ -231,6 +282,49 @@ impl AgentBuilder {
     /// neither the agent nor its box need hold one.
     pub fn call_state<T: Send + Sync + 'static>(mut self) -> Self {
         self.call_state.push(Requirement::of::<T>());
+        self
+    }
+
+    /// Lets the agent call the tools of the agent that calls it, beside its own. Default: only its own.
+    ///
+    /// The tools are those of the run above, what that inherits included, and are looked up again before each step: one that
+    /// is registered above, replaced or taken out is so here from the next step on. Nothing is written into either box.
+    ///
+    /// - A tool of the agent's own wins over one of the same name.
+    /// - What is blacklisted above, in the agent or in its box, may not be called here either.
+    /// - Inherited tools keep the state and the layers of their box. The limits are those of this agent's own box; its
+    ///   approver is asked, else that of the box above, else the agents'.
+    /// - Agents among the tools are left out: an agent that is to call them has them [added](Self::add_subagent).
+    /// - What the agent returns counts as written by others (see [`Taint`](crate::Taint)), since the tools above may be such.
+    ///
+    /// An agent that runs by itself inherits nothing.
+    ///
+    /// ```
+    /// use toolbox::agent::Agent;
+    /// use toolbox::testing::ScriptedModel;
+    /// use toolbox::{tool, tools};
+    ///
+    /// /// Looks a word up.
+    /// #[tool]
+    /// fn lookup(word: &str) -> String {
+    ///     format!("{word} is a word")
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let clerk = Agent::builder(ScriptedModel::new().calls("lookup", r#"{"word":"ibis"}"#).text("done"))
+    ///     .inherit_tools()
+    ///     .build()?;
+    /// let boss = Agent::builder(ScriptedModel::new().calls("clerk", r#"{"task":"go"}"#).text("ok"))
+    ///     .tools(tools![lookup])
+    ///     .add_subagent(clerk.as_tool("clerk", "Looks things up"))
+    ///     .build()?;
+    /// boss.run("What is an ibis?").await?;
+    /// assert!(clerk.toolbox().is_empty());
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn inherit_tools(mut self) -> Self {
+        self.settings.inherits = true;
         self
     }
 
@@ -384,8 +478,8 @@ impl AgentBuilder {
 
     /// Says whether the model must call a tool first. Default: as it likes. Once it has called one, it may answer.
     ///
-    /// A choice of one tool names a tool that the agent offers when it is built. If it is gone when a run begins, the model
-    /// chooses as it likes.
+    /// A choice of one tool names a tool that the agent offers when it is built, or may [inherit](Self::inherit_tools). If it is
+    /// gone when a run begins, the model chooses as it likes.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.settings.tool_choice = choice;
         self
@@ -446,11 +540,10 @@ impl AgentBuilder {
         if let Some(error) = self.error {
             return Err(error);
         }
-        let model = match (self.model, self.backend, self.model_name) {
-            (Some(model), ..) => model,
-            (None, Some(backend), Some(name)) => backend(&name),
-            (None, Some(_), None) => return Err(BuildAgentError::NoModelName),
-            (None, None, _) => return Err(BuildAgentError::NoModel),
+        let model = match (self.model, self.backend) {
+            (Some(model), _) => model,
+            (None, Some(backend)) => backend(self.model_name, self.base_url),
+            (None, None) => return Err(BuildAgentError::NoModel),
         };
         let mut rules = Rules::default();
         for rule in &self.rules {
@@ -460,8 +553,9 @@ impl AgentBuilder {
         let toolbox = self.toolbox.unwrap_or_default();
         if let ToolChoice::Tool(name) = &self.settings.tool_choice {
             let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
-            let is_offered = offered.any(|tool| tool.name == *name)
-                || toolbox.offer().iter().any(|tool| tool.name == *name);
+            let is_offered = self.settings.inherits
+                || offered.any(|tool| tool.name == *name)
+                || toolbox.definitions().iter().any(|tool| tool.name == *name);
             if !is_offered || !toolbox.permits(name) || !rules.permit(name) {
                 return Err(BuildAgentError::ToolChoice(name.clone()));
             }
@@ -509,8 +603,6 @@ impl fmt::Debug for AgentBuilder {
 pub enum BuildAgentError {
     /// No model was given.
     NoModel,
-    /// A service was given, and no name of one of its models.
-    NoModelName,
     /// A tool's name is not one that tools may have.
     ToolName(InvalidNameError),
     /// A rule of the blacklist names nothing.
@@ -525,11 +617,8 @@ impl fmt::Display for BuildAgentError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoModel => f.write_str(
-                "the agent has no model: give it one with `.llm(..)`, or a service and a name with `.openai(key).model(name)`",
+                "the agent has no model: give it one with `.llm(..)`, or a service with `.openai(key)`",
             ),
-            Self::NoModelName => {
-                f.write_str("the agent's service needs the name of a model: add `.model(name)`")
-            }
             Self::ToolName(error) => error.fmt(f),
             Self::Rule(error) => error.fmt(f),
             Self::Tools(error) => error.fmt(f),

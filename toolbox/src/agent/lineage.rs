@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use super::event::Sink;
 use super::paused::Paused;
 use crate::approval::Decision;
+use crate::collection::ToolBox;
 use crate::model::Usage;
 
 /// The decisions of somebody, by the id of the pending call.
@@ -23,6 +24,8 @@ pub(super) struct Lineage {
     pub(super) budgets: Budgets,
     pub(super) sink: Option<Sink>,
     pub(super) nested: Arc<Nested>,
+    /// The box of the innermost run, whose tools an agent below may inherit.
+    pub(super) toolbox: Option<ToolBox>,
     /// How many agents may be at work above one another: what the strictest of them says.
     pub(super) max_depth: u32,
 }
@@ -35,6 +38,7 @@ impl Default for Lineage {
             budgets: Budgets::default(),
             sink: None,
             nested: Arc::default(),
+            toolbox: None,
             max_depth: u32::MAX,
         }
     }

@@ -2,6 +2,7 @@
 
 mod builder;
 mod event;
+mod inherited;
 mod jobs;
 mod lineage;
 mod outcome;

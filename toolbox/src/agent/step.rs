@@ -7,6 +7,7 @@ use tracing::Instrument;
 
 use super::builder::MaxIterations;
 use super::event::{Emitter, EventKind};
+use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
 use super::lineage::{Budget, Budgets, Lineage};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
@@ -16,7 +17,7 @@ use super::run::{Setup, Start};
 use super::watched::{Ended, watched};
 use super::{Inner, trace};
 use crate::cancel::CancellationToken;
-use crate::collection::Definitions;
+use crate::collection::{Definitions, ToolBox};
 use crate::content::Content;
 use crate::context::{ToolContext, now};
 use crate::definition::ToolDefinition;
@@ -41,7 +42,7 @@ pub(super) use answer::AnswerType;
 pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     let Setup { agent, start, context, sink, answer, called_as } = setup;
     let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
-    running.answer = answer.map(|kind| Answer::new(kind, &agent.inner.toolbox));
+    running.answer = answer.map(|kind| Answer::new(kind, running.toolbox()));
     let end = match start {
         _ if context.depth() >= running.max_depth => {
             End::Failed(RunErrorKind::TooDeep(context.depth()))
@@ -75,6 +76,8 @@ impl End {
 /// A run at work.
 struct Running {
     agent: Arc<Inner>,
+    /// The tools of the agent and those of the run above, where it inherits.
+    inherited: Option<Inherited>,
     /// What the model is asked next; its history is the transcript of the run.
     request: ModelRequest,
     /// What every call gets, but for what is forbidden.
@@ -143,6 +146,12 @@ impl Running {
         let jobs = Jobs::new();
         let nested = Arc::default();
         let max_depth = above.max_depth.min(settings.max_depth);
+        let inherited = above
+            .toolbox
+            .as_ref()
+            .filter(|_| settings.inherits)
+            .and_then(|above| Inherited::new(&agent.toolbox, above));
+        let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
         let lineage = Lineage {
             max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
@@ -150,6 +159,7 @@ impl Running {
             budgets: budgets.clone(),
             sink: events.sink().cloned(),
             nested: Arc::clone(&nested),
+            toolbox: Some(toolbox),
         };
         let promotions = Arc::new(Promotions::default());
         let mut context = given
@@ -157,7 +167,7 @@ impl Running {
             .with(lineage)
             .with(taint.clone())
             .with_shared(Arc::clone(&promotions))
-            .with_fallback(agent.state.clone())
+            .with_fallback(agent.state.as_ref(), settings.inherits)
             .with_depth(given.depth().saturating_add(1))
             .with_cancellation(token.clone())
             .with_completions(jobs.sender())
@@ -188,6 +198,7 @@ impl Running {
             guard: RepeatGuard::new(settings.repeat_limit),
             cancellation: CancelOnDrop { token, armed: true },
             agent,
+            inherited,
             request,
             base: context.clone(),
             context,
@@ -258,6 +269,11 @@ impl Running {
         }
         let spent = self.over_budget || self.budgets.are_tokens_spent();
         spent.then(|| End::stopped(StopReason::Budget))
+    }
+
+    /// Returns the box whose tools the run calls.
+    fn toolbox(&self) -> &ToolBox {
+        self.inherited.as_ref().map_or(&self.agent.toolbox, Inherited::toolbox)
     }
 
     /// Forbids to every call, and to what is below it, what the agent and its box forbid by now.
@@ -389,8 +405,11 @@ impl Running {
         self.iterations += 1;
         self.events.enter_step(self.iterations);
         self.take_rules();
+        if let Some(inherited) = &mut self.inherited {
+            inherited.refresh();
+        }
         let found = self.promotions.enter(self.iterations);
-        let offer = self.agent.toolbox.offer_with(&self.context, &found);
+        let offer = self.toolbox().offer_with(&self.context, &found);
         // To find no tool of the name that has to be called, a service refuses the whole request.
         if let ToolChoice::Tool(name) = &self.request.tool_choice
             && !offer.iter().any(|tool| tool.name == *name)
@@ -428,7 +447,7 @@ impl Running {
         if !self.agent.settings.native_search || !self.request.tools.iter().any(is_search) {
             return None;
         }
-        let toolbox = &self.agent.toolbox;
+        let toolbox = self.toolbox().clone();
         // The same list for as long as nothing changes, because it is lowered and serialized once for all its clones.
         if self.findable.as_ref().is_none_or(|(of, _)| *of != toolbox.generation()) {
             self.findable = Some(toolbox.findable(&self.context));
@@ -462,7 +481,7 @@ impl Running {
     fn with_own_names(&self, mut response: ModelResponse) -> ModelResponse {
         for part in &mut response.reply.parts {
             if let Part::Call { call, .. } = part
-                && let Some(name) = self.agent.toolbox.own_name(&call.name)
+                && let Some(name) = self.toolbox().own_name(&call.name)
             {
                 call.name = name;
             }

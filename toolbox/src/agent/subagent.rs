@@ -112,7 +112,9 @@ impl Agent {
             input,
             answer,
         })?;
-        Ok(tool.without_timeout().starting_a_run(self.inner.toolbox.clone()))
+        let tool = tool.without_timeout().starting_a_run(self.inner.toolbox.clone());
+        // Which tools it inherits is not known before it is called.
+        Ok(if self.inner.settings.inherits { tool.untrusted() } else { tool })
     }
 }
 

@@ -230,7 +230,7 @@ impl<'call> LentArgument<'call, Lent> for Path {
         let text: &str = Deserialize::deserialize(reader)?;
         // No system call takes a path with a NUL in it; said here, the model learns which argument it was.
         if text.contains('\0') {
-            return Err(ReadError::new("a path cannot contain a NUL character", start));
+            return Err(ReadError::new("cannot contain a NUL character", start));
         }
         Ok(text)
     }

@@ -87,7 +87,7 @@ impl<'given> Call<'given> {
         }
         match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
-            Err(trouble) => self.again(trouble, |call, text| call.fill(text, slots)),
+            Err(trouble) => self.again(trouble, &mut Slots(slots)),
         }
     }
 
@@ -132,16 +132,12 @@ impl<'given> Call<'given> {
     pub(crate) fn read_whole_text<'call, T: Deserialize<'call>>(
         &'call self,
     ) -> Result<(T, &'call str), ToolResult> {
-        let mut value = None;
-        let mut read = |call: &'call Self, text: &'call str| {
-            value = Some((call.whole(text)?, text));
-            Ok(())
-        };
-        let outcome = match read(self, self.text) {
+        let mut whole = Whole(None);
+        let outcome = match whole.read(self, self.text) {
             Ok(()) => Ok(()),
-            Err(trouble) => self.again(trouble, read),
+            Err(trouble) => self.again(trouble, &mut whole),
         };
-        match (outcome, value) {
+        match (outcome, whole.0) {
             (Err(result), _) => Err(result),
             (Ok(()), Some(value)) => Ok(value),
             (Ok(()), None) => {
@@ -180,7 +176,7 @@ impl<'given> Call<'given> {
                 self.arena.note(repairs);
                 Ok(self.arena.keep(text))
             }
-            Verdict::Faulty(faults) => Err(self.refuse(faults)),
+            Verdict::Faulty { faults, .. } => Err(self.refuse(faults)),
         }
     }
 
@@ -230,7 +226,7 @@ impl<'given> Call<'given> {
                 continue;
             }
             filled |= 1 << index;
-            slots[index].read(&mut reader).map_err(|error| error.at(start))?;
+            slots[index].read(&mut reader)?;
             if argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed() {
                 self.check(&argument.name, reader.text_from(start))?;
             }
@@ -324,14 +320,9 @@ impl<'given> Call<'given> {
                     self.check(name, value)?;
                 }
             }
-            let object = fields
-                .iter()
-                .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str())));
-            let text = format!("{{{}}}", object.collect::<Vec<_>>().join(","));
-            let text = self.arena.keep(text);
+            let text = self.arena.keep(object_of(&fields));
             let mut reader = Reader::new(text, &self.arena, self.depth);
-            // The offset is one in the gathered text, so its path is looked up there and then.
-            slots[index].read(&mut reader).map_err(|error| Trouble::read(&error, text))?;
+            slots[index].read(&mut reader)?;
             filled |= 1 << index;
         }
         Ok(filled)
@@ -351,41 +342,106 @@ impl<'given> Call<'given> {
     fn again<'call>(
         &'call self,
         trouble: Trouble,
-        mut read: impl FnMut(&'call Self, &'call str) -> Result<(), Trouble>,
+        values: &mut dyn Values<'call>,
     ) -> Result<(), ToolResult> {
         if let Trouble::Unavailable(error) = trouble {
             return Err((*error).into());
         }
         let (text, trouble) = match cold::examine(self.text, &self.signature.schema, &self.bounds())
         {
-            Verdict::Faulty(faults) => return Err(self.refuse(faults)),
+            Verdict::Faulty { mut faults, text } => {
+                if let Some(text) = text.filter(|_| faults.more() == 0) {
+                    let known = faults.to_vec();
+                    faults.append(self.refused_values(self.arena.keep(text), &known, values));
+                }
+                return Err(self.refuse(faults));
+            }
             Verdict::Sound => (self.text, trouble),
             Verdict::Repaired { text, repairs } => {
                 self.arena.note(repairs);
                 let text = self.arena.keep(text);
-                match read(self, text) {
+                match values.read(self, text) {
                     Ok(()) => return Ok(()),
                     Err(trouble) => (text, trouble),
                 }
             }
         };
+        if let Trouble::Unavailable(error) = trouble {
+            return Err((*error).into());
+        }
         // An enum with a tag buffers its numbers, and takes no `3.0` for an integer afterwards.
-        if let Trouble::Read(_) | Trouble::Rejected(_) = trouble
+        if let Trouble::Read = trouble
             && let Some(plain) = cold::with_plain_integers(text)
-            && read(self, self.arena.keep(plain)).is_ok()
+            && values.read(self, self.arena.keep(plain)).is_ok()
         {
             return Ok(());
         }
+        // The schema is content and a type is not: a rule of the type's own.
+        let refused = self.refused_values(text, &[], values);
         Err(match trouble {
-            Trouble::Unavailable(error) => (*error).into(),
+            _ if !refused.is_empty() => self.refuse(refused),
             Trouble::Faults(faults) => self.refuse(faults),
-            // The schema is content and the type is not: a rule of the type's own.
-            Trouble::Read(error) => self.refuse(rejected(&error, text)),
-            Trouble::Rejected(fault) => self.refuse(*fault),
-            Trouble::Refused => {
-                self.refuse(Fault::new(FaultKind::Rejected, "", "an object that the tool can read"))
-            }
+            _ => self.refuse(Fault::new(
+                FaultKind::Rejected,
+                "",
+                "must be an object that the tool can read",
+            )),
         })
+    }
+
+    /// Finds the values that fit the schema and not their types, each argument by itself.
+    fn refused_values<'call>(
+        &'call self,
+        text: &'call str,
+        known: &[Fault],
+        values: &mut dyn Values<'call>,
+    ) -> Faults {
+        let text = match cold::with_plain_integers(text) {
+            Some(plain) => self.arena.keep(plain),
+            None => text,
+        };
+        values.refused(self, text, known)
+    }
+
+    /// Finds the values in the text of one argument that its type refuses.
+    fn refused<'call>(
+        &'call self,
+        text: &'call str,
+        schema: &serde_json::Value,
+        path: &str,
+        known: &[Fault],
+        mut read: impl FnMut(&mut Reader<'call>) -> Result<(), ReadError>,
+    ) -> Faults {
+        let root = &self.signature.schema;
+        let subject = cold::Subject { schema, root, path, depth: self.depth };
+        cold::refused(text, subject, known, &|text| self.arena.keep(text), &mut |text| {
+            let mut reader = Reader::new(text, &self.arena, self.depth);
+            read(&mut reader).map_err(|error| error.at(0))
+        })
+    }
+
+    /// Returns the text of each argument in the text of a call, with its index; flattened ones as an object.
+    fn argument_texts<'call>(&'call self, text: &'call str) -> Vec<(usize, &'call str)> {
+        let arguments = &self.signature.arguments;
+        let mut texts = Vec::new();
+        let mut aside = Aside::default();
+        for (name, value) in cold::fields(text, self.depth) {
+            let is = |argument: &ArgumentSignature| {
+                argument.origin == Place::Field && argument.name == name
+            };
+            match arguments.iter().position(is) {
+                Some(index) if arguments[index].null_is_absent && value == "null" => {}
+                Some(index) => texts.push((index, value)),
+                None => drop(aside.put(&name, value, arguments)),
+            }
+        }
+        let is_spread = |index: &usize| matches!(arguments[*index].origin, Place::Fields { .. });
+        for index in (0..arguments.len()).filter(is_spread) {
+            let own = aside.objects.iter().find(|(owner, _)| *owner == index);
+            let object = object_of(own.map_or(&[][..], |(_, fields)| fields));
+            texts.push((index, self.arena.keep(object)));
+        }
+        texts
     }
 
     fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
@@ -397,30 +453,66 @@ impl<'given> Call<'given> {
     }
 }
 
+/// What the arguments of a call are read into.
+trait Values<'call> {
+    /// Reads the whole text of a call.
+    fn read(&mut self, call: &'call Call<'_>, text: &'call str) -> Result<(), Trouble>;
+
+    /// Finds the values that fit the schema and not their types.
+    fn refused(&mut self, call: &'call Call<'_>, text: &'call str, known: &[Fault]) -> Faults;
+}
+
+/// One slot an argument.
+struct Slots<'slots, 'slot, 'call>(&'slots mut [&'slot mut dyn Fill<'call>]);
+
+impl<'call> Values<'call> for Slots<'_, '_, 'call> {
+    fn read(&mut self, call: &'call Call<'_>, text: &'call str) -> Result<(), Trouble> {
+        call.fill(text, self.0)
+    }
+
+    fn refused(&mut self, call: &'call Call<'_>, text: &'call str, known: &[Fault]) -> Faults {
+        let mut faults = Faults::default();
+        let schema = &call.signature.schema;
+        for (index, text) in call.argument_texts(text) {
+            let argument = &call.signature.arguments[index];
+            let (own, path) = match argument.origin {
+                Place::Fields { .. } => (schema, String::new()),
+                _ => (&schema["properties"][&*argument.name], cold::argument_path(&argument.name)),
+            };
+            let slot = &mut self.0[index];
+            faults.append(call.refused(text, own, &path, known, |reader| slot.read(reader)));
+        }
+        faults
+    }
+}
+
+/// One value for the whole object of arguments.
+struct Whole<'call, T>(Option<(T, &'call str)>);
+
+impl<'call, T: Deserialize<'call>> Values<'call> for Whole<'call, T> {
+    fn read(&mut self, call: &'call Call<'_>, text: &'call str) -> Result<(), Trouble> {
+        self.0 = Some((call.whole(text)?, text));
+        Ok(())
+    }
+
+    fn refused(&mut self, call: &'call Call<'_>, text: &'call str, known: &[Fault]) -> Faults {
+        let schema = &call.signature.schema;
+        call.refused(text, schema, "", known, |reader| T::deserialize(reader).map(drop))
+    }
+}
+
 /// Why the first look did not end well.
 #[derive(Debug)]
 enum Trouble {
-    Read(ReadError),
-    /// The same, in another text than the call's: its place is known already.
-    Rejected(Box<Fault>),
+    /// A type refused a value.
+    Read,
     Faults(Faults),
     /// Something that the second look words better: a missing or unknown argument, no object at all.
     Refused,
     Unavailable(Box<crate::error::ToolError>),
 }
 
-/// Returns what a type said of its value in `text`, with the path to it.
-fn rejected(error: &ReadError, text: &str) -> Fault {
-    let path = error.offset().map_or_else(String::new, |offset| cold::path_at(text, offset));
-    Fault::new(FaultKind::Rejected, path, error.message())
-}
-
 impl Trouble {
-    #[cold]
-    fn read(error: &ReadError, text: &str) -> Self {
-        Self::Rejected(Box::new(rejected(error, text)))
-    }
-
     fn from_faults(faults: Faults) -> Result<(), Self> {
         if faults.is_empty() { Ok(()) } else { Err(Self::Faults(faults)) }
     }
@@ -428,8 +520,8 @@ impl Trouble {
 
 impl From<ReadError> for Trouble {
     #[cold]
-    fn from(error: ReadError) -> Self {
-        Self::Read(error)
+    fn from(_: ReadError) -> Self {
+        Self::Read
     }
 }
 
@@ -465,18 +557,24 @@ impl<'call> Aside<'call> {
         arguments: &[ArgumentSignature],
         reader: &mut Reader<'call>,
     ) -> Result<(), Trouble> {
+        let start = reader.position();
+        reader.skip()?;
+        if self.put(name, reader.text_from(start), arguments) {
+            Ok(())
+        } else {
+            Err(ReadError::new("an unknown argument", key_start).into())
+        }
+    }
+
+    /// Adds a field to the argument that it belongs to; returns whether there is one.
+    fn put(&mut self, name: &str, value: &'call str, arguments: &[ArgumentSignature]) -> bool {
         let has = |argument: &ArgumentSignature| matches!(&argument.origin, Place::Fields { names, .. } if names.iter().any(|own| own == name));
         let takes_rest = |argument: &ArgumentSignature| {
             matches!(argument.origin, Place::Fields { rest: true, .. })
         };
         let owner =
             arguments.iter().position(has).or_else(|| arguments.iter().position(takes_rest));
-        let Some(owner) = owner else {
-            return Err(ReadError::new("an unknown argument", key_start).into());
-        };
-        let start = reader.position();
-        reader.skip()?;
-        let value = reader.text_from(start);
+        let Some(owner) = owner else { return false };
         let at = match self.objects.iter().position(|(index, _)| *index == owner) {
             Some(at) => at,
             None => {
@@ -485,6 +583,14 @@ impl<'call> Aside<'call> {
             }
         };
         self.objects[at].1.push((name.to_owned(), value));
-        Ok(())
+        true
     }
+}
+
+/// Writes an object with these fields.
+fn object_of(fields: &[(String, &str)]) -> String {
+    let fields = fields
+        .iter()
+        .map(|(name, value)| format!("{}:{value}", serde_json::Value::from(name.as_str())));
+    format!("{{{}}}", fields.collect::<Vec<_>>().join(","))
 }

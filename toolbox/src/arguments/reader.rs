@@ -28,13 +28,27 @@ pub struct ReadError(Box<Fault>);
 #[derive(Debug)]
 struct Fault {
     message: String,
+    /// The value that the type expected, in serde's words, where the error says so.
+    expected: Option<String>,
     offset: Option<usize>,
 }
 
 impl ReadError {
     #[cold]
     pub(crate) fn new(message: impl Into<String>, offset: usize) -> Self {
-        Self(Box::new(Fault { message: message.into(), offset: Some(offset) }))
+        Self(Box::new(Fault { message: message.into(), expected: None, offset: Some(offset) }))
+    }
+
+    /// Adds what the type expected, such as `u8`.
+    #[cold]
+    pub(crate) fn expecting(mut self, expected: impl fmt::Display) -> Self {
+        self.0.expected = Some(expected.to_string());
+        self
+    }
+
+    /// Returns what the type expected, if the error is one of serde's own kinds.
+    pub(crate) fn expected(&self) -> Option<&str> {
+        self.0.expected.as_deref()
     }
 
     pub(crate) fn message(&self) -> &str {
@@ -64,7 +78,25 @@ impl std::error::Error for ReadError {}
 impl de::Error for ReadError {
     #[cold]
     fn custom<T: fmt::Display>(message: T) -> Self {
-        Self(Box::new(Fault { message: message.to_string(), offset: None }))
+        Self(Box::new(Fault { message: message.to_string(), expected: None, offset: None }))
+    }
+
+    #[cold]
+    fn invalid_type(unexpected: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format_args!("invalid type: {unexpected}, expected {expected}"))
+            .expecting(expected)
+    }
+
+    #[cold]
+    fn invalid_value(unexpected: de::Unexpected<'_>, expected: &dyn de::Expected) -> Self {
+        Self::custom(format_args!("invalid value: {unexpected}, expected {expected}"))
+            .expecting(expected)
+    }
+
+    #[cold]
+    fn invalid_length(length: usize, expected: &dyn de::Expected) -> Self {
+        Self::custom(format_args!("invalid length {length}, expected {expected}"))
+            .expecting(expected)
     }
 }
 
@@ -481,7 +513,9 @@ impl<'call> Reader<'call> {
         let (text, plain) = self.number()?;
         let value = if plain { text.parse().ok() } else { whole_number(text) };
         let Some(value) = value else {
-            return Err(ReadError::new(format!("the number {text} is no integer in range"), start));
+            let expected: &dyn de::Expected = &visitor;
+            let error = ReadError::new(format!("the number {text} is no integer in range"), start);
+            return Err(error.expecting(expected));
         };
         if let Ok(value) = u64::try_from(value) {
             visitor.visit_u64(value)
@@ -521,7 +555,8 @@ impl<'call> Reader<'call> {
             _ => return self.fail("expected a JSON value"),
         };
         let expected: &dyn de::Expected = visitor;
-        Err(ReadError::new(format!("must be {expected}, got {unexpected}"), start))
+        let error = ReadError::new(format!("must be {expected}, got {unexpected}"), start);
+        Err(error.expecting(expected))
     }
 
     fn object<V: Visitor<'call>>(&mut self, visitor: V, seen: Seen<'call>) -> Read<V::Value> {

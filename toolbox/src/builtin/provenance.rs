@@ -98,6 +98,13 @@ impl Workspace {
     pub(super) fn after_write(&self, path: &Path, is_tainted: bool) {
         if !is_tainted {
             self.with_known(|known| known.files.remove(&key(path)));
+            // A file that is replaced leaves its attributes to the new one.
+            if let Ok(file) = open(self.dir(), path)
+                && attribute::get(&file).is_some()
+                && let Err(error) = attribute::remove(&file)
+            {
+                tracing::debug!(%error, "the mark of a file cannot be taken off");
+            }
             return;
         }
         let marked = open(self.dir(), path).and_then(|file| attribute::set(&file, FILE));

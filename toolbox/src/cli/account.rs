@@ -66,7 +66,7 @@ impl Account {
         }
         let reply =
             Size::of(bytes.iter().sum::<usize>().checked_div(bytes.len()).unwrap_or_default());
-        let gateway = list(three.offer());
+        let gateway = list(three.definitions());
         let all = gateway.bytes + reply.bytes;
         Self {
             tools: tools.len(),

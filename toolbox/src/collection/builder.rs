@@ -11,7 +11,9 @@ use super::{RegisterError, ToolBox};
 use crate::approval::Approver;
 use crate::context::{Requirement, Values};
 use crate::dispatch::Settings;
-use crate::tool::{IntoTools, Tool};
+use crate::layer::Next;
+use crate::result::ToolResult;
+use crate::tool::{IntoTools, MapFn, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
 ///
@@ -52,6 +54,23 @@ impl ToolBoxBuilder {
     pub fn tools(mut self, tools: impl IntoTools) -> Self {
         self.tools.extend(tools.into_tools());
         self
+    }
+
+    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments; see
+    /// [`ToolBox::register_raw`].
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have.
+    #[track_caller]
+    pub fn tool<Form>(
+        self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: serde_json::Value,
+        function: impl MapFn<Form>,
+    ) -> Self {
+        self.tools(Tool::from_map(name, description, input_schema, function))
     }
 
     /// Adds a state for the tools that take [`State<T>`](crate::State), one of each type.
@@ -125,8 +144,9 @@ impl ToolBoxBuilder {
     /// Limits a result, in bytes; of a longer one the last parts and the middle of a text are left out, and a line says how
     /// much. Default 256 KiB.
     ///
-    /// It is counted as JSON would write it: with escapes, with what stands around each part after the first, and with the
-    /// structured form, the references and the text for the user. The line comes on top, unless the result would get longer by it.
+    /// Texts count their bytes, without the escapes of JSON; each part after the first counts what JSON writes around it; so
+    /// do the structured form, the references and the text for the user. The line comes on top, unless the result would get
+    /// longer by it.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.settings.result_bytes = bytes;
         self
@@ -163,6 +183,48 @@ impl ToolBoxBuilder {
     /// Off, the result of such a call is `tool not found: <name>`.
     pub fn deferred_calls(mut self, direct: bool) -> Self {
         self.settings.deferred_calls = direct;
+        self
+    }
+
+    /// Puts code around the calls of every tool of the box, those registered later too: it sees the arguments first and the
+    /// result last.
+    ///
+    /// The layer added last is outermost, and all are outside of a tool's [own layers](Tool::layer). They run where the tool
+    /// would: after the lists, the approval and the limits, within the time of the call. A call through a `search::Gateway`
+    /// passes them once, as a call of the tool that it names. A box without layers pays nothing for them.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    /// use toolbox::{tool, tools, ToolBox, ToolCall};
+    ///
+    /// /// Says a word.
+    /// #[tool]
+    /// fn say(word: &str) -> String {
+    ///     word.to_owned()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let calls = Arc::new(AtomicUsize::new(0));
+    /// let counter = Arc::clone(&calls);
+    /// let toolbox = ToolBox::builder()
+    ///     .layer(move |next: toolbox::Next| {
+    ///         counter.fetch_add(1, Ordering::Relaxed);
+    ///         next.run()
+    ///     })
+    ///     .build()
+    ///     .unwrap();
+    /// toolbox.register(tools![say]);
+    /// toolbox.call(ToolCall::new("1", "say", r#"{"word":"hi"}"#)).await;
+    /// assert_eq!(calls.load(Ordering::Relaxed), 1);
+    /// # }
+    /// ```
+    pub fn layer<F, Fut>(mut self, layer: F) -> Self
+    where
+        F: Fn(Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ToolResult> + Send + 'static,
+    {
+        self.settings.layers.push(layer);
         self
     }
 

@@ -6,6 +6,7 @@ use std::fmt;
 use std::ops::Deref;
 use std::sync::{Arc, OnceLock};
 
+use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use crate::definition::ToolDefinition;
@@ -14,8 +15,8 @@ use crate::schema::{Dialect, Loss, Lowered, list, lower};
 /// The definitions that go with one request to a model, in order.
 ///
 /// Cloning costs a reference count, and the list of each provider is lowered and serialized once for all clones. A box
-/// hands out the same value until it changes ([`ToolBox::offer`](crate::ToolBox::offer)); a list of one's own comes from
-/// `Vec<ToolDefinition>` or an iterator.
+/// hands out the same value until it changes ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own
+/// comes from `Vec<ToolDefinition>` or an iterator. Serializes to an array.
 #[derive(Clone, Default)]
 pub struct Definitions(Arc<Inner>);
 
@@ -47,6 +48,33 @@ impl Deref for Definitions {
 
     fn deref(&self) -> &[ToolDefinition] {
         &self.0.definitions
+    }
+}
+
+impl Serialize for Definitions {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.0.definitions.serialize(serializer)
+    }
+}
+
+impl PartialEq for Definitions {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.0.definitions == other.0.definitions
+    }
+}
+
+impl AsRef<[ToolDefinition]> for Definitions {
+    fn as_ref(&self) -> &[ToolDefinition] {
+        self
+    }
+}
+
+impl<'a> IntoIterator for &'a Definitions {
+    type Item = &'a ToolDefinition;
+    type IntoIter = std::slice::Iter<'a, ToolDefinition>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.iter()
     }
 }
 

@@ -17,11 +17,12 @@ pub(crate) use snapshot::{Entry, Snapshot};
 #[cfg(feature = "agent")]
 use crate::context::ToolContext;
 use crate::context::{Requirement, Values};
+#[cfg(feature = "agent")]
 use crate::definition::ToolDefinition;
 use crate::dispatch::Settings;
 use crate::rules::{InvalidRuleError, Rules};
 use crate::schema::Dialect;
-use crate::tool::{IntoTools, Origin, Tool};
+use crate::tool::{IntoTools, MapFn, Origin, Tool};
 
 /// A collection of tools by name (also called a tool registry): declares them to a model and dispatches its calls.
 ///
@@ -72,6 +73,7 @@ impl ToolBox {
     }
 
     fn from_shared(settings: Settings, state: Option<Arc<Values>>) -> Self {
+        let settings = settings.settled();
         Self {
             shared: Arc::new(Shared {
                 current: ArcSwap::from_pointee(Snapshot::default()),
@@ -117,6 +119,46 @@ impl ToolBox {
                 next.put(tool);
             }
         });
+    }
+
+    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments.
+    ///
+    /// The schema goes to the model as it is written. The function takes the arguments as a map and may be a closure, a
+    /// `Box<dyn Fn ..>` or an `Arc<dyn Fn ..>`; see [`Tool::from_map`].
+    ///
+    /// ```
+    /// use std::collections::HashMap;
+    /// use serde_json::{json, Value};
+    /// use toolbox::ToolBox;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let registry = ToolBox::new();
+    /// registry.register_raw(
+    ///     "ping",
+    ///     "Check if a host is reachable",
+    ///     json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]}),
+    ///     Box::new(|args: &HashMap<String, Value>| {
+    ///         let host = args["host"].as_str().unwrap_or("");
+    ///         Ok::<_, String>(format!("{host} is reachable"))
+    ///     }),
+    /// );
+    /// assert!(registry.has("ping"));
+    /// assert_eq!(registry.execute("ping", r#"{"host":"a"}"#).await.unwrap(), "a is reachable");
+    /// # }
+    /// ```
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have; [`Tool::try_from_map`] takes names from outside the program.
+    #[track_caller]
+    pub fn register_raw<Form>(
+        &self,
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: serde_json::Value,
+        function: impl MapFn<Form>,
+    ) {
+        self.register(Tool::from_map(name, description, input_schema, function));
     }
 
     /// Adds tools; the same as [`ToolBox::register`] for an iterator.
@@ -219,7 +261,8 @@ impl ToolBox {
 
     /// Copies all tools of another box into this one; by name, the incoming ones win.
     ///
-    /// The other box keeps its tools. Copies bring the state of the box they come from along.
+    /// The other box keeps its tools. Copies bring the state of the box they come from along; its rules, limits, approver and
+    /// layers stay with it.
     pub fn merge(&self, other: &ToolBox) {
         self.register(other.tools());
     }
@@ -274,15 +317,26 @@ impl ToolBox {
 
     /// Returns the definitions that go to a model, in order: of the tools that may be called and are not deferred.
     ///
-    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count.
+    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count. It is a slice
+    /// of definitions, an array for serde, and holds the lists for each provider.
+    ///
+    /// ```
+    /// use toolbox::{tool, tools, ToolBox};
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let definitions = ToolBox::from(tools![add]).definitions();
+    /// assert_eq!(definitions[0].name, "add");
+    /// let json = serde_json::to_string(&definitions)?;
+    /// assert!(json.starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
-    pub fn definitions(&self) -> Arc<[ToolDefinition]> {
-        self.shared.current.load().definitions().shared()
-    }
-
-    /// Returns the definitions that go to a model as one value, with their lists for each provider.
-    #[must_use]
-    pub fn offer(&self) -> Definitions {
+    pub fn definitions(&self) -> Definitions {
         self.shared.current.load().definitions().clone()
     }
 
@@ -293,7 +347,7 @@ impl ToolBox {
         context: &ToolContext,
         found: &[Arc<ToolDefinition>],
     ) -> Definitions {
-        let all = self.offer();
+        let all = self.definitions();
         let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
         let nobody_forbids = context.rules().is_none() || all.iter().all(permitted);
         if nobody_forbids && found.is_empty() {
@@ -460,6 +514,40 @@ impl ToolBox {
         let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
         other.register_all(permitted.map(|tool| tool.prefixed(prefix)));
         other
+    }
+
+    /// Whether two handles are of one box.
+    #[cfg(feature = "agent")]
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+
+    /// Returns a new box with the limits, the state and the layers of this one, for tools of `above` as well: they are as
+    /// hidden as there, and whoever approves of calls there does so here if nobody else does.
+    #[cfg(feature = "agent")]
+    pub(crate) fn empty_below(&self, above: &Self) -> Self {
+        let mut settings = self.shared.settings.clone();
+        settings.deferred_calls &= above.shared.settings.deferred_calls;
+        settings.approver = settings.approver.or_else(|| above.shared.settings.approver.clone());
+        Self::from_shared(settings, self.shared.state.clone())
+    }
+
+    /// Returns all tools with the state and the layers of this box, to be called in another.
+    #[cfg(feature = "agent")]
+    pub(crate) fn tools_with_layers(&self) -> Vec<Tool> {
+        let layers = &self.shared.settings.layers;
+        self.tools().into_iter().map(|tool| tool.within(layers)).collect()
+    }
+
+    /// Puts these tools in the place of all there are.
+    #[cfg(feature = "agent")]
+    pub(crate) fn replace_tools(&self, tools: Vec<Tool>) {
+        self.change(|next| {
+            next.clear();
+            for tool in tools {
+                next.put_quietly(tool);
+            }
+        });
     }
 
     fn with_tools(&self, tools: Vec<Tool>) -> Self {

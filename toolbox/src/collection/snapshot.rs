@@ -127,6 +127,11 @@ impl Snapshot {
         self.entries.shift_remove(name).map(|entry| entry.tool)
     }
 
+    #[cfg(feature = "agent")]
+    pub(super) fn clear(&mut self) {
+        self.entries.clear();
+    }
+
     #[cfg(feature = "mcp-client")]
     pub(super) fn remove(&mut self, is_gone: impl Fn(&Tool) -> bool) {
         self.entries.retain(|_, entry| !is_gone(&entry.tool));

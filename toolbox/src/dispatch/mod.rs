@@ -31,6 +31,7 @@ use crate::call::{Arguments, AsArguments, ToolCall};
 use crate::collection::{Entry, Shared, Snapshot, ToolBox};
 use crate::context::{Requirement, ToolContext};
 use crate::error::FailureKind;
+use crate::layer::Layers;
 use crate::result::ToolResult;
 use crate::taint::Taint;
 use crate::tool::{Handler, Tool};
@@ -59,15 +60,20 @@ pub(crate) struct Settings {
     pub(crate) deferred_calls: bool,
     /// What the program gives with each call.
     pub(crate) call_state: Vec<Requirement>,
+    /// Code around the calls of every tool, the innermost first.
+    pub(crate) layers: Layers,
+    /// Whether a call can run right where it is made, as far as the box goes.
+    is_plain: bool,
 }
 
 impl Settings {
     pub(crate) const MAX_DEPTH: usize = 64;
 
-    /// Whether a call can run right where it is made, as far as the box goes.
-    #[inline]
-    fn is_plain(&self) -> bool {
-        self.concurrency.is_none() && self.runtime.is_none()
+    /// Works out what each call would have to ask again.
+    pub(crate) fn settled(mut self) -> Self {
+        self.is_plain =
+            self.concurrency.is_none() && self.runtime.is_none() && self.layers.is_empty();
+        self
     }
 }
 
@@ -88,6 +94,8 @@ impl Default for Settings {
             suggest_tools: false,
             deferred_calls: true,
             call_state: Vec::new(),
+            layers: Layers::default(),
+            is_plain: true,
         }
     }
 }
@@ -194,7 +202,7 @@ impl ToolBox {
             state: self.shared.state.clone(),
             approved: pass.approved,
         };
-        if !(entry.at_once && settings.is_plain() && context.given.is_none()) || trace::is_on() {
+        if !(entry.at_once && settings.is_plain && context.given.is_none()) || trace::is_on() {
             return Begun::Waiting(self.admit(entry, context));
         }
         match &tool.handler {

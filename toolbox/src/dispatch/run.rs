@@ -15,7 +15,7 @@ use crate::arguments::call::Call;
 use crate::call::Arguments;
 use crate::context::{ToolContext, now};
 use crate::error::FailureKind;
-use crate::layer::Next;
+use crate::layer::{Layers, Next};
 use crate::result::ToolResult;
 use crate::taint::Taint;
 use crate::tool::{BoxFuture, Handler, Inner, SyncHandler};
@@ -309,14 +309,27 @@ impl Waiting {
 
     async fn run_here(&self, timeout: Option<Duration>) -> ToolResult {
         let (tool, settings) = (self.tool.inner(), &self.shared.settings);
-        if tool.running.layers.is_empty() {
+        let layers = self.layers();
+        if layers.is_empty() {
             let text = self.arguments.as_str();
             return run_here(tool, &self.context, text, settings, timeout).await;
         }
         let (context, arguments) = (self.context.clone(), self.arguments.clone());
-        let next = Next::new(self.tool.clone(), context, arguments, settings.argument_depth);
+        let depth = settings.argument_depth;
+        let next = Next::new(self.tool.clone(), context, arguments, layers, depth);
         let run = Supervised::new(Box::pin(next.run()), &self.context, timeout);
         if tool.running.relays { run.await } else { run.of_handler().await }
+    }
+
+    /// Returns the code around this call: the layers of the tool, then those of the box.
+    fn layers(&self) -> Layers {
+        let running = &self.tool.inner().running;
+        let of_box = &self.shared.settings.layers;
+        // A call that is made again as one of another tool is that tool's call.
+        if of_box.is_empty() || running.is_forwarded() {
+            return running.layers.clone();
+        }
+        running.layers.iter().chain(&**of_box).cloned().collect()
     }
 
     async fn run_blocking(
@@ -343,7 +356,7 @@ impl Waiting {
         let tool = self.tool.inner();
         match &tool.handler {
             // Outside of any `block_on`, so that the function may use one itself.
-            Handler::Sync(handler) if tool.running.layers.is_empty() => {
+            Handler::Sync(handler) if self.layers().is_empty() => {
                 let (text, depth) = (self.arguments.as_str(), self.shared.settings.argument_depth);
                 sync(&**handler, tool, &self.context, text, depth)
             }

@@ -29,6 +29,11 @@ pub struct Anthropic {
 settings!(Anthropic);
 
 impl Anthropic {
+    /// The model of an agent whose builder was given this service and no name of a model.
+    ///
+    /// May change in a later version: name the model where that matters.
+    pub const DEFAULT_MODEL: &'static str = "claude-sonnet-4-5";
+
     /// Returns a model at `https://api.anthropic.com`. Without a key (`""`), none is sent.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
         let mut http = Http::new("anthropic", &key.into(), Auth::Header("x-api-key"), model.into());

@@ -29,6 +29,11 @@ pub struct Gemini {
 settings!(Gemini);
 
 impl Gemini {
+    /// The model of an agent whose builder was given this service and no name of a model.
+    ///
+    /// May change in a later version: name the model where that matters.
+    pub const DEFAULT_MODEL: &'static str = "gemini-2.5-flash";
+
     /// Returns a model at `https://generativelanguage.googleapis.com`. Without a key (`""`), none is sent.
     ///
     /// The model is named with or without its collection: `gemini-2.5-flash`, `models/gemini-2.5-flash`, `tunedModels/mine`.

@@ -33,6 +33,11 @@ pub struct OpenAi {
 settings!(OpenAi);
 
 impl OpenAi {
+    /// The model of an agent whose builder was given this service and no name of a model.
+    ///
+    /// May change in a later version: name the model where that matters.
+    pub const DEFAULT_MODEL: &'static str = "gpt-4.1";
+
     /// Returns a model at `https://api.openai.com/v1`. Without a key (`""`), none is sent, as local servers like it.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
         let http = Http::new("openai", &key.into(), Auth::Bearer, model.into());

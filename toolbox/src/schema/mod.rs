@@ -7,6 +7,7 @@
 #[cfg(test)]
 #[allow(dead_code, reason = "only the schemas of these types are read")]
 mod corpus;
+mod format;
 mod kinds;
 mod lower;
 mod names;
@@ -21,6 +22,7 @@ use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
 use serde_json::Value;
 
+pub(crate) use format::Format;
 pub(crate) use kinds::Kinds;
 pub use lower::{Dialect, Loss, Lowered, list, lower};
 #[cfg(feature = "agent")]
@@ -29,6 +31,7 @@ pub use names::outbound_name;
 pub(crate) use normal::{normalize, without_null};
 pub(crate) use policing::Policing;
 pub use restore::restore_optional;
+pub(crate) use walk::children;
 
 /// Returns the schema of what `T` deserializes from, in normal form.
 ///

@@ -42,7 +42,7 @@ pub(super) fn is_annotation(keyword: &str) -> bool {
 }
 
 /// Calls `visit` with the keyword, the key below it (empty if there is none) and each direct subschema.
-pub(super) fn children<'v>(schema: &'v Object, visit: &mut dyn FnMut(&'v str, &str, &'v Value)) {
+pub(crate) fn children<'v>(schema: &'v Object, visit: &mut dyn FnMut(&'v str, &str, &'v Value)) {
     for (keyword, value) in schema {
         match value {
             Value::Object(map) if NAMED.contains(&keyword.as_str()) => {

@@ -2,6 +2,8 @@
 
 use serde_json::{Map, Value, json};
 
+use crate::schema::Format;
+
 /// Makes values that fit a schema, mostly, and values that nearly do.
 ///
 /// Every decision is a number from a list or from a seed, so that the same numbers make the same values; a list can be that of
@@ -177,8 +179,8 @@ impl Generator {
     }
 
     fn string(&mut self, map: &Map<String, Value>) -> String {
-        if let Some(text) = map.get("format").and_then(Value::as_str).and_then(example_of) {
-            return text.to_owned();
+        if let Some(format) = map.get("format").and_then(Value::as_str).and_then(Format::named) {
+            return format.example.to_owned();
         }
         if let Some(pattern) = map.get("pattern").and_then(Value::as_str) {
             return self.matching(pattern);
@@ -354,23 +356,6 @@ impl Generator {
             }
         }
     }
-}
-
-/// Returns a text of a format that JSON Schema names.
-fn example_of(format: &str) -> Option<&'static str> {
-    Some(match format {
-        "date-time" => "2026-01-31T12:00:00Z",
-        "date" => "2026-01-31",
-        "time" => "12:00:00Z",
-        "duration" => "PT1H",
-        "email" => "ab@example.com",
-        "hostname" => "example.com",
-        "ipv4" => "192.0.2.1",
-        "ipv6" => "2001:db8::1",
-        "uri" | "url" => "https://example.com/",
-        "uuid" => "67e55044-10b1-426f-9247-bb680e5fe0c8",
-        _ => return None,
-    })
 }
 
 #[allow(clippy::cast_possible_truncation, reason = "the numbers are small")]

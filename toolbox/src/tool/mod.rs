@@ -25,7 +25,7 @@ use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
 use crate::context::{Requirement, Values};
 use crate::definition::{InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
-use crate::layer::{Layer, Next};
+use crate::layer::{Layers, Next};
 use crate::result::ToolResult;
 
 /// A future as handlers return it.
@@ -78,7 +78,7 @@ pub(crate) struct Running {
     pub(crate) timeout: Option<Duration>,
     pub(crate) limit: Option<Arc<Semaphore>>,
     pub(crate) state: Option<Arc<Values>>,
-    pub(crate) layers: Vec<Arc<dyn Layer>>,
+    pub(crate) layers: Layers,
     pub(crate) blocking: bool,
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
@@ -104,6 +104,15 @@ impl Running {
         !(self.blocking || self.exclusive || self.background || self.approval.is_needed())
             && self.limit.is_none()
             && self.layers.is_empty()
+    }
+
+    /// Whether each call is made again as a call of the tool that it names, so that layers of the box see only that one.
+    pub(crate) fn is_forwarded(&self) -> bool {
+        #[cfg(feature = "agent")]
+        if self.starts_run {
+            return false;
+        }
+        self.relays
     }
 }
 
@@ -434,6 +443,16 @@ impl Tool {
         self
     }
 
+    /// Returns the tool with the layers of a box around its own, for calls in another box.
+    #[cfg(feature = "agent")]
+    pub(crate) fn within(mut self, of_box: &Layers) -> Self {
+        if !of_box.is_empty() && !self.inner().running.is_forwarded() {
+            let layers = &mut self.inner_mut().running.layers;
+            *layers = layers.iter().chain(&**of_box).cloned().collect();
+        }
+        self
+    }
+
     /// Returns the tool so that it never runs beside another exclusive tool of its box.
     #[must_use]
     pub fn exclusive(mut self) -> Self {
@@ -496,8 +515,7 @@ impl Tool {
         F: Fn(Next) -> Fut + Send + Sync + 'static,
         Fut: Future<Output = ToolResult> + Send + 'static,
     {
-        let layer = move |next| -> BoxFuture<'static, ToolResult> { Box::pin(layer(next)) };
-        self.inner_mut().running.layers.push(Arc::new(layer));
+        self.inner_mut().running.layers.push(layer);
         self
     }
 

@@ -165,7 +165,7 @@ impl Answer {
 
     /// Returns the definitions of a step, with the tool for the answer at their end.
     pub(super) fn beside(&self, offer: &Definitions) -> Definitions {
-        offer.iter().chain(&*self.toolbox.offer()).cloned().collect()
+        offer.iter().chain(&*self.toolbox.definitions()).cloned().collect()
     }
 
     /// Returns the choice that makes the model call for its answer, beside `others` tools.

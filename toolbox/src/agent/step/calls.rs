@@ -61,7 +61,7 @@ impl Running {
             if let Some(below) = nested.remove(&call.id) {
                 self.nested.resumed.put(&call.id, (below, decisions_below(decisions, &call.id)));
                 // A document that somebody altered must not stand in for a decision.
-                let tool = self.agent.toolbox.get(&call.name);
+                let tool = self.toolbox().get(&call.name);
                 let was_let_in = tool.is_some_and(|tool| tool.inner().running.starts_run);
                 plan.made.push((call, was_let_in));
                 continue;
@@ -205,7 +205,7 @@ impl Running {
             InfrastructurePolicy::Retry(times) => (times, calls.clone()),
             _ => (0, Vec::new()),
         };
-        let toolbox = &self.agent.toolbox;
+        let toolbox = self.toolbox();
         let mut results = toolbox.batch(Some(&self.context), calls, batch).await;
         for _ in 0..again.0 {
             if !self.make_again(&again.1, &mut results, batch).await {
@@ -231,7 +231,7 @@ impl Running {
         results: &mut [ToolResult],
         batch: Batch,
     ) -> bool {
-        let toolbox = &self.agent.toolbox;
+        let toolbox = self.toolbox();
         let failed = results
             .iter()
             .filter(|result| result.failure_kind() == Some(FailureKind::Infrastructure));

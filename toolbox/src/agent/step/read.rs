@@ -40,7 +40,7 @@ impl Running {
         let mut texts = content.iter().filter_map(Content::as_text).peekable();
         if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
             // What a job came to is told like words of the user, and is none.
-            if self.agent.toolbox.get(tool).is_none_or(|tool| tool.is_untrusted()) {
+            if self.toolbox().get(tool).is_none_or(|tool| tool.is_untrusted()) {
                 self.taint.mark();
             }
         } else if self.asked_by_user {
@@ -50,13 +50,13 @@ impl Running {
 
     fn read_result(&self, call: &ToolCall, result: &ToolResult) {
         // The model was shown the definitions that a search refers to. Of those that are gone nobody knows who wrote them.
-        let toolbox = &self.agent.toolbox;
+        let toolbox = self.toolbox();
         let is_untrusted =
             |name: &String| toolbox.get(name).is_none_or(|tool| tool.definition().is_untrusted());
         if result.references().iter().any(is_untrusted) {
             self.taint.mark();
         }
-        match self.agent.toolbox.get(&made(call)) {
+        match self.toolbox().get(&made(call)) {
             Some(tool) => self.taint.note(&tool, result),
             None if Answer::is_any(&call.name) => {}
             None => self.taint.note_of_unknown(result),

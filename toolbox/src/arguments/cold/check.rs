@@ -304,6 +304,9 @@ impl<'a> Checker<'a> {
         let patterns = map.get("patternProperties").and_then(Value::as_object);
         let rest = map.get("additionalProperties");
         let closed = map.get("unevaluatedProperties") == Some(&Value::Bool(false));
+        if let Some(rule) = map.get("propertyNames") {
+            self.names(node, rule);
+        }
         let elsewhere = if closed { self.in_place(node, schema) } else { Vec::new() };
         if declared.is_some() || patterns.is_some() || rest.is_some() || closed {
             for (key, value) in node.fields() {
@@ -326,6 +329,23 @@ impl<'a> Checker<'a> {
         if map.contains_key("minProperties") || map.contains_key("maxProperties") {
             let count = node.fields().count();
             self.length(map, ["minProperties", "maxProperties"], "field", count);
+        }
+    }
+
+    /// Holds each name of an object against `propertyNames`.
+    fn names(&mut self, node: Node<'a>, rule: &'a Value) {
+        for (key, _) in node.fields() {
+            if self.count_faults(key, rule) == 0 {
+                continue;
+            }
+            self.path.push(Step::Key(key));
+            self.report(|c| {
+                let listed = schema::listed_strings(rule, c.root).unwrap_or_default();
+                let meant = nearest(&key.string(), listed.into_iter());
+                c.fault(FaultKind::UnknownName, schema::name_rule(rule, c.root))
+                    .suggest(meant.map(|name| printable(name, 64)))
+            });
+            self.path.pop();
         }
     }
 
@@ -380,23 +400,27 @@ impl<'a> Checker<'a> {
     /// Reports the key that the path ends with.
     fn unknown(&mut self, node: Node<'a>, key: Node<'a>, schema: &'a Value) {
         self.report(|c| {
-            let known = c.known_names(schema);
+            let (known, patterns) = c.known_names(schema);
             // A name that is given already was not meant; nobody gives a thousand.
             let given = |name: &str| node.fields().take(1_000).any(|(key, _)| key.is_text(name));
             let near = nearest_n(&key.string(), known.iter().copied(), 3);
             let meant = near.into_iter().find(|name| !given(name)).map(|name| printable(name, 64));
-            c.fault(FaultKind::UnknownName, names(known.iter().copied())).suggest(meant)
+            let allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());
+            c.fault(FaultKind::UnknownName, allowed).suggest(meant)
         });
     }
 
-    /// The names an object schema declares, also through references and `allOf`.
-    fn known_names(&self, schema: &'a Value) -> Vec<&'a str> {
+    /// The names and the patterns of names that an object schema declares, also through references and `allOf`.
+    fn known_names(&self, schema: &'a Value) -> (Vec<&'a str>, Vec<&'a str>) {
         let mut names = Vec::new();
+        let mut patterns = Vec::new();
         let mut open = vec![schema];
         for _ in 0..64 {
             let Some(schema) = open.pop() else { break };
             let declared = schema.get("properties").and_then(Value::as_object);
             names.extend(declared.into_iter().flatten().map(|(name, _)| name.as_str()));
+            let rules = schema.get("patternProperties").and_then(Value::as_object);
+            patterns.extend(rules.into_iter().flatten().map(|(pattern, _)| pattern.as_str()));
             if schema.get("unevaluatedProperties").is_some() {
                 let next = schema.get("$ref").and_then(Value::as_str);
                 open.extend(next.and_then(|name| schema::resolve(name, self.root)));
@@ -405,7 +429,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        names
+        (names, patterns)
     }
 
     /// The sub-schemas that hold for `node` in place, through references and alternatives.

@@ -42,7 +42,7 @@ pub enum FaultKind {
     NotOneOf,
     /// No argument or field has this name.
     UnknownName,
-    /// A value breaks another rule of the schema.
+    /// A value breaks another rule of the schema, or of the type it is read into: a date, an id, a `try_from`.
     Rejected,
     /// The schema takes too many steps to check.
     SchemaTooLarge,
@@ -140,11 +140,11 @@ impl Fault {
         Self::new(FaultKind::TooDeep, "", format!("at most {limit} levels"))
     }
 
-    pub(super) fn received(self, received: impl Into<String>) -> Self {
+    pub(crate) fn received(self, received: impl Into<String>) -> Self {
         Self { received: Some(received.into()), ..self }
     }
 
-    pub(super) fn suggest(self, suggestion: Option<impl Into<String>>) -> Self {
+    pub(crate) fn suggest(self, suggestion: Option<impl Into<String>>) -> Self {
         Self { suggestion: suggestion.map(Into::into), ..self }
     }
 

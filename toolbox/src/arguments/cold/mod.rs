@@ -11,6 +11,7 @@ mod names;
 mod node;
 mod number;
 mod place;
+mod refused;
 mod repair;
 mod schema;
 mod slip;
@@ -28,7 +29,8 @@ use self::node::{Document, Flaw, Refusal};
 pub use self::fault::{ArgumentsError, Fault, FaultKind, Faults};
 pub(crate) use self::names::nearest_n;
 pub(crate) use self::number::with_plain_integers;
-pub(crate) use self::place::path_at;
+pub(crate) use self::place::{argument_path, path_at};
+pub(crate) use self::refused::{Subject, refused};
 pub use self::repair::Repair;
 
 /// What arguments may cost before anyone looks at what they say.
@@ -53,20 +55,31 @@ pub(crate) enum Verdict {
     Repaired { text: String, repairs: Vec<Repair> },
     /// The text cannot be read safely. Where some repairs were possible, these are the faults
     /// that would remain after them.
-    Faulty(Faults),
+    Faulty {
+        faults: Faults,
+        /// The text that the faults are about, if it is JSON.
+        text: Option<String>,
+    },
+}
+
+impl Verdict {
+    /// Refuses a text that cannot be read at all.
+    fn unreadable(fault: Fault) -> Self {
+        Self::Faulty { faults: fault.into(), text: None }
+    }
 }
 
 /// Holds the text of a call's arguments against the tool's schema.
 pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
     if let Some(fault) = bound(text, bounds) {
-        return Verdict::Faulty(fault.into());
+        return Verdict::unreadable(fault);
     }
     let (inner, base, mut repairs) = repair::bare(text);
     match repair::string_content(inner, schema) {
         Some((content, unwrapped)) => {
             repairs.push(unwrapped);
             match bound(&content, bounds) {
-                Some(fault) => Verdict::Faulty(fault.into()),
+                Some(fault) => Verdict::unreadable(fault),
                 None => settle(&content, 0, &content, schema, bounds, repairs),
             }
         }
@@ -86,7 +99,7 @@ fn settle(
     let document = match node::parse(inner, bounds.depth) {
         Ok(document) => document,
         Err(refusal) => {
-            return Verdict::Faulty(refused(refusal, whole, base, inner, bounds).into());
+            return Verdict::unreadable(unreadable(refusal, whole, base, inner, bounds));
         }
     };
     let faults = all_faults(&document, schema, schema, "");
@@ -99,7 +112,7 @@ fn settle(
     }
     let Some((text, more)) = repair::mend(document.root(), schema, bounds, check::budget(inner))
     else {
-        return Verdict::Faulty(faults);
+        return Verdict::Faulty { faults, text: Some(inner.to_owned()) };
     };
     drop(document);
     // The repaired text is judged like any other, so no repair can let anything through.
@@ -111,7 +124,7 @@ fn settle(
         },
     };
     if !remaining.is_empty() {
-        return Verdict::Faulty(remaining);
+        return Verdict::Faulty { faults: remaining, text: Some(text) };
     }
     repairs.extend(more);
     Verdict::Repaired { text, repairs }
@@ -129,7 +142,7 @@ pub(crate) fn conforms(
     match node::parse(value_text, bounds.depth) {
         Ok(document) => all_faults(&document, schema, root, path),
         Err(refusal) => {
-            let mut fault = refused(refusal, value_text, 0, value_text, bounds);
+            let mut fault = unreadable(refusal, value_text, 0, value_text, bounds);
             fault.path = place::join(path, &fault.path);
             // A line and column inside a slice would mislead.
             fault.position = None;
@@ -157,12 +170,19 @@ fn all_faults(document: &Document<'_>, schema: &Value, root: &Value, base: &str)
     faults
 }
 
-fn refused(refusal: Refusal, whole: &str, base: usize, inner: &str, bounds: &Bounds) -> Fault {
+fn unreadable(refusal: Refusal, whole: &str, base: usize, inner: &str, bounds: &Bounds) -> Fault {
     match refusal {
         Refusal::Syntax(error) => slip::fault(whole, base, inner, error),
         Refusal::TooDeep => Fault::too_deep(bounds.depth),
         Refusal::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
     }
+}
+
+/// The fields of a JSON object with their values as text; none, if the text is no object.
+pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
+    let Ok(document) = node::parse(text, depth) else { return Vec::new() };
+    let fields = document.root().fields();
+    fields.map(|(key, value)| (key.string().into_owned(), &text[value.span()])).collect()
 }
 
 /// Counts levels without reading values: stops at the first one too many.

@@ -27,6 +27,13 @@ pub(super) fn push_key(path: &mut String, key: &str) {
     }
 }
 
+/// The path of an argument.
+pub(crate) fn argument_path(name: &str) -> String {
+    let mut path = String::new();
+    push_key(&mut path, name);
+    path
+}
+
 /// Appends an index to a path.
 pub(super) fn push_index(path: &mut String, index: usize) {
     let _ = write!(path, "[{index}]");

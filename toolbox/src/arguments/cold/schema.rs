@@ -1,12 +1,14 @@
 //! Questions about a schema: what a reference means, which kinds of value can be right.
 
+use std::collections::HashSet;
 use std::ops::{BitAnd, BitOr};
 
 use serde_json::{Map, Value};
 
-use super::fault::{list, printable};
+use super::fault::{RECEIVED, list, names, printable};
 use super::node::{Kind, Node};
 use super::number::Decimal;
+use crate::schema::children;
 
 /// How many sub-schemas a question may look at before it settles for "anything".
 const FUEL: u32 = 256;
@@ -292,43 +294,80 @@ pub(super) fn listed_strings<'s>(schema: &'s Value, root: &'s Value) -> Option<V
 
 /// Whether a value must never be shown: `writeOnly`, `format: password`, here, in a branch or
 /// below. A password in the place of the object that should hold it is a password still.
+///
+/// Each subschema is visited once, so a recursive type is secret only if a part of it is marked.
 pub(super) fn is_secret(schema: &Value, root: &Value) -> bool {
-    is_secret_within(schema, root, &mut { FUEL }, 0)
+    let mut seen = HashSet::new();
+    let mut open = vec![schema];
+    while let Some(next) = open.pop() {
+        let Some(map) = next.as_object().filter(|map| seen.insert(std::ptr::from_ref(*map))) else {
+            continue;
+        };
+        if says_secret(map) {
+            return true;
+        }
+        open.extend(referenced(next, root));
+        children(map, &mut |keyword, _, child| {
+            // Definitions count where they are referenced, and `not` describes other values.
+            if !matches!(keyword, "$defs" | "definitions" | "not") {
+                open.push(child);
+            }
+        });
+    }
+    false
 }
 
-fn is_secret_within(schema: &Value, root: &Value, fuel: &mut u32, level: u32) -> bool {
-    if *fuel == 0 || level > 32 {
-        // What could not be looked at could be secret.
-        return true;
-    }
-    *fuel -= 1;
-    let Some(map) = schema.as_object() else { return false };
-    says_secret(map)
-        || map
-            .get("$ref")
-            .and_then(Value::as_str)
-            .and_then(|name| resolve(name, root))
-            .is_some_and(|next| is_secret_within(next, root, fuel, level + 1))
-        || ["items", "additionalProperties"].iter().any(|keyword| {
-            map.get(*keyword).is_some_and(|next| is_secret_within(next, root, fuel, level + 1))
-        })
-        || map
-            .get("properties")
-            .and_then(Value::as_object)
-            .into_iter()
-            .flatten()
-            .any(|(_, next)| is_secret_within(next, root, fuel, level + 1))
-        || ["allOf", "anyOf", "oneOf", "prefixItems"].iter().any(|keyword| {
-            branches(schema, keyword)
-                .iter()
-                .any(|next| is_secret_within(next, root, fuel, level + 1))
-        })
+/// The schema that a `$ref` beside other keywords points at.
+pub(super) fn referenced<'s>(schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
+    schema.get("$ref").and_then(Value::as_str).and_then(|name| resolve(name, root))
 }
 
 /// Whether a schema itself says that its value is secret.
 pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
     schema.get("format").and_then(Value::as_str) == Some("password")
         || schema.get("writeOnly").and_then(Value::as_bool) == Some(true)
+}
+
+/// The names that an object schema allows, as a phrase: those declared, then the rules for others; empty if it allows
+/// none.
+pub(super) fn allowed_names<'s>(
+    declared: impl Iterator<Item = &'s str>,
+    patterns: impl Iterator<Item = &'s str>,
+) -> String {
+    let mut patterns = patterns.map(|pattern| format!("`{}`", printable(pattern, RECEIVED)));
+    let rules = match list(&mut patterns) {
+        rules if rules.is_empty() => None,
+        rules => Some(format!("names that match {rules}")),
+    };
+    let declared = Some(names(declared)).filter(|names| !names.is_empty());
+    declared.into_iter().chain(rules).collect::<Vec<_>>().join(", and ")
+}
+
+/// The names that `propertyNames` allows, as a phrase.
+pub(super) fn name_rule(schema: &Value, root: &Value) -> String {
+    if let Some(listed) = listed_strings(schema, root).filter(|listed| !listed.is_empty()) {
+        return names(listed.into_iter());
+    }
+    let schema = target(schema, root);
+    let mut rules = Vec::new();
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        rules.push(format!("match `{}`", printable(pattern, RECEIVED)));
+    }
+    for (keyword, phrase) in [("minLength", "at least"), ("maxLength", "at most")] {
+        if let Some(bound) = schema.get(keyword).and_then(Value::as_u64) {
+            rules.push(format!(
+                "have {phrase} {bound} character{}",
+                if bound == 1 { "" } else { "s" }
+            ));
+        }
+    }
+    if let Some(format) = schema.get("format").and_then(Value::as_str) {
+        rules.push(format!("have the format `{}`", printable(format, RECEIVED)));
+    }
+    match rules.as_slice() {
+        [] => "names of another form".to_owned(),
+        rules => format!("names that {}", rules.join(" and ")),
+    }
 }
 
 /// "string: Words to look for".

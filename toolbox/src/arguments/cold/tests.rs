@@ -58,7 +58,7 @@ fn verdict(text: &str, schema: &Value) -> String {
             }
             all
         }
-        Verdict::Faulty(faults) => {
+        Verdict::Faulty { faults, .. } => {
             let mut lines: Vec<String> =
                 faults.iter().map(|fault| format!("{}: {fault}", fault.code())).collect();
             if faults.more() > 0 {

@@ -455,13 +455,13 @@ impl Key<'_, '_> {
 }
 
 macro_rules! numeric_keys {
-    ($($method:ident $visit:ident)*) => {$(
+    ($($method:ident $visit:ident $type:ident)*) => {$(
         fn $method<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
             let start = self.0.position;
             let text = self.0.string()?;
             match text.as_str().parse() {
                 Ok(value) if !text.as_str().starts_with('+') => visitor.$visit(value),
-                _ => Err(ReadError::new("this key must be a number", start)),
+                _ => Err(ReadError::new("this key must be a number", start).expecting(stringify!($type))),
             }
         }
     )*};
@@ -492,15 +492,15 @@ impl<'call> Deserializer<'call> for Key<'_, 'call> {
         match self.0.string()?.as_str() {
             "true" => visitor.visit_bool(true),
             "false" => visitor.visit_bool(false),
-            _ => Err(ReadError::new("this key must be `true` or `false`", start)),
+            _ => Err(ReadError::new("this key must be a boolean", start).expecting("a boolean")),
         }
     }
 
     numeric_keys! {
-        deserialize_i8 visit_i8 deserialize_i16 visit_i16 deserialize_i32 visit_i32 deserialize_i64 visit_i64
-        deserialize_i128 visit_i128
-        deserialize_u8 visit_u8 deserialize_u16 visit_u16 deserialize_u32 visit_u32 deserialize_u64 visit_u64
-        deserialize_u128 visit_u128 deserialize_f32 visit_f32 deserialize_f64 visit_f64
+        deserialize_i8 visit_i8 i8 deserialize_i16 visit_i16 i16 deserialize_i32 visit_i32 i32 deserialize_i64 visit_i64 i64
+        deserialize_i128 visit_i128 i128
+        deserialize_u8 visit_u8 u8 deserialize_u16 visit_u16 u16 deserialize_u32 visit_u32 u32 deserialize_u64 visit_u64 u64
+        deserialize_u128 visit_u128 u128 deserialize_f32 visit_f32 f32 deserialize_f64 visit_f64 f64
     }
 
     fn deserialize_option<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {

@@ -476,7 +476,7 @@ fn lowering_keeps_the_meaning() {
                     // The way that a call takes reads the same without help.
                     let read = examine(&instance.to_string(), &schema, &Bounds::default());
                     assert!(
-                        !matches!(read, Verdict::Faulty(_)),
+                        !matches!(read, Verdict::Faulty { .. }),
                         "{}: {instance} {read:?}",
                         case.name
                     );

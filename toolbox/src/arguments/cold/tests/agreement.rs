@@ -188,7 +188,7 @@ proptest! {
                     prop_assert!(!repairs.is_empty());
                     prop_assert_eq!(examine(&repaired, &schema, &Bounds::default()), Verdict::Sound);
                 }
-                Verdict::Faulty(faults) => {
+                Verdict::Faulty { faults, .. } => {
                     prop_assert!(!faults.is_empty());
                     for fault in faults.iter() {
                         prop_assert!(!fault.to_string().is_empty());
@@ -214,7 +214,7 @@ proptest! {
         let end = floor_char(&text, end.index(text.len()).max(1));
         prop_assert!(matches!(
             examine(&text[..end], &json!({}), &Bounds::default()),
-            Verdict::Faulty(_)
+            Verdict::Faulty { .. }
         ), "{}", &text[..end]);
     }
 

@@ -237,7 +237,7 @@ fn a_message_is_short_and_safe_to_print() {
     let escape = "\u{1b}[31m\u{202e}".repeat(300);
     let tool = format!("search{}", "\u{7}".repeat(10_000));
     let arguments = json!({"limit": huge, "exact": escape, escape.clone(): 1, huge.clone(): 2, "token": 77_123_456});
-    let Verdict::Faulty(faults) =
+    let Verdict::Faulty { faults, .. } =
         examine(&arguments.to_string(), &search_schema(), &Bounds::default())
     else {
         panic!("these arguments are wrong");
