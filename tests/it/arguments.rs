@@ -561,7 +561,7 @@ fn a_name_that_the_schema_does_not_tell_is_refused() {
                 match fault {
                     None => assert_eq!(result.text(), "ran", "{text}"),
                     Some(path) => {
-                        assert!(result.text().contains(path) && result.is_error(), "{text}")
+                        assert!(result.text().contains(path) && result.is_error(), "{text}");
                     }
                 }
             }

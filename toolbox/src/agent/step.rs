@@ -345,14 +345,14 @@ impl Running {
             Ok(None) => {}
             Err(reason) => return Some(End::Stopped(reason, text)),
         }
-        if let Some(answer) = &self.answer {
-            if let Err(reminder) = answer.take_text(&text).await {
-                let end = self.answer_failed(text);
-                if end.is_none() {
-                    self.request.history.push_user(reminder);
-                }
-                return end;
+        if let Some(answer) = &self.answer
+            && let Err(reminder) = answer.take_text(&text).await
+        {
+            let end = self.answer_failed(text);
+            if end.is_none() {
+                self.request.history.push_user(reminder);
             }
+            return end;
         }
         Some(End::Stopped(StopReason::Answered, text))
     }
