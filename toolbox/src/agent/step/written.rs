@@ -2,8 +2,11 @@
 
 use serde_json::{Deserializer, Value};
 
-/// The longest text that is looked through, in bytes: as long as arguments may be.
-const LONGEST: usize = 1 << 20;
+/// The longest text in which a document is looked for between words, in bytes.
+const LONGEST: usize = 256 << 10;
+
+/// The most places at which one is looked for: each costs as much as is read before it turns out to be none.
+const MOST_STARTS: usize = 1000;
 
 /// A reason why there is no one document in a text.
 #[derive(Debug, PartialEq, Eq)]
@@ -21,17 +24,21 @@ pub(super) enum Unread {
 /// answers. The same document twice counts once.
 pub(super) fn document(text: &str, may_be: impl Fn(&Value) -> bool) -> Result<Value, Unread> {
     let text = text.trim_start_matches('\u{feff}').trim();
-    if text.len() > LONGEST {
-        return Err(Unread::Absent);
-    }
     for whole in [Some(text), inside_fence(text)].into_iter().flatten() {
         if let Ok(value) = serde_json::from_str(whole) {
             return Ok(value);
         }
     }
+    if text.len() > LONGEST {
+        return Err(Unread::Absent);
+    }
     let mut found = None;
-    let mut at = 0;
+    let (mut at, mut starts) = (0, 0);
     while let Some(start) = text[at..].find(['{', '[']).map(|start| at + start) {
+        starts += 1;
+        if starts > MOST_STARTS {
+            return Err(Unread::Absent);
+        }
         let mut values = Deserializer::from_str(&text[start..]).into_iter::<Value>();
         let Some(Ok(value)) = values.next() else {
             at = start + 1;
@@ -128,11 +135,15 @@ mod tests {
     #[test]
     fn a_text_made_to_be_slow_is_not() {
         for piece in ["[", "{\"", "{\"a\":", "[1,", "{\"a\":[\"", "[\"[\",", "```"] {
-            let text = piece.repeat(200_000 / piece.len());
+            let text = piece.repeat(LONGEST / piece.len());
             let began = std::time::Instant::now();
             assert!(document(&text, Value::is_object).is_err());
             assert!(began.elapsed().as_secs() < 20, "{piece:?}");
         }
-        assert_eq!(document(&" {}".repeat(LONGEST), Value::is_object), Err(Unread::Absent));
+        let flat = format!("{}{}", "[".repeat(120), "1,".repeat(LONGEST / 2 - 60));
+        assert!(document(&flat, Value::is_object).is_err());
+        let far = format!("{}{{\"a\":1}}", " ".repeat(LONGEST));
+        assert!(document(&far, Value::is_object).is_ok(), "all of it is the document");
+        assert_eq!(document(&format!("So:{far}"), Value::is_object), Err(Unread::Absent));
     }
 }
