@@ -519,3 +519,56 @@ fn a_rule_of_a_flattened_field_names_that_field() {
     assert_eq!(result.code(), Some("args.rejected"));
     assert!(result.text().contains("`page` must be counted from one"), "{}", result.text());
 }
+
+/// A name that serde takes and the schema does not tell is refused, by itself and beside another fault.
+#[test]
+fn a_name_that_the_schema_does_not_tell_is_refused() {
+    #[derive(Deserialize, JsonSchema)]
+    #[allow(dead_code, reason = "only read")]
+    struct Place {
+        #[serde(alias = "town")]
+        city: String,
+        country: Option<Country>,
+    }
+    #[derive(Deserialize, JsonSchema)]
+    #[allow(dead_code, reason = "only read")]
+    enum Country {
+        #[serde(alias = "NO")]
+        Norway,
+        Sweden,
+        #[serde(alias = "Elsewhere")]
+        Other(#[allow(dead_code, reason = "only read")] String),
+    }
+    /// Goes there.
+    #[tool]
+    fn go(place: Place, town: Option<&str>) -> String {
+        let _ = (place.city, town);
+        "ran".into()
+    }
+    let whole = Tool::from_fn("go", "Goes there", |_: Place| "ran");
+    let wrap = |place: &str| format!(r#"{{"place":{place}}}"#);
+    for (place, fault) in [
+        (r#"{"city":"Oslo","country":"Norway"}"#, None),
+        (r#"{"city":"Oslo","country":{"Other":"x"}}"#, None),
+        (r#"{"town":"Oslo"}"#, Some("town")),
+        (r#"{"city":"Oslo","country":"NO"}"#, Some("country")),
+        (r#"{"city":"Oslo","country":{"Elsewhere":"x"}}"#, Some("country")),
+    ] {
+        for (tool, text) in [(go::tool(), wrap(place)), (whole.clone(), place.to_owned())] {
+            // Twice: what is found out about a type is kept.
+            for _ in 0..2 {
+                let result = call(&tool, text.as_str());
+                match fault {
+                    None => assert_eq!(result.text(), "ran", "{text}"),
+                    Some(path) => {
+                        assert!(result.text().contains(path) && result.is_error(), "{text}");
+                    }
+                }
+            }
+            let more = text.replacen('{', r#"{"zzz":1,"#, 1);
+            let result = call(&tool, more);
+            assert!(result.text().contains("`zzz`"), "{text}");
+            assert!(fault.is_none_or(|path| result.text().matches(path).count() > 0), "{text}");
+        }
+    }
+}

@@ -354,3 +354,38 @@ fn s3_36_the_reply_of_the_specification_is_read() {
     let call = reply.tool_calls().next().unwrap();
     assert_eq!(*call, ToolCall::new("call_abc123", "read_file", r#"{"path": "/tmp/foo"}"#));
 }
+
+fn keys_of<F: Format>(request: &ModelRequest, model: &str) -> Vec<String> {
+    let body: Value = serde_json::from_str(&F::body(request, model, false)).unwrap();
+    let mut keys: Vec<String> = body.as_object().unwrap().keys().cloned().collect();
+    keys.sort_unstable();
+    keys
+}
+
+/// Some model of each service refuses some field, so a request holds none that says what the service does anyway.
+#[test]
+fn a_request_holds_no_field_that_it_does_not_need() {
+    let tool = ToolDefinition::new("now", "Tells the time", json!({"type": "object"}));
+    let plain = ModelRequest::new(History::from("x")).with_tools(vec![tool]);
+    let one_by_one = plain.clone().with_parallel_tool_calls(false);
+    let responses = ["include", "input", "model", "store", "tools"];
+    assert_eq!(keys_of::<OpenAiChat>(&plain, "o3"), ["messages", "model", "tools"]);
+    assert_eq!(keys_of::<OpenAiResponses>(&plain, "o3"), responses);
+    assert_eq!(keys_of::<Anthropic>(&plain, "m"), ["max_tokens", "messages", "model", "tools"]);
+    assert_eq!(keys_of::<Gemini>(&plain, "m"), ["contents", "tools"]);
+    // What was asked for is said, once.
+    let added = |keys: Vec<String>, of: &[&str]| -> Vec<String> {
+        keys.into_iter().filter(|key| !of.contains(&key.as_str())).collect()
+    };
+    let plain_keys = ["messages", "model", "tools", "max_tokens", "contents"];
+    assert_eq!(
+        added(keys_of::<OpenAiChat>(&one_by_one, "m"), &plain_keys),
+        ["parallel_tool_calls"]
+    );
+    assert_eq!(
+        added(keys_of::<OpenAiResponses>(&one_by_one, "o3"), &responses),
+        ["parallel_tool_calls"]
+    );
+    assert_eq!(added(keys_of::<Anthropic>(&one_by_one, "m"), &plain_keys), ["tool_choice"]);
+    assert_eq!(added(keys_of::<Gemini>(&one_by_one, "m"), &plain_keys), <[String; 0]>::default());
+}

@@ -4,6 +4,7 @@
 
 mod server;
 
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
@@ -13,13 +14,15 @@ use toolbox::model::{
     Delta, Deltas, History, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse,
 };
 use toolbox::provider::{Anthropic, Gemini, OpenAi};
-use toolbox::{tool, tools};
+use toolbox::{Tool, tool, tools};
 
 const CALLS: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.json");
 const CALLS_STREAM: &str = include_str!("../../toolbox/src/wire/openai_chat/recorded/calls.sse");
 const RESPONSE: &str = include_str!("../../toolbox/src/wire/openai_responses/recorded/calls.json");
 const RESPONSE_STREAM: &str =
     include_str!("../../toolbox/src/wire/openai_responses/recorded/calls.sse");
+
+const HTML: &[u8] = b"<html><title>Sign in</title></html>";
 
 const KEY: &str = "sk-very-secret-key";
 const MILLI: Duration = Duration::from_millis(1);
@@ -223,6 +226,27 @@ async fn what_may_pass_is_tried_again_and_nothing_else() {
             None,
             2,
         ),
+        // A success that is no reply: cut, empty, of another shape, a page of a proxy, no text.
+        (vec![json(200, "", "{\"choices\":"), json(200, "", ""), good()], 3, None, 3),
+        (
+            vec![json(200, "", "{}"), json(200, "", "null"), json(200, "", "[1]"), good()],
+            3,
+            None,
+            4,
+        ),
+        (vec![answer(200, "text/html", "", HTML), good()], 3, None, 2),
+        (vec![answer(200, "application/json", "", b"\xff\xfe"), good()], 3, None, 2),
+        (vec![json(204, "", ""), good()], 3, None, 2),
+        (vec![json(200, "", ""), good()], 0, Some(Kind::InvalidResponse), 1),
+        (
+            vec![json(200, "", ""), error(500), json(200, "", ""), good()],
+            2,
+            Some(Kind::InvalidResponse),
+            3,
+        ),
+        // Events where a whole reply was asked for.
+        (vec![events(CALLS_STREAM)], 0, None, 1),
+        (vec![events(&CALLS_STREAM[..CALLS_STREAM.len() / 2]), good()], 3, None, 2),
         // The connection ends before the body, or before anything.
         (
             vec![
@@ -253,12 +277,11 @@ async fn what_may_pass_is_tried_again_and_nothing_else() {
 #[tokio::test]
 async fn what_is_no_reply_is_an_error_that_shows_what_it_is() {
     use ModelErrorKind as Kind;
-    let html = "<html><title>Sign in</title></html>";
     let cases = [
         (json(200, "", "{\"choices\":"), Kind::InvalidResponse, "EOF"),
         (json(200, "", ""), Kind::InvalidResponse, "EOF"),
-        (answer(200, "text/html", "", html.as_bytes()), Kind::InvalidResponse, "Sign in"),
-        (answer(502, "text/html", "", html.as_bytes()), Kind::Unavailable, "Sign in"),
+        (answer(200, "text/html", "", HTML), Kind::InvalidResponse, "Sign in"),
+        (answer(502, "text/html", "", HTML), Kind::Unavailable, "Sign in"),
         (answer(200, "application/json", "", b"\xff\xfe"), Kind::InvalidResponse, "UTF-8"),
         (
             json(200, "", &format!("\"{}\"", "x".repeat(9000))),
@@ -307,6 +330,10 @@ async fn a_stream_is_read_however_it_is_cut_into_packets() {
         // Events under another name, and a whole reply where events were asked for.
         json(200, "", CALLS_STREAM),
         json(200, "", whole_body),
+        events(whole_body),
+        Answer::Pieces(vec![
+            format!("HTTP/1.1 200 OK\r\nconnection: close\r\n\r\n{CALLS}").into_bytes(),
+        ]),
         // The connection stays open after the end marker.
         Answer::ThenSilent(event_pieces([CALLS_STREAM.as_bytes().to_vec()])),
     ];
@@ -366,13 +393,28 @@ async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
             Some(Kind::Unavailable),
             1,
         ),
-        // Not a matter of time.
-        (events("data: nonsense\n\n"), Some(Kind::InvalidResponse), 1),
+        // No reply at all.
+        (events("data: nonsense\n\n"), None, 2),
+        (events("data: {\"choices\":7}\n\n"), None, 2),
+        (events(&CALLS[..CALLS.len() / 2]), None, 2),
+        (Answer::Pieces(event_pieces([b"data: \xff\n\n".to_vec()])), None, 2),
+        (json(200, "", "{\"choices\":"), None, 2),
+        (json(200, "", ""), None, 2),
+        (answer(200, "text/html", "", HTML), None, 2),
+        (answer(200, "text/event-stream", "", HTML), None, 2),
+        // Events under another name come whole, so a broken one is known before anything is handed on.
+        (json(200, "", &first[..2].concat()), None, 2),
+        // After something was handed on, the same is an error.
+        (events(&format!("{}data: nonsense\n\n", first[1])), Some(Kind::InvalidResponse), 1),
         (
-            Answer::Pieces(event_pieces([b"data: \xff\n\n".to_vec()])),
+            Answer::Pieces(event_pieces([
+                first[1].as_bytes().to_vec(),
+                b"data: \xff\n\n".to_vec(),
+            ])),
             Some(Kind::InvalidResponse),
             1,
         ),
+        // The next one would be as large.
         (events(&format!("data: {}", "x".repeat(20_000))), Some(Kind::InvalidResponse), 1),
     ];
     for (at, (answer, expected, requests)) in cases.into_iter().enumerate() {
@@ -381,6 +423,31 @@ async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
         let (_, response) = streamed(&model).await;
         assert_eq!(kind(&response), expected, "case {at}: {response:?}");
         assert_eq!(server.seen().len(), requests, "case {at}");
+    }
+}
+
+/// A request is sent again, and never a tool run again: what was executed stays executed once.
+#[tokio::test]
+async fn a_broken_reply_after_a_call_runs_nothing_twice() {
+    static RUNS: AtomicUsize = AtomicUsize::new(0);
+    let count = Tool::new("add", "Adds").call(|_| {
+        RUNS.fetch_add(1, Ordering::SeqCst);
+        Ok::<_, String>("3")
+    });
+    let call = r#"{"choices":[{"message":{"role":"assistant","tool_calls":[{"id":"a","type":"function","function":{"name":"add","arguments":"{}"}}]},"finish_reason":"tool_calls"}]}"#;
+    let done =
+        r#"{"choices":[{"message":{"role":"assistant","content":"done"},"finish_reason":"stop"}]}"#;
+    for broken in
+        [json(200, "", ""), json(200, "", &done[..40]), answer(200, "text/html", "", HTML)]
+    {
+        RUNS.store(0, Ordering::SeqCst);
+        let server =
+            Server::start([json(200, "", ""), json(200, "", call), broken, json(200, "", done)])
+                .await;
+        let agent = Agent::builder(model(&server)).tools(count.clone()).build().unwrap();
+        let outcome = agent.run("x").await.unwrap();
+        assert_eq!((outcome.content.as_str(), outcome.iterations), ("done", 2));
+        assert_eq!((RUNS.load(Ordering::SeqCst), server.seen().len()), (1, 4));
     }
 }
 

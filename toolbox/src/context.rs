@@ -26,12 +26,38 @@ impl Values {
         self.0.insert(TypeId::of::<T>(), value);
     }
 
-    pub(crate) fn get<T: Send + Sync + 'static>(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
+    fn get<T: Send + Sync + 'static>(&self) -> Option<&Arc<dyn Any + Send + Sync>> {
         self.0.get(&TypeId::of::<T>())
     }
 
     pub(crate) fn holds(&self, id: TypeId) -> bool {
         self.0.contains_key(&id)
+    }
+
+    /// Returns the value of type `T`, also where it was put in behind an `Arc` or as a [`State`].
+    fn find<T: Send + Sync + 'static>(&self) -> Option<Arc<T>> {
+        if self.0.is_empty() {
+            return None;
+        }
+        if let Some(value) = self.get::<T>() {
+            return Arc::clone(value).downcast().ok();
+        }
+        let shared = self.get::<Arc<T>>().and_then(|value| value.downcast_ref::<Arc<T>>());
+        let state = || self.get::<State<T>>()?.downcast_ref::<State<T>>().map(|state| &state.0);
+        shared.or_else(state).cloned()
+    }
+
+    /// Lends the value of type `T`, like [`Self::find`].
+    fn find_ref<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        if self.0.is_empty() {
+            return None;
+        }
+        if let Some(value) = self.get::<T>() {
+            return value.downcast_ref();
+        }
+        let shared = self.get::<Arc<T>>().and_then(|value| value.downcast_ref::<Arc<T>>());
+        let state = || self.get::<State<T>>()?.downcast_ref::<State<T>>().map(|state| &state.0);
+        shared.or_else(state).map(AsRef::as_ref)
     }
 
     pub(crate) fn is_empty(&self) -> bool {
@@ -84,6 +110,8 @@ pub struct ToolContext {
 #[derive(Clone, Default)]
 pub(crate) struct Given {
     values: Values,
+    /// For what neither the call, nor the tool, nor its box holds.
+    fallback: Option<Arc<Values>>,
     cancellation: Option<CancellationToken>,
     deadline: Option<Instant>,
     completions: Option<UnboundedSender<Completion>>,
@@ -233,21 +261,21 @@ impl ToolContext {
         self.tool.as_ref().map_or("", |definition| &definition.name)
     }
 
-    /// Returns a value that the program gave with this call.
+    /// Returns a value that the program gave with this call, as it is, behind an `Arc` or as a [`State`].
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.given.as_ref()?.values.get::<T>()?.downcast_ref()
+        self.given.as_ref()?.values.find_ref()
     }
 
-    /// Returns a value of the call, else of the tool, else of the box.
+    /// Returns a value of the call, else of the tool, else of the box, else of the agent that makes the call.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
-        let given = self.given.as_ref().map(|given| &given.values);
-        [given, self.bound.as_deref(), self.state.as_deref()]
+        let given = self.given.as_deref();
+        let last = given.and_then(|given| given.fallback.as_deref());
+        [given.map(|given| &given.values), self.bound.as_deref(), self.state.as_deref(), last]
             .into_iter()
             .flatten()
-            .find_map(|values| values.get::<T>())
-            .and_then(|value| Arc::clone(value).downcast().ok())
+            .find_map(Values::find)
             .map(State)
     }
 
@@ -367,6 +395,21 @@ impl ToolContext {
         self
     }
 
+    /// Sets the values for what neither the call, nor the tool, nor its box holds, in place of those of an agent above, or
+    /// before them.
+    pub(crate) fn with_fallback(mut self, values: Option<&Arc<Values>>, inherits: bool) -> Self {
+        let above = self.given().fallback.take().filter(|_| inherits);
+        self.given().fallback = match (values, above) {
+            (Some(own), Some(above)) => {
+                let mut own = Values::clone(own);
+                own.fill_from(&above);
+                Some(Arc::new(own))
+            }
+            (own, above) => own.cloned().or(above),
+        };
+        self
+    }
+
     pub(crate) fn with_deferral(mut self) -> Self {
         self.given().deferrable = true;
         self
@@ -435,8 +478,9 @@ impl Conversation {
 ///
 /// Found by its type among the values of the call, then of the tool
 /// ([`Tool::with_state`](crate::Tool::with_state)), then of the box
-/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)). A tool that takes `State<T>` names its need: a box that
-/// lacks it says so when it is built. Take `Option<State<T>>` where it may be missing. Cloning shares the value.
+/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)), then of the agent that makes the call. A value that was given as
+/// an `Arc<T>` or a `State<T>` is found as a `T`. A tool that takes `State<T>` names its need: a box or an agent that lacks it
+/// says so when it is built. Take `Option<State<T>>` where it may be missing. Cloning shares the value.
 #[derive(Debug)]
 pub struct State<T: ?Sized>(Arc<T>);
 
@@ -622,7 +666,8 @@ impl<T: FromContext> FromContext for Option<T> {
 /// A state that a tool needs: a type, and its name for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirement {
-    id: TypeId,
+    /// The type itself, and the two forms in which a value of it may be given as well.
+    ids: [TypeId; 3],
     name: &'static str,
 }
 
@@ -630,7 +675,8 @@ impl Requirement {
     /// Returns the need for a state of type `T`.
     #[must_use]
     pub fn of<T: Send + Sync + 'static>() -> Self {
-        Self { id: TypeId::of::<T>(), name: type_name::<T>() }
+        let ids = [TypeId::of::<T>(), TypeId::of::<Arc<T>>(), TypeId::of::<State<T>>()];
+        Self { ids, name: type_name::<T>() }
     }
 
     /// Returns the name of the type.
@@ -640,6 +686,11 @@ impl Requirement {
     }
 
     pub(crate) fn is_met_by(&self, values: Option<&Values>) -> bool {
-        values.is_some_and(|values| values.holds(self.id))
+        values.is_some_and(|values| self.ids.iter().any(|id| values.holds(*id)))
+    }
+
+    /// Returns whether a value of one of the types `given` is one of this type.
+    pub(crate) fn is_among(&self, given: &[Self]) -> bool {
+        given.iter().any(|given| self.ids.contains(&given.ids[0]))
     }
 }

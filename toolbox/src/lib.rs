@@ -48,6 +48,9 @@
 //!
 //! # Features
 //!
+//! A module behind a feature is on these pages where they were made with it: `cargo doc --open -p toolbox --all-features
+//! --no-deps` shows all.
+//!
 //! | feature | default | adds |
 //! |---|---|---|
 //! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
@@ -62,7 +65,7 @@
 //! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
 //! | `mcp-client`, `mcp-server`, `mcp` | no | the Model Context Protocol, either way or both (module `mcp`) |
 //! | `mcp-oauth` | no | signing in at MCP servers that want to know who asks |
-//! | `cli` | no | the program `toolbox`, and the same commands for a box of your own (module `cli`) |
+//! | `cli` | no | the program `toolbox`, and most of its commands for a box of your own (module `cli`) |
 //! | `files`, `shell`, `http`, `web-search` | no | built-in tools (module `builtin`) |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!

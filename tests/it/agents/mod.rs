@@ -2,6 +2,7 @@
 
 mod approvals;
 mod below;
+mod built;
 mod events;
 mod inherited;
 mod jobs;

@@ -26,6 +26,9 @@ types! {
     struct Renamed { inner_name: i32, #[serde(rename = "type")] kind: bool }
     #[serde(rename_all = "camelCase")]
     struct Aliased { #[serde(alias = "name")] inner_name: i32 }
+    struct AliasedBeside { left: Aliased, name: i32, x: Option<Aliased>, y: Vec<Aliased> }
+    enum AliasedChoice { #[serde(alias = "a")] One, Two }
+    enum AliasedVariant { #[serde(alias = "a")] Unit, #[serde(alias = "b")] One(i32), Fields { #[serde(alias = "y")] x: i32 } }
     struct Defaults { #[serde(default)] a: i32, #[serde(default = "seven")] b: u8, c: Option<i32>, #[serde(skip)] x: i32 }
     #[serde(default)]
     #[derive(Default)]
@@ -158,14 +161,14 @@ pub(super) enum Choice2 {
 }
 
 tools! { structs;
-    flat: Flat, nested: Nested, tree: Tree, renamed: Renamed, defaults: Defaults, all_defaults: AllDefaults,
+    flat: Flat, nested: Nested, tree: Tree, renamed: Renamed, aliased: Aliased, aliased_beside: AliasedBeside, defaults: Defaults, all_defaults: AllDefaults,
     closed: Closed, empty: Empty, meters: Meters, pair_struct: Pair, unit_struct: Unit, transparent: Transparent,
     bounded: Bounded, enums: Enums, lists_struct: Lists, borrowed: &Flat, list_of_flat: Vec<Flat>, slice_of_flat: &[Flat],
     list_of_bounded: Vec<Bounded>,
 }
 
 tools! { choices;
-    choice: Choice, told: Told, external: External, internal: Internal, internal_closed: InternalClosed,
+    aliased_choice: AliasedChoice, aliased_variant: AliasedVariant, list_of_aliased_choice: Vec<AliasedChoice>, choice: Choice, told: Told, external: External, internal: Internal, internal_closed: InternalClosed,
     adjacent: Adjacent, untagged: Untagged, untagged_structs: UntaggedStructs, renamed_enum: RenamedEnum, shape: Shape,
     list_of_internal: Vec<Internal>, map_of_adjacent: HashMap<String, Adjacent>, list_of_untagged: Vec<Untagged>,
 }
@@ -176,7 +179,7 @@ tools! { flattened;
 }
 
 whole! { whole_objects;
-    Flat: Flat, Nested: Nested, Tree: Tree, Renamed: Renamed, Defaults: Defaults, AllDefaults: AllDefaults, Closed: Closed, Empty: Empty, Bounded: Bounded, Transparent: Transparent, Enums: Enums, Lists: Lists, External: External, Internal: Internal, InternalClosed: InternalClosed, Adjacent: Adjacent, UntaggedStructs: UntaggedStructs, RenamedEnum: RenamedEnum, Shape: Shape, WithStruct: WithStruct, WithMap: WithMap, WithAny: WithAny, WithTagged: WithTagged, WithExternal: WithExternal, WithOption: WithOption,
+    Flat: Flat, Nested: Nested, Tree: Tree, Renamed: Renamed, Aliased: Aliased, AliasedBeside: AliasedBeside, AliasedVariant: AliasedVariant, Defaults: Defaults, AllDefaults: AllDefaults, Closed: Closed, Empty: Empty, Bounded: Bounded, Transparent: Transparent, Enums: Enums, Lists: Lists, External: External, Internal: Internal, InternalClosed: InternalClosed, Adjacent: Adjacent, UntaggedStructs: UntaggedStructs, RenamedEnum: RenamedEnum, Shape: Shape, WithStruct: WithStruct, WithMap: WithMap, WithAny: WithAny, WithTagged: WithTagged, WithExternal: WithExternal, WithOption: WithOption,
     Map: HashMap<String, i32>, ByNumber: BTreeMap<u8, bool>,
 }
 
@@ -237,6 +240,21 @@ fn nothing() -> &'static str {
     super::REACHED
 }
 
+/// Takes fields with other names among its arguments.
+#[tool]
+fn spread_aliased(#[arg(flatten)] fields: AliasedBeside, kind: AliasedChoice) -> &'static str {
+    let _ = (fields, kind);
+    super::REACHED
+}
+
 pub(super) fn attributes() -> Vec<Tool> {
-    toolbox::tools![restricted, spread, spread_bounded, spread_defaults, spread_nested, nothing]
+    toolbox::tools![
+        spread_aliased,
+        restricted,
+        spread,
+        spread_bounded,
+        spread_defaults,
+        spread_nested,
+        nothing
+    ]
 }

@@ -10,11 +10,13 @@ use super::jobs::JobPolicy;
 use super::lineage::AgentId;
 use super::{Agent, Inner};
 use crate::approval::Approver;
-use crate::collection::ToolBox;
+use crate::collection::{RegisterError, ToolBox};
+use crate::context::{Requirement, Values};
 use crate::definition::InvalidNameError;
 use crate::model::{Model, ToolChoice};
 use crate::rules::{InvalidRuleError, Rules};
 use crate::tool::{IntoTools, MapFn, Tool};
+use crate::unseen::{QUOTED, quote};
 
 /// What becomes of a run whose model was asked as often as it may be.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -63,6 +65,7 @@ pub(super) struct Settings {
     pub(super) options: Map<String, Value>,
     pub(super) approver: Option<Arc<dyn Approver>>,
     pub(super) native_search: bool,
+    pub(super) max_answer_attempts: u32,
     pub(super) inherits: bool,
 }
 
@@ -86,6 +89,7 @@ impl Default for Settings {
             options: Map::new(),
             approver: None,
             native_search: false,
+            max_answer_attempts: 3,
             inherits: false,
         }
     }
@@ -122,6 +126,8 @@ pub struct AgentBuilder {
     toolbox: Option<ToolBox>,
     tools: Vec<Tool>,
     rules: Vec<String>,
+    state: Values,
+    call_state: Vec<Requirement>,
     settings: Settings,
     error: Option<BuildAgentError>,
 }
@@ -144,6 +150,8 @@ impl AgentBuilder {
             toolbox: None,
             tools: Vec::new(),
             rules: Vec::new(),
+            state: Values::default(),
+            call_state: Vec::new(),
             settings: Settings::default(),
             error: None,
         }
@@ -249,9 +257,31 @@ impl AgentBuilder {
 
     /// Sets the box whose tools the agent may call, and shares it: a tool registered later is offered in the next step.
     ///
-    /// Tools added to this builder go into that box.
+    /// Tools added to this builder go into that box when the agent is built; a name that is taken there is an error.
     pub fn toolbox(mut self, toolbox: ToolBox) -> Self {
         self.toolbox = Some(toolbox);
+        self
+    }
+
+    /// Adds a state for the tools that take [`State<T>`](crate::State), one of each type.
+    ///
+    /// It serves the tools of this agent, whatever its box: a call, a tool and a box that hold one of their own go first, but
+    /// tools added to this builder take the agent's before that of the box. Agents below have states of their own, and those of
+    /// this one where they [inherit](Self::inherit_tools) its tools.
+    pub fn state<T: Send + Sync + 'static>(self, state: T) -> Self {
+        self.shared_state(Arc::new(state))
+    }
+
+    /// Adds a state that the program shares with the agent.
+    pub fn shared_state<T: Send + Sync + 'static>(mut self, state: Arc<T>) -> Self {
+        self.state.insert(state);
+        self
+    }
+
+    /// Says that the program gives a state of type `T` with each run ([`Run::in_context`](super::Run::in_context)), so that
+    /// neither the agent nor its box need hold one.
+    pub fn call_state<T: Send + Sync + 'static>(mut self) -> Self {
+        self.call_state.push(Requirement::of::<T>());
         self
     }
 
@@ -365,6 +395,13 @@ impl AgentBuilder {
         self
     }
 
+    /// Limits how often the model may give an answer in runs that ask for [one of a type](super::Run::answering_with): the
+    /// last that does not fit ends the run. Default 3. Zero counts as one.
+    pub fn max_answer_attempts(mut self, attempts: u32) -> Self {
+        self.settings.max_answer_attempts = attempts.max(1);
+        self
+    }
+
     /// Limits how many calls one reply may make; the rest are refused. Default 64.
     pub fn max_calls_per_step(mut self, calls: usize) -> Self {
         self.settings.max_calls_per_step = calls;
@@ -440,6 +477,9 @@ impl AgentBuilder {
     }
 
     /// Says whether the model must call a tool first. Default: as it likes. Once it has called one, it may answer.
+    ///
+    /// A choice of one tool names a tool that the agent offers when it is built, or may [inherit](Self::inherit_tools). If it is
+    /// gone when a run begins, the model chooses as it likes.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.settings.tool_choice = choice;
         self
@@ -494,7 +534,8 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildAgentError`], if there is no model, a tool's name is not one, or a blacklist rule names nothing.
+    /// [`BuildAgentError`], if there is no model, a tool's name is not one or is taken, a tool lacks a state, a blacklist rule
+    /// names nothing, or the tool choice names no tool. A box that was given gets no tools then.
     pub fn build(self) -> Result<Agent, BuildAgentError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -510,8 +551,28 @@ impl AgentBuilder {
             rules.blacklist(rule);
         }
         let toolbox = self.toolbox.unwrap_or_default();
+        if let ToolChoice::Tool(name) = &self.settings.tool_choice {
+            let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
+            let is_offered = self.settings.inherits
+                || offered.any(|tool| tool.name == *name)
+                || toolbox.definitions().iter().any(|tool| tool.name == *name);
+            if !is_offered || !toolbox.permits(name) || !rules.permit(name) {
+                return Err(BuildAgentError::ToolChoice(name.clone()));
+            }
+        }
+        let state = (!self.state.is_empty()).then(|| Arc::new(self.state));
+        let is_given = |requirement: &Requirement| {
+            requirement.is_met_by(state.as_deref()) || requirement.is_among(&self.call_state)
+        };
+        let may_run = |tool: &Tool| toolbox.permits(tool.name()) && rules.permit(tool.name());
+        toolbox.check_states(may_run, is_given).map_err(BuildAgentError::Tools)?;
+        let bound = |tool: Tool| match &state {
+            Some(state) if tool.requirements().next().is_some() => tool.bound_to(state),
+            _ => tool,
+        };
         if !self.tools.is_empty() {
-            toolbox.register(self.tools);
+            let tools = self.tools.into_iter().map(bound).collect();
+            toolbox.register_given(tools, is_given).map_err(BuildAgentError::Tools)?;
         }
         Ok(Agent::from_inner(Inner {
             id: AgentId::new(),
@@ -520,6 +581,7 @@ impl AgentBuilder {
             system: self.system,
             model,
             toolbox,
+            state,
             rules: arc_swap::ArcSwap::from_pointee(rules),
             settings: self.settings,
         }))
@@ -545,6 +607,10 @@ pub enum BuildAgentError {
     ToolName(InvalidNameError),
     /// A rule of the blacklist names nothing.
     Rule(InvalidRuleError),
+    /// Two tools or agents have one name, or a tool lacks a state.
+    Tools(RegisterError),
+    /// The model was to call a tool of this name first, and the agent offers none.
+    ToolChoice(String),
 }
 
 impl fmt::Display for BuildAgentError {
@@ -555,6 +621,12 @@ impl fmt::Display for BuildAgentError {
             ),
             Self::ToolName(error) => error.fmt(f),
             Self::Rule(error) => error.fmt(f),
+            Self::Tools(error) => error.fmt(f),
+            Self::ToolChoice(name) => write!(
+                f,
+                "the tool choice names `{}`, which is no tool that the agent offers",
+                quote(name, QUOTED)
+            ),
         }
     }
 }

@@ -116,14 +116,14 @@ pub enum EventKind {
     Failed {
         /// Why, for the programmer.
         message: String,
-        /// What it cost, together.
+        /// What it cost, together with the agents below it.
         usage: Usage,
     },
     /// The run of one agent ended.
     Finished {
         /// Why.
         reason: StopReason,
-        /// What it cost, together.
+        /// What it cost, together with the agents below it.
         usage: Usage,
     },
 }

@@ -10,6 +10,7 @@ use super::event::Sink;
 use super::paused::Paused;
 use crate::approval::Decision;
 use crate::collection::ToolBox;
+use crate::model::Usage;
 
 /// The decisions of somebody, by the id of the pending call.
 pub(super) type Decisions = BTreeMap<String, Decision>;
@@ -84,11 +85,13 @@ impl<T> Table<T> {
 pub(super) struct Budget {
     calls: Meter,
     tokens: Meter,
+    /// What the requests cost, by kinds of tokens.
+    usage: Mutex<Usage>,
 }
 
 impl Budget {
     pub(super) fn new(calls: u64, tokens: u64) -> Self {
-        Self { calls: Meter::new(calls), tokens: Meter::new(tokens) }
+        Self { calls: Meter::new(calls), tokens: Meter::new(tokens), usage: Mutex::default() }
     }
 }
 
@@ -163,10 +166,20 @@ impl Budgets {
         granted
     }
 
-    pub(super) fn charge_tokens(&self, tokens: u64) {
+    /// Charges every run for what one request cost.
+    pub(super) fn charge_usage(&self, usage: Usage) {
         for budget in &*self.0 {
-            budget.tokens.charge(tokens);
+            budget.tokens.charge(usage.total_tokens());
+            *budget.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
         }
+    }
+
+    /// Returns what the innermost run cost, with the runs below it.
+    pub(super) fn usage(&self) -> Usage {
+        let own = self.0.last();
+        own.map_or_else(Usage::default, |own| {
+            *own.usage.lock().unwrap_or_else(PoisonError::into_inner)
+        })
     }
 
     pub(super) fn are_tokens_spent(&self) -> bool {
@@ -182,8 +195,9 @@ impl Budgets {
     }
 
     /// Charges the innermost run for what it spent before it paused; each run above knows its own.
-    pub(super) fn resume(&self, spent: Spent) {
+    pub(super) fn resume(&self, spent: Spent, usage: Usage) {
         if let Some(own) = self.0.last() {
+            *own.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
             own.calls.charge(spent.calls);
             own.tokens.charge(spent.tokens);
         }

@@ -18,16 +18,19 @@ use std::fmt;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 
 pub use builder::{AgentBuilder, BuildAgentError, InfrastructurePolicy, MaxIterations, Subagent};
 pub use event::{Event, EventKind, ToolFinished};
 pub use jobs::{JobPolicy, LateJobs};
-pub use outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
+pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};
 pub use paused::{Paused, PendingCall};
 pub use run::{Run, RunEvents};
 
 use crate::approval::Decision;
 use crate::collection::ToolBox;
+use crate::context::Values;
 use crate::model::{History, Model, UserContent};
 use crate::rules::{InvalidRuleError, Rules};
 
@@ -70,6 +73,8 @@ struct Inner {
     system: Option<String>,
     model: Arc<dyn Model>,
     toolbox: ToolBox,
+    /// For tools that find a state neither with their call nor in their box.
+    state: Option<Arc<Values>>,
     rules: ArcSwap<Rules>,
     settings: builder::Settings,
 }
@@ -133,10 +138,47 @@ impl Agent {
         self.run(self.inner.task.as_deref().unwrap_or_default())
     }
 
+    /// Returns what the model makes of an input as a value of type `T`: the short way of [`Run::extract`].
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use toolbox::agent::Agent;
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Person {
+    ///     name: String,
+    ///     age: u8,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = ScriptedModel::answering(r#"{"name": "Ada", "age": 36}"#);
+    /// let agent = Agent::builder(model).build()?;
+    /// let person: Person = agent.extract("Ada died at the age of 36.").await?;
+    /// assert_eq!((person.name.as_str(), person.age), ("Ada", 36));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps the transcript.
+    pub async fn extract<T: DeserializeOwned + JsonSchema + 'static>(
+        &self,
+        input: impl Into<UserContent>,
+    ) -> Result<T, ExtractError> {
+        self.run(input).extract().await
+    }
+
     /// Goes on with a run that stopped for an approval, with what somebody decided about its
     /// [pending calls](Paused::pending), by their ids. A call without a decision goes on waiting.
     ///
-    /// What the agent may not call by now does not run, whatever was decided.
+    /// The run goes on in the agent that stopped, or in one built the same way: an agent of another name is refused, and so is
+    /// a context ([`Run::in_context`]) for another [`Principal`](crate::Principal), with
+    /// [`RunErrorKind::ForeignPause`]. Tools are not compared. What the agent may not call by now, or has no more, does not run,
+    /// whatever was decided; a call whose tool has changed is checked against its schema of today. Nothing says that the document
+    /// is as it was written: keep it where only the program writes.
     ///
     /// ```no_run
     /// # use toolbox::agent::{Agent, Paused};

@@ -21,8 +21,8 @@ pub struct RunOutcome {
     pub reason: StopReason,
     /// How often the model was asked: one for an answer without calls, one more for each round of calls.
     pub iterations: u32,
-    /// What this agent's requests cost, together; what those of agents below it cost is in their
-    /// [`Finished`](super::EventKind::Finished) events.
+    /// What the requests of this agent and of those below it cost, together. Each agent's own total is in its
+    /// [`Finished`](super::EventKind::Finished) event; what agents cost that go on in the background is not in it.
     pub usage: Usage,
     /// What was said. It can go on with another [`run`](super::Agent::run).
     pub history: History,
@@ -41,15 +41,19 @@ impl RunOutcome {
         self.reason == StopReason::Answered
     }
 
-    /// Reads the answer of a run that was asked for one of type `T`.
+    /// Reads the answer of a run that was asked for one of type `T`; of any other run, the text as JSON.
     ///
     /// # Errors
     ///
-    /// What serde says when there is no such answer, or it does not fit.
+    /// The reason why the run stopped where that is no answer, or what serde says of another type than the run was asked for.
     pub fn answer_as<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         match &self.answer {
             Some(answer) => T::deserialize(answer),
-            None => serde_json::from_str(&self.content),
+            None if self.is_answered() => serde_json::from_str(&self.content),
+            None => {
+                let text = format!("the run stopped without an answer: {}", self.reason);
+                Err(serde::de::Error::custom(text))
+            }
         }
     }
 }
@@ -76,6 +80,8 @@ pub enum StopReason {
     Budget,
     /// The model made the same call again after it was told not to.
     Repeated,
+    /// The model gave no answer of the [type](super::Run::answering_with) it was asked for, as often as it may try.
+    AnswerInvalid,
 }
 
 impl StopReason {
@@ -92,6 +98,7 @@ impl StopReason {
             Self::Length => "length",
             Self::Budget => "budget",
             Self::Repeated => "repeated",
+            Self::AnswerInvalid => "answer_invalid",
         }
     }
 }
@@ -126,6 +133,13 @@ pub enum RunErrorKind {
     MaxIterations(u32),
     /// As many agents as may be at work above one another were at work already, this many.
     TooDeep(u32),
+    /// The run to resume is another's: of an agent of another name, or made for another [`Principal`](crate::Principal).
+    ForeignPause {
+        /// The name of the agent that was to resume it.
+        agent: String,
+        /// The run, as it was given.
+        paused: Box<Paused>,
+    },
     /// A tool failed for a reason outside its call, and that was to end the run: the tool's name, and what it said.
     Tool {
         /// The name of the tool.
@@ -144,6 +158,7 @@ impl RunError {
             RunErrorKind::MaxIterations(_) => StopReason::MaxIterations.code(),
             RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
             RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
+            RunErrorKind::ForeignPause { .. } => "run.foreign_pause",
         }
     }
 }
@@ -159,6 +174,14 @@ impl fmt::Display for RunError {
                 f,
                 "the agent was not started: {agents} agents are at work above one another, and no more may be"
             ),
+            RunErrorKind::ForeignPause { agent, paused } if paused.agent() != agent => write!(
+                f,
+                "the paused run is one of agent `{}`, and `{agent}` was to resume it",
+                paused.agent()
+            ),
+            RunErrorKind::ForeignPause { .. } => f.write_str(
+                "the paused run was made for another principal than the context it was to be resumed in",
+            ),
             RunErrorKind::Tool { tool, message } => write!(f, "tool `{tool}` failed: {message}"),
         }
     }
@@ -170,5 +193,61 @@ impl Error for RunError {
             RunErrorKind::Model(error) => Some(error),
             _ => None,
         }
+    }
+}
+
+/// A reason why there is no value of the type that was [asked for](super::Run::extract).
+#[derive(Debug)]
+#[non_exhaustive]
+pub enum ExtractError {
+    /// The run failed.
+    Run(RunError),
+    /// The run stopped without an answer, most often for [`StopReason::AnswerInvalid`]; its history holds what was tried.
+    Stopped(Box<RunOutcome>),
+}
+
+impl ExtractError {
+    /// Returns what was said until then.
+    #[must_use]
+    pub fn history(&self) -> &History {
+        match self {
+            Self::Run(error) => &error.history,
+            Self::Stopped(outcome) => &outcome.history,
+        }
+    }
+
+    /// Returns the stable code of what went wrong, such as `answer_invalid` or `model.rate_limited`.
+    #[must_use]
+    pub fn code(&self) -> &'static str {
+        match self {
+            Self::Run(error) => error.code(),
+            Self::Stopped(outcome) => outcome.reason.code(),
+        }
+    }
+}
+
+impl fmt::Display for ExtractError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Run(error) => error.fmt(f),
+            Self::Stopped(outcome) => {
+                write!(f, "the run stopped without an answer: {}", outcome.reason)
+            }
+        }
+    }
+}
+
+impl Error for ExtractError {
+    fn source(&self) -> Option<&(dyn Error + 'static)> {
+        match self {
+            Self::Run(error) => error.source(),
+            Self::Stopped(_) => None,
+        }
+    }
+}
+
+impl From<RunError> for ExtractError {
+    fn from(error: RunError) -> Self {
+        Self::Run(error)
     }
 }

@@ -14,9 +14,13 @@ use crate::result::ToolResult;
 /// A run that stopped because calls wait for approval.
 ///
 /// Serializes as JSON, so that another process can [resume](super::Agent::resume) it later, with an agent built the same
-/// way. It holds the transcript and the arguments of the pending calls: keep it where the model and strangers cannot write.
+/// way, under the same name and for the same [`Principal`](crate::Principal). It holds the transcript and the arguments of the pending calls: keep it where the model and strangers cannot write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
+    /// The name of the agent, or of the tool it was called as.
+    pub(super) agent: String,
+    /// The id of the principal that the run is made for.
+    pub(super) principal: String,
     /// The transcript up to the reply that makes the calls, and that reply.
     pub(super) open: Unanswered,
     /// The results of the calls that did run.
@@ -57,6 +61,12 @@ pub struct PendingCall {
 }
 
 impl Paused {
+    /// Returns the name of the agent that stopped.
+    #[must_use]
+    pub fn agent(&self) -> &str {
+        &self.agent
+    }
+
     /// Returns the calls that wait, in order.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingCall> {

@@ -8,18 +8,19 @@ use std::task::Poll;
 use std::time::Instant;
 
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::Instrument;
 
 use super::event::{Event, Sink};
 use super::lineage::Decisions;
-use super::outcome::{RunError, RunOutcome};
+use super::outcome::{ExtractError, RunError, RunOutcome};
 use super::paused::Paused;
+use super::step::AnswerType;
 use super::{Agent, step, trace};
 use crate::cancel::CancellationToken;
 use crate::context::ToolContext;
 use crate::model::{History, UserContent};
-use crate::schema;
 use crate::tool::BoxFuture;
 
 /// A run that has not begun: await it for its outcome, or ask for its [`events`](Run::events).
@@ -34,7 +35,7 @@ pub struct Run {
     start: Start,
     context: ToolContext,
     sink: Option<Sink>,
-    answer: Option<serde_json::Value>,
+    answer: Option<AnswerType>,
     called_as: Option<Arc<str>>,
 }
 
@@ -50,8 +51,8 @@ pub(super) struct Setup {
     /// What the program gives with every call.
     pub(super) context: ToolContext,
     pub(super) sink: Option<Sink>,
-    /// The schema of the answer, when it is to be of a type.
-    pub(super) answer: Option<serde_json::Value>,
+    /// The type that the answer is to be of.
+    pub(super) answer: Option<AnswerType>,
     /// The name of the tool it was called as, when an agent above did.
     pub(super) called_as: Option<Arc<str>>,
 }
@@ -96,6 +97,12 @@ impl Run {
 
     /// Gives a context to every call of the run: a conversation, states, a cancellation, a deadline, rules.
     ///
+    /// The context that a tool is given holds more, and hands it down to a run started in it: how many agents are at work above
+    /// ([`depth`](ToolContext::depth)), what the runs above may still spend on calls and tokens, their listeners to events, and what
+    /// they forbid. So a tool that starts an agent by itself, with the context of its call, starts one *below* the agent that
+    /// called it: its calls and tokens count above, its events arrive there, and the depth limit holds. A run in a new
+    /// `ToolContext` is a run of its own.
+    ///
     /// What bounds the run already still does: the earlier deadline holds, and a cancellation that the context lacks.
     ///
     /// A context with a [`Taint`](crate::Taint) of the program's own makes several runs one conversation. Without one, the run
@@ -129,16 +136,72 @@ impl Run {
         self
     }
 
-    /// Asks for an answer of type `T`: the model gives it as the arguments of a tool made for that, which are checked like
-    /// any others, and told of what is wrong until they fit.
+    /// Asks for an answer of type `T`, read and checked before the run takes it.
     ///
-    /// Read it with [`RunOutcome::answer_as`]. A type whose JSON is no object stands under the key `answer`.
-    pub fn answering_with<T: JsonSchema>(self) -> Self {
-        self.answering(schema::for_input::<T>())
+    /// The model is offered a tool `final_answer` whose arguments are a `T` (under the key `answer`, where the JSON of a `T`
+    /// need not be an object), and each request says that a tool has to be called, unless the agent has a
+    /// [choice](super::AgentBuilder::tool_choice) of its own. JSON that it writes down instead is taken as well: bare, in a
+    /// fence, or between words.
+    ///
+    /// The answer is deserialized as it comes, so what a `TryFrom` or a `deserialize_with` of `T` refuses, the model is told like
+    /// any fault in arguments, with its path, and may try again: three times in all, or as often as
+    /// [`max_answer_attempts`](super::AgentBuilder::max_answer_attempts) says. Then the run stops with
+    /// [`StopReason::AnswerInvalid`](super::StopReason::AnswerInvalid). A text that holds two different documents, and a reply that
+    /// gives two answers, are faults as well.
+    ///
+    /// Read the answer with [`RunOutcome::answer_as`], or start the run with [`extract`](Self::extract).
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use toolbox::agent::Agent;
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// /// A grade from 1 to 6.
+    /// #[derive(Debug, PartialEq, Deserialize, JsonSchema)]
+    /// #[serde(try_from = "u8")]
+    /// struct Grade(u8);
+    ///
+    /// impl TryFrom<u8> for Grade {
+    ///     type Error = String;
+    ///
+    ///     fn try_from(grade: u8) -> Result<Self, String> {
+    ///         (1..=6).contains(&grade).then_some(Self(grade)).ok_or(format!("{grade} is no grade from 1 to 6"))
+    ///     }
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let model = ScriptedModel::new()
+    ///     .calls("final_answer", r#"{"answer": 7}"#)
+    ///     .calls("final_answer", r#"{"answer": 2}"#);
+    /// let outcome = Agent::builder(model).build()?.run("Grade this.").answering_with::<Grade>().await?;
+    /// assert_eq!(outcome.answer_as::<Grade>()?, Grade(2));
+    /// assert_eq!(outcome.iterations, 2);
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn answering_with<T: DeserializeOwned + JsonSchema + 'static>(self) -> Self {
+        self.answering(AnswerType::read::<T>())
     }
 
-    pub(super) fn answering(mut self, schema: serde_json::Value) -> Self {
-        self.answer = Some(schema);
+    /// Runs to an answer of type `T`: [`answering_with`](Self::answering_with) and
+    /// [`answer_as`](RunOutcome::answer_as) in one.
+    ///
+    /// # Errors
+    ///
+    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps the transcript.
+    pub async fn extract<T: DeserializeOwned + JsonSchema + 'static>(
+        self,
+    ) -> Result<T, ExtractError> {
+        let outcome = self.answering_with::<T>().await?;
+        match outcome.answer_as() {
+            Ok(answer) => Ok(answer),
+            Err(_) => Err(ExtractError::Stopped(Box::new(outcome))),
+        }
+    }
+
+    pub(super) fn answering(mut self, answer: AnswerType) -> Self {
+        self.answer = Some(answer);
         self
     }
 

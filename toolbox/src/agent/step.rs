@@ -24,7 +24,7 @@ use crate::definition::ToolDefinition;
 use crate::job::Completion;
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
-    Replied, Reply, ToolChoice, ToolSearch, Usage,
+    Replied, Reply, ToolChoice, ToolSearch,
 };
 use crate::promotion::{Promotions, SEARCH_TOOL};
 use crate::rules::Rules;
@@ -33,14 +33,16 @@ use crate::taint::Taint;
 mod answer;
 mod calls;
 mod read;
+mod written;
 
 use answer::Answer;
+pub(super) use answer::AnswerType;
 
 /// Runs an agent to its end.
 pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     let Setup { agent, start, context, sink, answer, called_as } = setup;
     let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
-    running.answer = answer.map(|schema| Answer::new(schema, running.toolbox()));
+    running.answer = answer.map(|kind| Answer::new(kind, running.toolbox()));
     let end = match start {
         _ if context.depth() >= running.max_depth => {
             End::Failed(RunErrorKind::TooDeep(context.depth()))
@@ -104,7 +106,8 @@ struct Running {
     guard: RepeatGuard,
     answer: Option<Answer>,
     iterations: u32,
-    usage: Usage,
+    /// The name that events show.
+    name: String,
 }
 
 /// Cancels what a run started when the run is gone, unless it ended well.
@@ -135,7 +138,7 @@ impl Running {
         #[cfg(feature = "schedule")]
         let asked_by_user = asked_by_user && !taint.is_begun_by_others();
         let name = called_as.unwrap_or(&agent.name).to_owned();
-        let path: Arc<[String]> = above.path.iter().cloned().chain([name]).collect();
+        let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
         let events = Emitter::new(sink.or(above.sink), Arc::clone(&path));
         let budgets =
             above.budgets.with(Budget::new(settings.max_total_calls, settings.max_total_tokens));
@@ -164,6 +167,7 @@ impl Running {
             .with(lineage)
             .with(taint.clone())
             .with_shared(Arc::clone(&promotions))
+            .with_fallback(agent.state.as_ref(), settings.inherits)
             .with_depth(given.depth().saturating_add(1))
             .with_cancellation(token.clone())
             .with_completions(jobs.sender())
@@ -211,7 +215,7 @@ impl Running {
             jobs,
             answer: None,
             iterations: 0,
-            usage: Usage::default(),
+            name,
         }
     }
 
@@ -232,11 +236,16 @@ impl Running {
             };
             let finish = response.reply.finish.clone();
             let text = response.reply.content().into_owned();
+            let tried = response.reply.tool_calls().any(|call| self.is_answer(&call.name));
             let replied = self.take_history().reply(response.reply);
             let end = match replied {
                 Replied::CutOff(history) => {
                     self.request.history = history;
-                    (finish == Finish::Refusal).then_some(End::Stopped(StopReason::Refused, text))
+                    match finish {
+                        Finish::Refusal => Some(End::Stopped(StopReason::Refused, text)),
+                        _ if tried => self.answer_failed(text),
+                        _ => None,
+                    }
                 }
                 Replied::Answer(history) => {
                     self.request.history = history;
@@ -336,14 +345,30 @@ impl Running {
             Ok(None) => {}
             Err(reason) => return Some(End::Stopped(reason, text)),
         }
-        if let Some(answer) = &self.answer {
-            // Models that know structured output may write the answer down instead of calling for it.
-            if let Err(reminder) = answer.take_text(&text).await {
+        if let Some(answer) = &self.answer
+            && let Err(reminder) = answer.take_text(&text).await
+        {
+            let end = self.answer_failed(text);
+            if end.is_none() {
                 self.request.history.push_user(reminder);
-                return None;
             }
+            return end;
         }
         Some(End::Stopped(StopReason::Answered, text))
+    }
+
+    fn is_answer(&self, name: &str) -> bool {
+        self.answer.as_ref().is_some_and(|answer| answer.is_named(name))
+    }
+
+    /// Counts an attempt at an answer that came to nothing, and returns the end of the run if it was the last.
+    fn answer_failed(&mut self, text: String) -> Option<End> {
+        let most = self.agent.settings.max_answer_attempts;
+        if !self.answer.as_mut()?.was_last(most) {
+            return None;
+        }
+        tracing::warn!(attempts = most, "a model gave no answer of the type that was asked for");
+        Some(End::Stopped(StopReason::AnswerInvalid, text))
     }
 
     async fn at_max_iterations(&mut self) -> End {
@@ -385,8 +410,19 @@ impl Running {
         }
         let found = self.promotions.enter(self.iterations);
         let offer = self.toolbox().offer_with(&self.context, &found);
+        // To find no tool of the name that has to be called, a service refuses the whole request.
+        if let ToolChoice::Tool(name) = &self.request.tool_choice
+            && !offer.iter().any(|tool| tool.name == *name)
+        {
+            self.request.tool_choice = ToolChoice::Auto;
+        }
         self.request.tools = match &self.answer {
-            Some(answer) => answer.beside(&offer),
+            Some(answer) => {
+                if self.request.tool_choice == ToolChoice::Auto {
+                    self.request.tool_choice = answer.choice(offer.len());
+                }
+                answer.beside(&offer)
+            }
             None => offer,
         };
         // To be shown a definition is to read it. Tools that wait to be found are shown when a search names them.
@@ -395,8 +431,7 @@ impl Running {
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
         let response = self.respond().await?;
-        self.usage += response.usage;
-        self.budgets.charge_tokens(response.usage.total_tokens());
+        self.budgets.charge_usage(response.usage);
         self.events.emit(|| EventKind::ModelFinished {
             finish: response.reply.finish.clone(),
             usage: response.usage,
@@ -456,7 +491,7 @@ impl Running {
 
     fn end(mut self, end: End) -> Result<RunOutcome, RunError> {
         let history = self.take_history();
-        let (iterations, usage) = (self.iterations, self.usage);
+        let (iterations, usage) = (self.iterations, self.budgets.usage());
         let (reason, content, paused, history) = match end {
             End::Failed(kind) => {
                 let error = RunError { kind, history, iterations, usage };

@@ -5,10 +5,11 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::lineage::Lineage;
 use super::run::Run;
+use super::step::AnswerType;
 use super::{Agent, RunOutcome, StopReason};
 use crate::call::Arguments;
 use crate::context::ToolContext;
@@ -74,7 +75,8 @@ impl Agent {
 
     /// Returns the agent as a tool whose arguments are those of `I` and whose result is an `O`.
     ///
-    /// The agent is given the arguments as JSON, and asked for [an answer of that type](Run::answering_with).
+    /// The agent is given the arguments as JSON, and asked for [an answer of that type](Run::answering_with), which the caller
+    /// gets as `O` serializes.
     ///
     /// # Panics
     ///
@@ -88,10 +90,10 @@ impl Agent {
     ) -> Tool
     where
         I: DeserializeOwned + JsonSchema,
-        O: Serialize + JsonSchema,
+        O: DeserializeOwned + Serialize + JsonSchema + 'static,
     {
         let definition = ToolDefinition::new(name, description, schema::for_input::<I>());
-        let answer = schema::for_input::<O>();
+        let answer = AnswerType::written::<O>();
         made(self.tool(definition, Input::Arguments, Some(answer)))
             .with_output_schema(schema::for_output::<O>())
     }
@@ -101,7 +103,7 @@ impl Agent {
         &self,
         definition: ToolDefinition,
         input: Input,
-        answer: Option<Value>,
+        answer: Option<AnswerType>,
     ) -> Result<Tool, InvalidNameError> {
         let tool = Tool::try_from_handler(AgentTool {
             agent: self.clone(),
@@ -128,7 +130,7 @@ struct AgentTool {
     name: Arc<str>,
     definition: ToolDefinition,
     input: Input,
-    answer: Option<Value>,
+    answer: Option<AnswerType>,
 }
 
 impl ToolHandler for AgentTool {
@@ -192,7 +194,7 @@ impl AgentTool {
         };
         let run = run.called(&self.name);
         Ok(match &self.answer {
-            Some(schema) => run.answering(schema.clone()),
+            Some(answer) => run.answering(answer.clone()),
             None => run,
         })
     }
@@ -231,6 +233,7 @@ impl AgentTool {
             StopReason::TimedOut => stopped("was not done in time"),
             StopReason::Refused => stopped("refused"),
             StopReason::Length => stopped("was cut off"),
+            StopReason::AnswerInvalid => stopped("gave no answer of the form it was asked for"),
             StopReason::Repeated => stopped("repeated itself and was stopped"),
             StopReason::Budget => ToolResult::refusal(
                 FailureKind::OverBudget,

@@ -1,10 +1,12 @@
 //! What a tool's signature says, gathered once when the tool is made: its schema, and what reading must check.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
 use super::reader::Lead;
+use super::shapes::Shapes;
 use crate::context::Requirement;
 use crate::schema::Policing;
 
@@ -113,6 +115,8 @@ pub(crate) struct Signature {
     pub(crate) all: u64,
     /// Whether text is handed on as it came.
     pub(crate) unchecked: bool,
+    /// The names that the schema tells.
+    pub(crate) shapes: Arc<Shapes>,
 }
 
 /// One argument of a [`Signature`].

@@ -124,6 +124,14 @@ impl<'given> Call<'given> {
 
     /// Reads the whole argument object as one value.
     pub(crate) fn read_whole<'call, T: Deserialize<'call>>(&'call self) -> Result<T, ToolResult> {
+        self.read_whole_text().map(|(value, _)| value)
+    }
+
+    /// Reads the whole argument object as one value, and returns the text that it was read from: the call's own, or that
+    /// text repaired.
+    pub(crate) fn read_whole_text<'call, T: Deserialize<'call>>(
+        &'call self,
+    ) -> Result<(T, &'call str), ToolResult> {
         let mut whole = Whole(None);
         let outcome = match whole.read(self, self.text) {
             Ok(()) => Ok(()),
@@ -139,10 +147,10 @@ impl<'given> Call<'given> {
     }
 
     fn whole<'call, T: Deserialize<'call>>(&'call self, text: &'call str) -> Result<T, Trouble> {
-        let mut reader = Reader::new(text, &self.arena, self.depth);
+        let mut reader = self.reader(text);
         let value = T::deserialize(&mut reader)?;
         if let Some(argument) = self.signature.arguments.first()
-            && argument.policing.must_check(reader.take_unpoliced())
+            && (argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed())
         {
             let faults = cold::conforms(
                 text,
@@ -172,6 +180,10 @@ impl<'given> Call<'given> {
         }
     }
 
+    fn reader<'call>(&'call self, text: &'call str) -> Reader<'call> {
+        Reader::new(text, &self.arena, self.depth).knowing(&self.signature.shapes)
+    }
+
     fn bounds(&self) -> Bounds {
         Bounds { depth: self.depth }
     }
@@ -182,7 +194,7 @@ impl<'given> Call<'given> {
         text: &'call str,
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<(), Trouble> {
-        let mut reader = Reader::new(text, &self.arena, self.depth);
+        let mut reader = self.reader(text);
         let arguments = &self.signature.arguments[..];
         let mut filled = 0_u64;
         let mut next = 0;
@@ -215,7 +227,7 @@ impl<'given> Call<'given> {
             }
             filled |= 1 << index;
             slots[index].read(&mut reader)?;
-            if argument.policing.must_check(reader.take_unpoliced()) {
+            if argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed() {
                 self.check(&argument.name, reader.text_from(start))?;
             }
         }
@@ -303,7 +315,7 @@ impl<'given> Call<'given> {
                 let schema = &self.signature.schema;
                 let faults = cold::conforms(text, schema, schema, "", &self.bounds());
                 Trouble::from_faults(faults)?;
-            } else if argument.policing.must_check(true) {
+            } else {
                 for (name, value) in &fields {
                     self.check(name, value)?;
                 }
@@ -475,11 +487,11 @@ impl<'call> Values<'call> for Slots<'_, '_, 'call> {
 }
 
 /// One value for the whole object of arguments.
-struct Whole<T>(Option<T>);
+struct Whole<'call, T>(Option<(T, &'call str)>);
 
-impl<'call, T: Deserialize<'call>> Values<'call> for Whole<T> {
+impl<'call, T: Deserialize<'call>> Values<'call> for Whole<'call, T> {
     fn read(&mut self, call: &'call Call<'_>, text: &'call str) -> Result<(), Trouble> {
-        self.0 = Some(call.whole(text)?);
+        self.0 = Some((call.whole(text)?, text));
         Ok(())
     }
 

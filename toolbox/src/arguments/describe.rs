@@ -1,6 +1,7 @@
 //! The schema of a tool's arguments, put together when the tool is made, and what only then can be seen to be wrong.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 
 use schemars::generate::SchemaSettings;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
@@ -12,6 +13,7 @@ use super::arena::Arena;
 use super::argument::Origin;
 use super::cold::{self, Bounds};
 use super::reader::{Lead, NO_KEY, Reader};
+use super::shapes::Shapes;
 use super::slot::Fill;
 use super::specimen;
 use super::unfit;
@@ -91,6 +93,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
             .extend(faults.map(|faults| format!("an example of it would be refused: {faults}")));
         described.examples.push(example);
     }
+    described.signature.shapes = Arc::new(Shapes::of(&schema));
     described.signature.schema = schema;
     described.signature.all = described.signature.arguments.iter().fold(0, |all, _| all << 1 | 1);
     described
@@ -264,7 +267,8 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
         None
     };
     let argument = ArgumentSignature { policing, ..ArgumentSignature::new("", Place::Field) };
-    (Signature { arguments: vec![argument], schema, all: 1, unchecked: false }, mistake)
+    let shapes = Arc::new(Shapes::of(&schema));
+    (Signature { arguments: vec![argument], schema, all: 1, unchecked: false, shapes }, mistake)
 }
 
 /// Returns what is wrong with a whole argument object that holds a map without keys.

@@ -7,6 +7,7 @@ pub(crate) mod call;
 pub(crate) mod cold;
 pub(crate) mod describe;
 pub(crate) mod reader;
+pub(crate) mod shapes;
 pub(crate) mod slot;
 mod specimen;
 pub(crate) mod unfit;

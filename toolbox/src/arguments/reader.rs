@@ -19,6 +19,7 @@ use self::number::{exact, whole_number};
 pub(super) use self::words::Lead;
 use self::words::{WORD, copy_run, first_special, simple_escape};
 use super::arena::Arena;
+use super::shapes::Shapes;
 
 /// Why the fast reader stopped: a message, and the byte offset of the value at fault.
 #[derive(Debug)]
@@ -110,11 +111,27 @@ pub struct Reader<'call> {
     depth: usize,
     /// Whether something was read through a form in which unknown fields cannot be noticed: a map, a buffered enum.
     unpoliced: bool,
+    /// The names that the schema tells, where there is one.
+    shapes: Option<&'call Shapes>,
+    /// Whether something was read by a type that takes other names than the schema tells.
+    renamed: bool,
 }
 
 impl<'call> Reader<'call> {
     pub(crate) fn new(text: &'call str, arena: &'call Arena, depth: usize) -> Self {
-        Self { text, position: 0, arena, depth, unpoliced: false }
+        Self { text, position: 0, arena, depth, unpoliced: false, shapes: None, renamed: false }
+    }
+
+    /// Returns the reader so that it notices types which take other names than the schema tells.
+    pub(crate) fn knowing(mut self, shapes: &'call Shapes) -> Self {
+        self.shapes = Some(shapes);
+        self
+    }
+
+    /// Returns whether something was read since this was last asked that may have names the schema does not tell.
+    #[inline]
+    pub(crate) fn take_renamed(&mut self) -> bool {
+        std::mem::take(&mut self.renamed)
     }
 
     #[inline]

@@ -1,4 +1,4 @@
-//! The program `toolbox`, and the same commands over a box of one's own.
+//! The program `toolbox`, and those of its commands that need no configuration over a box of your own.
 //!
 //! [`main`] makes a program of any box:
 //!
@@ -18,7 +18,9 @@
 //! ```
 //!
 //! `sums list` then shows the tools, `sums show add` what one of them takes, `sums call add a=1 b=2` calls it, and a host that
-//! starts `sums serve` has them over MCP. With `--json`, each command prints one line with one object:
+//! starts `sums serve` has them over MCP. `init`, `schema`, `login`, `logout` and `approve` are about the servers of a configuration: only
+//! the program `toolbox` has them, and its `serve` has other options. With `--json`, each command but `serve`, `completions` and
+//! `schema` prints one line with one object:
 //!
 //! | command | the object |
 //! |---|---|

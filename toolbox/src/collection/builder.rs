@@ -161,7 +161,8 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Decides on calls of tools that need approval; without it they are refused.
+    /// Decides on calls of tools that need approval. Without an approver of the tool, the box or an agent they are refused;
+    /// where an agent makes the call, its run pauses instead, and can be resumed with a decision.
     ///
     /// The approver is asked after the arguments were found valid, and answers whether the call may run.
     pub fn approver(mut self, approver: impl Approver) -> Self {

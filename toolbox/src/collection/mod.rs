@@ -16,7 +16,7 @@ pub(crate) use snapshot::{Entry, Snapshot};
 
 #[cfg(feature = "agent")]
 use crate::context::ToolContext;
-use crate::context::Values;
+use crate::context::{Requirement, Values};
 #[cfg(feature = "agent")]
 use crate::definition::ToolDefinition;
 use crate::dispatch::Settings;
@@ -107,8 +107,8 @@ impl ToolBox {
 
     /// Adds tools; one whose name is taken replaces the other in its place.
     ///
-    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement, a name that differs
-    /// from another only by case, and a missing state are logged as warnings; [`ToolBox::try_register`] refuses them.
+    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement and a missing state are logged
+    /// as warnings; [`ToolBox::try_register`] refuses them, and a name that differs from another only by case.
     pub fn register(&self, tools: impl IntoTools) {
         let tools = tools.into_tools();
         for tool in &tools {
@@ -170,18 +170,17 @@ impl ToolBox {
         if let Some(missing) = self.missing_state(tool).next() {
             tracing::warn!(
                 tool = tool.name(),
-                state = missing,
+                state = missing.type_name(),
                 "the box lacks a state that the tool needs"
             );
         }
     }
 
-    fn missing_state<'a>(&'a self, tool: &'a Tool) -> impl Iterator<Item = &'static str> + 'a {
+    fn missing_state<'a>(&'a self, tool: &'a Tool) -> impl Iterator<Item = &'a Requirement> + 'a {
         let held = self.shared.state.as_deref();
         let given = &self.shared.settings.call_state;
         tool.requirements()
-            .filter(move |requirement| !requirement.is_met_by(held) && !given.contains(requirement))
-            .map(crate::Requirement::type_name)
+            .filter(move |requirement| !requirement.is_met_by(held) && !requirement.is_among(given))
     }
 
     /// Adds tools, or none of them.
@@ -191,16 +190,21 @@ impl ToolBox {
     /// [`RegisterError`] names every tool whose name is taken, also by another only in case, with where both were made,
     /// and every state that the box lacks.
     pub fn try_register(&self, tools: impl IntoTools) -> Result<(), RegisterError> {
-        let tools = tools.into_tools();
+        self.register_given(tools.into_tools(), |_| false)
+    }
+
+    /// Adds tools, or none of them; what `is_given` says need not be held by the box.
+    pub(crate) fn register_given(
+        &self,
+        tools: Vec<Tool>,
+        is_given: impl Fn(&Requirement) -> bool,
+    ) -> Result<(), RegisterError> {
         self.change(|next| {
             let mut trial = next.successor();
             let mut faults = Vec::new();
             for tool in tools {
                 faults.extend(trial.clash(&tool));
-                faults.extend(self.missing_state(&tool).map(|state| RegisterFault::MissingState {
-                    tool: tool.name().to_owned(),
-                    state,
-                }));
+                faults.extend(self.lacks(&tool, &is_given));
                 trial.put_quietly(tool);
             }
             if !faults.is_empty() {
@@ -209,6 +213,28 @@ impl ToolBox {
             *next = trial;
             Ok(())
         })
+    }
+
+    fn lacks(&self, tool: &Tool, is_given: impl Fn(&Requirement) -> bool) -> Vec<RegisterFault> {
+        let missing = self.missing_state(tool).filter(|requirement| !is_given(requirement));
+        let fault = |requirement: &Requirement| RegisterFault::MissingState {
+            tool: tool.name().to_owned(),
+            state: requirement.type_name(),
+        };
+        missing.map(fault).collect()
+    }
+
+    /// Checks that every state is there which the tools need that `may_run`; what `is_given` says need not be held by the box.
+    #[cfg(feature = "agent")]
+    pub(crate) fn check_states(
+        &self,
+        may_run: impl Fn(&Tool) -> bool,
+        is_given: impl Fn(&Requirement) -> bool,
+    ) -> Result<(), RegisterError> {
+        let snapshot = self.snapshot();
+        let tools = snapshot.tools().filter(|tool| may_run(tool));
+        let faults: Vec<_> = tools.flat_map(|tool| self.lacks(tool, &is_given)).collect();
+        if faults.is_empty() { Ok(()) } else { Err(RegisterError { faults }) }
     }
 
     /// Takes a tool out, and returns it if it was there.
@@ -555,15 +581,45 @@ impl Default for ToolBox {
     }
 }
 
+/// Makes a box of tools known when the program is written.
+///
+/// # Panics
+///
+/// If two tools have one name, but for clones of one tool; the message says where both were made. [`ToolBox::try_register`] and
+/// [`ToolBoxBuilder::build`] return that as an error, for tools from outside the program, and [`ToolBox::register`] lets the
+/// later one replace the other.
 impl<T: IntoTools> From<T> for ToolBox {
+    #[track_caller]
     fn from(tools: T) -> Self {
+        let tools = tools.into_tools();
         let toolbox = Self::new();
-        toolbox.register(tools);
+        for tool in &tools {
+            toolbox.warn_of_missing_state(tool);
+        }
+        let clash = toolbox.change(|next| {
+            let mut clash = None;
+            for tool in tools {
+                let taken = next.get(tool.name()).filter(|taken| !taken.tool.is_same(&tool));
+                clash = clash.or(taken.map(|taken| RegisterFault::NameTaken {
+                    name: tool.name().to_owned(),
+                    taken: tool.name().to_owned(),
+                    first: taken.tool.origin().clone(),
+                    second: tool.origin().clone(),
+                }));
+                next.put_quietly(tool);
+            }
+            clash
+        });
+        if let Some(clash) = clash {
+            panic!("{clash}");
+        }
         toolbox
     }
 }
 
+/// Makes a box like `From`, with the same panic.
 impl FromIterator<Tool> for ToolBox {
+    #[track_caller]
     fn from_iter<I: IntoIterator<Item = Tool>>(tools: I) -> Self {
         Self::from(tools.into_iter().collect::<Vec<_>>())
     }
@@ -639,7 +695,7 @@ impl fmt::Display for RegisterFault {
             ),
             Self::MissingState { tool, state } => write!(
                 f,
-                "tool `{tool}` needs the state `{state}`: give it to the box with `ToolBox::builder().state(..)` or to the tool with `with_state(..)`, or say `.call_state::<..>()` when each call brings its own"
+                "tool `{tool}` needs the state `{state}`: give it to the box with `ToolBox::builder().state(..)`, to the agent with `AgentBuilder::state(..)` or to the tool with `with_state(..)`, or say `.call_state::<..>()` when each call brings its own"
             ),
         }
     }

@@ -50,7 +50,14 @@ impl ModelErrorKind {
     /// Returns whether the same request may succeed a little later.
     #[must_use]
     pub fn is_retryable(self) -> bool {
-        matches!(self, Self::Connection | Self::TimedOut | Self::RateLimited | Self::Unavailable)
+        matches!(
+            self,
+            Self::Connection
+                | Self::TimedOut
+                | Self::RateLimited
+                | Self::Unavailable
+                | Self::InvalidResponse
+        )
     }
 }
 

@@ -129,7 +129,8 @@ pub(super) fn unread(error: WireError) -> (ModelErrorKind, String, bool) {
             let message = format!("the service reports `{}`: {}", said.words, said.message);
             (kind, message, again)
         }
-        WireError::Invalid(_) => (ModelErrorKind::InvalidResponse, error.to_string(), false),
+        // A page of a proxy, or a reply that was cut: the next one is whole, most often.
+        WireError::Invalid(_) => (ModelErrorKind::InvalidResponse, error.to_string(), true),
     }
 }
 

@@ -262,22 +262,29 @@ impl Http {
             return Err(self.refused(response).await);
         }
         let emit = |delta: Delta| {
-            handed_on.store(true, Ordering::Relaxed);
-            deltas.send(delta);
+            if deltas.are_wanted() {
+                handed_on.store(true, Ordering::Relaxed);
+                deltas.send(delta);
+            }
         };
-        if !deltas.are_wanted() {
-            let body = self.whole(response).await?;
-            return F::response(&body).map_err(|error| self.unreadable(error, &body));
-        }
-        if is_events(&response) {
+        if deltas.are_wanted() && is_events(&response) {
             return self.streamed::<F>(response, emit).await;
         }
         let body = self.whole(response).await?;
-        if is_events_text(&body) {
-            // Events under the name of something else.
-            return self.read_events::<F>(&body, emit);
+        self.read_whole::<F>(&body, emit)
+    }
+
+    /// Reads a body that came whole: a reply, or events under the name of something else. Nothing is handed on before all
+    /// of it is known to be a reply.
+    fn read_whole<F: Format>(
+        &self,
+        body: &str,
+        emit: impl Fn(Delta),
+    ) -> Result<ModelResponse, Failed> {
+        if is_events_text(body) {
+            return self.read_events::<F>(body, emit);
         }
-        let response = F::response(&body).map_err(|error| self.unreadable(error, &body))?;
+        let response = F::response(body).map_err(|error| self.unreadable(error, body))?;
         emit_whole(&response.reply, emit);
         Ok(response)
     }
@@ -307,6 +314,12 @@ impl Http {
                     break;
                 }
             };
+            if size == 0 && is_json(&chunk) {
+                // A whole reply under the name of events, or under none.
+                let body = timeout(settings.idle_timeout, self.rest(chunk.to_vec(), response));
+                let body = body.await.map_err(|_| self.silent())??;
+                return self.read_whole::<F>(&body, emit);
+            }
             size = size.saturating_add(chunk.len());
             if size > settings.max_reply_bytes {
                 return Err(self.too_large());
@@ -348,21 +361,33 @@ impl Http {
         let mut events = Vec::new();
         let read = parser.push(body.as_bytes(), &mut events);
         read.and_then(|()| parser.finish(&mut events)).map_err(|_| self.no_text())?;
+        let mut deltas = Vec::new();
         for data in events {
-            let taken = stream.event(&data, &mut |delta| emit(delta));
+            let taken = stream.event(&data, &mut |delta| deltas.push(delta));
             taken.map_err(|error| self.unreadable(error, &data))?;
         }
-        stream.finish().map_err(|error| self.unreadable(error, body))
+        let response = stream.finish().map_err(|error| self.unreadable(error, body))?;
+        deltas.into_iter().for_each(emit);
+        Ok(response)
     }
 
     /// Reads a body to its end.
     async fn whole(&self, response: Response) -> Result<String, Failed> {
-        let body = self.bytes(response, self.0.settings.max_reply_bytes).await?;
+        self.rest(Vec::new(), response).await
+    }
+
+    /// Reads a body to its end, of which some is read.
+    async fn rest(&self, read: Vec<u8>, response: Response) -> Result<String, Failed> {
+        let body = self.bytes(read, response, self.0.settings.max_reply_bytes).await?;
         String::from_utf8(body).map_err(|_| self.no_text())
     }
 
-    async fn bytes(&self, mut response: Response, most: usize) -> Result<Vec<u8>, Failed> {
-        let mut body = Vec::new();
+    async fn bytes(
+        &self,
+        mut body: Vec<u8>,
+        mut response: Response,
+        most: usize,
+    ) -> Result<Vec<u8>, Failed> {
         while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
             if body.len().saturating_add(chunk.len()) > most {
                 return Err(self.too_large());
@@ -377,7 +402,10 @@ impl Http {
         let status = response.status();
         let headers = response.headers();
         let (again, wait) = (may_pass(status, headers), asked_wait(headers, SystemTime::now()));
-        let body = timeout(self.0.settings.idle_timeout, self.bytes(response, MAX_FAILURE_BYTES));
+        let body = timeout(
+            self.0.settings.idle_timeout,
+            self.bytes(Vec::new(), response, MAX_FAILURE_BYTES),
+        );
         // The status says enough where the rest does not come.
         let body = body.await.ok().and_then(Result::ok).unwrap_or_default();
         let said = Said::of(&String::from_utf8_lossy(&body));
@@ -413,11 +441,12 @@ impl Http {
     fn too_large(&self) -> Failed {
         let most = self.0.settings.max_reply_bytes;
         let message = format!("the reply is larger than {most} bytes");
+        // The next would be as large, and costs as much.
         self.failed(ModelErrorKind::InvalidResponse, &message, false)
     }
 
     fn no_text(&self) -> Failed {
-        self.failed(ModelErrorKind::InvalidResponse, "the reply is not UTF-8", false)
+        self.failed(ModelErrorKind::InvalidResponse, "the reply is not UTF-8", true)
     }
 
     fn unreadable(&self, error: WireError, text: &str) -> Failed {
@@ -476,6 +505,12 @@ fn secret(value: &str) -> Option<HeaderValue> {
 fn is_events(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_none_or(|kind| kind.to_ascii_lowercase().contains("event-stream"))
+}
+
+/// Whether bytes begin a JSON document, which no event does.
+fn is_json(bytes: &[u8]) -> bool {
+    let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
+    bytes.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
 }
 
 fn is_events_text(body: &str) -> bool {

@@ -13,8 +13,9 @@
 //!   silent for longer than its idle timeout.
 //! - **Retries.** What may pass is tried again, after a wait that doubles and varies, or that the service asked for:
 //!   failed connections, the statuses 408, 409, 429 and 500 and above (but 501 and 505), and what the service says may be
-//!   retried (`x-should-retry`). A quota that is used up is not. A stream that broke is begun again only if nothing of
-//!   it was handed on.
+//!   retried (`x-should-retry`). A quota that is used up is not. A success whose body is no reply (cut or empty JSON, a page
+//!   of a proxy, bytes that are not UTF-8) counts as a failure that may pass; one that is too large does not. A stream that
+//!   broke is begun again only if nothing of it was handed on: no text, no reasoning and no call.
 //! - **Secrets.** The key and the values of own headers stand in no error, no trace and no `Debug`; where the service repeats
 //!   one in a message, it is taken out. Redirects are not followed, so a key goes where it was meant to go.
 //! - **Size.** A reply may have so many bytes and no more.

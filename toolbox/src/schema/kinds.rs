@@ -115,7 +115,8 @@ impl Kinds {
         }
     }
 
-    fn of_value(value: &Value) -> Self {
+    /// Returns the kind of a value.
+    pub(crate) fn of_value(value: &Value) -> Self {
         match value {
             Value::Null => Self::NULL,
             Value::Bool(_) => Self::BOOLEAN,

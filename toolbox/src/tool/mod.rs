@@ -282,6 +282,11 @@ impl Tool {
         self.inner.requirements.iter().filter(move |requirement| !requirement.is_met_by(bound))
     }
 
+    /// Returns whether both are clones of one tool.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
     pub(crate) fn inner(&self) -> &Inner {
         &self.inner
     }
@@ -462,7 +467,7 @@ impl Tool {
         self
     }
 
-    /// Returns the tool so that a call is answered at once and goes on in the background.
+    /// Returns the tool so that a call is answered at once and goes on in the background, where the caller takes its end.
     ///
     /// Its end arrives on the receiver given with the call
     /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without one waits.

@@ -16,6 +16,7 @@ use crate::content::Content;
 use crate::dispatch::Batch;
 use crate::error::FailureKind;
 use crate::model::{ToolChoice, Unanswered};
+use crate::principal::Principal;
 use crate::result::ToolResult;
 use crate::unseen::{QUOTED, quote};
 
@@ -38,15 +39,22 @@ impl Running {
     }
 
     /// Goes on with a run that waited for decisions.
+    ///
+    /// What is checked of whose pause it is: the agent's name, and for whom the run is made.
     pub(super) async fn resume(&mut self, paused: Paused, decisions: &Decisions) -> Option<End> {
+        let principal = Principal::of(&self.base);
+        if paused.agent != self.name || paused.principal != principal.as_str() {
+            let paused = Box::new(paused);
+            let agent = self.name.clone();
+            return Some(End::Failed(RunErrorKind::ForeignPause { agent, paused }));
+        }
         self.iterations = paused.iterations;
-        self.usage = paused.usage;
         self.events.enter_step(self.iterations);
         self.take_rules();
         self.asked_by_user &= !paused.begun_by_others;
         self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
-        self.budgets.resume(paused.spent);
+        self.budgets.resume(paused.spent, paused.usage);
         let Paused { mut open, mut nested, done, observations, .. } = paused;
         let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
         for mut call in waiting {
@@ -134,6 +142,7 @@ impl Running {
         }
         // The transcript may say it otherwise: as it was edited, or mended.
         let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
+        let tried = made.iter().any(|(call, _)| self.is_answer(&call.name));
         let made = self.call_all(made).await;
         self.jobs.note(&made);
         results.extend(made);
@@ -167,7 +176,7 @@ impl Running {
             return Some(End::stopped(StopReason::Repeated));
         }
         if !self.answer.as_ref().is_some_and(Answer::is_given) {
-            return None;
+            return if tried { self.answer_failed(String::new()) } else { None };
         }
         match self.next_job().await {
             Ok(None) => Some(End::stopped(StopReason::Answered)),
@@ -204,9 +213,7 @@ impl Running {
             }
         }
         if let Some(answer) = &self.answer {
-            for (call, _) in answers {
-                results.push(answer.toolbox().call_in(&self.context, call).await);
-            }
+            results.extend(answer.take(&self.context, answers).await);
         }
         if self.events.is_on() {
             for result in &results {
@@ -333,10 +340,12 @@ impl Running {
                 Some((result.call_id().to_owned(), below))
             })
             .collect();
-        let (iterations, usage) = (self.iterations, self.usage);
+        let (iterations, usage) = (self.iterations, self.budgets.usage());
         let spent = self.budgets.spent();
         let tainted = self.taint.is_tainted();
         End::Paused(Box::new(Paused {
+            agent: self.name.clone(),
+            principal: Principal::of(&self.base).as_str().to_owned(),
             open,
             done,
             nested,

@@ -208,6 +208,7 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
         if fields.is_empty() {
             return self.any_object(visitor);
         }
+        self.note_fields(fields);
         // The derived visitor refuses a field given twice, so nobody else needs to watch.
         self.object(visitor, Seen::Unwatched)
     }
@@ -215,9 +216,10 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
     fn deserialize_enum<V: Visitor<'call>>(
         self,
         _name: &'static str,
-        _variants: &'static [&'static str],
+        variants: &'static [&'static str],
         visitor: V,
     ) -> Read<V::Value> {
+        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_variants(variants));
         match self.peek_token() {
             Some(b'"') => {
                 let start = self.position;
@@ -247,6 +249,11 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
 }
 
 impl<'call> Reader<'call> {
+    #[inline]
+    fn note_fields(&mut self, fields: &'static [&'static str]) {
+        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_fields(fields));
+    }
+
     /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it takes any object, unless the schema says
     /// more, which is checked apart.
     #[cold]
@@ -429,6 +436,7 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
         if fields.is_empty() {
             return self.0.any_object(visitor);
         }
+        self.0.note_fields(fields);
         self.0.object(visitor, Seen::Unwatched)
     }
 }

@@ -38,8 +38,10 @@ impl Serialize for Body<'_> {
             if let Some(choice) = tool_choice(&request.tool_choice, self.tools) {
                 options.default_entry(&mut map, "tool_choice", &choice)?;
             }
-            let parallel = request.parallel_tool_calls;
-            options.default_entry(&mut map, "parallel_tool_calls", &parallel)?;
+            // Several calls are the service's default, and its reasoning models refuse the field.
+            if !request.parallel_tool_calls {
+                options.default_entry(&mut map, "parallel_tool_calls", &false)?;
+            }
         }
         if self.stream {
             map.serialize_entry("stream", &true)?;

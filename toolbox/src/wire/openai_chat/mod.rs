@@ -22,7 +22,7 @@ const D: Dialect = Dialect::OpenAiChat;
 /// `response_format`, `reasoning_effort`, and so on. `max_tokens` is sent as it is; newer models of `OpenAI` itself want
 /// `max_completion_tokens` instead. What the request says in fields of its own (`model`, `messages`, `tools`, `stream`)
 /// cannot be replaced. `tool_choice`, `parallel_tool_calls` and `stream_options` can, and an option of `null` leaves the key
-/// out: some reasoning models refuse `parallel_tool_calls`.
+/// out. `parallel_tool_calls` is sent only where a request asks for one call at a time; o1, o3 and o4-mini refuse it.
 ///
 /// # What this form cannot say
 ///

@@ -75,7 +75,6 @@ fn a_request_is_written_as_the_service_takes_it() {
                 {"role": "assistant", "content": "Done."}
             ],
             "tools": null,
-            "parallel_tool_calls": true,
             "temperature": 0,
             "max_tokens": 9
         })
@@ -87,7 +86,10 @@ fn options_replace_defaults_and_never_what_was_said() {
     let request = ModelRequest::new(History::from("x")).with_tools(tools());
     let cases = [
         (
-            request.clone().with_option("parallel_tool_calls", Value::Null),
+            request
+                .clone()
+                .with_parallel_tool_calls(false)
+                .with_option("parallel_tool_calls", Value::Null),
             "parallel_tool_calls",
             Value::Null,
         ),
@@ -103,7 +105,17 @@ fn options_replace_defaults_and_never_what_was_said() {
             "tool_choice",
             Value::Null,
         ),
-        (request.with_tools(vec![]), "parallel_tool_calls", Value::Null),
+        (request.clone().with_parallel_tool_calls(false), "parallel_tool_calls", json!(false)),
+        (
+            request.clone().with_option("parallel_tool_calls", true),
+            "parallel_tool_calls",
+            json!(true),
+        ),
+        (
+            request.with_tools(vec![]).with_parallel_tool_calls(false),
+            "parallel_tool_calls",
+            Value::Null,
+        ),
     ];
     for (request, key, expected) in cases {
         assert_eq!(body(&request)[key], expected, "{key}: {:?}", request.options);

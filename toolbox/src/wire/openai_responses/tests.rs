@@ -62,7 +62,6 @@ fn a_request_is_written_as_the_service_takes_it() {
                 {"role": "assistant", "content": "Done."}
             ],
             "tools": null,
-            "parallel_tool_calls": true,
             "store": false,
             "include": ["reasoning.encrypted_content"],
             "max_output_tokens": 9,
@@ -89,6 +88,12 @@ fn options_replace_defaults_and_never_what_was_said() {
             request.clone().with_option("input", "t"),
             "input",
             json!([{"role": "user", "content": "x"}]),
+        ),
+        (request.clone().with_tools(tools()), "parallel_tool_calls", Value::Null),
+        (
+            request.clone().with_tools(tools()).with_parallel_tool_calls(false),
+            "parallel_tool_calls",
+            json!(false),
         ),
         (request.with_option("tool_choice", "auto"), "tool_choice", Value::Null),
     ];
