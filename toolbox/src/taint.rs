@@ -127,7 +127,7 @@ impl Taint {
     /// [untrusted](ToolDefinition::is_untrusted).
     ///
     /// An agent's run does so with every request, and a search with what it finds. For a program with a loop of its own:
-    /// `taint.show_definitions(&toolbox.offer())`.
+    /// `taint.show_definitions(&toolbox.definitions())`.
     pub fn show_definitions(&self, definitions: &[ToolDefinition]) {
         if definitions.iter().any(ToolDefinition::is_untrusted) {
             self.mark();

@@ -277,7 +277,7 @@ async fn w11_definitions_taint_unless_somebody_vouched_for_them() {
     let scratch = Scratch::new("definitions");
     let shown = |toolbox: &ToolBox| {
         let taint = Taint::new();
-        taint.show_definitions(&toolbox.offer());
+        taint.show_definitions(&toolbox.definitions());
         taint.is_tainted()
     };
     let mount = async |config: toolbox::mcp::ServerConfig, lock: bool, withhold: bool| {

@@ -61,12 +61,12 @@ pub struct Settings {
     pub lazy: bool,
     /// How many tools a search finds when the model does not say, from 1 to 20. Default 5.
     pub default_limit: usize,
-    /// Whether a search ranks by BM25 of the textbook instead of the tuned ranking. Default false.
-    pub plain_ranking: bool,
     /// The longest reply to a search, in bytes. Default 16 KiB.
     pub max_reply_bytes: usize,
     /// The longest result of a call, in bytes. Default 256 KiB.
     pub max_result_bytes: usize,
+    /// Whether a search ranks by BM25 of the textbook instead of the tuned ranking. Default false.
+    pub plain_ranking: bool,
     /// Tools that are neither found nor called, as rules. Default: none.
     pub blacklist: Vec<String>,
     /// The only tools that are found and called, as rules; `None` is all.
