@@ -57,7 +57,7 @@ async fn found(toolbox: &ToolBox, name: &str, arguments: Value) -> Vec<String> {
 }
 
 #[tokio::test]
-async fn s2_a_gateway_ranks_by_the_formula_it_was_given() {
+async fn a_gateway_ranks_by_the_formula_it_was_given() {
     let toolbox = ToolBox::new();
     let tool = |name: &str, description: &str| {
         says(name, "ok").with_description(description.to_owned()).deferred()

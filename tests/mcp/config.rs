@@ -95,7 +95,7 @@ fn a_server_says_how_it_is_to_be_treated() {
 }
 
 #[test]
-fn s3_the_file_chooses_the_ranking() {
+fn the_file_chooses_the_ranking() {
     for (said, plain) in
         [(r#""ranking": "plain""#, true), (r#""ranking": "tuned""#, false), ("", false)]
     {

@@ -10,6 +10,7 @@ mod fault;
 mod names;
 mod node;
 mod number;
+mod phrases;
 mod place;
 mod refused;
 mod repair;
