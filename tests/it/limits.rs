@@ -1,6 +1,6 @@
 //! The limit on the size of a result, in every form that somebody reads.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 use toolbox::{Content, Tool, ToolBox, ToolCall, ToolResult};
 
 use crate::support::{Dice, now};
@@ -15,23 +15,40 @@ fn limited(result: ToolResult, limit: usize) -> ToolResult {
     now(toolbox.call(ToolCall::new("1", "big", "{}")))
 }
 
+/// Returns the bytes of a value as JSON, without its escapes.
+fn bytes(value: impl serde::Serialize) -> usize {
+    fn plain(value: &mut Value) {
+        match value {
+            Value::String(text) => {
+                *text =
+                    text.replace(|c: char| c.is_control() && c < ' ' || c == '"' || c == '\\', "x");
+            }
+            Value::Array(values) => values.iter_mut().for_each(plain),
+            Value::Object(fields) => fields.values_mut().for_each(plain),
+            _ => {}
+        }
+    }
+    let mut value = serde_json::to_value(value).unwrap();
+    plain(&mut value);
+    value.to_string().len()
+}
+
 /// Returns the bytes of each form in which a result is read.
 fn forms(result: &ToolResult) -> [(&'static str, usize); 4] {
     let names: usize = result.references().iter().map(|name| name.len() + 3).sum();
-    let user = result.user_text().map_or(0, |text| json!(text).to_string().len());
+    let user = result.user_text().map_or(0, bytes);
     [
         ("text", result.text().len()),
-        ("parts", serde_json::to_string(result.content()).unwrap().len()),
-        ("result", serde_json::to_string(result).unwrap().len()),
-        ("all", serde_json::to_string(result.content()).unwrap().len() + names + user),
+        ("parts", bytes(result.content())),
+        ("result", bytes(result)),
+        ("all", bytes(result.content()) + names + user),
     ]
 }
 
 #[track_caller]
 fn check(what: &str, result: ToolResult, limit: usize) -> ToolResult {
     let before = forms(&result);
-    let told =
-        result.source().map_or(0, |_| json!([Content::text(result.text())]).to_string().len());
+    let told = result.source().map_or(0, |_| bytes([Content::text(result.text())]));
     let after = limited(result, limit);
     for ((form, now), (_, was)) in forms(&after).into_iter().zip(before) {
         assert!(now <= limit + AROUND, "{what}: {now} bytes as {form} at a limit of {limit}");

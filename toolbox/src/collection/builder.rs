@@ -144,8 +144,9 @@ impl ToolBoxBuilder {
     /// Limits a result, in bytes; of a longer one the last parts and the middle of a text are left out, and a line says how
     /// much. Default 256 KiB.
     ///
-    /// It is counted as JSON would write it: with escapes, with what stands around each part after the first, and with the
-    /// structured form, the references and the text for the user. The line comes on top, unless the result would get longer by it.
+    /// Texts count their bytes, without the escapes of JSON; each part after the first counts what JSON writes around it; so
+    /// do the structured form, the references and the text for the user. The line comes on top, unless the result would get
+    /// longer by it.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.settings.result_bytes = bytes;
         self

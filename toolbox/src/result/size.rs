@@ -1,7 +1,7 @@
 //! The limit on the size of a result, in whatever form somebody reads it.
 //!
-//! A result is counted as JSON would write it: texts with their escapes, and for each part after the first the braces and
-//! keys around it. So many small parts, or texts of nothing but quotes, are no way past the limit.
+//! Texts count their bytes as their reader has them, without the escapes of JSON; each part after the first counts the braces
+//! and keys around it too. So many small parts are no way past the limit.
 
 use std::sync::Arc;
 
@@ -21,8 +21,6 @@ const FIELD: usize = 14;
 const ENTRY: usize = 3;
 /// What a part says of a result that only the model may read: `,"annotations":{"audience":["assistant"]}`.
 const AUDIENCE: usize = 41;
-/// The most bytes that JSON writes for one byte of text.
-const LONGEST_ESCAPE: usize = 6;
 
 impl ToolResult {
     /// Cuts the result to `limit` bytes, and says how much is missing in one line more.
@@ -34,7 +32,7 @@ impl ToolResult {
         // Most results are small, whatever they hold.
         if self.extra.is_none()
             && let Parts::One(Content::Text(text)) = &self.content
-            && text.len() <= limit / LONGEST_ESCAPE
+            && text.len() <= limit
         {
             return;
         }
@@ -86,7 +84,7 @@ impl ToolResult {
             }
         }
         if let Some(text) = &mut extra.for_user
-            && escaped(text) > left
+            && text.len() > left
         {
             let (short, missing) = shortened(&[Content::Text(std::mem::take(text))], left, 0);
             *text = short.into_iter().find_map(text_of).unwrap_or_default();
@@ -102,7 +100,7 @@ impl ToolResult {
         let Some(extra) = &mut self.extra else { return (0, 0) };
         let mut left = limit;
         let fits = |name: &&String| {
-            let rest = left.checked_sub(escaped(name) + ENTRY);
+            let rest = left.checked_sub(name.len() + ENTRY);
             left = rest.unwrap_or(left);
             rest.is_some()
         };
@@ -118,7 +116,7 @@ impl ToolResult {
             return;
         }
         let told = chain(source.as_ref());
-        if escaped(&told) <= limit {
+        if told.len() <= limit {
             return;
         }
         match self.content() {
@@ -141,30 +139,14 @@ fn text_of(part: Content) -> Option<String> {
     }
 }
 
-/// Returns the bytes that JSON writes between the quotes of a text.
-fn escaped(text: &str) -> usize {
-    text.bytes().map(|byte| escape(byte.into())).sum::<usize>()
-}
-
-/// Returns how many bytes JSON writes for a character of one byte, and one for each byte of any other.
-fn escape(c: char) -> usize {
-    match c {
-        '"' | '\\' | '\n' | '\r' | '\t' | '\u{8}' | '\u{c}' => 2,
-        '\0'..='\u{1f}' => LONGEST_ESCAPE,
-        _ => 1,
-    }
-}
-
 fn payload(part: &Content) -> usize {
     match part {
-        Content::Text(text) => escaped(text),
-        Content::Image(media) | Content::Audio(media) => {
-            escaped(&media.data) + escaped(&media.mime_type)
-        }
+        Content::Text(text) => text.len(),
+        Content::Image(media) | Content::Audio(media) => media.data.len() + media.mime_type.len(),
         Content::Resource(resource) => {
             let optional = [&resource.mime_type, &resource.text, &resource.blob];
-            let optional = optional.into_iter().flatten().map(|text| escaped(text));
-            escaped(&resource.uri) + optional.sum::<usize>()
+            let optional = optional.into_iter().flatten().map(String::len);
+            resource.uri.len() + optional.sum::<usize>()
         }
     }
 }
@@ -269,17 +251,10 @@ fn cut(
 
 /// Returns the head and the tail of a text that take `room` bytes together, three quarters and one.
 fn ends(text: &str, room: usize) -> (&str, &str) {
-    let within = |room: usize, chars: &mut dyn Iterator<Item = char>| {
-        let mut left = room;
-        chars
-            .map_while(|c| {
-                left = left.checked_sub(if c.is_ascii() { escape(c) } else { c.len_utf8() })?;
-                Some(c.len_utf8())
-            })
-            .sum::<usize>()
-    };
-    let head = within(room - room / 4, &mut text.chars());
+    let most = (room - room / 4).min(text.len());
+    let head = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
     let (head, rest) = text.split_at(head);
-    let tail = within(room / 4, &mut rest.chars().rev());
-    (head, &rest[rest.len() - tail..])
+    let least = rest.len().saturating_sub(room / 4);
+    let tail = (least..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+    (head, &rest[tail..])
 }
