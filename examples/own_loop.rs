@@ -3,6 +3,8 @@
 //! `wire` writes the body of a request and reads the bytes of the reply, and `ToolBox` makes the calls. In between stands
 //! whatever sends bytes: here a recording of two streamed replies, in pieces as a socket gives them.
 
+#![allow(clippy::print_stdout, reason = "an example prints")]
+
 use toolbox::model::{Delta, History, ModelRequest, ModelResponse, Replied};
 use toolbox::wire::{Events, Format, OpenAiChat, ResponseStream, WireError};
 use toolbox::{ToolBox, tool, tools};
