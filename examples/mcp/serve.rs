@@ -12,5 +12,5 @@ fn add(a: i64, b: i64) -> i64 {
 
 #[tokio::main]
 async fn main() -> Result<(), mcp::ServeError> {
-    mcp::serve_stdio(ToolBox::from(tools![add])).await
+    mcp::serve_stdio_as(ToolBox::from(tools![add]), toolbox::server_info!()).await
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::{Value, json};
 use toolbox::agent::{Agent, StopReason};
 use toolbox::model::ModelRequest;
-use toolbox::search::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
+use toolbox::search::{EXECUTE, Gateway, Ranking, SEARCH_PATTERN, SEARCH_WORDS};
 use toolbox::testing::{ScriptedModel, check};
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Arguments, Decision, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
@@ -54,6 +54,35 @@ async fn found(toolbox: &ToolBox, name: &str, arguments: Value) -> Vec<String> {
     let names: Vec<String> = reply["tools"].as_array().unwrap().iter().map(name).collect();
     assert_eq!(names, result.references());
     names
+}
+
+#[tokio::test]
+async fn a_gateway_ranks_by_the_formula_it_was_given() {
+    let toolbox = ToolBox::new();
+    let tool = |name: &str, description: &str| {
+        says(name, "ok").with_description(description.to_owned()).deferred()
+    };
+    // The word in a name weighs more in the tuned ranking, and how often it stands somewhere in the plain one.
+    toolbox.register([
+        tool("zoo", "calendar calendar calendar calendar calendar"),
+        tool(
+            "calendar",
+            "Shows what is on which day, for one person or several, this week or any other week",
+        ),
+        tool("other", "Does something else altogether"),
+    ]);
+    let mut orders = Vec::new();
+    for ranking in [Ranking::default(), Ranking::plain(), Ranking::Plain { k1: 0.5, b: 0.1 }] {
+        let gateway = Gateway::over(&toolbox).ranking(ranking);
+        let catalog = gateway.catalog();
+        toolbox.register(gateway);
+        let names = found(&toolbox, SEARCH_WORDS, json!({"text": "calendar"})).await;
+        let expected = catalog.search("calendar").ranking(ranking).hits();
+        let expected: Vec<_> = expected.iter().map(|hit| hit.definition.name.clone()).collect();
+        assert_eq!(names, expected, "{ranking:?}");
+        orders.push(names);
+    }
+    assert_eq!((&*orders[0][0], &*orders[1][0]), ("calendar", "zoo"));
 }
 
 #[test]

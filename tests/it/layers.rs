@@ -146,7 +146,7 @@ fn definitions_serialize_and_cost_a_reference_count() {
     assert_eq!(definitions.iter().map(|own| own.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     let names: Vec<_> = (&definitions).into_iter().map(|own| own.name.clone()).collect();
     assert_eq!((names.len(), definitions.len()), (2, 2));
-    assert!(std::ptr::eq(&*definitions, &*toolbox.definitions()));
+    assert!(Arc::ptr_eq(&definitions.shared(), &toolbox.definitions().shared()));
     toolbox.register(says("c", "3"));
     assert!(definitions != toolbox.definitions());
 }

@@ -36,7 +36,7 @@ struct Even(#[allow(dead_code, reason = "only read")] u32);
 impl TryFrom<u32> for Even {
     type Error = &'static str;
     fn try_from(number: u32) -> Result<Self, Self::Error> {
-        if number % 2 == 0 { Ok(Self(number)) } else { Err("must be even") }
+        if number.is_multiple_of(2) { Ok(Self(number)) } else { Err("must be even") }
     }
 }
 

@@ -39,7 +39,7 @@ fn table() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The binaries with tests of rows. A test in the first is named without it.
-const BINARIES: [&str; 3] = ["it", "mcp", "builtin"];
+const BINARIES: [&str; 4] = ["it", "mcp", "builtin", "provider"];
 
 fn folder(binary: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(binary)

@@ -250,7 +250,10 @@ fn w0_09_w4_09_the_last_of_one_name_wins_everywhere_and_is_sent_once() {
         assert_eq!((toolbox.definitions().len(), toolbox.len()), (1, 1));
     }
     let toolbox = ToolBox::from(says("t", ""));
-    assert!(std::ptr::eq(&*toolbox.definitions(), &*toolbox.definitions()), "the list is kept");
+    assert!(
+        Arc::ptr_eq(&toolbox.definitions().shared(), &toolbox.definitions().shared()),
+        "the list is kept"
+    );
 }
 
 #[test]

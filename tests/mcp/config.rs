@@ -95,6 +95,17 @@ fn a_server_says_how_it_is_to_be_treated() {
 }
 
 #[test]
+fn the_file_chooses_the_ranking() {
+    for (said, plain) in
+        [(r#""ranking": "plain""#, true), (r#""ranking": "tuned""#, false), ("", false)]
+    {
+        let (config, problems) = parse(&format!(r#"{{"settings": {{{said}}}}}"#));
+        assert_eq!(problems, []);
+        assert_eq!(config.settings().plain_ranking, plain, "{said}");
+    }
+}
+
+#[test]
 fn the_settings_hold_for_servers_that_say_nothing() {
     let (config, problems) = parse(
         r#"{"settings": {"retries": 0, "timeout": "5s", "connectTimeout": 700, "deferred": false, "connect": "lazy",
@@ -145,6 +156,10 @@ fn w2_11_every_fault_is_told_with_its_place() {
         (
             r#"{"settings": {"deferred": "no"}}"#,
             "`deferred` must be `true` or `false`, found a string",
+        ),
+        (
+            r#"{"settings": {"ranking": "bm25"}}"#,
+            r#"`ranking` must be one of "tuned", "plain", found "bm25""#,
         ),
         (
             r#"{"settings": {"connect": "later"}}"#,
@@ -408,6 +423,9 @@ fn the_schema_and_the_reader_agree() {
         json!({"settings": {"blacklist": [""]}}),
         json!({"settings": {"defaultLimit": 21}}),
         json!({"settings": {"deferred": 1}}),
+        json!({"settings": {"ranking": "plain"}}),
+        json!({"settings": {"ranking": "tuned"}}),
+        json!({"settings": {"ranking": "bm25"}}),
         json!({"settings": {"lockFile": ""}}),
         json!({"setings": {}}),
         json!([]),

@@ -194,6 +194,15 @@ macro_rules! tools {
     };
 }
 
+/// Returns the [`ServerInfo`](mcp::ServerInfo) of the crate that calls it: the name and version in its manifest.
+#[cfg(feature = "mcp-server")]
+#[macro_export]
+macro_rules! server_info {
+    () => {
+        $crate::mcp::ServerInfo::new(env!("CARGO_PKG_NAME"), env!("CARGO_PKG_VERSION"))
+    };
+}
+
 /// The code blocks of the pages outside of this crate, compiled with its tests.
 #[cfg(all(
     doctest,

@@ -176,6 +176,21 @@ fn s2_04_10_12_the_tools_of_all_servers_are_one_list() {
 }
 
 #[test]
+fn the_file_chooses_how_a_search_ranks() {
+    let folder = Folder::new();
+    let mut value = two_servers();
+    let mut scores = |ranking: &str| {
+        value["settings"]["ranking"] = json!(ranking);
+        let config = folder.write("toolbox.jsonc", &value.to_string());
+        let found = toolbox(&config, &["search", "time timezone", "--json"]).json();
+        let tools = found["tools"].as_array().expect("tools").clone();
+        tools.iter().map(|tool| tool["score"].to_string()).collect::<Vec<_>>()
+    };
+    let (tuned, plain) = (scores("tuned"), scores("plain"));
+    assert!(!plain.is_empty() && plain != tuned, "{plain:?}");
+}
+
+#[test]
 fn w2_11_a_file_with_faults_gives_what_it_can() {
     let folder = Folder::new();
     let mut value = two_servers();

@@ -86,6 +86,30 @@ async fn a_server_says_who_it_is() {
 }
 
 #[tokio::test]
+async fn a_server_introduces_itself_as_its_program() {
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let this = std::env::current_exe().unwrap();
+    let this = this.file_stem().unwrap().to_str().unwrap();
+    for (service, expected) in [
+        (service(), json!({"name": this, "version": "unknown"})),
+        (
+            service().info(toolbox::server_info!()),
+            json!({"name": env!("CARGO_PKG_NAME"), "version": env!("CARGO_PKG_VERSION")}),
+        ),
+        (service().info(("n", "9")), json!({"name": "n", "version": "9"})),
+        (service().info(("n", "9")).name("m"), json!({"name": "m", "version": "9"})),
+    ] {
+        let mut peer = Peer::silent(service.clone());
+        peer.send(json!({"jsonrpc": "2.0", "id": 7, "method": "initialize", "params": hello}))
+            .await;
+        assert_eq!(peer.next().await["result"]["serverInfo"], expected);
+        let mut peer = Peer::connect(service, Era::Modern).await;
+        let answer = peer.request("server/discover", json!({})).await.to_string();
+        assert!(answer.contains(&expected["name"].to_string()), "{answer}");
+    }
+}
+
+#[tokio::test]
 async fn d04_what_is_forbidden_is_not_listed_and_is_refused() {
     for era in ERAS {
         let toolbox = all();

@@ -40,6 +40,19 @@ fn what_a_tool_prints_goes_to_standard_error() {
 }
 
 #[test]
+fn a_server_introduces_itself_as_its_program() {
+    let mut child = start();
+    let mut input = child.stdin.take().unwrap();
+    let hello = json!({"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "c", "version": "1"}});
+    let hello = json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello});
+    writeln!(input, "{hello}").unwrap();
+    drop(input);
+    let end = child.wait_with_output().unwrap();
+    let answer: Value = serde_json::from_slice(&end.stdout).unwrap();
+    assert_eq!(answer["result"]["serverInfo"], json!({"name": "served", "version": "unknown"}));
+}
+
+#[test]
 fn a_server_ends_when_its_input_does() {
     let mut child = start();
     assert!(talk(&mut child, &[]).is_empty());

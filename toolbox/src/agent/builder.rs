@@ -47,6 +47,10 @@ pub enum InfrastructurePolicy {
 
 /// How an agent runs.
 #[derive(Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the builder with a name of its own"
+)]
 pub(super) struct Settings {
     pub(super) parallel: bool,
     pub(super) max_iterations: u32,

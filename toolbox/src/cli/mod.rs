@@ -61,7 +61,7 @@ use self::serve::unless_interrupted;
 use self::source::Source;
 use crate::cancel::CancellationToken;
 use crate::collection::ToolBox;
-use crate::mcp::Config;
+use crate::mcp::{Config, ServerInfo};
 
 /// Runs the command line of this process over a box, on a runtime of its own: the body of a `fn main`.
 ///
@@ -69,6 +69,18 @@ use crate::mcp::Config;
 #[must_use = "return it from `main`"]
 pub fn main(toolbox: ToolBox) -> ExitCode {
     on_runtime(run(toolbox))
+}
+
+/// Runs the command line of this process over a box, like [`main`], and serves it under a name and a version.
+///
+/// ```no_run
+/// fn main() -> std::process::ExitCode {
+///     toolbox::cli::main_as(toolbox::ToolBox::new(), toolbox::server_info!())
+/// }
+/// ```
+#[must_use = "return it from `main`"]
+pub fn main_as(toolbox: ToolBox, info: impl Into<ServerInfo>) -> ExitCode {
+    on_runtime(run_line(toolbox, info.into(), std::env::args_os()))
 }
 
 /// Runs the command line of this process over a box.
@@ -89,12 +101,20 @@ pub async fn run_with<A: Into<OsString> + Clone>(
     toolbox: ToolBox,
     words: impl IntoIterator<Item = A>,
 ) -> ExitCode {
+    run_line(toolbox, ServerInfo::default(), words).await
+}
+
+async fn run_line<A: Into<OsString> + Clone>(
+    toolbox: ToolBox,
+    info: ServerInfo,
+    words: impl IntoIterator<Item = A>,
+) -> ExitCode {
     let line = match OwnLine::try_parse_from(words) {
         Ok(line) => line,
         Err(error) => return usage(&error),
     };
     let exit = match line.command {
-        OwnCommand::Serve(wanted) => serve::own(toolbox, wanted).await.print(false, &[]),
+        OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
         OwnCommand::Common(Common::Completions { shell }) => {
             completions(OwnLine::command(), shell).print(false, &[])
         }

@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 
 use super::outcome::{Exit, Outcome, Problem, exit_of};
 use super::progress::Progress;
-use super::source::Source;
+use super::source::{Source, ranking};
 use super::text::line;
 use crate::collection::ToolBox;
 use crate::mcp::{
@@ -111,6 +111,7 @@ pub(super) async fn connected(configured: &Configured, wanted: Wanted<'_>) -> So
     let toolbox = configured.toolbox();
     let mut source = Source::own(toolbox.clone());
     source.limit = configured.config.settings().default_limit;
+    source.ranking = ranking(configured.config.settings());
     source.problems = configured.shown_problems();
     let names = configured.enabled().map(|(name, _)| name.clone()).collect();
     let progress = Arc::new(Progress::of_servers(names));

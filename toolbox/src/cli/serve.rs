@@ -10,9 +10,10 @@ use super::arguments::{Listen, ServeOwn, ServeProgram};
 use super::gateway::{self, Behind};
 use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, of_mount};
+use super::source::ranking;
 use super::text::line;
 use crate::collection::ToolBox;
-use crate::mcp::{Connect, ServerState, ServerStatus, Servers, Service};
+use crate::mcp::{Connect, ServerInfo, ServerState, ServerStatus, Servers, Service};
 use crate::search::Gateway;
 use crate::tool::Tool;
 use crate::unseen::clean;
@@ -53,11 +54,12 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
         complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
     }
     let behind = Behind::new(servers.clone(), &configured.problems, &faults);
-    let mut service = Service::new(toolbox.clone());
+    let mut service = Service::new(toolbox.clone()).info(crate::server_info!());
     if !wanted.no_gateway {
         let gateway = Gateway::over(&toolbox)
             .default_limit(settings.default_limit)
-            .max_reply_bytes(settings.max_reply_bytes);
+            .max_reply_bytes(settings.max_reply_bytes)
+            .ranking(ranking(settings));
         gateway::register(&toolbox, gateway, &behind);
         service = service.instructions(behind.instructions());
     }
@@ -69,7 +71,7 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
 }
 
 /// Serves a box of one's own.
-pub(super) async fn own(toolbox: ToolBox, wanted: ServeOwn) -> Outcome {
+pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) -> Outcome {
     let served_box = if wanted.gateway {
         let hidden = toolbox.filtered(|_| true);
         hidden.register(toolbox.tools().into_iter().map(Tool::deferred).collect::<Vec<_>>());
@@ -78,7 +80,7 @@ pub(super) async fn own(toolbox: ToolBox, wanted: ServeOwn) -> Outcome {
     } else {
         toolbox
     };
-    served(&Service::new(served_box), wanted.listen).await
+    served(&Service::new(served_box).info(info), wanted.listen).await
 }
 
 async fn served(service: &Service, listen: Listen) -> Outcome {

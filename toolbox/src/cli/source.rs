@@ -2,7 +2,8 @@
 
 use crate::collection::ToolBox;
 use crate::definition::ToolDefinition;
-use crate::mcp::Servers;
+use crate::mcp::{Servers, Settings};
+use crate::search::Ranking;
 use crate::tool::Tool;
 
 use super::outcome::Problem;
@@ -13,13 +14,20 @@ pub(super) struct Source {
     pub(super) servers: Option<Servers>,
     /// How many tools a search finds when nobody says.
     pub(super) limit: usize,
+    pub(super) ranking: Ranking,
     /// What is wrong with the configuration.
     pub(super) problems: Vec<Problem>,
 }
 
 impl Source {
     pub(super) fn own(toolbox: ToolBox) -> Self {
-        Self { toolbox, servers: None, limit: crate::search::DEFAULT_LIMIT, problems: Vec::new() }
+        Self {
+            toolbox,
+            servers: None,
+            limit: crate::search::DEFAULT_LIMIT,
+            ranking: Ranking::default(),
+            problems: Vec::new(),
+        }
     }
 
     /// The tools that may be called, in order.
@@ -45,4 +53,9 @@ pub(super) fn described(tool: &Tool) -> serde_json::Value {
         value["name_at_server"] = name.into();
     }
     value
+}
+
+/// Returns how searches rank, as the file says.
+pub(super) fn ranking(settings: &Settings) -> Ranking {
+    if settings.plain_ranking { Ranking::plain() } else { Ranking::default() }
 }

@@ -51,7 +51,7 @@ pub(super) fn search(
     } else {
         catalog.search(&query)
     };
-    let hits = search.limit(limit.map_or(source.limit, usize::from)).hits();
+    let hits = search.ranking(source.ranking).limit(limit.map_or(source.limit, usize::from)).hits();
     let shown = hits.iter().map(|hit| {
         let definition = &hit.definition;
         let mut value = json!({

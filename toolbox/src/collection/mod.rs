@@ -2,6 +2,7 @@
 
 mod builder;
 mod definitions;
+mod error;
 mod snapshot;
 
 use std::fmt;
@@ -12,6 +13,7 @@ use tokio::sync::watch;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use definitions::{DefinitionList, Definitions};
+pub use error::{RegisterError, RegisterFault};
 pub(crate) use snapshot::{Entry, Snapshot};
 
 #[cfg(feature = "agent")]
@@ -22,7 +24,7 @@ use crate::definition::ToolDefinition;
 use crate::dispatch::Settings;
 use crate::rules::{InvalidRuleError, Rules};
 use crate::schema::Dialect;
-use crate::tool::{IntoTools, MapFn, Origin, Tool};
+use crate::tool::{IntoTools, MapFn, Tool};
 
 /// A collection of tools by name (also called a tool registry): declares them to a model and dispatches its calls.
 ///
@@ -628,75 +630,5 @@ impl FromIterator<Tool> for ToolBox {
 impl fmt::Debug for ToolBox {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("ToolBox").field("tools", &self.names()).finish_non_exhaustive()
-    }
-}
-
-/// Why a box refused tools: everything that is wrong, at once.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct RegisterError {
-    faults: Vec<RegisterFault>,
-}
-
-impl RegisterError {
-    /// Returns every fault, in the order of the tools.
-    #[must_use]
-    pub fn faults(&self) -> &[RegisterFault] {
-        &self.faults
-    }
-}
-
-impl fmt::Display for RegisterError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        for (at, fault) in self.faults.iter().enumerate() {
-            if at > 0 {
-                f.write_str("; ")?;
-            }
-            fault.fmt(f)?;
-        }
-        Ok(())
-    }
-}
-
-impl std::error::Error for RegisterError {}
-
-/// One reason why a box refuses a tool.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum RegisterFault {
-    /// A tool of that name is in the box, or comes twice.
-    NameTaken {
-        /// The name, as the newcomer has it.
-        name: String,
-        /// The name as it is taken: it may differ in case.
-        taken: String,
-        /// Where the tool in the box was made.
-        first: Origin,
-        /// Where the newcomer was made.
-        second: Origin,
-    },
-    /// The box holds no state of a type that the tool needs.
-    MissingState {
-        /// The tool's name.
-        tool: String,
-        /// The name of the type.
-        state: &'static str,
-    },
-}
-
-impl fmt::Display for RegisterFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NameTaken { name, taken, first, second } if name == taken => {
-                write!(f, "two tools are named `{name}`: one made at {first}, one at {second}")
-            }
-            Self::NameTaken { name, taken, first, second } => write!(
-                f,
-                "the tools `{taken}`, made at {first}, and `{name}`, made at {second}, differ only by case"
-            ),
-            Self::MissingState { tool, state } => write!(
-                f,
-                "tool `{tool}` needs the state `{state}`: give it to the box with `ToolBox::builder().state(..)`, to the agent with `AgentBuilder::state(..)` or to the tool with `with_state(..)`, or say `.call_state::<..>()` when each call brings its own"
-            ),
-        }
     }
 }

@@ -30,7 +30,7 @@ pub use lock::LockFileError;
 pub use names::{InvalidServerNameError, Names, check_server_name};
 #[cfg(feature = "mcp-server")]
 pub use server::{
-    AccessToken, BearerToken, Caller, MissingCapability, ServeError, Service, TokenVerifier,
-    VerifyTokenError, serve_stdio,
+    AccessToken, BearerToken, Caller, MissingCapability, ServeError, ServerInfo, Service,
+    TokenVerifier, VerifyTokenError, serve_stdio, serve_stdio_as,
 };
 pub use trace::TraceContext;

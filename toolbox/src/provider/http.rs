@@ -13,12 +13,11 @@ use tokio::time::{Instant, timeout};
 
 use super::failure::{Said, snippet, unread};
 use super::retry::{asked_wait, may_pass};
-use super::sse::Events;
 use crate::error::chain;
 use crate::model::{
     Delta, Deltas, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part, Reply,
 };
-use crate::wire::{Format, ResponseStream, WireError};
+use crate::wire::{Events, Format, ResponseStream, WireError};
 
 /// How long it may take to reach the service.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
@@ -297,8 +296,7 @@ impl Http {
     ) -> Result<ModelResponse, Failed> {
         let settings = &self.0.settings;
         let mut stream = F::Stream::default();
-        let mut parser = Events::default();
-        let mut events = Vec::new();
+        let mut parser = Events::new().max_event_bytes(settings.max_reply_bytes);
         let mut size = 0_usize;
         let mut broken = None;
         while !stream.is_done() {
@@ -324,8 +322,7 @@ impl Http {
             if size > settings.max_reply_bytes {
                 return Err(self.too_large());
             }
-            parser.push(&chunk, &mut events).map_err(|_| self.no_text())?;
-            for data in events.drain(..) {
+            for data in parser.push(&chunk).map_err(|_| self.no_text())? {
                 let taken = stream.event(&data, &mut |delta| emit(delta));
                 taken.map_err(|error| self.unreadable(error, &data))?;
             }
@@ -337,12 +334,10 @@ impl Http {
             timeout(LINGER, rest).await.ok();
         } else if broken.is_none() && parser.waiting() > 0 {
             // The last event lacks its blank line, or the stream was cut in the middle of it.
-            if parser.finish(&mut events).is_ok() {
-                for data in events.drain(..) {
-                    match stream.event(&data, &mut |delta| emit(delta)) {
-                        Ok(()) | Err(WireError::Invalid(_)) => {}
-                        Err(error) => return Err(self.unreadable(error, &data)),
-                    }
+            if let Ok(Some(data)) = parser.finish() {
+                match stream.event(&data, &mut |delta| emit(delta)) {
+                    Ok(()) | Err(WireError::Invalid(_)) => {}
+                    Err(error) => return Err(self.unreadable(error, &data)),
                 }
             }
         }
@@ -357,10 +352,9 @@ impl Http {
         emit: impl Fn(Delta),
     ) -> Result<ModelResponse, Failed> {
         let mut stream = F::Stream::default();
-        let mut parser = Events::default();
-        let mut events = Vec::new();
-        let read = parser.push(body.as_bytes(), &mut events);
-        read.and_then(|()| parser.finish(&mut events)).map_err(|_| self.no_text())?;
+        let mut parser = Events::new().max_event_bytes(self.0.settings.max_reply_bytes);
+        let mut events = parser.push(body.as_bytes()).map_err(|_| self.no_text())?;
+        events.extend(parser.finish().map_err(|_| self.no_text())?);
         let mut deltas = Vec::new();
         for data in events {
             let taken = stream.event(&data, &mut |delta| deltas.push(delta));

@@ -25,7 +25,6 @@
 mod failure;
 mod http;
 mod retry;
-mod sse;
 
 #[cfg(feature = "anthropic")]
 mod anthropic;

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::{Catalog, EmbedError, Embedder, Embeddings, Hit, Search};
+use super::{Catalog, EmbedError, Embedder, Embeddings, Hit, Ranking, Search};
 use crate::call::{Arguments, ToolCall};
 use crate::collection::{Snapshot, ToolBox, WeakToolBox};
 use crate::context::ToolContext;
@@ -80,6 +80,7 @@ pub struct Gateway {
     meaning: Option<Arc<dyn Meaning>>,
     usual_hits: usize,
     reply_bytes: usize,
+    ranking: Ranking,
     promoted_steps: u32,
 }
 
@@ -112,6 +113,7 @@ impl Gateway {
             meaning: None,
             usual_hits: super::DEFAULT_LIMIT,
             reply_bytes: 16 << 10,
+            ranking: Ranking::default(),
             promoted_steps: 0,
         }
     }
@@ -131,6 +133,13 @@ impl Gateway {
     #[must_use]
     pub fn max_reply_bytes(mut self, bytes: usize) -> Self {
         self.reply_bytes = bytes;
+        self
+    }
+
+    /// Sets how a search by words ranks the tools. Default [`Ranking::Tuned`]; [`Ranking::plain()`] is BM25 of the textbook.
+    #[must_use]
+    pub fn ranking(mut self, ranking: Ranking) -> Self {
+        self.ranking = ranking;
         self
     }
 
@@ -429,7 +438,7 @@ impl Toolset for Gateway {
                 async move {
                     match arguments.parse::<Words>() {
                         Ok(Words { text, limit }) => {
-                            let search = gateway.catalog.search(&text);
+                            let search = gateway.catalog.search(&text).ranking(gateway.ranking);
                             gateway.answer(&context, limit, search).await
                         }
                         Err(error) => ToolResult::error(quote(&error.to_string(), MESSAGE)),

@@ -5,6 +5,7 @@
 //! trait, for code that works with any of them.
 
 mod anthropic;
+mod events;
 mod failure;
 mod gemini;
 mod offered;
@@ -14,6 +15,7 @@ mod openai_responses;
 mod turns;
 
 pub use anthropic::{Anthropic, AnthropicStream};
+pub use events::Events;
 pub use gemini::{Gemini, GeminiStream};
 pub use openai_chat::{OpenAiChat, OpenAiChatStream};
 pub use openai_responses::{OpenAiResponses, OpenAiResponsesStream};
@@ -61,7 +63,7 @@ pub struct Transcript {
     pub repairs: Vec<HistoryRepair>,
 }
 
-/// A reply that comes in pieces.
+/// A reply that comes in pieces; [`Events`] splits what comes over HTTP into them.
 pub trait ResponseStream: Send {
     /// Takes the data of one event, and hands on what it adds. An end marker such as `[DONE]` is an event like any other.
     ///

@@ -11,6 +11,7 @@ mod fault;
 mod names;
 mod node;
 mod number;
+mod phrases;
 mod place;
 mod read;
 mod refused;

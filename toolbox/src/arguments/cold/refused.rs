@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::Value;
 
 use super::check::{Checker, budget};
-use super::fault::{Fault, FaultKind, Faults, RECEIVED, printable};
+use super::fault::{Fault, FaultKind, Faults};
 use super::node::{self, Kind, Node};
+use super::phrases::{cleaned, expectation, format_of, format_phrase, says_itself, schema_phrase};
 use super::place::{push_index, push_key};
 use super::schema::{self, Kinds};
 use super::value::{holds_json, show};
 use crate::arguments::reader::ReadError;
-use crate::schema::Format;
 
 /// How many times one argument is deserialized at most.
 const READINGS: usize = 64;
@@ -25,8 +25,6 @@ const COPIED: usize = 4 << 20;
 const REPLACED: usize = 16;
 /// Larger values, in bytes, are not searched for the part that is refused, nor held against each alternative of a schema.
 const SEARCHED: usize = 16 << 10;
-/// How much of an error's own words is repeated, in characters.
-const WORDS: usize = 200;
 
 /// One argument, or the object of all arguments.
 #[derive(Clone, Copy)]
@@ -392,44 +390,9 @@ impl<'a> Search<'_, 'a, '_> {
             if at > 0 {
                 here = below(&here, step);
             }
-            here = self.expanded(here, step.node, root);
+            here = expanded(here, step.node, root);
         }
         here
-    }
-
-    /// Schemas with those they refer to; of alternatives, the ones that accept the value.
-    fn expanded<'v>(
-        &self,
-        mut open: Vec<&'v Value>,
-        node: Node<'a>,
-        root: &'v Value,
-    ) -> Vec<&'v Value> {
-        let mut all: Vec<&Value> = Vec::new();
-        while let Some(next) = open.pop() {
-            if all.len() >= 64 || all.iter().any(|seen| std::ptr::eq(*seen, next)) {
-                continue;
-            }
-            all.push(next);
-            open.extend(schema::referenced(next, root));
-            open.extend(schema::branches(next, "allOf"));
-            for keyword in ["anyOf", "oneOf"] {
-                let branches = schema::branches(next, keyword);
-                let accepts = |branch: &&Value| {
-                    let checker = Checker::new(root, "", budget(node.source()));
-                    checker.accepts(node, branch).0
-                };
-                let fitting: Vec<&Value> = match node.span().len() {
-                    ..=SEARCHED => branches.iter().filter(accepts).collect(),
-                    _ => Vec::new(),
-                };
-                if fitting.is_empty() {
-                    open.extend(branches);
-                } else {
-                    open.extend(fitting);
-                }
-            }
-        }
-        all
     }
 
     fn path(&self, chain: &[Step<'a>]) -> String {
@@ -500,6 +463,36 @@ impl<'a> Search<'_, 'a, '_> {
     }
 }
 
+/// Schemas with those they refer to; of alternatives, the ones that accept the value.
+fn expanded<'v>(mut open: Vec<&'v Value>, node: Node<'_>, root: &'v Value) -> Vec<&'v Value> {
+    let mut all: Vec<&Value> = Vec::new();
+    while let Some(next) = open.pop() {
+        if all.len() >= 64 || all.iter().any(|seen| std::ptr::eq(*seen, next)) {
+            continue;
+        }
+        all.push(next);
+        open.extend(schema::referenced(next, root));
+        open.extend(schema::branches(next, "allOf"));
+        for keyword in ["anyOf", "oneOf"] {
+            let branches = schema::branches(next, keyword);
+            let accepts = |branch: &&Value| {
+                let checker = Checker::new(root, "", budget(node.source()));
+                checker.accepts(node, branch).0
+            };
+            let fitting: Vec<&Value> = match node.span().len() {
+                ..=SEARCHED => branches.iter().filter(accepts).collect(),
+                _ => Vec::new(),
+            };
+            if fitting.is_empty() {
+                open.extend(branches);
+            } else {
+                open.extend(fitting);
+            }
+        }
+    }
+    all
+}
+
 /// The schemas one step further down.
 fn below<'v>(schemas: &[&'v Value], step: &Step<'_>) -> Vec<&'v Value> {
     let mut all = Vec::new();
@@ -542,92 +535,4 @@ fn alternatives<'v>(mut open: Vec<&'v Value>, root: &'v Value) -> Vec<&'v Value>
 /// A value as JSON, where it says anything that the kind does not.
 fn received(node: Node<'_>) -> String {
     if holds_json(node) { "a string that holds JSON".to_owned() } else { show(node) }
-}
-
-fn format_of(schema: &Value) -> Option<Format> {
-    schema.get("format").and_then(Value::as_str).and_then(Format::named)
-}
-
-/// "a date such as `2026-01-31`".
-fn format_phrase(schemas: &[&Value], node: Node<'_>) -> Option<String> {
-    if node.kind() != Kind::String {
-        return None;
-    }
-    if let Some(format) = schemas.iter().find_map(|schema| format_of(schema)) {
-        return Some(format!("{} such as `{}`", format.phrase, format.example));
-    }
-    let named = schemas.iter().find_map(|schema| schema.get("format")?.as_str())?;
-    Some(format!("text of the format `{}`", printable(named, RECEIVED)))
-}
-
-/// What a schema without a format says of its values, where the type says nothing that may be repeated.
-fn schema_phrase(schemas: &[&Value]) -> Option<String> {
-    if let Some(pattern) = schemas.iter().find_map(|schema| schema.get("pattern")?.as_str()) {
-        return Some(format!("text that matches `{}`", printable(pattern, RECEIVED)));
-    }
-    let mut rules = Vec::new();
-    for (keyword, phrase) in [
-        ("minimum", "at least"),
-        ("exclusiveMinimum", "greater than"),
-        ("maximum", "at most"),
-        ("exclusiveMaximum", "less than"),
-        ("multipleOf", "a multiple of"),
-    ] {
-        if let Some(Value::Number(bound)) = schemas.iter().find_map(|schema| schema.get(keyword)) {
-            rules.push(format!("{phrase} {bound}"));
-        }
-    }
-    if !rules.is_empty() {
-        return Some(rules.join(" and "));
-    }
-    let kinds = schemas
-        .iter()
-        .filter_map(|schema| schema.as_object())
-        .fold(Kinds::ALL, |kinds, map| kinds & Kinds::of_type(map));
-    (kinds != Kinds::ALL).then(|| format!("{} that the tool accepts", kinds.phrase()))
-}
-
-/// What serde expected, in words for a model: "an integer from 0 to 255" for `u8`.
-fn expectation(expected: &str) -> Option<(FaultKind, String)> {
-    macro_rules! ranges {
-        ($($name:ident)*) => {
-            match expected.strip_prefix("a nonzero ").unwrap_or(expected) {
-                $(stringify!($name) => Some((std::$name::MIN.to_string(), std::$name::MAX.to_string())),)*
-                _ => None,
-            }
-        };
-    }
-    if let Some((least, most)) = ranges!(i8 i16 i32 i64 i128 isize u8 u16 u32 u64 u128 usize) {
-        let but = if expected.starts_with("a nonzero") { ", and not 0" } else { "" };
-        return Some((FaultKind::OutOfRange, format!("an integer from {least} to {most}{but}")));
-    }
-    // Names of Rust types say nothing to a model.
-    let is_internal = ["struct ", "enum ", "tuple ", "unit ", "variant", "field identifier"];
-    if is_internal.iter().any(|word| expected.contains(word)) {
-        return None;
-    }
-    let phrase = match expected {
-        "f32" | "f64" => "a number",
-        other => other,
-    };
-    Some((FaultKind::Rejected, printable(phrase, WORDS)))
-}
-
-/// An error's words without the position in a text that nobody sees, short and safe to print.
-fn cleaned(message: &str) -> String {
-    let message = message.trim();
-    let message = match message.rsplit_once(" at line ") {
-        Some((before, position)) if position.contains(" column ") => before,
-        _ => message,
-    };
-    printable(message.trim_end_matches('.'), WORDS)
-}
-
-/// Whether words continue a sentence that begins with what they are about: "must be even".
-fn says_itself(words: &str) -> bool {
-    const VERBS: [&str; 16] = [
-        "must", "cannot", "can", "is", "are", "has", "have", "needs", "need", "may", "should",
-        "does", "do", "was", "were", "would",
-    ];
-    words.split_whitespace().next().is_some_and(|first| VERBS.contains(&first))
 }

@@ -65,6 +65,8 @@ pub struct Settings {
     pub max_reply_bytes: usize,
     /// The longest result of a call, in bytes. Default 256 KiB.
     pub max_result_bytes: usize,
+    /// Whether a search ranks by BM25 of the textbook instead of the tuned ranking. Default false.
+    pub plain_ranking: bool,
     /// Tools that are neither found nor called, as rules. Default: none.
     pub blacklist: Vec<String>,
     /// The only tools that are found and called, as rules; `None` is all.
@@ -82,6 +84,7 @@ impl Default for Settings {
             deferred: true,
             lazy: false,
             default_limit: 5,
+            plain_ranking: false,
             max_reply_bytes: 16 << 10,
             max_result_bytes: 256 << 10,
             blacklist: Vec::new(),
@@ -245,6 +248,7 @@ fn settings(said: &mut Fields, folder: &Folder<'_>) -> Settings {
         deferred: said.flag("deferred").unwrap_or(usual.deferred),
         lazy: said.text("connect").is_some_and(|when| when == "lazy"),
         default_limit: bytes(said.count("defaultLimit"), usual.default_limit),
+        plain_ranking: said.text("ranking").is_some_and(|ranking| ranking == "plain"),
         max_reply_bytes: bytes(said.count("maxReplyBytes"), usual.max_reply_bytes),
         max_result_bytes: bytes(said.count("maxResultBytes"), usual.max_result_bytes),
         blacklist: said.texts("blacklist").unwrap_or_default(),

@@ -181,6 +181,11 @@ pub(super) const SETTINGS: &[Key] = &[
         "How many tools a search finds when the model does not say. Default 5.",
     ),
     key(
+        "ranking",
+        Kind::OneOf(&["tuned", "plain"]),
+        "How a search by words ranks the tools: tuned for tools and requests, or plain BM25. Default tuned.",
+    ),
+    key(
         "maxReplyBytes",
         Kind::Count { least: 1 << 10, most: 1 << 20 },
         "The longest reply to a search, in bytes. Default 16384.",

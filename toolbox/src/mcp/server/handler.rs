@@ -48,7 +48,8 @@ impl ServerHandler for Handler {
         let options = &self.shared.options;
         let capabilities =
             ServerCapabilities::builder().enable_tools().enable_tool_list_changed().build();
-        let mut server = Implementation::new(options.name.clone(), options.version.clone());
+        let mut server =
+            Implementation::new(options.info.name.clone(), options.info.version.clone());
         server.title.clone_from(&options.title);
         let mut info = ServerConfig::new(capabilities).with_server_info(server);
         info.instructions.clone_from(&options.instructions);

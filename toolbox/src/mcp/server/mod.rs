@@ -9,6 +9,7 @@ mod error;
 mod handler;
 mod http;
 mod in_flight;
+mod info;
 mod lines;
 mod list;
 mod listen;
@@ -33,6 +34,7 @@ use tokio::time::timeout;
 pub use bearer::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 pub use caller::{Caller, MissingCapability};
 pub use error::ServeError;
+pub use info::ServerInfo;
 
 use self::bearer::Resource;
 use self::handler::Handler;
@@ -47,13 +49,32 @@ const CALLS_PER_SECOND: u32 = 100;
 
 /// Serves a box as an MCP server over standard input and output, until the input ends.
 ///
-/// The same as [`Service::serve_stdio`] with everything at its default.
+/// The same as [`Service::serve_stdio`] with everything at its default: the server introduces itself by the file name of the
+/// program. [`serve_stdio_as`] takes a name and a version.
 ///
 /// # Errors
 ///
 /// [`ServeError::Io`] if the standard streams cannot be used.
 pub async fn serve_stdio(toolbox: ToolBox) -> Result<(), ServeError> {
     Service::new(toolbox).serve_stdio().await
+}
+
+/// Serves a box over standard input and output like [`serve_stdio`], under a name and a version.
+///
+/// ```no_run
+/// # async fn serve(toolbox: toolbox::ToolBox) -> Result<(), toolbox::mcp::ServeError> {
+/// toolbox::mcp::serve_stdio_as(toolbox, toolbox::server_info!()).await
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// As for [`serve_stdio`].
+pub async fn serve_stdio_as(
+    toolbox: ToolBox,
+    info: impl Into<ServerInfo>,
+) -> Result<(), ServeError> {
+    Service::new(toolbox).info(info).serve_stdio().await
 }
 
 /// A box as an MCP server: what it says of itself, its limits, and the ways to reach it.
@@ -120,8 +141,7 @@ impl Shared {
 
 #[derive(Clone)]
 struct Options {
-    name: String,
-    version: String,
+    info: ServerInfo,
     title: Option<String>,
     instructions: Option<String>,
     list_deferred: bool,
@@ -165,8 +185,7 @@ impl Service {
     #[must_use]
     pub fn new(toolbox: ToolBox) -> Self {
         let options = Options {
-            name: "toolbox".to_owned(),
-            version: env!("CARGO_PKG_VERSION").to_owned(),
+            info: ServerInfo::default(),
             title: None,
             instructions: None,
             list_deferred: false,
@@ -199,16 +218,23 @@ impl Service {
         Self { shared: Arc::new(Shared { toolbox, options, listings: Listings::default() }) }
     }
 
-    /// Sets the name that clients are told. Default `toolbox`.
+    /// Sets the name and the version that clients are told, usually [`server_info!()`](crate::server_info). Default: the file
+    /// name of the program, and `unknown`.
     #[must_use]
-    pub fn name(self, name: impl Into<String>) -> Self {
-        self.with(|options| options.name = name.into())
+    pub fn info(self, info: impl Into<ServerInfo>) -> Self {
+        self.with(|options| options.info = info.into())
     }
 
-    /// Sets the version that clients are told. Default: the version of this crate.
+    /// Sets the name that clients are told. Default: the file name of the program.
+    #[must_use]
+    pub fn name(self, name: impl Into<String>) -> Self {
+        self.with(|options| options.info.name = name.into())
+    }
+
+    /// Sets the version that clients are told. Default `unknown`.
     #[must_use]
     pub fn version(self, version: impl Into<String>) -> Self {
-        self.with(|options| options.version = version.into())
+        self.with(|options| options.info.version = version.into())
     }
 
     /// Sets a name for people. Default: none.
@@ -569,7 +595,7 @@ impl Service {
 impl fmt::Debug for Service {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Service")
-            .field("name", &self.shared.options.name)
+            .field("name", &self.shared.options.info.name)
             .field("toolbox", &self.shared.toolbox)
             .finish_non_exhaustive()
     }
