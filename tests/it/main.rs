@@ -29,6 +29,7 @@ mod search;
 mod skills;
 mod support;
 mod taint;
+mod texts;
 mod tracing_events;
 mod weaknesses;
 mod wire;

@@ -6,6 +6,7 @@ mod events;
 mod jobs;
 mod random;
 mod run;
+mod services;
 mod types;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

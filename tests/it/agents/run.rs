@@ -155,7 +155,7 @@ async fn s3_45_46_results_stand_behind_the_reply_that_asked() {
 }
 
 #[tokio::test]
-async fn s3_47_48_42_options_reach_the_model_and_tools_may_be_absent() {
+async fn s3_47_48_options_reach_the_model_and_tools_may_be_absent() {
     let model = ScriptedModel::answering("ok");
     let agent = Agent::builder(model.clone())
         .system("Be brief.")
