@@ -1,5 +1,6 @@
 //! Three tools in place of many: search, read the schema, call.
 
+use crate::bounded::tokio;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 

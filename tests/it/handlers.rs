@@ -1,5 +1,6 @@
 //! Handlers that panic, hang, block, flood and vanish: contained, answered, cleaned up after.
 
+use crate::bounded::tokio;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -203,8 +204,8 @@ async fn h07_h08_the_deadline_fires_for_what_spins_and_what_never_wakes() {
 /// Real time: what is under test is that threads are blocked.
 #[test]
 fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
-    let handlers = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    let dispatch = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let handlers = ::tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let dispatch = ::tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let release = Arc::new(Mutex::new(()));
     let held = release.lock().unwrap();
     let inner = Arc::clone(&release);

@@ -1,5 +1,6 @@
 //! Schemas that somebody else wrote: whatever stands in one, a call of its tool is answered, and soon.
 
+use crate::bounded::tokio;
 use serde_json::{Map, Value, json};
 use toolbox::schema::Dialect;
 use toolbox::search::{EXECUTE, Gateway, SEARCH_WORDS};

@@ -12,6 +12,8 @@
 mod agents;
 mod agreement;
 mod arguments;
+#[path = "../bounded.rs"]
+mod bounded;
 mod concurrency;
 mod gateway;
 mod handlers;

@@ -1,5 +1,6 @@
 //! The Shelly toolbox: a flat, named collection that always answers.
 
+use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::{Value, json};

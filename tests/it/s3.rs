@@ -1,5 +1,6 @@
 //! Tool management: the contract, the result model, the registry, background work.
 
+use crate::bounded::tokio;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -353,7 +354,7 @@ fn a_job_whose_runtime_ends_is_told_of_as_cancelled() {
         let (sender, mut receiver) = unbounded_channel();
         let context =
             ToolContext::new().with(Conversation::new("cli", "1")).with_completions(sender);
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let runtime = ::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let calls = ["one", "two"].map(|id| ToolCall::new(id, "forever", "{}"));
         let pending = runtime.block_on(async {
             let pending = toolbox.call_all_in(&context, calls).await;

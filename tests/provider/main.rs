@@ -2,8 +2,11 @@
 
 #![allow(missing_docs, reason = "a test binary has no API")]
 
+#[path = "../bounded.rs"]
+mod bounded;
 mod server;
 
+use crate::bounded::tokio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

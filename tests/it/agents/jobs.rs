@@ -1,5 +1,6 @@
 //! Background jobs in a run: each end is told once.
 
+use crate::bounded::tokio;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,5 +1,6 @@
 //! Servers that misbehave: each ends in a clear result within its time, and no other server notices.
 
+use crate::bounded::tokio;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -392,7 +393,7 @@ async fn p20_what_a_server_leaves_behind_is_ended_too() {
 
 #[test]
 fn p22_dropping_without_a_runtime_panics_nothing_and_leaves_nothing() {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = ::tokio::runtime::Runtime::new().expect("a runtime");
     let (mounted, pid) = runtime.block_on(async {
         let mounted = Mounted::new(&["ignore-end"]).await;
         let pid = mounted.text("pid").await;
@@ -575,7 +576,7 @@ fn connecting_and_closing_over_and_over_leaves_nothing() {
     if !is_alone("connecting_and_closing_over_and_over_leaves_nothing") {
         return;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = ::tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
