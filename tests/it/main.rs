@@ -15,6 +15,7 @@ mod arguments;
 #[path = "../bounded.rs"]
 mod bounded;
 mod concurrency;
+mod gate;
 mod gateway;
 mod handlers;
 mod hostile_schemas;

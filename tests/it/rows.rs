@@ -116,3 +116,21 @@ fn each_test_of_a_row_is_listed() {
         }
     }
 }
+
+#[test]
+fn each_wait_of_a_test_is_bounded() {
+    let mut folders = ["it", "mcp", "builtin", "provider"].map(folder).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let waits = text.lines().any(|line| line.starts_with("#[tokio::test"));
+            let bounded = text.lines().any(|line| line == "use crate::bounded::tokio;");
+            assert!(bounded || !waits, "{}: add `use crate::bounded::tokio;`", path.display());
+        }
+    }
+}
