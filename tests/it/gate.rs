@@ -497,3 +497,52 @@ async fn what_was_found_is_offered_as_long_as_it_is_there_and_once() {
     assert_eq!(offered_after(|toolbox| toolbox.blacklist("weather")).await, 0);
     assert_eq!(offered_after(|toolbox| toolbox.register(says("weather", "rain"))).await, 1);
 }
+
+#[tokio::test]
+async fn whoever_approves_of_the_gateway_has_approved_of_what_it_calls() {
+    let asked = Arc::new(AtomicUsize::new(0));
+    for (outer, inner, times) in
+        [(true, true, 1), (false, true, 1), (true, false, 1), (false, false, 0)]
+    {
+        let ask = numbered(&asked);
+        let toolbox = ToolBox::builder()
+            .approver(move |_| {
+                ask();
+                async { Decision::Approve }
+            })
+            .build()
+            .unwrap();
+        let hidden = double::tool().deferred();
+        toolbox.register(if inner { hidden.needs_approval() } else { hidden });
+        toolbox.register(Gateway::over(&toolbox));
+        if outer {
+            let gateway = toolbox.get(toolbox::search::EXECUTE).unwrap();
+            toolbox.register(gateway.needs_approval());
+        }
+        let arguments = r#"{"name": "double", "arguments": {"n": 21}}"#;
+        let result = call(&toolbox, toolbox::search::EXECUTE, arguments).await;
+        assert_eq!((&*result.text(), asked.swap(0, SeqCst)), ("42", times), "{outer} {inner}");
+    }
+}
+
+#[tokio::test]
+async fn a_listener_hears_that_somebody_is_asked() {
+    use toolbox::agent::EventKind;
+
+    let heard = Arc::new(AtomicUsize::new(0));
+    let model =
+        ScriptedModel::new().calls("double", r#"{"n": 2}"#).calls("double", "{}").text("done");
+    let agent = Agent::builder(model)
+        .tools([double::tool().needs_approval()])
+        .approver(|_| async { Decision::Approve })
+        .build()
+        .unwrap();
+    let count = numbered(&heard);
+    let listener = move |event: toolbox::agent::Event| {
+        if matches!(event.kind, EventKind::ApprovalRequested { .. }) {
+            count();
+        }
+    };
+    agent.run("x").on_event(listener).await.unwrap();
+    assert_eq!(heard.load(SeqCst), 1, "only of a call whose arguments are right");
+}

@@ -225,7 +225,7 @@ fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
         .tools([blocks, waits("answers", |_| async { "in time".to_owned() })])
         .build()
         .unwrap();
-    dispatch.block_on(async {
+    let at_work = async {
         assert_eq!(ask(&toolbox, "answers").await.text(), "in time");
         let both = ["1", "2"].map(|id| ToolCall::new(id, "blocks", "{}"));
         let (results, late) = tokio::join!(toolbox.call_all(both), async {
@@ -239,7 +239,11 @@ fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
             assert!(result.text().contains(name), "the stuck tool is named: {}", result.text());
         }
         // All this came back while the handlers were still blocked.
-    });
+    };
+    let limit = Duration::from_secs(20);
+    dispatch
+        .block_on(async { tokio::time::timeout(limit, at_work).await })
+        .expect("the deadlines fire");
     drop(held);
     dispatch.block_on(async {
         assert_eq!(ask(&toolbox, "answers").await.text(), "in time");
