@@ -161,8 +161,8 @@ async fn the_shortest_of_all_times_counts() {
         || ToolBox::builder().timeout(Duration::from_secs(5)).tools(long()).build().unwrap();
     let own = |seconds| ToolBox::from(long().with_timeout(Duration::from_secs(seconds)));
     let own_short = || {
-        let tool = long().with_timeout(Duration::from_secs(30));
-        ToolBox::builder().timeout(Duration::from_secs(5)).tools(tool).build().unwrap()
+        let builder = ToolBox::builder().timeout(Duration::from_secs(5));
+        builder.tools(long().with_timeout(Duration::from_secs(30))).build().unwrap()
     };
     let none = ToolContext::new;
     assert_eq!(took(plain(), none()).await, (60, late));
@@ -421,7 +421,8 @@ async fn a_future_that_panics_as_it_is_given_up_costs_no_result() {
 #[tokio::test]
 async fn whoever_waits_for_a_change_hears_of_each_and_of_nothing_else() {
     let toolbox = ToolBox::from(says("a", "x"));
-    let changes: [(&str, fn(&ToolBox)); 4] = [
+    type Change = fn(&ToolBox);
+    let changes: [(&str, Change); 4] = [
         ("register", |toolbox| toolbox.register(says("b", "x"))),
         ("unregister", |toolbox| drop(toolbox.unregister("b"))),
         ("blacklist", |toolbox| toolbox.blacklist("a")),
@@ -545,4 +546,48 @@ async fn a_listener_hears_that_somebody_is_asked() {
     };
     agent.run("x").on_event(listener).await.unwrap();
     assert_eq!(heard.load(SeqCst), 1, "only of a call whose arguments are right");
+}
+
+#[test]
+fn what_stands_beside_each_other_does_not_nest() {
+    /// Counts.
+    #[tool]
+    fn count(
+        lists: Vec<Vec<i32>>,
+        maps: Vec<std::collections::BTreeMap<String, Vec<i32>>>,
+    ) -> usize {
+        lists.len() + maps.len()
+    }
+    let arguments = json!({"lists": vec![[1]; 500], "maps": vec![json!({"a": [1]}); 500]});
+    let result = crate::support::call(&count::tool(), arguments.to_string());
+    assert_eq!((&*result.text(), result.repairs().len()), ("1000", 0));
+    let shallow = ToolBox::builder().max_argument_depth(4).tools(count::tool()).build().unwrap();
+    assert_eq!(now(shallow.execute("count", arguments.to_string().as_str())).unwrap(), "1000");
+}
+
+#[test]
+fn a_comma_stands_between_two_and_nowhere_else() {
+    /// Counts.
+    #[tool]
+    fn count(list: Vec<i32>, map: std::collections::BTreeMap<String, i32>) -> usize {
+        list.len() + map.len()
+    }
+    for (list, map, fits) in [
+        ("[1,2]", r#"{"a":1,"b":2}"#, true),
+        ("[]", "{}", true),
+        ("[,1]", "{}", false),
+        ("[,]", "{}", false),
+        ("[1,]", "{}", false),
+        ("[1,,2]", "{}", false),
+        ("[1 2]", "{}", false),
+        ("[]", r#"{,"a":1}"#, false),
+        ("[]", "{,}", false),
+        ("[]", r#"{"a":1,}"#, false),
+        ("[]", r#"{"a":1,,"b":2}"#, false),
+        ("[]", r#"{"a":1 "b":2}"#, false),
+    ] {
+        let result =
+            crate::support::call(&count::tool(), format!("{{\"list\":{list},\"map\":{map}}}"));
+        assert_eq!(!result.is_error(), fits, "{list} {map}: {}", result.text());
+    }
 }

@@ -594,7 +594,7 @@ async fn s13_one_server_takes_no_more_than_three_in_five_places() {
     add("modest", "modest_weather_0", "Weather forecast for a city");
     add("other", "mellow_weather_0", "Weather forecast for a city");
     // By themselves the words would give all five places to one.
-    let catalog = Catalog::from_iter(toolbox.tools().iter().map(|tool| tool.definition().clone()));
+    let catalog = toolbox.tools().iter().map(|tool| tool.definition().clone()).collect::<Catalog>();
     let plain = catalog.search("weather forecast for a city").limit(5).hits();
     assert!(plain.iter().all(|hit| hit.definition.name.starts_with("greedy")), "{plain:?}");
     toolbox.register(Gateway::over(&toolbox));

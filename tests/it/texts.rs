@@ -153,3 +153,28 @@ fn text_without_escapes_is_lent_from_the_call() {
         }
     }
 }
+
+#[test]
+fn a_control_character_is_escaped_or_refused_wherever_it_stands() {
+    for control in (0..0x20_u8).map(char::from) {
+        for before in [0, 1, 7, 8, 30, 100] {
+            let (before, behind) = ("x".repeat(before), "y".repeat(9));
+            for text in [
+                format!("{before}{control}{behind}"),
+                format!("{before}\\n{control}{behind}"),
+                format!("{before}{control}\\n{behind}"),
+                format!("\\u0041{before}{behind}{control}"),
+            ] {
+                for tool in every_way() {
+                    let result = call(&tool, format!("{{\"s\":\"{text}\"}}"));
+                    assert!(result.is_error(), "{} on {text:?}", tool.name());
+                }
+            }
+        }
+    }
+    for open in ["a", "a\\n", "a\\n\\", "\\u00", "\\ud83e"] {
+        for tool in every_way() {
+            assert!(call(&tool, format!("{{\"s\":\"{open}")).is_error(), "{}", tool.name());
+        }
+    }
+}

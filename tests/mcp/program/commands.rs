@@ -431,6 +431,9 @@ fn p20_no_server_outlives_the_program_however_that_ends() {
     }
 }
 
+/// What is set for a process.
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
 #[test]
 fn s2_09_the_usual_file_is_read_where_none_is_named() {
     let folder = Folder::new();
@@ -446,7 +449,7 @@ fn s2_09_the_usual_file_is_read_where_none_is_named() {
         .write("named.jsonc", &json!({"mcp": {"named": {"command": [OWN, "serve"]}}}).to_string());
     let (named, other) = (named.to_str().unwrap(), other.to_str().unwrap());
     // What is set, beside a home; which of the files is read.
-    let cases: [(&[(&str, &str)], &[&str], &str); 7] = [
+    let cases: [(Variables<'_>, &[&str], &str); 7] = [
         (&[], &[], "home"),
         (&[("XDG_CONFIG_HOME", "")], &[], "home"),
         // A relative folder counts for nothing, as its specification says.
