@@ -222,7 +222,8 @@ fn s12_queries_cost_no_more_than_their_length_and_find_no_more() {
     alone(|| {
         let catalog = catalog(200, "Gives the weather forecast for a city");
         let one = |size: usize| "weather ".repeat(size);
-        let other = |size: usize| (0..size).map(|at| format!("term{at:08} ")).collect::<String>();
+        let other =
+            |size: usize| (0..size).map(|at| format!("term{at:08}")).collect::<Vec<_>>().join(" ");
         let unbroken = |size: usize| "漢".repeat(size);
         let camel = |size: usize| "aB".repeat(size);
         let texts: [(&str, &dyn Fn(usize) -> String); 4] =

@@ -591,3 +591,25 @@ fn a_comma_stands_between_two_and_nowhere_else() {
         assert_eq!(!result.is_error(), fits, "{list} {map}: {}", result.text());
     }
 }
+
+#[tokio::test]
+async fn every_way_through_the_gate_ends_at_the_limit_of_results() {
+    let long = || "x".repeat(100_000);
+    let ways = vec![
+        Tool::new("sync", "Long.").call(move |_| long()),
+        waits("async", move |_| async move { long() }),
+        waits("limited", move |_| async move { long() }).with_max_concurrency(1),
+        Tool::new("blocking", "Long.").call(move |_| long()).blocking(),
+        waits("approved", move |_| async move { long() })
+            .with_approver(|_| async { Decision::Approve }),
+    ];
+    let names: Vec<String> = ways.iter().map(|tool| tool.name().to_owned()).collect();
+    let toolbox = ToolBox::builder().max_result_bytes(1000).tools(ways).build().unwrap();
+    for name in names {
+        for context in [ToolContext::new(), ToolContext::new().with(1_u8)] {
+            let result = toolbox.call_in(&context, ToolCall::new("c", &*name, "{}")).await;
+            assert!(!result.is_error(), "{name}: {}", result.text());
+            assert!(result.text().len() < 3000, "{name}: {} bytes", result.text().len());
+        }
+    }
+}
