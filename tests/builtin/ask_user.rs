@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;

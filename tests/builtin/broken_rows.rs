@@ -1,5 +1,6 @@
 //! Rows and entries that cannot be read: each is told of, and none takes down the others.
 
+use crate::bounded::tokio;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;

@@ -1,5 +1,6 @@
 //! Changes of files: what is acknowledged is kept, whoever else changes files there, and permits no more than before.
 
+use crate::bounded::tokio;
 use std::collections::HashSet;
 use std::ffi::OsStr;
 use std::fs::{self, File};

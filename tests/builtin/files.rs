@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt as _, symlink};
 use std::path::Path;

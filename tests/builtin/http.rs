@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use std::collections::HashMap;
 use std::io::{Read as _, Write as _};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, TcpListener};

@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use std::collections::HashSet;
 use std::io::{BufRead as _, BufReader, Seek as _, Write as _};
 use std::path::Path;

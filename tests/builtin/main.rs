@@ -1,6 +1,8 @@
 //! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
 
 mod ask_user;
+#[path = "../bounded.rs"]
+mod bounded;
 mod broken_rows;
 mod changes;
 #[cfg(target_os = "linux")]

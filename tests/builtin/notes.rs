@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use serde_json::json;
 use toolbox::builtin::SqliteStore;
 use toolbox::builtin::notes::Notes;

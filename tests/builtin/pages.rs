@@ -1,5 +1,6 @@
 //! Pages that are made to cost much, or to look like what is around them.
 
+use crate::bounded::tokio;
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;

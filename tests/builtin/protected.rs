@@ -1,5 +1,6 @@
 //! Places that other programs take for configuration: what is planted there by tools is not there, and so runs nothing.
 
+use crate::bounded::tokio;
 use std::fmt::Write as _;
 use std::fs;
 use std::os::unix::fs::symlink;

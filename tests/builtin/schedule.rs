@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use std::collections::BTreeMap;
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::process::{Command, Stdio};

@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use std::fs;
 use std::time::{Duration, Instant};
 

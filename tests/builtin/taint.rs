@@ -1,5 +1,6 @@
 //! What a model that was talked into something can send out, and what it can still do without asking.
 
+use crate::bounded::tokio;
 use std::io::Error;
 use std::net::IpAddr;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! Files that a tainted conversation wrote, in the hands of the next one.
 
+use crate::bounded::tokio;
 use std::path::Path;
 use std::process::Command;
 use std::time::Duration;

@@ -1,3 +1,4 @@
+use crate::bounded::tokio;
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};

@@ -1,5 +1,6 @@
 //! Many calls at once, calls within calls, and a box that changes under them.
 
+use crate::bounded::tokio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
 use std::sync::{Mutex, PoisonError};

@@ -1,12 +1,13 @@
 //! Three tools in place of many: search, read the schema, call.
 
+use crate::bounded::tokio;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use toolbox::agent::{Agent, StopReason};
 use toolbox::model::ModelRequest;
-use toolbox::search::{EXECUTE, Gateway, Ranking, SEARCH_PATTERN, SEARCH_WORDS};
+use toolbox::search::{Catalog, EXECUTE, Gateway, Ranking, SEARCH_PATTERN, SEARCH_WORDS};
 use toolbox::testing::{ScriptedModel, check};
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Arguments, Decision, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
@@ -616,15 +617,15 @@ async fn s13_one_server_takes_no_more_than_three_in_five_places() {
         let tool = Tool::raw(name, description, json!({"type": "object"}), handler);
         toolbox.register(tool.from_source(server.to_owned()).deferred());
     };
-    for at in 0..20 {
-        add(
-            "greedy",
-            &format!("greedy_weather_{at}"),
-            "Weather forecast weather forecast for a city",
-        );
+    for at in 0..8 {
+        add("greedy", &format!("greedy_weather_{at}"), "Weather forecast for a city");
     }
-    add("modest", "modest_forecast", "Gives the weather forecast for a city");
-    add("other", "other_weather", "The weather in a city, and a forecast");
+    add("modest", "modest_weather_0", "Weather forecast for a city");
+    add("other", "mellow_weather_0", "Weather forecast for a city");
+    // By themselves the words would give all five places to one.
+    let catalog = toolbox.tools().iter().map(|tool| tool.definition().clone()).collect::<Catalog>();
+    let plain = catalog.search("weather forecast for a city").limit(5).hits();
+    assert!(plain.iter().all(|hit| hit.definition.name.starts_with("greedy")), "{plain:?}");
     toolbox.register(Gateway::over(&toolbox));
     let search = async |text: &str| {
         let call = ToolCall::new("1", "toolbox_search_bm25", json!({"text": text}));
@@ -632,11 +633,12 @@ async fn s13_one_server_takes_no_more_than_three_in_five_places() {
     };
     let found = search("weather forecast for a city").await;
     assert_eq!(found.len(), 5);
-    assert!(found.contains(&"modest_forecast".to_owned()), "{found:?}");
-    assert!(found.contains(&"other_weather".to_owned()), "{found:?}");
+    assert_eq!(found.iter().filter(|name| name.starts_with("greedy")).count(), 3, "{found:?}");
+    assert!(found.contains(&"modest_weather_0".to_owned()), "{found:?}");
+    assert!(found.contains(&"mellow_weather_0".to_owned()), "{found:?}");
     // Where nobody else has anything to offer, it has all of them.
-    toolbox.unregister("modest_forecast");
-    toolbox.unregister("other_weather");
+    toolbox.unregister("modest_weather_0");
+    toolbox.unregister("mellow_weather_0");
     add("other", "other_sum", "Adds numbers in a list, without any forecast");
     let found = search("weather forecast for a city").await;
     assert!(found.iter().all(|name| name.starts_with("greedy")), "{found:?}");

@@ -1,5 +1,6 @@
 //! Handlers that panic, hang, block, flood and vanish: contained, answered, cleaned up after.
 
+use crate::bounded::tokio;
 use std::panic::panic_any;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::sync::{Arc, Mutex};
@@ -203,8 +204,8 @@ async fn h07_h08_the_deadline_fires_for_what_spins_and_what_never_wakes() {
 /// Real time: what is under test is that threads are blocked.
 #[test]
 fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
-    let handlers = tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
-    let dispatch = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    let handlers = ::tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
+    let dispatch = ::tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let release = Arc::new(Mutex::new(()));
     let held = release.lock().unwrap();
     let inner = Arc::clone(&release);
@@ -224,7 +225,7 @@ fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
         .tools([blocks, waits("answers", |_| async { "in time".to_owned() })])
         .build()
         .unwrap();
-    dispatch.block_on(async {
+    let at_work = async {
         assert_eq!(ask(&toolbox, "answers").await.text(), "in time");
         let both = ["1", "2"].map(|id| ToolCall::new(id, "blocks", "{}"));
         let (results, late) = tokio::join!(toolbox.call_all(both), async {
@@ -238,7 +239,11 @@ fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
             assert!(result.text().contains(name), "the stuck tool is named: {}", result.text());
         }
         // All this came back while the handlers were still blocked.
-    });
+    };
+    let limit = Duration::from_secs(20);
+    dispatch
+        .block_on(async { tokio::time::timeout(limit, at_work).await })
+        .expect("the deadlines fire");
     drop(held);
     dispatch.block_on(async {
         assert_eq!(ask(&toolbox, "answers").await.text(), "in time");

@@ -1,5 +1,6 @@
 //! Schemas that somebody else wrote: whatever stands in one, a call of its tool is answered, and soon.
 
+use crate::bounded::tokio;
 use serde_json::{Map, Value, json};
 use toolbox::schema::Dialect;
 use toolbox::search::{EXECUTE, Gateway, SEARCH_WORDS};
@@ -127,6 +128,71 @@ async fn s02_a_chain_of_references_is_bounded() {
 
 #[tokio::test]
 async fn s03_s04_references_in_circles_and_elsewhere_are_never_followed() {
+    // What a reference elsewhere says would refuse the call; who followed one would be heard of.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    listener.set_nonblocking(true).unwrap();
+    let url = format!("http://{}/schema.json", listener.local_addr().unwrap());
+    let forbids = std::env::temp_dir().join(format!("toolbox-schema-{}.json", std::process::id()));
+    std::fs::write(&forbids, r#"{"type": "string", "const": "never"}"#).unwrap();
+    let file = format!("file://{}", forbids.display());
+    for elsewhere in
+        [url.clone(), format!("{url}#/$defs/a"), file.clone(), forbids.display().to_string()]
+    {
+        let within = json!({"$ref": elsewhere});
+        for property in [within.clone(), json!({"allOf": [within]}), json!({"anyOf": [within]})] {
+            let schema = json!({"type": "object", "properties": {"x": property, "n": {"type": "integer"}}, "required": ["n"]});
+            let result = use_all(schema.clone(), &json!({"x": 7, "n": 1})).await;
+            assert_eq!(result.text(), "ran", "{schema}");
+            // The rest of the schema holds all the same.
+            let result = use_all(schema.clone(), &json!({"x": 7, "n": "one"})).await;
+            assert!(
+                result.is_error() && result.text().contains("`n`"),
+                "{schema}: {}",
+                result.text()
+            );
+            assert!(!result.text().contains("never"), "{schema}: {}", result.text());
+        }
+        let whole = use_all(json!({"type": "object", "$ref": elsewhere}), &json!({"x": 7})).await;
+        assert_eq!(whole.text(), "ran", "{elsewhere}");
+    }
+    std::fs::remove_file(forbids).unwrap();
+    assert_eq!(
+        listener.accept().unwrap_err().kind(),
+        std::io::ErrorKind::WouldBlock,
+        "somebody came for it"
+    );
+
+    // One in a circle says nothing more than what is beside it, and costs no more than the answer that says so.
+    let beside = |definitions: Value, x: Value| json!({"type": "object", "properties": {"x": x, "n": {"type": "integer"}}, "$defs": definitions});
+    for (definitions, x) in [
+        (json!({"a": {"$ref": "#/$defs/a"}}), json!({"$ref": "#/$defs/a"})),
+        (
+            json!({"a": {"$ref": "#/$defs/b"}, "b": {"$ref": "#/$defs/a"}}),
+            json!({"$ref": "#/$defs/a"}),
+        ),
+        (
+            json!({"a": {"anyOf": [{"$ref": "#/$defs/a"}, {"$ref": "#/$defs/a"}]}}),
+            json!({"$ref": "#/$defs/a"}),
+        ),
+    ] {
+        let result =
+            use_all(beside(definitions.clone(), x.clone()), &json!({"x": 7, "n": 1})).await;
+        let code = result.code();
+        assert!(
+            !result.is_error() || code == Some("args.schema_too_large"),
+            "{definitions}: {result:?}"
+        );
+        let result = use_all(beside(definitions.clone(), x), &json!({"n": "one"})).await;
+        assert!(result.text().contains("`n`"), "{definitions}: {}", result.text());
+    }
+    // A type that holds itself is followed as deep as the value goes, and no deeper.
+    let tree = json!({"type": "object", "properties": {"below": {"$ref": "#"}, "n": {"type": "integer"}}, "additionalProperties": false});
+    let fits = json!({"n": 1, "below": {"n": 2, "below": {"n": 3}}});
+    assert_eq!(use_all(tree.clone(), &fits).await.text(), "ran");
+    let deep = json!({"n": 1, "below": {"n": 2, "below": {"n": "three"}}});
+    let result = use_all(tree, &deep).await;
+    assert!(result.text().contains("`below.below.n`"), "{}", result.text());
+
     let circles = [
         json!({"$ref": "#"}),
         json!({"type": "object", "properties": {"x": {"$ref": "#/properties/x"}}}),
@@ -175,13 +241,55 @@ async fn s09_a_schema_that_is_none_of_an_object_takes_nothing_down() {
         json!([]),
         json!("x"),
         json!(7),
+        json!(true),
+        json!(false),
         json!({"type": "string"}),
+        json!({"type": ["string", "null"]}),
         json!({"type": 7}),
         json!({"properties": 7, "required": {}}),
     ] {
-        let result = use_all(schema.clone(), &json!({})).await;
-        assert!(result.code().is_none_or(|code| code.starts_with("args.")), "{schema}: {result:?}");
+        let odd = Tool::raw("odd", "An odd tool.", schema.clone(), |_: Arguments| "odd ran");
+        let good = Tool::raw(
+            "good",
+            "A good tool.",
+            object(&json!({"n": {"type": "integer"}})),
+            |_: Arguments| "good ran",
+        );
+        for toolbox in
+            [ToolBox::from(vec![odd.clone(), good.clone()]), ToolBox::from(vec![good, odd])]
+        {
+            let call = async |name: &str, arguments: Value| {
+                toolbox.call(ToolCall::new("c", name, arguments)).await.text().into_owned()
+            };
+            // The others are told of and called as ever, and their arguments are checked.
+            for dialect in Dialect::ALL {
+                let list = toolbox.definitions_for(dialect).to_value().to_string();
+                assert!(list.contains("A good tool."), "{schema}: {list}");
+                // What a provider would refuse the whole request for is not sent.
+                for tool in toolbox.definitions_for(dialect).tools() {
+                    let kind = parameters(&tool.tool).map(|sent| &sent["type"]);
+                    let is_object = kind.is_none_or(|kind| kind == "object" || kind == "OBJECT");
+                    assert!(is_object, "{schema} for {dialect:?}: {}", tool.tool);
+                }
+            }
+            assert_eq!(call("good", json!({"n": 1})).await, "good ran");
+            assert!(call("good", json!({"n": "one"})).await.contains("`n`"));
+            // The tool itself answers in a way that a model understands, whatever it is given.
+            for arguments in [json!({}), json!({"x": 1})] {
+                let result = toolbox.call(ToolCall::new("c", "odd", arguments)).await;
+                let code = result.code();
+                assert!(code.is_none_or(|code| code.starts_with("args.")), "{schema}: {result:?}");
+            }
+        }
     }
+}
+
+/// Finds the schema of the arguments in a tool as it is sent, wherever a provider has it; one without arguments may have none.
+fn parameters(tool: &Value) -> Option<&Value> {
+    let tool = tool.get("function").filter(|inner| inner.is_object()).unwrap_or(tool);
+    ["input_schema", "inputSchema", "parameters", "parametersJsonSchema"]
+        .iter()
+        .find_map(|key| tool.get(key))
 }
 
 #[tokio::test]

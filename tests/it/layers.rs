@@ -1,5 +1,6 @@
 //! Code around every call of a box.
 
+use crate::bounded::tokio;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
@@ -71,7 +72,7 @@ async fn a_layer_of_a_box_is_around_every_tool_and_its_own_layers() {
 
 #[tokio::test]
 async fn blocking_and_background_tools_and_other_runtimes_have_the_layer_too() {
-    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
+    let runtime = ::tokio::runtime::Builder::new_multi_thread().worker_threads(1).build().unwrap();
     let log = Log::default();
     let toolbox = ToolBox::builder()
         .layer(noting("in", &log))

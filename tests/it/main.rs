@@ -12,7 +12,10 @@
 mod agents;
 mod agreement;
 mod arguments;
+#[path = "../bounded.rs"]
+mod bounded;
 mod concurrency;
+mod gate;
 mod gateway;
 mod handlers;
 mod hostile_schemas;
@@ -31,6 +34,7 @@ mod search;
 mod skills;
 mod support;
 mod taint;
+mod texts;
 mod tracing_events;
 mod weaknesses;
 mod wire;

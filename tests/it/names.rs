@@ -1,5 +1,6 @@
 //! Names: valid for every provider, never guessed, never shadowed.
 
+use crate::bounded::tokio;
 use std::collections::HashSet;
 
 use serde_json::json;

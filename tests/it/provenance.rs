@@ -1,5 +1,6 @@
 //! Results that look like the gate's own, and those that are.
 
+use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::json;

@@ -39,7 +39,7 @@ fn table() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The binaries with tests of rows. A test in the first is named without it.
-const BINARIES: [&str; 4] = ["it", "mcp", "builtin", "provider"];
+const BINARIES: [&str; 5] = ["it", "mcp", "builtin", "provider", "growth"];
 
 fn folder(binary: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(binary)
@@ -67,9 +67,6 @@ fn each_row_names_a_test_that_exists() {
     let table = table();
     assert!(table.len() > 150);
     for (row, test) in table {
-        if (row, test) == ("H18", "(none)") {
-            continue;
-        }
         let (module, name) = test.rsplit_once("::").expect("a path");
         assert!(defines(&source(module), name), "{row}: {test}");
         // The last number of a name's group may be the end of a range: `s3_09_to_20_…`.
@@ -116,6 +113,24 @@ fn each_test_of_a_row_is_listed() {
                 let end = format!("::{name}");
                 assert!(listed.iter().any(|test| test.ends_with(&end)), "{name} is not in ROWS.md");
             }
+        }
+    }
+}
+
+#[test]
+fn each_wait_of_a_test_is_bounded() {
+    let mut folders = ["it", "mcp", "builtin", "provider"].map(folder).to_vec();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+                continue;
+            }
+            let Ok(text) = std::fs::read_to_string(&path) else { continue };
+            let waits = text.lines().any(|line| line.starts_with("#[tokio::test"));
+            let bounded = text.lines().any(|line| line == "use crate::bounded::tokio;");
+            assert!(bounded || !waits, "{}: add `use crate::bounded::tokio;`", path.display());
         }
     }
 }

@@ -1,5 +1,6 @@
 //! The Shelly toolbox: a flat, named collection that always answers.
 
+use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -318,4 +319,32 @@ fn s0_37_several_boxes_merge_with_the_last_one_first() {
     assert_eq!(ask(&strict, "whose"), "one");
     let clash = ToolBox::builder().tools(&boxes[0]).tools(&boxes[1]).build();
     assert!(clash.unwrap_err().to_string().contains("two tools are named `whose`"));
+}
+
+#[test]
+fn what_stays_keeps_its_order_when_others_leave() {
+    let names = ["a", "b", "c", "d", "e", "f"];
+    for gone in names {
+        let toolbox: ToolBox = names.iter().map(|name| says(name, "x")).collect();
+        assert_eq!(toolbox.unregister(gone).unwrap().name(), gone);
+        let mut left: Vec<&str> = names.into_iter().filter(|name| *name != gone).collect();
+        let offered: Vec<String> =
+            toolbox.definitions().iter().map(|definition| definition.name.clone()).collect();
+        assert_eq!((toolbox.names(), offered), (own(&left), own(&left)), "without {gone}");
+        assert!(toolbox.unregister(gone).is_none());
+        assert_eq!(toolbox.names(), own(&left), "nothing left twice");
+        // Who comes back is the last.
+        toolbox.register(says(gone, "again"));
+        left.push(gone);
+        assert_eq!(toolbox.names(), own(&left));
+    }
+    let toolbox: ToolBox = names.iter().map(|name| says(name, "x")).collect();
+    for gone in ["a", "d", "b"] {
+        toolbox.unregister(gone);
+    }
+    assert_eq!(toolbox.names(), ["c", "e", "f"]);
+}
+
+fn own(names: &[&str]) -> Vec<String> {
+    names.iter().map(|name| (*name).to_owned()).collect()
 }

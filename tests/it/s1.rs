@@ -1,5 +1,6 @@
 //! The agentsm tool system: builder tools, raw tools, direct calls, the blacklist.
 
+use crate::bounded::tokio;
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

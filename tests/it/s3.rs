@@ -1,5 +1,6 @@
 //! Tool management: the contract, the result model, the registry, background work.
 
+use crate::bounded::tokio;
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -8,8 +9,8 @@ use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 use toolbox::schema::{Dialect, lower};
 use toolbox::{
-    CancellationToken, Content, Conversation, Tool, ToolBox, ToolCall, ToolContext, ToolDefinition,
-    ToolHandler, ToolResult,
+    CancellationToken, Content, Conversation, FailureKind, Tool, ToolBox, ToolCall, ToolContext,
+    ToolDefinition, ToolHandler, ToolResult,
 };
 
 use crate::handlers::waits;
@@ -337,4 +338,50 @@ fn w3_07_extra_properties_follow_the_schema() {
     assert_eq!(call(&closed, r#"{"a":1,"b":2}"#).code(), Some("args.unknown_name"));
     assert!(!call(&typed, r#"{"b":2}"#).is_error());
     assert!(call(&typed, r#"{"b":"x"}"#).is_error());
+}
+
+#[test]
+fn a_job_whose_runtime_ends_is_told_of_as_cancelled() {
+    for waits_for_a_place in [false, true] {
+        let mut forever = waits("forever", |_| async {
+            std::future::pending::<()>().await;
+            "never".to_owned()
+        });
+        if waits_for_a_place {
+            forever = forever.with_max_concurrency(1);
+        }
+        let toolbox = ToolBox::from(forever.background());
+        let (sender, mut receiver) = unbounded_channel();
+        let context =
+            ToolContext::new().with(Conversation::new("cli", "1")).with_completions(sender);
+        let runtime = ::tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let calls = ["one", "two"].map(|id| ToolCall::new(id, "forever", "{}"));
+        let pending = runtime.block_on(async {
+            let pending = toolbox.call_all_in(&context, calls).await;
+            // They began, and wait.
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            pending
+        });
+        drop(context);
+        assert!(pending.iter().all(toolbox::ToolResult::is_pending));
+        assert!(receiver.try_recv().is_err(), "nothing has ended yet");
+        drop(runtime);
+        let mut ends: Vec<_> = std::iter::from_fn(|| receiver.try_recv().ok()).collect();
+        ends.sort_by_key(|end| end.result.call_id() != "one");
+        assert_eq!(ends.len(), 2, "each exactly once");
+        for (end, pending) in ends.iter().zip(&pending) {
+            assert_eq!(end.result.failure_kind(), Some(FailureKind::Cancelled));
+            assert_eq!(end.result.text(), "the call of tool `forever` was cancelled");
+            assert_eq!((Some(&end.job), end.result.call_id()), (pending.job(), pending.call_id()));
+            assert_eq!(end.context.get::<Conversation>(), Some(&Conversation::new("cli", "1")));
+        }
+        let closed = receiver.try_recv().unwrap_err();
+        assert_eq!(
+            closed,
+            tokio::sync::mpsc::error::TryRecvError::Disconnected,
+            "nothing keeps it open"
+        );
+    }
 }

@@ -1,5 +1,6 @@
 //! A folder of skills as a tool.
 
+use crate::bounded::tokio;
 use std::fs;
 use std::path::PathBuf;
 

@@ -1,5 +1,6 @@
 //! Conversations that hold what others wrote, and approval under a condition.
 
+use crate::bounded::tokio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! What a subscriber of traces sees of calls: a span each, four kinds of event, and no content unless asked.
 
+use crate::bounded::tokio;
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, Mutex};

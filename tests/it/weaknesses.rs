@@ -1,5 +1,6 @@
 //! Toolsets of several functions, errors of two kinds, and what went wrong in other systems.
 
+use crate::bounded::tokio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;

@@ -1,5 +1,6 @@
 //! What the tools of servers are called.
 
+use crate::bounded::tokio;
 use std::collections::{HashMap, HashSet};
 
 use toolbox::mcp::{Names, ServerConfig, Servers, check_server_name};

@@ -16,6 +16,36 @@ fn prints() -> &'static str {
     "printed"
 }
 
+/// Ends the process in a way that no wall within it holds.
+#[tool]
+fn ends(how: &str) -> &'static str {
+    struct Bomb;
+    impl Drop for Bomb {
+        fn drop(&mut self) {
+            panic!("a panic within a panic");
+        }
+    }
+    match how {
+        "exit" => std::process::exit(7),
+        "abort" => std::process::abort(),
+        "overflow" => {
+            deeper(1);
+            "the stack has no end"
+        }
+        "double panic" => {
+            let _bomb = Bomb;
+            panic!("the first panic")
+        }
+        _ => panic!("only a panic"),
+    }
+}
+
+#[allow(unconditional_recursion, reason = "it is what the test is about")]
+fn deeper(at: u64) -> u64 {
+    let room = std::hint::black_box([at; 512]);
+    deeper(at ^ room[0]) ^ room[511]
+}
+
 /// Stops the server.
 #[tool]
 fn stops(stop: State<Notify>) -> &'static str {
@@ -26,7 +56,8 @@ fn stops(stop: State<Notify>) -> &'static str {
 #[tokio::main]
 async fn main() -> Result<(), ServeError> {
     let stop = Arc::new(Notify::new());
-    let builder = ToolBox::builder().tools(tools![prints, stops]).shared_state(Arc::clone(&stop));
+    let builder =
+        ToolBox::builder().tools(tools![prints, ends, stops]).shared_state(Arc::clone(&stop));
     let toolbox = builder.build().expect("the tools fit together");
     Service::new(toolbox).serve_stdio_until(stop.notified()).await
 }

@@ -1,5 +1,6 @@
 //! Agents whose builder was given a service by its key: the requests that they really send.
 
+use crate::bounded::tokio;
 use toolbox::agent::AgentBuilder;
 use toolbox::provider::{Anthropic, Gemini, OpenAi};
 

@@ -2,9 +2,12 @@
 
 #![allow(missing_docs, reason = "a test binary has no API")]
 
+#[path = "../bounded.rs"]
+mod bounded;
 mod builder;
 mod server;
 
+use crate::bounded::tokio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;

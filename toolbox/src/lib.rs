@@ -72,8 +72,9 @@
 //! # What cannot be promised
 //!
 //! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, as long as the tool lets go:
-//! a handler that overflows its stack, calls `abort` or `exit`, or exhausts the memory takes the process with it; one that blocks
-//! for ever without awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
+//! a handler that overflows its stack, calls `abort` or `exit`, panics while a panic unwinds, or exhausts the memory takes the
+//! process with it (a tool that may do so belongs into a process of its own, such as an MCP server that is mounted: its end is
+//! one failed call there); one that blocks for ever without awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
 extern crate self as toolbox;
 

@@ -309,10 +309,14 @@ mod tests {
         check("(https://en.test/Foo_(bar)).", "https://en.test/Foo_(bar)", true);
         check("https://de.test/Größe", "https://de.test/Größe", true);
         check("look at docs.rs, please", "https://docs.rs/", true);
+        check("look at docs.rs, please", "http://docs.rs/", true);
         for (text, url) in [
             ("mail a@b.test", "https://b.test/"),
             ("1.5", "https://1.5/"),
             ("e. g. this", "https://e./"),
+            ("e.g this", "https://e.g/"),
+            ("on localhost or com", "https://localhost/"),
+            ("on localhost or com", "https://com/"),
             ("..", "https://../"),
             ("ftp://a.test/", "https://a.test/"),
             ("://", "https://"),

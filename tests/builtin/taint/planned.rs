@@ -1,5 +1,6 @@
 //! What a model that was talked into something leaves behind for later.
 
+use crate::bounded::tokio;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};

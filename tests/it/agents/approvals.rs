@@ -1,5 +1,6 @@
 //! Somebody's word before a call: approve, deny, edit, defer; and runs that wait for it.
 
+use crate::bounded::tokio;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,5 +1,6 @@
 //! Agents as tools of agents: what they inherit, and what stops them.
 
+use crate::bounded::tokio;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::SeqCst};
@@ -88,9 +89,10 @@ async fn s1_30_subagents_are_added_in_every_form() {
 
 #[test]
 fn s1_34_three_levels_deep_on_both_kinds_of_runtime() {
-    for mut runtime in
-        [tokio::runtime::Builder::new_current_thread(), tokio::runtime::Builder::new_multi_thread()]
-    {
+    for mut runtime in [
+        ::tokio::runtime::Builder::new_current_thread(),
+        ::tokio::runtime::Builder::new_multi_thread(),
+    ] {
         let grandchild = agent(&ScriptedModel::answering("deep"), vec![]);
         let child = agent(&delegates("grandchild"), vec![grandchild.as_tool("grandchild", "d")]);
         let boss = agent(&delegates("child"), vec![child.as_tool("child", "d")]);

@@ -1,5 +1,6 @@
 //! Agents as they are built: states, names, the choice of a tool; what a run costs, and whose pause is resumed.
 
+use crate::bounded::tokio;
 use std::sync::Arc;
 
 use toolbox::agent::{Agent, BuildAgentError, EventKind, Paused, RunErrorKind, StopReason};

@@ -1,5 +1,6 @@
 //! Events and spans: enough to draw what happens.
 
+use crate::bounded::tokio;
 use std::sync::Arc;
 
 use toolbox::agent::{Agent, EventKind};

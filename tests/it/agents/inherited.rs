@@ -1,5 +1,6 @@
 //! Tools that an agent inherits from the agent that calls it.
 
+use crate::bounded::tokio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 

@@ -1,5 +1,6 @@
 //! Background jobs in a run: each end is told once.
 
+use crate::bounded::tokio;
 use std::future::IntoFuture;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
@@ -157,4 +158,31 @@ async fn a_job_needs_no_second_place_under_the_limit_of_whoever_waits_for_it() {
     let run = tokio::time::timeout(Duration::from_secs(1000), boss.run("x").into_future());
     assert_eq!(run.await.expect("the run ends").unwrap().content, "ok");
     assert_eq!(ends.load(SeqCst), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn s3_42_a_run_takes_no_callback_and_hands_no_job_to_one() {
+    // Nothing is set but model and tools, and the job's end is told within the run.
+    let ends = Arc::new(AtomicUsize::new(0));
+    let script = || ScriptedModel::new().calls("a", "{}").text("started").text("done");
+    let outcome = super::agent(&script(), vec![build("a", 2, &ends)]).run("x").await.unwrap();
+    assert_eq!((outcome.content.as_str(), ends.load(SeqCst), outcome.jobs.len()), ("done", 1, 0));
+    assert_eq!(told(&outcome.history).len(), 1);
+
+    // Where the program's own context has a callback, the run does not use it: its jobs are its own.
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let context = toolbox::ToolContext::new().with_completions(sender);
+    let agent = super::agent(&script(), vec![build("a", 2, &ends)]);
+    let outcome = agent.run("x").in_context(context.clone()).await.unwrap();
+    assert_eq!((outcome.content.as_str(), ends.load(SeqCst)), ("done", 2));
+    assert_eq!(told(&outcome.history).len(), 1);
+    assert!(receiver.try_recv().is_err());
+
+    // The loop that the specification shows hands none down either: a background tool is waited for there.
+    let toolbox = toolbox::ToolBox::from(build("a", 2, &ends));
+    let result = toolbox.call_all([toolbox::ToolCall::new("1", "a", "{}")]).await.remove(0);
+    assert_eq!(
+        (result.is_pending(), &*result.text(), ends.load(SeqCst)),
+        (false, "built in 2 s", 3)
+    );
 }

@@ -8,6 +8,7 @@ mod inherited;
 mod jobs;
 mod random;
 mod run;
+mod services;
 mod types;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -1,5 +1,6 @@
 //! The loop: how it starts, goes on and ends, and what it leaves behind.
 
+use crate::bounded::tokio;
 use std::collections::HashMap;
 use std::future::IntoFuture;
 use std::sync::Arc;
@@ -155,7 +156,7 @@ async fn s3_45_46_results_stand_behind_the_reply_that_asked() {
 }
 
 #[tokio::test]
-async fn s3_47_48_42_options_reach_the_model_and_tools_may_be_absent() {
+async fn s3_47_48_options_reach_the_model_and_tools_may_be_absent() {
     let model = ScriptedModel::answering("ok");
     let agent = Agent::builder(model.clone())
         .system("Be brief.")
@@ -647,7 +648,7 @@ fn a_limit_of_time_needs_neither_a_clock_nor_a_sensible_value() {
     crate::support::quietly();
     for limit in [Duration::from_secs(5), Duration::MAX] {
         let agent = Agent::builder(ScriptedModel::answering("ok")).timeout(limit).build().unwrap();
-        let without_time = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        let without_time = ::tokio::runtime::Builder::new_current_thread().build().unwrap();
         let outcome = without_time.block_on(agent.run("x").into_future());
         assert_eq!(outcome.unwrap().content, "ok");
     }

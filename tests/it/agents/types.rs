@@ -1,5 +1,6 @@
 //! Answers of a type, and agents with typed arguments and results.
 
+use crate::bounded::tokio;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::json;

@@ -1,5 +1,6 @@
 //! Calls of mounted tools, and what becomes of the answers.
 
+use crate::bounded::tokio;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Tools that are not any more what they were when they were approved.
 
+use crate::bounded::tokio;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 

@@ -1,5 +1,6 @@
 //! Servers whose processes leave their group, their parent and their environment behind.
 
+use crate::bounded::tokio;
 use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicU32, Ordering};

@@ -1,5 +1,6 @@
 //! Servers that misbehave: each ends in a clear result within its time, and no other server notices.
 
+use crate::bounded::tokio;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -392,7 +393,7 @@ async fn p20_what_a_server_leaves_behind_is_ended_too() {
 
 #[test]
 fn p22_dropping_without_a_runtime_panics_nothing_and_leaves_nothing() {
-    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    let runtime = ::tokio::runtime::Runtime::new().expect("a runtime");
     let (mounted, pid) = runtime.block_on(async {
         let mounted = Mounted::new(&["ignore-end"]).await;
         let pid = mounted.text("pid").await;
@@ -575,7 +576,7 @@ fn connecting_and_closing_over_and_over_leaves_nothing() {
     if !is_alone("connecting_and_closing_over_and_over_leaves_nothing") {
         return;
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread()
+    let runtime = ::tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .enable_all()
         .build()
@@ -687,4 +688,117 @@ async fn nothing_comes_into_the_box_after_close() {
         tokio::time::sleep(Duration::from_millis(5)).await;
         assert_eq!(toolbox.names(), Vec::<String>::new(), "round {round}, later");
     }
+}
+
+#[tokio::test]
+async fn h18_what_ends_a_process_ends_no_more_than_the_process_of_its_tool() {
+    let config = || ServerConfig::command(env!("CARGO_BIN_EXE_served"));
+    // A panic is no such thing: the server itself contains it.
+    let ways = [
+        ("exit", true),
+        ("abort", true),
+        ("overflow", true),
+        ("double panic", true),
+        ("panic", false),
+    ];
+    for (how, dies) in ways {
+        let mounted = Mounted::of(config()).await;
+        let other = call(&mounted.toolbox, "other_pid", "{}").await.text().into_owned();
+        let arguments = serde_json::json!({"how": how}).to_string();
+        let calls = [
+            ToolCall::new("fatal", "s_ends", arguments),
+            ToolCall::new("beside", "other_echo", "{}"),
+        ];
+        let results = tokio::time::timeout(MOMENT * 6, mounted.toolbox.call_all(calls)).await;
+        let results = results.unwrap_or_else(|_| panic!("{how}: no answer"));
+        // The host goes on, with one result for each call.
+        assert_eq!(results.len(), 2);
+        assert_eq!((results[0].call_id(), results[0].is_error()), ("fatal", true), "{how}");
+        assert_eq!(results[1].text(), "other: {}", "{how}");
+        let text = results[0].text();
+        if dies {
+            assert_eq!(
+                results[0].failure_kind(),
+                Some(FailureKind::Infrastructure),
+                "{how}: {text}"
+            );
+        } else {
+            assert_eq!(text, "tool `ends` panicked");
+        }
+        if how == "exit" {
+            assert!(text.contains("exited with code 7"), "{text}");
+        }
+        // So does the tool, in another process.
+        let again = tokio::time::timeout(MOMENT * 6, mounted.call("prints", "{}")).await;
+        assert_eq!(again.expect("the server is back").text(), "printed", "{how}");
+        assert_eq!(call(&mounted.toolbox, "other_pid", "{}").await.text(), other, "{how}");
+        mounted.close().await;
+    }
+}
+
+#[tokio::test]
+async fn p01_no_timer_stands_between_a_death_and_its_answer() {
+    // Whatever time was given is an hour: the answer comes of the death itself.
+    let hour = Duration::from_secs(3600);
+    let mounted = Mounted::of(misbehaving(&[]).timeout(hour).connect_timeout(hour)).await;
+    let other = call(&mounted.toolbox, "other_pid", "{}").await.text().into_owned();
+    for round in 0..3 {
+        let result = tokio::time::timeout(MOMENT, mounted.call("die", "{}")).await;
+        let result = result.unwrap_or_else(|_| panic!("round {round}: no answer"));
+        assert_eq!(result.failure_kind(), Some(FailureKind::Infrastructure), "round {round}");
+        // It is back soon, and others are not started anew.
+        eventually(async || !mounted.call("pid", "{}").await.is_error()).await;
+        assert_eq!(call(&mounted.toolbox, "other_pid", "{}").await.text(), other, "round {round}");
+    }
+    mounted.close().await;
+}
+
+/// A home with a key in it, and tools for files of a folder beside it.
+#[tokio::test]
+async fn p15_a_call_that_a_description_asks_for_is_stopped_by_the_folder() {
+    use toolbox::agent::Agent;
+    use toolbox::builtin::files::Files;
+    use toolbox::testing::ScriptedModel;
+
+    let home = std::env::temp_dir().join(format!("toolbox-p15-{}", std::process::id()));
+    let key = home.join(".ssh/id_rsa");
+    std::fs::create_dir_all(home.join("work")).unwrap();
+    std::fs::create_dir_all(home.join(".ssh")).unwrap();
+    std::fs::write(&key, "the private key").unwrap();
+    std::fs::write(home.join("work/notes"), "the notes").unwrap();
+    let mounted = Mounted::new(&["list", "hostile"]).await;
+    mounted.toolbox.register(Files::in_folder(home.join("work")).unwrap());
+    // The model does what the description says, in every spelling of the path, and hands on what it got.
+    let paths = [
+        "~/.ssh/id_rsa",
+        "../.ssh/id_rsa",
+        key.to_str().unwrap(),
+        "./../.ssh/./id_rsa",
+        "/proc/self/root/../.ssh/id_rsa",
+    ];
+    let mut model = ScriptedModel::new();
+    for path in paths {
+        model = model.calls("file_read", serde_json::json!({"path": path}));
+    }
+    model = model
+        .calls("file_read", r#"{"path": "notes"}"#)
+        .calls("s_echo", r#"{"sidenote": "?"}"#)
+        .text("done");
+    let agent =
+        Agent::builder(model).toolbox(mounted.toolbox.clone()).max_iterations(20).build().unwrap();
+    let outcome = agent.run("Use the tools.").await.unwrap();
+    assert_eq!(outcome.content, "done");
+    let results: Vec<_> =
+        outcome.history.steps().flat_map(|step| step.results().to_vec()).collect();
+    assert_eq!(results.len(), paths.len() + 2);
+    for (path, result) in paths.iter().zip(&results) {
+        assert!(result.is_error(), "{path}: {}", result.text());
+    }
+    // Inside of the folder it reads, and the server's own tool is one that may be called.
+    assert!(results[paths.len()].text().contains("the notes"), "{}", results[paths.len()].text());
+    assert!(!results[paths.len() + 1].is_error());
+    assert!(!format!("{:?}", outcome.history).contains("the private key"));
+    std::fs::remove_dir_all(home).unwrap();
+    mounted.toolbox.unregister("file_read");
+    mounted.servers.close().await;
 }

@@ -5,6 +5,7 @@
 
 #![allow(clippy::print_stdout, reason = "whoever runs it by hand reads what was found")]
 
+use crate::bounded::tokio;
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};

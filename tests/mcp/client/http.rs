@@ -1,5 +1,6 @@
 //! Servers behind a URL.
 
+use crate::bounded::tokio;
 use std::collections::{HashMap, VecDeque};
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};

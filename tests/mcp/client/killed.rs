@@ -1,5 +1,6 @@
 //! Servers whose host is gone from one moment to the next, and what watches over them for that.
 
+use crate::bounded::tokio;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::{Duration, Instant};

@@ -1,5 +1,6 @@
 //! Servers that want to know who asks.
 
+use crate::bounded::tokio;
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};

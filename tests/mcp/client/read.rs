@@ -1,5 +1,6 @@
 //! What servers behind a URL answer, read as the answers of a child process are: in one body, and as events.
 
+use crate::bounded::tokio;
 use std::fmt::Write as _;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};

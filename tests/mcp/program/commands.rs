@@ -445,3 +445,58 @@ fn p20_no_server_outlives_the_program_however_that_ends() {
         assert!(!is_left, "{words:?}, interrupted: {interrupt}");
     }
 }
+
+/// What is set for a process.
+type Variables<'a> = &'a [(&'a str, &'a str)];
+
+#[test]
+fn s2_09_the_usual_file_is_read_where_none_is_named() {
+    let folder = Folder::new();
+    let (home, other) = (folder.path("home"), folder.path("xdg"));
+    let usual = [home.join(".config"), other.clone()];
+    for (at, base) in usual.iter().enumerate() {
+        std::fs::create_dir_all(base.join("opencode")).unwrap();
+        let name = ["home", "xdg"][at];
+        let value = json!({"mcp": {name: {"command": [OWN, "serve"]}}, "settings": {"retries": 0}});
+        std::fs::write(base.join("opencode/toolbox.jsonc"), value.to_string()).unwrap();
+    }
+    let named = folder
+        .write("named.jsonc", &json!({"mcp": {"named": {"command": [OWN, "serve"]}}}).to_string());
+    let (named, other) = (named.to_str().unwrap(), other.to_str().unwrap());
+    // What is set, beside a home; which of the files is read.
+    let cases: [(Variables<'_>, &[&str], &str); 7] = [
+        (&[], &[], "home"),
+        (&[("XDG_CONFIG_HOME", "")], &[], "home"),
+        // A relative folder counts for nothing, as its specification says.
+        (&[("XDG_CONFIG_HOME", "xdg")], &[], "home"),
+        (&[("XDG_CONFIG_HOME", other)], &[], "xdg"),
+        (&[("OPENCODE_TOOLBOX_CONFIG", "")], &[], "home"),
+        (&[("OPENCODE_TOOLBOX_CONFIG", named), ("XDG_CONFIG_HOME", other)], &[], "named"),
+        (&[("XDG_CONFIG_HOME", other)], &["--config", named], "named"),
+    ];
+    for (variables, words, expected) in cases {
+        let output = std::process::Command::new(TOOLBOX)
+            .args(words)
+            .args(["list", "--json"])
+            .current_dir(&folder.0)
+            .env_remove("OPENCODE_TOOLBOX_CONFIG")
+            .env_remove("XDG_CONFIG_HOME")
+            .env("HOME", &home)
+            .envs(variables.iter().copied())
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        let value: Value = serde_json::from_slice(&output.stdout).expect("a line of JSON");
+        let servers: std::collections::BTreeSet<_> = value["tools"]
+            .as_array()
+            .into_iter()
+            .flatten()
+            .map(|tool| tool["server"].as_str())
+            .collect();
+        assert_eq!(
+            servers.into_iter().collect::<Vec<_>>(),
+            [Some(expected)],
+            "{variables:?} {words:?}"
+        );
+    }
+}

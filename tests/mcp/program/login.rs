@@ -1,5 +1,6 @@
 //! Signing in at a server, from a terminal.
 
+use crate::bounded::tokio;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Command, Stdio};
 

@@ -1,5 +1,6 @@
 //! Arguments as a client writes them: what reaches the gate is their text, on every wire and in both eras.
 
+use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::mcp::Service;
 use toolbox::{ToolBox, tool, tools};

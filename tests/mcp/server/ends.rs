@@ -1,5 +1,6 @@
 //! How a service ends: calls get a grace period, and nothing is left behind.
 
+use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::json;

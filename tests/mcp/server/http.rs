@@ -1,5 +1,6 @@
 //! Streamable HTTP as it comes over the wire: who gets in, what is refused, and what ends when a connection does.
 
+use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! `tools/list`: what is on it, in which order, in which pages, and who hears that it changed.
 
+use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::mcp::Service;
 use toolbox::search::Gateway;

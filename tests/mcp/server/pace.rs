@@ -1,5 +1,6 @@
 //! How often a client may call, and who is slowed by it.
 
+use crate::bounded::tokio;
 use std::time::{Duration, Instant};
 
 use serde_json::json;

@@ -1,5 +1,6 @@
 //! `tools/call`: what comes back, whatever happened, and what a tool is told of its caller.
 
+use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::mcp::Service;
 use toolbox::{Content, Tool, ToolBox, ToolResult};

@@ -1,5 +1,6 @@
 //! One client that takes what it can get of a server over HTTP, and the others who want something of it as well.
 
+use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::json;

@@ -1,5 +1,6 @@
 //! Messages as lines: what a client may send, and what it must not be able to break.
 
+use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::{Value, json};

@@ -1,5 +1,6 @@
 //! Tokens that somebody else issues: who gets in, what the others are told, and that the token goes no further.
 
+use crate::bounded::tokio;
 use std::collections::BTreeSet;
 use std::io;
 use std::sync::atomic::{AtomicU64, Ordering};

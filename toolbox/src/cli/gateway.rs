@@ -80,6 +80,7 @@ impl Behind {
             lines.extend(of_servers(servers).into_iter().map(|problem| problem.message));
             let open = servers.status().into_iter().filter(|status| {
                 matches!(status.state, ServerState::Waiting | ServerState::Connecting)
+                    && status.error.is_none()
             });
             lines.extend(
                 open.map(|status| format!("the server `{}` has not answered yet", status.name)),

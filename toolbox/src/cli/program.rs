@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::json;
 use tokio::sync::Notify;
@@ -102,9 +103,13 @@ fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
 /// Which tools a command has to see before it can go on.
 pub(super) enum Wanted<'a> {
     All,
-    /// One, by its name; the servers of the others are not waited for.
+    /// One, by its name; the servers of the others are waited for no longer than [`OTHERS`].
     One(&'a str),
 }
+
+/// How long servers are waited for that a command does not need: a program that is not there is told of each time, and a
+/// slow server holds nothing up.
+const OTHERS: Duration = Duration::from_millis(200);
 
 /// Connects the servers of a file, and waits for what is wanted.
 pub(super) async fn connected(configured: &Configured, wanted: Wanted<'_>) -> Source {
@@ -130,11 +135,15 @@ pub(super) async fn connected(configured: &Configured, wanted: Wanted<'_>) -> So
             if let Wanted::One(name) = wanted {
                 let ready = servers.ready();
                 tokio::pin!(ready);
-                while !toolbox.has(name) {
+                let mut all_tried = false;
+                while !all_tried && !toolbox.has(name) {
                     tokio::select! {
-                        () = &mut ready => break,
+                        () = &mut ready => all_tried = true,
                         () = changed.notified() => {}
                     }
+                }
+                if !all_tried {
+                    let _ = tokio::time::timeout(OTHERS, ready).await;
                 }
             }
             source.problems.extend(of_servers(&servers));
@@ -176,7 +185,9 @@ pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
     let mut problems = Vec::new();
     for status in servers.status() {
         let name = &status.name;
-        if status.state == ServerState::Failed {
+        // One that is tried again just now has failed all the same.
+        let is_trying_again = status.state == ServerState::Connecting && status.error.is_some();
+        if status.state == ServerState::Failed || is_trying_again {
             let why = status.error.as_deref().map_or("it gave no reason".to_owned(), line);
             let message = if status.wants_sign_in {
                 format!("the server `{name}` wants to know who asks: run `toolbox login {name}`")

@@ -1,0 +1,106 @@
+//! A runtime under which no test waits for ever: what does not come is a failure, and the tests behind it run.
+//!
+//! `use crate::bounded::tokio;` puts it under each `#[tokio::test]` of a file; everything else is as in the crate `tokio`. Where
+//! time is paused, waiting for nothing fails at once, and else within [`LIMIT`](tokio::runtime::LIMIT).
+
+pub(crate) mod tokio {
+    pub(crate) use ::tokio::*;
+
+    pub(crate) mod runtime {
+        use std::io;
+        use std::sync::mpsc::{RecvTimeoutError, channel};
+        use std::time::Duration;
+
+        #[allow(unused_imports, reason = "not every binary asks for it")]
+        pub(crate) use ::tokio::runtime::Handle;
+
+        /// How long one test may take, on a slow machine beside other work. Other processes take part in those of the other
+        /// binaries, and those at their full size take longer still.
+        pub(crate) const LIMIT: Duration =
+            Duration::from_secs(if matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"it") {
+                30
+            } else {
+                90
+            });
+        const FULL_LIMIT: Duration = Duration::from_secs(1200);
+        /// How long a test that is given up may take to notice. One that never does takes the process along.
+        const GRACE: Duration = Duration::from_secs(10);
+        /// Later than anything that a test with a paused clock waits for.
+        const NEVER: Duration = Duration::from_secs(300 * 24 * 3600);
+
+        /// What `#[tokio::test]` asks of a builder.
+        pub(crate) struct Builder(::tokio::runtime::Builder);
+
+        #[allow(dead_code, reason = "not every binary has tests of every kind")]
+        impl Builder {
+            pub(crate) fn new_current_thread() -> Self {
+                Self(::tokio::runtime::Builder::new_current_thread())
+            }
+
+            pub(crate) fn new_multi_thread() -> Self {
+                Self(::tokio::runtime::Builder::new_multi_thread())
+            }
+
+            pub(crate) fn worker_threads(mut self, count: usize) -> Self {
+                self.0.worker_threads(count);
+                self
+            }
+
+            pub(crate) fn start_paused(mut self, paused: bool) -> Self {
+                self.0.start_paused(paused);
+                self
+            }
+
+            pub(crate) fn enable_all(mut self) -> Self {
+                self.0.enable_all();
+                self
+            }
+
+            pub(crate) fn build(mut self) -> io::Result<Runtime> {
+                self.0.build().map(Runtime)
+            }
+        }
+
+        pub(crate) struct Runtime(::tokio::runtime::Runtime);
+
+        impl Runtime {
+            #[allow(clippy::print_stderr, reason = "nobody else can say why the process ends")]
+            pub(crate) fn block_on<F: Future>(self, work: F) -> F::Output {
+                let full = std::env::var_os("TOOLBOX_FULL_TESTS").is_some();
+                let limit = if full { FULL_LIMIT } else { LIMIT };
+                let (working, ended) = channel::<()>();
+                let (late, is_late) = ::tokio::sync::oneshot::channel();
+                let test = std::thread::current().name().unwrap_or("a test").to_owned();
+                std::thread::spawn(move || {
+                    if ended.recv_timeout(limit) != Err(RecvTimeoutError::Timeout) {
+                        return;
+                    }
+                    let _ = late.send(());
+                    if ended.recv_timeout(GRACE) == Err(RecvTimeoutError::Timeout) {
+                        eprintln!("{test} holds its thread and cannot be ended");
+                        std::process::exit(101);
+                    }
+                });
+                let output = self.0.block_on(async {
+                    ::tokio::select! {
+                        biased;
+                        output = work => Some(output),
+                        () = ::tokio::time::sleep(NEVER) => None,
+                        Ok(()) = is_late => None,
+                    }
+                });
+                drop(working);
+                match output {
+                    Some(output) => {
+                        self.0.shutdown_timeout(limit);
+                        output
+                    }
+                    None => {
+                        self.0.shutdown_background();
+                        panic!("the test waits for what does not come");
+                    }
+                }
+            }
+        }
+    }
+}
