@@ -322,7 +322,10 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        self.kill();
+        // Once the command was waited for, the number of its group may be another's.
+        if self.ended.is_some() {
+            self.kill();
+        }
     }
 }
 
