@@ -32,7 +32,7 @@ fn text() -> impl Strategy<Value = String> {
 
 fn content() -> impl Strategy<Value = Content> {
     prop_oneof![
-        4 => text().prop_map(Content::Text),
+        4 => text().prop_map(Content::text),
         1 => Just(Content::image(b"x", "image/png")),
         1 => Just(Content::image(b"x", "image/tiff")),
         1 => Just(Content::audio(b"x", "audio/wav")),

@@ -185,6 +185,7 @@ fn receive(arguments: &[String], message: &Value) {
             }));
         }
         Some("tools/list") if has("list-dies") => std::process::exit(6),
+        Some("tools/list" | "tools/call") if has("fixture") => fixture(arguments, message),
         Some("tools/list") => list(arguments, id, &message["params"]),
         Some("tools/call") => call(arguments, id, &message["params"]),
         Some("notifications/cancelled") => {
@@ -199,6 +200,17 @@ fn receive(arguments: &[String], message: &Value) {
 
 fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
+}
+
+/// Answers from the JSON that stands after the word `fixture`: a list of tools, and a result for each.
+fn fixture(arguments: &[String], message: &Value) {
+    let text = after(arguments, "fixture").expect("a fixture");
+    let fixture: Value = serde_json::from_str(text).expect("JSON");
+    let name = message["params"]["name"].as_str().unwrap_or_default();
+    match message["method"].as_str() {
+        Some("tools/list") => result(&message["id"], &json!({"tools": fixture["tools"]})),
+        _ => result(&message["id"], &fixture["results"][name]),
+    }
 }
 
 fn list(arguments: &[String], id: &Value, params: &Value) {

@@ -1,37 +1,57 @@
-//! The parts a result is made of: text, images, audio, resources.
+//! The parts a result is made of: text, images, audio, resources, links to resources.
 
-use serde::{Deserialize, Deserializer, Serialize};
+mod annotations;
+mod link;
+
+use std::borrow::Cow;
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+pub(crate) use annotations::Attributes;
+pub use annotations::{Audience, ContentAnnotations, Icon, IconTheme};
+use link::LinkIn;
+pub use link::ResourceLink;
 
 /// One part of a tool's result, in the terms of the Model Context Protocol.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[serde(tag = "type", rename_all = "snake_case")]
+///
+/// Each may carry [annotations](Content::with_annotations) and [`_meta`](Content::with_meta) for MCP clients; models read neither.
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Content {
     /// Text for the model.
-    #[serde(serialize_with = "text_field")]
-    Text(String),
+    Text(Text),
     /// An image.
     Image(Box<Media>),
     /// A sound.
     Audio(Box<Media>),
     /// A document, with its text or its bytes.
-    #[serde(serialize_with = "resource_field")]
     Resource(Box<Resource>),
+    /// A link to a document that the client can read by itself.
+    ResourceLink(Box<ResourceLink>),
+}
+
+/// The text of a text part; dereferences to `str`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Text {
+    text: String,
+    pub(crate) attributes: Attributes,
 }
 
 /// Bytes of a kind that a MIME type names.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Media {
     /// The bytes, in standard base64 with padding.
     pub data: String,
     /// Such as `image/png`.
     pub mime_type: String,
+    pub(crate) attributes: Attributes,
 }
 
 /// A document that a result carries along.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
@@ -46,12 +66,59 @@ pub struct Resource {
     /// Its bytes in base64, when it is not.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blob: Option<String>,
+    /// The `_meta` of the document itself, beside that of the [part](Content::meta).
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
+    #[serde(skip)]
+    pub(crate) attributes: Attributes,
+}
+
+impl Text {
+    /// Returns the text alone.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    /// Changes the text in place.
+    #[cfg(feature = "mcp-client")]
+    pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut String)) {
+        edit(&mut self.text);
+    }
+
+    /// Takes the text alone, and leaves an empty one.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<String> for Text {
+    #[inline]
+    fn from(text: String) -> Self {
+        Self { text, attributes: Attributes::default() }
+    }
+}
+
+impl Media {
+    /// Returns media from its base64.
+    pub(crate) fn of_base64(data: String, mime_type: String) -> Self {
+        Self { data, mime_type, attributes: Attributes::default() }
+    }
 }
 
 impl Content {
     /// Returns a text part.
     pub fn text(text: impl Into<String>) -> Self {
-        Self::Text(text.into())
+        Self::Text(Text::from(text.into()))
     }
 
     /// Returns an image part from its raw bytes.
@@ -62,12 +129,12 @@ impl Content {
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     pub fn image(bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
-        Self::Image(Box::new(Media { data: base64(bytes.as_ref()), mime_type: mime_type.into() }))
+        Self::Image(Box::new(Media::of_base64(base64(bytes.as_ref()), mime_type.into())))
     }
 
     /// Returns an audio part from its raw bytes.
     pub fn audio(bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
-        Self::Audio(Box::new(Media { data: base64(bytes.as_ref()), mime_type: mime_type.into() }))
+        Self::Audio(Box::new(Media::of_base64(base64(bytes.as_ref()), mime_type.into())))
     }
 
     /// Returns a part with a document's text.
@@ -80,7 +147,7 @@ impl Content {
             uri: uri.into(),
             mime_type: Some(mime_type.into()),
             text: Some(text.into()),
-            blob: None,
+            ..Resource::default()
         }))
     }
 
@@ -93,9 +160,68 @@ impl Content {
         Self::Resource(Box::new(Resource {
             uri: uri.into(),
             mime_type: Some(mime_type.into()),
-            text: None,
             blob: Some(base64(bytes.as_ref())),
+            ..Resource::default()
         }))
+    }
+
+    /// Returns a link to a document that the client can read by itself.
+    pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        ResourceLink::new(uri, name).into()
+    }
+
+    /// Sets the hints for the client that receives the part.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: ContentAnnotations) -> Self {
+        self.attributes_mut().set_annotations(annotations);
+        self
+    }
+
+    /// Adds an entry to the `_meta` of the part, such as `com.example/page`.
+    #[must_use]
+    pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.attributes_mut().insert_meta(key.into(), value.into());
+        self
+    }
+
+    /// Returns the hints for the client that receives the part.
+    #[must_use]
+    pub fn annotations(&self) -> Option<&ContentAnnotations> {
+        self.attributes().annotations()
+    }
+
+    /// Returns the `_meta` of the part.
+    #[must_use]
+    pub fn meta(&self) -> Option<&Map<String, Value>> {
+        self.attributes().meta()
+    }
+
+    pub(crate) fn attributes(&self) -> &Attributes {
+        match self {
+            Self::Text(text) => &text.attributes,
+            Self::Image(media) | Self::Audio(media) => &media.attributes,
+            Self::Resource(resource) => &resource.attributes,
+            Self::ResourceLink(link) => &link.attributes,
+        }
+    }
+
+    pub(crate) fn attributes_mut(&mut self) -> &mut Attributes {
+        match self {
+            Self::Text(text) => &mut text.attributes,
+            Self::Image(media) | Self::Audio(media) => &mut media.attributes,
+            Self::Resource(resource) => &mut resource.attributes,
+            Self::ResourceLink(link) => &mut link.attributes,
+        }
+    }
+
+    /// Returns what a model reads where only text can stand: the text of a text part, or the line of a link.
+    #[must_use]
+    pub fn to_text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Text(text) => Some(Cow::Borrowed(text)),
+            Self::ResourceLink(link) => Some(Cow::Owned(link.to_string())),
+            Self::Image(_) | Self::Audio(_) | Self::Resource(_) => None,
+        }
     }
 
     /// Returns the text of a text part.
@@ -116,6 +242,11 @@ impl Content {
             Self::Resource(resource) => {
                 resource.text.as_ref().or(resource.blob.as_ref()).map_or(0, String::len)
             }
+            Self::ResourceLink(link) => {
+                let texts = [&link.title, &link.description, &link.mime_type];
+                let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+                link.uri.len() + link.name.len() + texts
+            }
         }
     }
 
@@ -128,52 +259,121 @@ impl Content {
 
 impl From<String> for Content {
     fn from(text: String) -> Self {
-        Self::Text(text)
+        Self::Text(text.into())
+    }
+}
+
+impl From<ResourceLink> for Content {
+    fn from(link: ResourceLink) -> Self {
+        Self::ResourceLink(Box::new(link))
     }
 }
 
 impl From<&str> for Content {
     fn from(text: &str) -> Self {
-        Self::Text(text.to_owned())
+        Self::text(text)
     }
 }
 
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Bytes<'a> {
+            data: &'a str,
+            mime_type: &'a str,
+        }
+        #[derive(Serialize)]
+        #[serde(tag = "type", rename_all = "snake_case")]
+        enum Kind<'a> {
+            Text { text: &'a str },
+            Image(Bytes<'a>),
+            Audio(Bytes<'a>),
+            Resource { resource: &'a Resource },
+            ResourceLink(&'a ResourceLink),
+        }
+        #[derive(Serialize)]
+        struct Out<'a> {
+            #[serde(flatten)]
+            kind: Kind<'a>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            annotations: Option<&'a ContentAnnotations>,
+            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+            meta: Option<&'a Map<String, Value>>,
+        }
+        let kind = match self {
+            Self::Text(text) => Kind::Text { text },
+            Self::Image(media) => {
+                Kind::Image(Bytes { data: &media.data, mime_type: &media.mime_type })
+            }
+            Self::Audio(media) => {
+                Kind::Audio(Bytes { data: &media.data, mime_type: &media.mime_type })
+            }
+            Self::Resource(resource) => Kind::Resource { resource },
+            Self::ResourceLink(link) => Kind::ResourceLink(link),
+        };
+        Out { kind, annotations: self.annotations(), meta: self.meta() }.serialize(serializer)
+    }
+}
+
+/// Annotations and `_meta` that are not as the protocol has them are left out, and the part stays.
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
-        enum Wire {
-            Text { text: String },
-            Image(Media),
-            Audio(Media),
-            Resource { resource: Resource },
+        enum Kind {
+            Text(In<TextIn>),
+            Image(In<MediaIn>),
+            Audio(In<MediaIn>),
+            Resource(In<ResourceIn>),
+            ResourceLink(LinkIn),
         }
-        Ok(match Wire::deserialize(deserializer)? {
-            Wire::Text { text } => Self::Text(text),
-            Wire::Image(media) => Self::Image(Box::new(media)),
-            Wire::Audio(media) => Self::Audio(Box::new(media)),
-            Wire::Resource { resource } => Self::Resource(Box::new(resource)),
+        #[derive(Deserialize)]
+        struct In<T> {
+            #[serde(flatten)]
+            own: T,
+            #[serde(default)]
+            annotations: Option<Value>,
+            #[serde(default, rename = "_meta")]
+            meta: Option<Value>,
+        }
+        #[derive(Deserialize)]
+        struct TextIn {
+            text: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct MediaIn {
+            data: String,
+            mime_type: String,
+        }
+        #[derive(Deserialize)]
+        struct ResourceIn {
+            resource: Resource,
+        }
+        impl<T> In<T> {
+            fn attributes(&self) -> Attributes {
+                Attributes::read(self.annotations.as_ref(), self.meta.as_ref())
+            }
+        }
+        let media = |read: In<MediaIn>| {
+            let attributes = read.attributes();
+            Box::new(Media { data: read.own.data, mime_type: read.own.mime_type, attributes })
+        };
+        Ok(match Kind::deserialize(deserializer)? {
+            Kind::Text(read) => {
+                let attributes = read.attributes();
+                Self::Text(Text { text: read.own.text, attributes })
+            }
+            Kind::Image(read) => Self::Image(media(read)),
+            Kind::Audio(read) => Self::Audio(media(read)),
+            Kind::Resource(read) => {
+                let attributes = read.attributes();
+                Self::Resource(Box::new(Resource { attributes, ..read.own.resource }))
+            }
+            Kind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
         })
     }
-}
-
-fn text_field<S: serde::Serializer>(text: &str, serializer: S) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Field<'a> {
-        text: &'a str,
-    }
-    Field { text }.serialize(serializer)
-}
-
-fn resource_field<S: serde::Serializer>(
-    resource: &Resource,
-    serializer: S,
-) -> Result<S::Ok, S::Error> {
-    #[derive(Serialize)]
-    struct Field<'a> {
-        resource: &'a Resource,
-    }
-    Field { resource }.serialize(serializer)
 }
 
 /// Writes bytes in the standard base64 alphabet, padded.

@@ -3,7 +3,9 @@
 use std::fmt;
 
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
+
+use crate::content::Icon;
 
 /// The longest name a tool may carry, in bytes. Providers that allow fewer get a shortened alias.
 pub const MAX_NAME_LEN: usize = 128;
@@ -50,6 +52,15 @@ pub struct ToolDefinition {
     /// Kept out of the list sent to the model; found by search and callable all the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
+    /// Icons for MCP clients to display beside it. Models see none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// The `_meta` that MCP clients get along with it. Models see none of it.
+    #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+    /// The title among the hints of a tool of an MCP server: older servers and clients know no other.
+    #[serde(skip)]
+    pub(crate) hint_title: Option<String>,
     /// Whether others wrote it, and nobody approved of it.
     #[serde(skip)]
     pub(crate) untrusted: bool,
@@ -72,8 +83,17 @@ impl ToolDefinition {
             examples: Vec::new(),
             tags: Vec::new(),
             deferred: false,
+            icons: Vec::new(),
+            meta: Map::new(),
+            hint_title: None,
             untrusted: false,
         }
+    }
+
+    /// Returns the name for people: the title, or the one that an MCP server has among its hints.
+    #[must_use]
+    pub fn display_title(&self) -> Option<&str> {
+        self.title.as_deref().or(self.hint_title.as_deref())
     }
 
     /// Returns whether somebody else wrote the definition, and nobody approved of it: that of a tool of a mounted MCP server.

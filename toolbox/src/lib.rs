@@ -153,7 +153,9 @@ pub use collection::{
     BuildToolBoxError, DefinitionList, Definitions, RegisterError, RegisterFault, ToolBox,
     ToolBoxBuilder,
 };
-pub use content::{Content, Media, Resource};
+pub use content::{
+    Audience, Content, ContentAnnotations, Icon, IconTheme, Media, Resource, ResourceLink, Text,
+};
 pub use context::{
     Conversation, FromContext, MissingStateError, Progress, Requirement, State, ToolContext,
 };

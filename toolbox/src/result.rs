@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
 use crate::arguments::Repair;
 use crate::call::Arguments;
@@ -71,15 +71,16 @@ struct Extra {
     omitted_bytes: usize,
     /// Whether the gate wrote the text, and no handler.
     of_gate: bool,
-    /// The structured result of a tool that tells the model something else than its JSON.
-    #[cfg(feature = "mcp-client")]
+    /// The structured result of a tool that tells the model something else than its JSON, or the data of a failure.
     structured: Option<Value>,
+    /// The `_meta` for MCP clients.
+    meta: Map<String, Value>,
 }
 
 impl ToolResult {
     /// Returns a result whose text goes to the model and to nobody else.
     pub fn new(for_llm: impl Into<String>) -> Self {
-        Self::from(Content::Text(for_llm.into()))
+        Self::from(Content::text(for_llm))
     }
 
     /// Returns a result for the model that is never shown to the user.
@@ -186,9 +187,22 @@ impl ToolResult {
     /// Returns the result with another text for the model, which is not the gate's.
     #[cfg(feature = "search")]
     pub(crate) fn with_text(mut self, text: String) -> Self {
-        self.content = Parts::One(Content::Text(text));
+        self.content = Parts::One(Content::text(text));
         self.flags.structured = false;
         self.unmark();
+        self
+    }
+
+    /// Takes a success of one JSON text for a structured result, where it has none of its own.
+    #[cfg(feature = "search")]
+    pub(crate) fn read_as_structured(mut self) -> Self {
+        if let Parts::One(Content::Text(text)) = &self.content
+            && !self.flags.error
+            && self.structured_content().is_none()
+            && self.omitted_bytes() == 0
+        {
+            self.flags.structured = serde_json::from_str::<serde::de::IgnoredAny>(text).is_ok();
+        }
         self
     }
 
@@ -232,18 +246,18 @@ impl ToolResult {
         }
     }
 
-    /// Returns the text for the model: its text parts, one a line, or the underlying error when there is no text.
+    /// Returns the text for the model: its text parts and its links, one a line, or the underlying error when there is no text.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
-        let mut texts = self.content().iter().filter_map(Content::as_text);
+        let mut texts = self.content().iter().filter_map(Content::to_text);
         let text = match (texts.next(), texts.next()) {
             (None, _) => Cow::Borrowed(""),
-            (Some(text), None) => Cow::Borrowed(text),
+            (Some(text), None) => text,
             (Some(first), Some(second)) => {
                 let mut text = [first, second].join("\n");
                 texts.for_each(|part| {
                     text.push('\n');
-                    text.push_str(part);
+                    text.push_str(&part);
                 });
                 Cow::Owned(text)
             }
@@ -258,7 +272,7 @@ impl ToolResult {
     #[must_use]
     pub fn into_text(mut self) -> String {
         match &mut self.content {
-            Parts::One(Content::Text(text)) if !text.is_empty() => std::mem::take(text),
+            Parts::One(Content::Text(text)) if !text.is_empty() => text.take(),
             _ => self.text().into_owned(),
         }
     }
@@ -315,10 +329,31 @@ impl ToolResult {
         self.extra.as_ref()?.source.as_ref()
     }
 
-    /// Returns the result as the JSON that the tool's output schema describes, when it has one.
+    /// Adds the result as JSON, for programs and MCP clients (`structuredContent`); the model reads the content alone.
+    ///
+    /// The result of a tool with an output schema has to fit it. Of a failure it is [data](ToolError::with_data).
+    #[must_use]
+    pub fn with_structured_content(mut self, value: impl Into<Value>) -> Self {
+        self.extra().structured = Some(value.into());
+        self
+    }
+
+    /// Returns the `_meta` that MCP clients get along with the result.
+    #[must_use]
+    pub fn meta(&self) -> Option<&Map<String, Value>> {
+        self.extra.as_ref().map(|extra| &extra.meta).filter(|meta| !meta.is_empty())
+    }
+
+    /// Adds an entry to the `_meta` that MCP clients get along with the result, such as `com.example/cost`.
+    #[must_use]
+    pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.extra().meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Returns the result as JSON: as the tool's output schema describes it, or the data of a failure, when there is any.
     #[must_use]
     pub fn structured_content(&self) -> Option<Value> {
-        #[cfg(feature = "mcp-client")]
         if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
             return Some(value.clone());
         }
@@ -382,10 +417,11 @@ impl ToolResult {
         result
     }
 
-    /// Adds a structured result to what the model is told.
-    pub(crate) fn with_structured(mut self, value: Value) -> Self {
-        self.extra().structured = Some(value);
-        self
+    /// Returns a result of one text that is the JSON of its structured form.
+    pub(crate) fn mirrored(text: Content) -> Self {
+        let mut result = Self::from(text);
+        result.flags.structured = true;
+        result
     }
 }
 
@@ -415,17 +451,16 @@ impl ToolResult {
         if self.flags.error {
             let text = format!("{prefix}{}", self.text());
             let parts = std::mem::replace(&mut self.content, Parts::Many(Vec::new()));
-            let others = match parts {
-                Parts::One(Content::Text(_)) => Vec::new(),
-                Parts::One(other) => vec![other],
-                Parts::Many(parts) => {
-                    parts.into_iter().filter(|part| part.as_text().is_none()).collect()
-                }
+            let others: Vec<Content> = match parts {
+                Parts::One(part) => vec![part],
+                Parts::Many(parts) => parts,
             };
+            let others: Vec<_> =
+                others.into_iter().filter(|part| part.to_text().is_none()).collect();
             self.content = if others.is_empty() {
-                Parts::One(Content::Text(text))
+                Parts::One(Content::text(text))
             } else {
-                Parts::Many(std::iter::once(Content::Text(text)).chain(others).collect())
+                Parts::Many(std::iter::once(Content::text(text)).chain(others).collect())
             };
         }
         self

@@ -70,7 +70,7 @@ async fn progress_and_traces_go_along_with_a_call() {
 async fn structured_results_are_told_once() {
     let mounted = Mounted::new(&[]).await;
     let mirrored = mounted.call("structured", "{}").await;
-    assert_eq!(mirrored.text(), r#"{"sum":5}"#);
+    assert_eq!(mirrored.text(), r#"{"sum": 5}"#, "as the server wrote it");
     assert_eq!(mirrored.structured_content(), Some(json!({"sum": 5})));
     let told = mounted.call("structured", r#"{"text": "five"}"#).await;
     assert_eq!(told.text(), "five");
@@ -103,7 +103,7 @@ async fn every_kind_of_content_arrives() {
             {"type": "image", "data": "aGk=", "mimeType": "image/png"},
             {"type": "audio", "data": "aGk=", "mimeType": "audio/wav"},
             {"type": "resource", "resource": {"uri": "test://a", "mimeType": "text/plain", "text": "inside"}},
-            {"type": "text", "text": "[resource] test://b - b.txt - the other"},
+            {"type": "resource_link", "uri": "test://b", "name": "b.txt", "description": "the other"},
             {"type": "text", "text": "[a part of the result cannot be read]"},
         ])
     );

@@ -17,18 +17,18 @@ use super::support::{Mounted, eventually};
 
 /// One request, as it came.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) method: String,
+pub(crate) struct Request {
+    pub(crate) method: String,
     /// The path and the query.
-    pub(super) target: String,
-    pub(super) headers: HashMap<String, String>,
-    pub(super) body: Value,
+    pub(crate) target: String,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: Value,
     /// The body as it came.
-    pub(super) text: String,
+    pub(crate) text: String,
 }
 
 /// What is written back.
-pub(super) enum Reply {
+pub(crate) enum Reply {
     Json(u16, Value),
     /// Events, and whether the stream stays open after them.
     Events(Vec<Value>, bool),
@@ -42,11 +42,11 @@ pub(super) enum Reply {
 }
 
 /// Events that are still to be sent.
-pub(super) type Queue = Arc<Mutex<VecDeque<Value>>>;
-pub(super) type Seen = Arc<Mutex<Vec<Request>>>;
+pub(crate) type Queue = Arc<Mutex<VecDeque<Value>>>;
+pub(crate) type Seen = Arc<Mutex<Vec<Request>>>;
 
 /// Starts a server on a loopback port; returns its URL and what it was asked.
-pub(super) async fn serve(
+pub(crate) async fn serve(
     reply: impl Fn(&Request) -> Reply + Send + Sync + 'static,
 ) -> (String, Seen) {
     let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
@@ -151,7 +151,7 @@ async fn write_live(stream: &mut tokio::net::TcpStream, queue: &Queue) {
     }
 }
 
-pub(super) fn answer(request: &Request, result: &Value) -> Value {
+pub(crate) fn answer(request: &Request, result: &Value) -> Value {
     json!({"jsonrpc": "2.0", "id": request.body["id"], "result": result})
 }
 

@@ -6,7 +6,7 @@ mod drift;
 mod escape;
 mod faults;
 mod foreign;
-mod http;
+pub(crate) mod http;
 #[cfg(target_os = "linux")]
 mod killed;
 pub(crate) mod oauth;

@@ -9,6 +9,7 @@ mod lists;
 mod pace;
 mod peer;
 mod process;
+mod relay;
 mod results;
 mod shares;
 mod stream;

@@ -73,14 +73,24 @@ impl Peer {
 
     pub(super) async fn begin(&mut self, era: Era, capabilities: Value) {
         self.era = era;
-        self.capabilities = capabilities.clone();
+        self.capabilities = capabilities;
         if era == Era::Old {
-            let hello = json!({"protocolVersion": "2025-11-25", "capabilities": capabilities,
-                "clientInfo": {"name": "peer", "version": "1"}});
-            let answer = self.request("initialize", hello).await;
-            assert_eq!(answer["result"]["protocolVersion"], "2025-11-25", "{answer}");
-            self.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+            self.shake_hands("2025-11-25").await;
         }
+    }
+
+    /// Begins a session in a version with a handshake.
+    pub(super) async fn begin_with(&mut self, version: &str) {
+        self.era = Era::Old;
+        self.shake_hands(version).await;
+    }
+
+    async fn shake_hands(&mut self, version: &str) {
+        let hello = json!({"protocolVersion": version, "capabilities": self.capabilities,
+            "clientInfo": {"name": "peer", "version": "1"}});
+        let answer = self.request("initialize", hello).await;
+        assert_eq!(answer["result"]["protocolVersion"], version, "{answer}");
+        self.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
     }
 
     pub(super) async fn send(&mut self, message: Value) {

@@ -127,6 +127,6 @@ pub(super) fn observation(completion: Completion) -> Vec<Content> {
     );
     let text = result.text();
     let head = if text.is_empty() { head } else { format!("{head}\n{text}") };
-    let others = result.content().iter().filter(|part| part.as_text().is_none()).cloned();
+    let others = result.content().iter().filter(|part| part.to_text().is_none()).cloned();
     std::iter::once(Content::text(head)).chain(others).collect()
 }

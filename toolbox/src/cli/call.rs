@@ -87,13 +87,14 @@ fn told(result: &ToolResult) -> Outcome {
 /// A part of a result as text.
 fn part(content: &Content) -> String {
     match content {
-        Content::Text(text) => text.clone(),
+        Content::Text(text) => text.to_string(),
         Content::Image(media) => {
             format!("[image, {}, {} bytes of base64]", media.mime_type, media.data.len())
         }
         Content::Audio(media) => {
             format!("[audio, {}, {} bytes of base64]", media.mime_type, media.data.len())
         }
+        Content::ResourceLink(link) => link.to_string(),
         Content::Resource(resource) => match &resource.text {
             Some(text) => text.clone(),
             None => format!("[resource {}]", resource.uri),

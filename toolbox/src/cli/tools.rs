@@ -123,7 +123,7 @@ fn columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, paint: Paint) -> 
 fn page(tool: &Tool, paint: Paint) -> String {
     let definition = tool.definition();
     let mut text = paint.bold(&line(tool.name()));
-    if let Some(title) = &definition.title {
+    if let Some(title) = definition.display_title() {
         let _ = write!(text, "  {}", line(title));
     }
     let _ = writeln!(text, "\n\n{}", clean(definition.description.trim()));

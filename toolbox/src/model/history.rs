@@ -520,12 +520,12 @@ impl fmt::Debug for History {
 }
 
 fn joined(content: &[Content]) -> Cow<'_, str> {
-    let mut texts = content.iter().filter_map(Content::as_text);
+    let mut texts = content.iter().filter_map(Content::to_text);
     match (texts.next(), texts.next()) {
         (None, _) => Cow::Borrowed(""),
-        (Some(only), None) => Cow::Borrowed(only),
+        (Some(only), None) => only,
         (Some(first), Some(second)) => {
-            let all: Vec<&str> = [first, second].into_iter().chain(texts).collect();
+            let all: Vec<Cow<'_, str>> = [first, second].into_iter().chain(texts).collect();
             Cow::Owned(all.join("\n"))
         }
     }

@@ -15,6 +15,8 @@ const TEXT: usize = 26;
 const MEDIA: usize = 41;
 /// What JSON writes around a document: `,{"type":"resource","resource":{"uri":""}}`.
 const DOCUMENT: usize = 42;
+/// What JSON writes around a link, beside the object of its fields: `,"type":"resource_link"`.
+const LINK: usize = 23;
 /// What JSON writes around a field of a document, at most: `,"mimeType":""`.
 const FIELD: usize = 14;
 /// What JSON writes around an entry of a list of texts.
@@ -26,13 +28,13 @@ impl ToolResult {
     /// Cuts the result to `limit` bytes, and says how much is missing in one line more.
     ///
     /// The first parts stay whole; of the text that does not fit, the head and the tail stay; what comes after it goes. The
-    /// structured result stays whole or not at all. A result never gets longer by this.
+    /// structured result and `_meta` stay whole or not at all. A result never gets longer by this.
     #[inline]
     pub(crate) fn fit(&mut self, limit: usize) {
         // Most results are small, whatever they hold.
         if self.extra.is_none()
             && let Parts::One(Content::Text(text)) = &self.content
-            && text.len() <= limit
+            && text.len() + text.attributes.size() <= limit
         {
             return;
         }
@@ -71,7 +73,6 @@ impl ToolResult {
             }
             return;
         };
-        #[cfg(feature = "mcp-client")]
         if let Some(value) = &extra.structured {
             let size = value.to_string().len();
             match left.checked_sub(size) {
@@ -83,10 +84,21 @@ impl ToolResult {
                 }
             }
         }
+        if !extra.meta.is_empty() {
+            let size = as_json(Some(&extra.meta));
+            match left.checked_sub(size) {
+                Some(rest) => left = rest,
+                None => {
+                    extra.meta.clear();
+                    omitted += size;
+                    left = 0;
+                }
+            }
+        }
         if let Some(text) = &mut extra.for_user
             && text.len() > left
         {
-            let (short, missing) = shortened(&[Content::Text(std::mem::take(text))], left, 0);
+            let (short, missing) = shortened(&[Content::text(std::mem::take(text))], left, 0);
             *text = short.into_iter().find_map(text_of).unwrap_or_default();
             omitted += missing;
         }
@@ -120,9 +132,9 @@ impl ToolResult {
             return;
         }
         match self.content() {
-            [] | [Content::Text(_)] => self.content = Parts::One(Content::Text(told)),
+            [] | [Content::Text(_)] => self.content = Parts::One(Content::text(told)),
             _ => {
-                let (short, missing) = shortened(&[Content::Text(told)], limit, 0);
+                let (short, missing) = shortened(&[Content::text(told)], limit, 0);
                 let short = short.into_iter().find_map(text_of).unwrap_or_default();
                 let extra = self.extra();
                 extra.source = Some(Arc::new(ToolError::reported(short)));
@@ -134,21 +146,29 @@ impl ToolResult {
 
 fn text_of(part: Content) -> Option<String> {
     match part {
-        Content::Text(text) => Some(text),
+        Content::Text(text) => Some(text.into_string()),
         _ => None,
     }
 }
 
 fn payload(part: &Content) -> usize {
-    match part {
+    let own = match part {
         Content::Text(text) => text.len(),
         Content::Image(media) | Content::Audio(media) => media.data.len() + media.mime_type.len(),
         Content::Resource(resource) => {
             let optional = [&resource.mime_type, &resource.text, &resource.blob];
             let optional = optional.into_iter().flatten().map(String::len);
-            resource.uri.len() + optional.sum::<usize>()
+            resource.uri.len() + optional.sum::<usize>() + as_json(resource.meta.as_ref())
         }
-    }
+        // Each field may be of any length, so all are counted as they are written.
+        Content::ResourceLink(link) => as_json(Some(link)),
+    };
+    own + part.attributes().size()
+}
+
+/// Returns how long a value is as JSON, and 0 where there is none.
+fn as_json<T: serde::Serialize>(value: Option<&T>) -> usize {
+    value.and_then(|value| serde_json::to_string(value).ok()).map_or(0, |text| text.len())
 }
 
 fn around(part: &Content) -> usize {
@@ -157,8 +177,11 @@ fn around(part: &Content) -> usize {
         Content::Image(_) | Content::Audio(_) => MEDIA,
         Content::Resource(resource) => {
             let optional = [&resource.mime_type, &resource.text, &resource.blob];
-            DOCUMENT + optional.into_iter().flatten().count() * FIELD
+            let count =
+                optional.into_iter().flatten().count() + usize::from(resource.meta.is_some());
+            DOCUMENT + count * FIELD
         }
+        Content::ResourceLink(_) => LINK,
     }
 }
 
@@ -193,7 +216,7 @@ fn shortened(parts: &[Content], limit: usize, more: usize) -> (Vec<Content>, usi
             room = room.saturating_sub(over);
         }
     }
-    (vec![Content::Text(String::new())], bytes)
+    (vec![Content::text(String::new())], bytes)
 }
 
 /// How much is said of what is missing.
@@ -240,7 +263,7 @@ fn cut(
         };
         let missing = bytes - whole - head.len() - tail.len();
         let note = note.of(missing);
-        kept.push(Content::Text(match (head, tail) {
+        kept.push(Content::text(match (head, tail) {
             ("", "") => note,
             _ => format!("{head}\n{note}\n{tail}"),
         }));

@@ -202,6 +202,16 @@ fn mcp(definition: &ToolDefinition, name: &str, description: &str, schema: Value
     if !definition.annotations.is_empty() {
         tool.insert("annotations".to_owned(), json!(definition.annotations));
     }
+    if let Some(title) = &definition.hint_title {
+        let hints = tool.entry("annotations").or_insert_with(|| json!({}));
+        hints["title"] = title.as_str().into();
+    }
+    if !definition.icons.is_empty() {
+        tool.insert("icons".to_owned(), json!(definition.icons));
+    }
+    if !definition.meta.is_empty() {
+        tool.insert("_meta".to_owned(), Value::Object(definition.meta.clone()));
+    }
     Value::Object(tool)
 }
 

@@ -53,7 +53,7 @@ pub(super) fn texts<'d>(
     for server in prefix.into_iter().chain(server) {
         visit(Field::Server, server);
     }
-    if let Some(title) = &definition.title {
+    if let Some(title) = definition.display_title() {
         visit(Field::Title, title);
     }
     for tag in definition.tags.iter().take(MAX_VALUES) {

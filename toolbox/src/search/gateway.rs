@@ -284,13 +284,13 @@ impl Gateway {
         let call = ToolCall::new(context.call_id(), wanted.name, wanted.arguments);
         let name = call.name.clone();
         let result = toolbox.call_hidden(context, call).await;
-        if result.failure_kind() != Some(FailureKind::InvalidArguments) {
-            return result;
+        let Some(tool) = toolbox.get(&name) else { return result };
+        let definition = tool.definition();
+        if result.failure_kind() == Some(FailureKind::InvalidArguments) {
+            return with_schema(result, &definition.input_schema);
         }
-        match toolbox.get(&name) {
-            Some(tool) => with_schema(result, &tool.definition().input_schema),
-            None => result,
-        }
+        // Who reads the result knows no output schema, since it is that of another tool.
+        if definition.output_schema.is_some() { result.read_as_structured() } else { result }
     }
 }
 

@@ -206,8 +206,8 @@ pub fn rendered(history: &History) -> String {
         match message {
             Message::User(content) => {
                 for part in &**content {
-                    match part.as_text() {
-                        Some(part) => line(&mut text, "user", part),
+                    match part.to_text() {
+                        Some(part) => line(&mut text, "user", &part),
                         None => line(&mut text, "user", &format!("[{} bytes]", part.len())),
                     }
                 }

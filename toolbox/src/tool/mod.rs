@@ -23,6 +23,7 @@ pub use toolset::{IntoTools, Toolset};
 use crate::approval::{Approval, Approver};
 use crate::arguments::about::Signature;
 use crate::arguments::call::Call;
+use crate::content::Icon;
 use crate::context::{Requirement, Values};
 use crate::definition::{InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
 use crate::layer::{Layers, Next};
@@ -352,6 +353,43 @@ impl Tool {
     #[must_use]
     pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
         self.definition_mut().annotations = annotations;
+        self
+    }
+
+    /// Adds an icon for MCP clients to display beside the tool.
+    #[must_use]
+    pub fn with_icon(mut self, icon: Icon) -> Self {
+        self.definition_mut().icons.push(icon);
+        self
+    }
+
+    /// Adds an entry to the `_meta` of the definition that MCP clients get, such as `com.example/team`.
+    ///
+    /// ```
+    /// use toolbox::{Icon, Tool};
+    ///
+    /// let tool = Tool::new("deploy", "Deploys a branch")
+    ///     .call(|_| "deployed")
+    ///     .with_icon(Icon::new("https://example.com/rocket.png").with_mime_type("image/png"))
+    ///     .with_meta("com.example/team", "release");
+    /// assert_eq!(tool.definition().meta["com.example/team"], "release");
+    /// ```
+    #[must_use]
+    pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.definition_mut().meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets what a server of MCP says of the tool for people and programs, and not for models.
+    #[cfg(feature = "mcp-client")]
+    pub(crate) fn with_presentation(
+        mut self,
+        hint_title: Option<String>,
+        icons: Vec<Icon>,
+        meta: serde_json::Map<String, Value>,
+    ) -> Self {
+        let definition = self.definition_mut();
+        (definition.hint_title, definition.icons, definition.meta) = (hint_title, icons, meta);
         self
     }
 

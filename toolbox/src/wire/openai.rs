@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::WireError;
 use super::failure::service_error;
-use crate::content::{Content, Media, Resource};
+use crate::content::{Content, Media, Resource, ResourceLink};
 use crate::model::{Finish, Usage};
 use crate::result::ToolResult;
 
@@ -42,6 +42,8 @@ impl fmt::Display for DataUrl<'_> {
 pub(super) enum Piece<'a> {
     /// Text as it is.
     Text(&'a str),
+    /// A link to a document, as a line of text.
+    Link(&'a ResourceLink),
     /// The text of a document.
     Document { uri: &'a str, text: &'a str },
     /// An image of a kind that the services look at.
@@ -74,6 +76,7 @@ impl<'a> Piece<'a> {
             Content::Image(media) => Self::media(media, "image"),
             Content::Audio(media) => Self::media(media, "audio"),
             Content::Resource(resource) => Self::resource(resource),
+            Content::ResourceLink(link) => Self::Link(link),
         }
     }
 
@@ -144,6 +147,7 @@ impl fmt::Display for Piece<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, mime) = match self {
             Self::Text(text) => return f.write_str(text),
+            Self::Link(link) => return link.fmt(f),
             Self::Document { uri, text } => return write!(f, "[document {uri}]\n{text}"),
             Self::Unreadable { what, mime } => {
                 return write!(f, "[{what} of type {mime}, which cannot be shown here]");
@@ -283,8 +287,8 @@ pub(super) fn file_of(file: &Value) -> Content {
         Some(bytes) => Content::Resource(Box::new(Resource {
             uri: text("filename").unwrap_or("document").to_owned(),
             mime_type: Some(bytes.mime.to_owned()),
-            text: None,
             blob: Some(bytes.data.to_owned()),
+            ..Resource::default()
         })),
         None => {
             let name = text("file_id").or_else(|| text("file_url")).or_else(|| text("filename"));
@@ -294,7 +298,7 @@ pub(super) fn file_of(file: &Value) -> Content {
 }
 
 pub(super) fn media(bytes: Bytes<'_>) -> Media {
-    Media { data: bytes.data.to_owned(), mime_type: bytes.mime.to_owned() }
+    Media::of_base64(bytes.data.to_owned(), bytes.mime.to_owned())
 }
 
 /// Takes the text of a field, if it is one.

@@ -115,6 +115,7 @@ impl fmt::Display for Words<'_> {
             Self::Of(Content::Text(text)) => f.write_str(text),
             Self::Of(Content::Image(media)) => unshown(f, "image", &media.mime_type, &media.data),
             Self::Of(Content::Audio(media)) => unshown(f, "audio", &media.mime_type, &media.data),
+            Self::Of(Content::ResourceLink(link)) => link.fmt(f),
             Self::Of(Content::Resource(resource)) => {
                 let uri = &resource.uri;
                 match (&resource.text, &resource.blob) {
@@ -155,7 +156,7 @@ pub(super) fn bytes(content: &Content) -> Option<(&str, &str)> {
         Content::Resource(resource) if resource.text.is_none() => {
             (resource.mime_type.as_deref()?, resource.blob.as_ref()?)
         }
-        Content::Text(_) | Content::Resource(_) => return None,
+        Content::Text(_) | Content::Resource(_) | Content::ResourceLink(_) => return None,
     };
     let mime = if mime == "image/jpg" { "image/jpeg" } else { mime };
     (!data.is_empty()).then_some((mime, data))

@@ -1,8 +1,8 @@
 //! What a server answered to a call, as the result of a call.
 
 use serde::Deserialize;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Map, Value};
 
 use super::text;
 use crate::arguments::cold::{self, Bounds};
@@ -23,7 +23,23 @@ struct Wire<'a> {
     is_error: Option<bool>,
     #[serde(borrow)]
     input_requests: Option<&'a RawValue>,
+    #[serde(borrow, default, rename = "_meta")]
+    meta: Option<&'a RawValue>,
 }
+
+/// The keys of `_meta` that speak of one connection, and are not handed on to another.
+const PER_HOP: [&str; 7] = [
+    "io.modelcontextprotocol/protocolVersion",
+    "io.modelcontextprotocol/clientInfo",
+    "io.modelcontextprotocol/clientCapabilities",
+    "io.modelcontextprotocol/logLevel",
+    "io.modelcontextprotocol/subscriptionId",
+    "io.modelcontextprotocol/serverInfo",
+    "progressToken",
+];
+
+/// The key in `_meta` by which a server of this crate gives the data of a failure that the output schema does not describe.
+const ERROR_DATA: &str = "toolbox/error";
 
 /// Turns the text of a result into a result. `tool` is named where it cannot be read.
 pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
@@ -48,22 +64,44 @@ pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
         }),
         Err(error) => return unreadable(tool, &error.to_string()),
     };
-    if wire.is_error == Some(true) {
+    let mut meta = meta_of(wire.meta);
+    let result = if wire.is_error == Some(true) {
+        let data = structured.or_else(|| meta.remove(ERROR_DATA));
         if parts.is_empty() {
-            let told = structured.map(|value| value.to_string());
-            parts.push(Content::Text(told.unwrap_or_else(|| format!("tool `{tool}` failed"))));
+            let told = data.as_ref().map(Value::to_string);
+            parts.push(told.unwrap_or_else(|| format!("tool `{tool}` failed")).into());
         }
-        return ToolResult::reported(parts);
-    }
-    match structured {
-        None if parts.is_empty() => ToolResult::new(""),
-        None => made_of(parts),
-        // A text that only repeats the structured result would cost a model the same twice.
-        Some(value) if parts.is_empty() || mirrors(&parts, &value) => {
-            ToolResult::structured(value.to_string())
+        let result = ToolResult::reported(parts);
+        match data {
+            Some(data) => result.with_structured_content(data),
+            None => result,
         }
-        Some(value) => made_of(parts).with_structured(value),
-    }
+    } else {
+        match structured {
+            None if parts.is_empty() => ToolResult::new(""),
+            None => made_of(parts),
+            Some(value) if parts.is_empty() => ToolResult::structured(value.to_string()),
+            Some(value) => match <[Content; 1]>::try_from(parts) {
+                // The text is the structured result, which needs to be kept only once.
+                Ok([text]) if repeats(&text, &value) => ToolResult::mirrored(text),
+                Ok(part) => made_of(part.into()).with_structured_content(value),
+                Err(parts) => made_of(parts).with_structured_content(value),
+            },
+        }
+    };
+    meta.into_iter().fold(result, |result, (key, value)| result.with_meta(key, value))
+}
+
+/// Reads a `_meta`, without what speaks of this connection. One that is no object is none.
+fn meta_of(raw: Option<&RawValue>) -> Map<String, Value> {
+    let meta = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
+    handed_on(meta.unwrap_or_default())
+}
+
+/// Returns a `_meta` without what speaks of this connection.
+pub(super) fn handed_on(mut meta: Map<String, Value>) -> Map<String, Value> {
+    meta.retain(|key, _| !PER_HOP.contains(&key.as_str()));
+    meta
 }
 
 /// Returns what of a result is not as the tool's output schema says.
@@ -110,37 +148,17 @@ fn input_required(tool: &str, requests: Option<&RawValue>) -> ToolResult {
     ))
 }
 
-/// Returns whether the only text is the structured result once more, or its only field.
-fn mirrors(parts: &[Content], value: &Value) -> bool {
-    let [Content::Text(text)] = parts else { return false };
-    let same = |value: &Value| match value {
-        Value::String(own) if own == text => true,
-        value => serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value),
-    };
-    let wrapped = value.as_object().filter(|map| map.len() == 1).and_then(|map| map.get("result"));
-    same(value) || wrapped.is_some_and(same)
+/// Returns whether a part is the JSON of the structured result.
+fn repeats(part: &Content, value: &Value) -> bool {
+    let text = part.as_text();
+    text.is_some_and(|text| serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value))
 }
 
 /// Reads one part. What cannot be read is told as such, and the other parts stay.
 fn content(raw: &str) -> Content {
-    #[derive(Deserialize)]
-    #[serde(tag = "type", rename_all = "snake_case")]
-    enum Link {
-        ResourceLink { uri: String, name: Option<String>, description: Option<String> },
-    }
-    if let Ok(content) = serde_json::from_str::<Content>(raw) {
-        return cleaned(content);
-    }
-    match serde_json::from_str(raw) {
-        Ok(Link::ResourceLink { uri, name, description }) => {
-            let mut link = format!("[resource] {uri}");
-            for more in [name, description].into_iter().flatten() {
-                link.push_str(" - ");
-                link.push_str(&more);
-            }
-            Content::Text(text::clean(&link).into_owned())
-        }
-        Err(_) => Content::Text("[a part of the result cannot be read]".to_owned()),
+    match serde_json::from_str::<Content>(raw) {
+        Ok(content) => cleaned(content),
+        Err(_) => Content::text("[a part of the result cannot be read]"),
     }
 }
 
@@ -151,11 +169,16 @@ fn cleaned(mut content: Content) -> Content {
         }
     };
     match &mut content {
-        Content::Text(text) => clean(text),
+        Content::Text(text) => text.edit(clean),
         Content::Image(media) | Content::Audio(media) => clean(&mut media.mime_type),
         Content::Resource(resource) => {
             clean(&mut resource.uri);
             resource.text.iter_mut().chain(&mut resource.mime_type).for_each(clean);
+        }
+        Content::ResourceLink(link) => {
+            let optional = [&mut link.title, &mut link.description, &mut link.mime_type];
+            optional.into_iter().flatten().for_each(clean);
+            [&mut link.uri, &mut link.name].into_iter().for_each(clean);
         }
     }
     content

@@ -6,7 +6,9 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::{Map, Value};
 
+use super::answer::handed_on;
 use super::text;
+use crate::content::Icon;
 use crate::definition::ToolAnnotations;
 
 /// How many pages of a list are read.
@@ -30,6 +32,10 @@ pub(super) struct ListedTool {
     pub(super) input_schema: Value,
     pub(super) output_schema: Option<Value>,
     pub(super) annotations: ToolAnnotations,
+    /// The title among the annotations, which is older than the one beside them.
+    pub(super) hint_title: Option<String>,
+    pub(super) icons: Vec<Icon>,
+    pub(super) meta: Map<String, Value>,
     /// The definition as it came, to be told from another.
     pub(super) raw: Value,
 }
@@ -56,6 +62,10 @@ struct Wire {
     output_schema: Option<Value>,
     #[serde(default)]
     annotations: Option<Hints>,
+    #[serde(default)]
+    icons: Option<Value>,
+    #[serde(default, rename = "_meta")]
+    meta: Option<Value>,
 }
 
 #[derive(Deserialize)]
@@ -124,7 +134,9 @@ impl Listed {
             self.notice(format!("`{name}`: its description was cut to {cut} bytes"));
             tool.description.truncate(cut);
         }
-        tool.title = tool.title.map(|title| text::clean(&title).into_owned());
+        for title in [&mut tool.title, &mut tool.hint_title].into_iter().flatten() {
+            *title = text::clean(title).into_owned();
+        }
         unseen |= text::clean_schema(&mut tool.input_schema);
         unseen |= tool.output_schema.as_mut().is_some_and(text::clean_schema);
         if unseen {
@@ -172,11 +184,17 @@ fn read(raw: &str) -> Result<ListedTool, (String, String)> {
         });
     Ok(ListedTool {
         name: wire.name,
-        title: wire.title.or(hints.and_then(|hints| hints.title)),
+        title: wire.title,
         description: wire.description.unwrap_or_default(),
         input_schema: Value::Object(wire.input_schema),
         output_schema: wire.output_schema.filter(Value::is_object),
         annotations,
+        hint_title: hints.and_then(|hints| hints.title),
+        icons: Icon::safe_of(wire.icons.as_ref()),
+        meta: match wire.meta {
+            Some(Value::Object(meta)) => handed_on(meta),
+            _ => Map::new(),
+        },
         raw: whole,
     })
 }

@@ -161,9 +161,16 @@ fn made(
     if let Some(title) = &listed.title {
         tool = tool.with_title(title.as_str());
     }
-    if let Some(schema) = &listed.output_schema {
+    if let Some(schema) = &listed.output_schema
+        && !server.distrusts_output_of(&listed.name)
+    {
         tool = tool.with_output_schema(schema.clone());
     }
+    let tool = tool.with_presentation(
+        listed.hint_title.clone(),
+        listed.icons.clone(),
+        listed.meta.clone(),
+    );
     Ok(if server.deferred { tool.deferred() } else { tool })
 }
 

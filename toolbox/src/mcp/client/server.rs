@@ -1,5 +1,6 @@
 //! One server over the whole of its life: connected, lost, connected again.
 
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
@@ -62,6 +63,8 @@ struct Now {
     listed: Option<Arc<Listed>>,
     mounted: Mounted,
     notices: Vec<String>,
+    /// Tools that gave a result which their output schema does not describe.
+    misfits: HashSet<Arc<str>>,
 }
 
 impl Server {
@@ -367,6 +370,7 @@ impl Server {
                 let result = answer::result_of(shown, &raw);
                 if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
                     link.inbox.note_misfit(shown, fault);
+                    self.withdraw_output_schema(&tool.name).await;
                 }
                 result
             }
@@ -380,6 +384,21 @@ impl Server {
                 "server `{}` refused the call of `{shown}` (error {code}): {message}",
                 self.name
             )),
+        }
+    }
+
+    /// Returns whether a tool gave a result that its output schema does not describe.
+    pub(super) fn distrusts_output_of(&self, tool: &str) -> bool {
+        self.now().misfits.contains(tool)
+    }
+
+    /// Takes the output schema off a tool whose results do not fit it: whoever is served the tool again would be promised
+    /// something else than what comes.
+    async fn withdraw_output_schema(self: &Arc<Self>, tool: &Arc<str>) {
+        if self.now().misfits.insert(Arc::clone(tool)) {
+            let server = Arc::clone(self);
+            // The lock file may be held by another program.
+            let _ = tokio::task::spawn_blocking(move || server.remount()).await;
         }
     }
 

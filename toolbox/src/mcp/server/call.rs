@@ -7,7 +7,7 @@ use axum::http::request::Parts;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, ProgressNotificationParam,
-    ProgressToken, ProtocolVersion,
+    ProgressToken,
 };
 use rmcp::service::{Peer, RequestContext};
 use tokio::sync::mpsc::{self, Receiver};
@@ -18,6 +18,7 @@ use super::caller::{Caller, MissingCapability, trace_of};
 use super::result::{Reader, written};
 use super::running::Running;
 use super::text::Text;
+use super::version::ClientVersion;
 use crate::call::ToolCall;
 use crate::context::{Conversation, Progress, ToolContext};
 use crate::dispatch::Pass;
@@ -29,10 +30,6 @@ const DEPTH: &str = "toolbox/depth";
 
 /// Reports of progress that wait to be sent; those beyond are dropped, since a later one says more.
 const WAITING_REPORTS: usize = 64;
-
-pub(super) fn is_modern(context: &RequestContext<RoleServer>) -> bool {
-    context.protocol_version().is_some_and(|version| version >= ProtocolVersion::V_2026_07_28)
-}
 
 /// Makes one call. What went wrong with the tool is a result; an error says that there is no such tool.
 pub(super) async fn call(
@@ -55,10 +52,7 @@ pub(super) async fn call(
     let Some(_place) = running.call(shared.options.max_calls) else {
         return Ok(refused("the server is busy; nothing was called, call again later"));
     };
-    let modern = is_modern(&context);
-    let definition = shared.toolbox.get(&request.name);
-    let expects_structure =
-        definition.as_ref().is_some_and(|tool| tool.definition().output_schema.is_some());
+    let version = ClientVersion::of(&context);
     let cancellation = running.ending().child();
     let (reports, outbox) = mpsc::channel(WAITING_REPORTS);
     let token = context.meta.get_progress_token();
@@ -90,11 +84,17 @@ pub(super) async fn call(
     {
         return Err(ErrorData::invalid_params(result.text().into_owned(), None));
     }
-    if modern && let Some(error) = MissingCapability::in_result(&result) {
+    if version.is_modern()
+        && let Some(error) = MissingCapability::in_result(&result)
+    {
         return Err(error);
     }
     let limit = shared.toolbox.shared.settings.result_bytes;
-    Ok(written(&result, Reader { any_structure: modern, expects_structure, limit }))
+    // Looked up after the call: the schema of a server whose result does not fit it is withdrawn meanwhile.
+    let definition = shared.toolbox.get(&request.name);
+    let output_schema =
+        definition.as_ref().and_then(|tool| tool.definition().output_schema.as_ref());
+    Ok(written(&result, Reader { version: &version, output_schema, limit }))
 }
 
 fn refused(text: &str) -> CallToolResult {

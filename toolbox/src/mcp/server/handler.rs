@@ -14,9 +14,10 @@ use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionConte
 use rmcp::{RoleServer, ServerHandler};
 
 use super::Shared;
-use super::call::{self, is_modern};
-use super::list::for_older_clients;
+use super::call;
+use super::list::for_version;
 use super::running::Running;
+use super::version::ClientVersion;
 use crate::CancellationToken;
 use crate::mcp::count::Place;
 use crate::unseen::{QUOTED, quote};
@@ -65,15 +66,11 @@ impl ServerHandler for Handler {
         let listing = self.shared.listing();
         let cursor = request.and_then(|request| request.cursor);
         let (page, next) = listing.page(cursor.as_deref(), options.page_size)?;
-        let modern = is_modern(&context);
-        let tools = if modern {
-            page.to_vec()
-        } else {
-            page.iter().cloned().map(for_older_clients).collect()
-        };
+        let version = ClientVersion::of(&context);
+        let tools = page.iter().map(|tool| for_version(tool.clone(), &version)).collect();
         let mut list = ListToolsResult::with_all_items(tools);
         list.next_cursor = next;
-        if modern {
+        if version.is_modern() {
             let fresh = u64::try_from(options.list_fresh_for.as_millis()).unwrap_or(u64::MAX);
             let scope =
                 if options.asks_for_token() { CacheScope::Private } else { CacheScope::Public };

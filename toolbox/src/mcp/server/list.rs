@@ -6,6 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{ErrorData, Tool, ToolAnnotations};
 use serde_json::{Map, Value};
 
+use super::result::{icons, meta_object};
+use super::version::ClientVersion;
 use crate::collection::{Snapshot, ToolBox};
 use crate::definition::ToolDefinition;
 use crate::schema::{Dialect, lower};
@@ -109,9 +111,11 @@ fn described(definition: &ToolDefinition) -> Tool {
     let mut tool = Tool::new(lowered.name, definition.description.clone(), input);
     tool.title.clone_from(&definition.title);
     tool.output_schema = output;
-    tool.annotations = (!hints.is_empty()).then(|| {
+    tool.icons = icons(&definition.icons);
+    tool.meta = meta_object(Some(&definition.meta));
+    tool.annotations = (!hints.is_empty() || definition.hint_title.is_some()).then(|| {
         ToolAnnotations::from_raw(
-            None,
+            definition.hint_title.clone(),
             hints.read_only,
             hints.destructive,
             hints.idempotent,
@@ -127,10 +131,19 @@ fn names_a_header(tool: &Tool) -> bool {
     schema.is_ok_and(|text| text.contains("x-mcp-header"))
 }
 
-/// Returns the tool as versions before 2026-07-28 take it: they know structured results that are objects only.
-pub(super) fn for_older_clients(mut tool: Tool) -> Tool {
-    let is_object =
-        |schema: &Map<String, Value>| schema.get("type").is_some_and(|kind| kind == "object");
-    tool.output_schema = tool.output_schema.filter(|schema| is_object(schema));
+/// Returns the tool with the fields that a client's version knows.
+pub(super) fn for_version(mut tool: Tool, version: &ClientVersion) -> Tool {
+    if !version.is_modern() {
+        // Before 2026-07-28 structured results are objects only.
+        let is_object =
+            |schema: &Map<String, Value>| schema.get("type").is_some_and(|kind| kind == "object");
+        tool.output_schema = tool.output_schema.filter(|schema| is_object(schema));
+    }
+    if !version.has_icons() {
+        tool.icons = None;
+    }
+    if !version.has_structure() {
+        (tool.title, tool.output_schema, tool.meta) = (None, None, None);
+    }
     tool
 }

@@ -19,6 +19,7 @@ mod running;
 mod share;
 mod stdio;
 mod text;
+mod version;
 
 use std::fmt;
 use std::pin::pin;

@@ -1,114 +1,214 @@
 //! A result of the box as the protocol writes it.
 
 use rmcp::model::{
-    Annotations, AudioContent, CallToolResult, ContentBlock, EmbeddedResource, ImageContent,
-    ResourceContents, Role, TextContent,
+    Annotations, AudioContent, CallToolResult, ContentBlock, EmbeddedResource, Icon, IconTheme,
+    ImageContent, MetaObject, Resource, ResourceContents, Role, TextContent,
 };
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use crate::content::{Content, Resource};
+use super::version::ClientVersion;
+use crate::arguments::cold::{self, Bounds};
+use crate::content::{self, Attributes, Audience, Content, ResourceLink};
 use crate::result::ToolResult;
 
 /// Stands in the place of a text that repeats a structure, where the two together are too large.
 const REPEATED: &str =
     "[the result is structured; with its text as well it would be larger than the limit]";
 
+/// The key in `_meta` of a failed result for data that the output schema of its tool does not describe.
+const ERROR_DATA: &str = "toolbox/error";
+
 /// What of a result depends on who reads it.
 #[derive(Clone, Copy)]
-pub(super) struct Reader {
-    /// The client takes structured results of any kind, not only objects.
-    pub(super) any_structure: bool,
-    /// The tool says that its results have a structure.
-    pub(super) expects_structure: bool,
+pub(super) struct Reader<'a> {
+    pub(super) version: &'a ClientVersion,
+    /// The schema of structured results that the client was given for the tool.
+    pub(super) output_schema: Option<&'a Value>,
     /// How many bytes a result may have.
     pub(super) limit: usize,
 }
 
-pub(super) fn written(result: &ToolResult, reader: Reader) -> CallToolResult {
-    let mut content = blocks(result);
+pub(super) fn written(result: &ToolResult, reader: Reader<'_>) -> CallToolResult {
+    let mut content = blocks(result, reader.version);
+    let mut meta = result.meta().cloned().unwrap_or_default();
     // Half of a structure fits no schema, and a client that checks would blame the tool for it.
-    let is_cut = reader.expects_structure && result.omitted_bytes() > 0;
-    if result.is_error() || is_cut {
-        return CallToolResult::error(content);
+    let is_cut = reader.output_schema.is_some() && result.omitted_bytes() > 0;
+    let mut structured = structure(result, reader.output_schema.is_some());
+    if result.is_error() {
+        if let Some(data) = structured.take() {
+            // A client that checks the structure of a failure would report that, and not the failure.
+            if reader.takes(&data) && fits(&data, reader.output_schema) {
+                structured = Some(data);
+            } else {
+                meta.insert(ERROR_DATA.to_owned(), data);
+            }
+        }
+    } else {
+        structured = structured.filter(|value| !is_cut && reader.takes(value));
+        // The protocol wants the structure as text as well, which makes two of it.
+        if let Some(value) = &structured
+            && value.to_string().len() + result.text().len()
+                > reader.limit.saturating_add(REPEATED.len())
+        {
+            content = vec![ContentBlock::text(REPEATED)];
+        }
+        if let Some(own) = result.user_text().filter(|text| *text != result.text() && !is_cut) {
+            let for_user = Annotations::default().with_audience(vec![Role::User]);
+            content.push(ContentBlock::Text(TextContent::new(own).with_annotations(for_user)));
+        }
     }
-    let structured = reader.expects_structure.then(|| structure(result)).flatten();
-    let structured = structured.filter(|value| reader.any_structure || value.is_object());
-    // The protocol wants the structure as text as well, which makes two of it.
-    if let Some(value) = &structured
-        && value.to_string().len() + result.text().len()
-            > reader.limit.saturating_add(REPEATED.len())
-    {
-        content = vec![text(REPEATED, None)];
-    }
-    if let Some(text) = result.user_text().filter(|text| *text != result.text()) {
-        content.push(ContentBlock::Text(TextContent::new(text).with_annotations(only(Role::User))));
-    }
-    let mut written = CallToolResult::success(content);
+    let is_error = result.is_error() || is_cut;
+    let mut written =
+        if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
     written.structured_content = structured;
+    written.meta = meta_object(Some(&meta));
     written
 }
 
+impl Reader<'_> {
+    /// Returns whether the client's version knows a structured result of this kind.
+    fn takes(self, value: &Value) -> bool {
+        self.version.is_modern() || self.version.has_structure() && value.is_object()
+    }
+}
+
+fn fits(value: &Value, schema: Option<&Value>) -> bool {
+    schema.is_none_or(|schema| {
+        cold::conforms(&value.to_string(), schema, schema, "", &Bounds::default()).is_empty()
+    })
+}
+
 /// Returns the result as JSON: as the tool gave it, or, where it gave nothing but text, what the text says.
-fn structure(result: &ToolResult) -> Option<Value> {
+fn structure(result: &ToolResult, is_expected: bool) -> Option<Value> {
     if let Some(value) = result.structured_content() {
         return Some(value);
     }
     match result.content() {
-        [Content::Text(text)] => serde_json::from_str(text).ok(),
+        [Content::Text(text)] if is_expected && !result.is_error() => {
+            serde_json::from_str(text).ok()
+        }
         _ => None,
     }
 }
 
-fn blocks(result: &ToolResult) -> Vec<ContentBlock> {
-    let told = if result.is_silent() { Some(only(Role::Assistant)) } else { None };
-    if result.content().iter().all(Content::is_empty) {
-        return vec![text(result.text(), told)];
-    }
-    let block = |part: &Content| match part {
-        Content::Text(own) => text(own.as_str(), told.clone()),
-        Content::Image(media) => {
-            let mut image = ImageContent::new(media.data.as_str(), media.mime_type.as_str());
-            image.annotations.clone_from(&told);
-            ContentBlock::Image(image)
+fn blocks(result: &ToolResult, version: &ClientVersion) -> Vec<ContentBlock> {
+    let mut blocks: Vec<_> = if result.content().iter().all(Content::is_empty) {
+        vec![ContentBlock::text(result.text())]
+    } else {
+        result.content().iter().map(|part| block(part, version)).collect()
+    };
+    if result.is_silent() {
+        for annotations in blocks.iter_mut().filter_map(annotations_mut) {
+            annotations.get_or_insert_default().audience = Some(vec![Role::Assistant]);
         }
-        Content::Audio(media) => {
-            let mut audio = AudioContent::new(media.data.as_str(), media.mime_type.as_str());
-            audio.annotations.clone_from(&told);
-            ContentBlock::Audio(audio)
+    }
+    blocks
+}
+
+fn block(part: &Content, version: &ClientVersion) -> ContentBlock {
+    let attributes = part.attributes();
+    let (annotations, meta) = (annotations_of(attributes), meta_object(attributes.meta()));
+    match part {
+        Content::Text(own) => {
+            let mut block = TextContent::new(&**own);
+            (block.annotations, block.meta) = (annotations, meta);
+            ContentBlock::Text(block)
+        }
+        Content::Image(media) => {
+            let mut block = ImageContent::new(media.data.as_str(), media.mime_type.as_str());
+            (block.annotations, block.meta) = (annotations, meta);
+            ContentBlock::Image(block)
+        }
+        Content::Audio(media) if version.has_audio() => {
+            let mut block = AudioContent::new(media.data.as_str(), media.mime_type.as_str());
+            (block.annotations, block.meta) = (annotations, meta);
+            ContentBlock::Audio(block)
         }
         Content::Resource(resource) => {
-            let mut embedded = EmbeddedResource::new(document(resource));
-            embedded.annotations.clone_from(&told);
-            ContentBlock::Resource(embedded)
+            let mut block = EmbeddedResource::new(document(resource));
+            (block.annotations, block.meta) = (annotations, meta);
+            ContentBlock::Resource(block)
         }
+        Content::ResourceLink(link) if version.has_structure() => {
+            let mut block = resource_link(link, version);
+            (block.annotations, block.meta) = (annotations, meta);
+            ContentBlock::ResourceLink(block)
+        }
+        // Older clients may refuse the whole result for a part of a kind that they do not know.
+        Content::Audio(media) => {
+            let text =
+                format!("[audio of type {}, which this version of MCP lacks]", media.mime_type);
+            ContentBlock::text(text)
+        }
+        Content::ResourceLink(link) => ContentBlock::text(link.to_string()),
+    }
+}
+
+fn annotations_mut(block: &mut ContentBlock) -> Option<&mut Option<Annotations>> {
+    match block {
+        ContentBlock::Text(block) => Some(&mut block.annotations),
+        ContentBlock::Image(block) => Some(&mut block.annotations),
+        ContentBlock::Audio(block) => Some(&mut block.annotations),
+        ContentBlock::Resource(block) => Some(&mut block.annotations),
+        ContentBlock::ResourceLink(block) => Some(&mut block.annotations),
+        _ => None,
+    }
+}
+
+#[allow(clippy::cast_possible_truncation, reason = "the SDK has single precision here")]
+fn annotations_of(attributes: &Attributes) -> Option<Annotations> {
+    let own = attributes.annotations()?;
+    let mut annotations = Annotations::default();
+    let role = |audience: &Audience| match audience {
+        Audience::User => Role::User,
+        Audience::Assistant => Role::Assistant,
     };
-    result.content().iter().map(block).collect()
+    annotations.audience = own.audience.as_ref().map(|readers| readers.iter().map(role).collect());
+    annotations.priority = own.priority.map(|priority| priority as f32);
+    annotations.last_modified.clone_from(&own.last_modified);
+    Some(annotations)
 }
 
-fn text(text: impl Into<String>, told: Option<Annotations>) -> ContentBlock {
-    let mut block = TextContent::new(text);
-    block.annotations = told;
-    ContentBlock::Text(block)
+pub(super) fn meta_object(meta: Option<&Map<String, Value>>) -> Option<MetaObject> {
+    meta.filter(|meta| !meta.is_empty()).cloned().map(MetaObject)
 }
 
-fn only(role: Role) -> Annotations {
-    Annotations::default().with_audience(vec![role])
+pub(super) fn icons(own: &[content::Icon]) -> Option<Vec<Icon>> {
+    let icon = |own: &content::Icon| {
+        let mut icon = Icon::new(own.src.as_str());
+        icon.mime_type.clone_from(&own.mime_type);
+        icon.sizes.clone_from(&own.sizes);
+        icon.theme = own.theme.map(|theme| match theme {
+            content::IconTheme::Light => IconTheme::Light,
+            content::IconTheme::Dark => IconTheme::Dark,
+        });
+        icon
+    };
+    (!own.is_empty()).then(|| own.iter().map(icon).collect())
 }
 
-fn document(resource: &Resource) -> ResourceContents {
+fn resource_link(own: &ResourceLink, version: &ClientVersion) -> Resource {
+    let mut link = Resource::new(own.uri.as_str(), own.name.as_str());
+    link.title.clone_from(&own.title);
+    link.description.clone_from(&own.description);
+    link.mime_type.clone_from(&own.mime_type);
+    link.size = own.size;
+    link.icons = icons(&own.icons).filter(|_| version.has_icons());
+    link
+}
+
+fn document(resource: &content::Resource) -> ResourceContents {
     let (uri, mime_type) = (resource.uri.clone(), resource.mime_type.clone());
+    let meta = meta_object(resource.meta.as_ref());
     match &resource.blob {
-        Some(blob) => ResourceContents::BlobResourceContents {
-            uri,
-            mime_type,
-            blob: blob.clone(),
-            meta: None,
-        },
+        Some(blob) => {
+            ResourceContents::BlobResourceContents { uri, mime_type, blob: blob.clone(), meta }
+        }
         None => ResourceContents::TextResourceContents {
             uri,
             mime_type,
             text: resource.text.clone().unwrap_or_default(),
-            meta: None,
+            meta,
         },
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
             "system" => {
                 for block in blocks {
                     if let Some(Content::Text(text)) = block.content()? {
-                        system.push(text);
+                        system.push(text.into_string());
                     }
                 }
             }
@@ -153,7 +153,7 @@ impl Piece<'_> {
     fn content(self) -> Result<Option<Content>, WireError> {
         let kind = self.kind()?;
         let block = match self {
-            Self::Text(text) => return Ok(Some(Content::Text(text))),
+            Self::Text(text) => return Ok(Some(Content::text(text))),
             Self::Block(block) => block,
         };
         if !matches!(kind.as_str(), "text" | "image" | "document") {
@@ -165,27 +165,27 @@ impl Piece<'_> {
             return Ok(Some(Content::text(block.get())));
         };
         if kind == "text" {
-            return Ok(shown.text.map(Content::Text));
+            return Ok(shown.text.map(Content::text));
         }
         let Some(source) = shown.source else { return Ok(None) };
         let uri = source.url.or(shown.title).unwrap_or_default();
         let mime_type = source.media_type;
         Ok(Some(match (kind.as_str(), source.kind.as_deref(), source.data) {
-            ("image", Some("base64"), Some(data)) => Content::Image(Box::new(Media {
-                data,
-                mime_type: mime_type.unwrap_or_else(|| "image/png".into()),
-            })),
+            ("image", Some("base64"), Some(data)) => {
+                let mime_type = mime_type.unwrap_or_else(|| "image/png".into());
+                Content::Image(Box::new(Media::of_base64(data, mime_type)))
+            }
             ("document", Some("base64"), Some(data)) => Content::Resource(Box::new(Resource {
                 uri,
                 mime_type,
-                text: None,
                 blob: Some(data),
+                ..Resource::default()
             })),
             ("document", Some("text"), Some(text)) => Content::Resource(Box::new(Resource {
                 uri,
                 mime_type,
                 text: Some(text),
-                blob: None,
+                ..Resource::default()
             })),
             _ if !uri.is_empty() => Content::text(format!("[{kind} at {uri}]")),
             _ => Content::text(block.get()),

@@ -331,7 +331,7 @@ fn output(result: &ToolResult) -> Output<'_> {
     if let Some(Ok(json)) = structure.map(serde_json::from_str::<&RawValue>) {
         return Output::Json(json);
     }
-    let words = |part: &Content| media_in_result(part).is_none() && part.as_text().is_none();
+    let words = |part: &Content| media_in_result(part).is_none() && part.to_text().is_none();
     if !result.content().iter().any(words) {
         return Output::Text(result.text());
     }

@@ -209,7 +209,7 @@ fn result(found: &FunctionResponse<'_>) -> Result<ToolResult, WireError> {
 }
 
 fn joined(text: String, media: Vec<Content>) -> Vec<Content> {
-    let text = (!text.is_empty() || media.is_empty()).then_some(Content::Text(text));
+    let text = (!text.is_empty() || media.is_empty()).then_some(Content::text(text));
     text.into_iter().chain(media).collect()
 }
 
@@ -217,19 +217,19 @@ impl UserPart<'_> {
     /// Returns what a part shows; one of another kind is kept as the text it is written in.
     fn content(self, raw: &RawValue) -> Content {
         if let Some(text) = self.text {
-            return Content::Text(text);
+            return Content::text(text);
         }
         if let Some(Blob { mime_type: Some(mime_type), data: Some(data), display_name }) =
             self.inline_data
         {
             return match mime_type.split('/').next() {
-                Some("image") => Content::Image(Box::new(Media { data, mime_type })),
-                Some("audio") => Content::Audio(Box::new(Media { data, mime_type })),
+                Some("image") => Content::Image(Box::new(Media::of_base64(data, mime_type))),
+                Some("audio") => Content::Audio(Box::new(Media::of_base64(data, mime_type))),
                 _ => Content::Resource(Box::new(Resource {
                     uri: display_name.unwrap_or_default(),
                     mime_type: Some(mime_type),
-                    text: None,
                     blob: Some(data),
+                    ..Resource::default()
                 })),
             };
         }

@@ -281,7 +281,7 @@ pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
 fn parts(content: Value) -> Result<Vec<Content>, WireError> {
     match content {
         Value::Null => Ok(Vec::new()),
-        Value::String(text) => Ok(vec![Content::Text(text)]),
+        Value::String(text) => Ok(vec![Content::text(text)]),
         Value::Array(parts) => parts.into_iter().map(part).collect(),
         _ => Err(invalid("`content` is neither text nor a list of parts")),
     }
@@ -291,7 +291,7 @@ fn part(mut part: Value) -> Result<Content, WireError> {
     let text = |path: &str| part.pointer(path).and_then(Value::as_str);
     let kind = text("/type").unwrap_or_default().to_owned();
     let content = match kind.as_str() {
-        "text" => take_text(&mut part, "text").map(Content::Text),
+        "text" => take_text(&mut part, "text").map(Content::text),
         "image_url" => text("/image_url/url").map(image_at),
         "input_audio" => text("/input_audio/data").map(|data| {
             let mp3 = text("/input_audio/format") == Some("mp3");

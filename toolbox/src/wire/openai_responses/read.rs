@@ -136,7 +136,7 @@ fn found(tools: Option<Value>) -> ToolResult {
     let name = |tool: &Value| Some(tool.get("name")?.as_str()?.to_owned());
     let names = functions.filter_map(name).collect();
     let text = json!({ "tools": tools }).to_string();
-    ToolResult::kept(vec![Content::Text(text)], None).with_references(names)
+    ToolResult::kept(vec![Content::text(text)], None).with_references(names)
 }
 
 /// Returns what goes back of an item beside what every service knows.
@@ -236,7 +236,7 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
 fn content(content: Option<Value>) -> Result<Vec<Content>, WireError> {
     match content {
         None | Some(Value::Null) => Ok(Vec::new()),
-        Some(Value::String(text)) => Ok(vec![Content::Text(text)]),
+        Some(Value::String(text)) => Ok(vec![Content::text(text)]),
         Some(Value::Array(parts)) => parts.into_iter().map(part).collect(),
         Some(_) => Err(invalid("content is neither text nor a list of parts")),
     }
@@ -246,7 +246,7 @@ fn part(mut part: Value) -> Result<Content, WireError> {
     let text = |key: &str| part.get(key).and_then(Value::as_str);
     let kind = text("type").unwrap_or_default().to_owned();
     let content = match kind.as_str() {
-        "input_text" | "output_text" | "text" => take_text(&mut part, "text").map(Content::Text),
+        "input_text" | "output_text" | "text" => take_text(&mut part, "text").map(Content::text),
         "input_image" => {
             let file = text("file_id").map(|id| Content::text(format!("[image {id}]")));
             text("image_url").map(image_at).or(file)
