@@ -50,7 +50,7 @@ fn definitions() -> Vec<Value> {
     let results = results();
     let names = results.as_object().expect("an object").keys();
     let mut tools: Vec<Value> = names
-        .map(|name| json!({"name": name, "description": format!("Gives {name}."), "inputSchema": {"type": "object"}}))
+        .map(|name| json!({"name": name, "description": format!("Gives {name}."), "inputSchema": {"type": "object", "properties": {}}}))
         .collect();
     for tool in &mut tools {
         match tool["name"].as_str() {
@@ -150,7 +150,11 @@ async fn results_of_foreign_tools_are_handed_on_to_the_letter() {
             for (name, expected) in results().as_object().expect("an object") {
                 let (tool, arguments) = call(way, name);
                 let answer = served.send(&Request::call(&tool, arguments)).await;
-                assert_eq!(&result_of(&answer.json()), expected, "{transport} {way} http {name}");
+                assert_eq!(
+                    &result_of(&answer.message()),
+                    expected,
+                    "{transport} {way} http {name}"
+                );
             }
             served.stop().await;
         }
@@ -321,7 +325,7 @@ async fn a_model_reads_a_link_as_one_line_of_text() {
 async fn tools_of_ones_own_give_links_hints_and_metadata() {
     let icon =
         || Icon::new("https://a.example/i.png").with_sizes(["any"]).with_theme(IconTheme::Light);
-    let give = move |_| {
+    let give = move |_: &Value| {
         let link =
             ResourceLink::new("file:///a", "a").with_title("A").with_size(3).with_icon(icon());
         let hints = ContentAnnotations::new().with_audience([Audience::User]).with_priority(0.25);

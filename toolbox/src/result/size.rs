@@ -6,7 +6,7 @@
 use std::sync::Arc;
 
 use super::{Parts, ToolResult};
-use crate::content::Content;
+use crate::content::{Attributes, Content};
 use crate::error::{ToolError, chain};
 
 /// What JSON writes around a part that is text: `,{"type":"text","text":""}`.
@@ -244,7 +244,7 @@ fn cut(
     more: usize,
     note: Note,
 ) -> (Vec<Content>, usize) {
-    let (mut left, mut whole) = (limit, 0);
+    let (mut left, mut whole, mut unsaid) = (limit, 0, 0);
     let mut kept = Vec::new();
     for part in parts {
         let own = if kept.is_empty() { 0 } else { around(part) + more };
@@ -253,6 +253,15 @@ fn cut(
             left -= size;
             whole += len(part);
             kept.push(part.clone());
+            continue;
+        }
+        let bare = without_attributes(part);
+        let size = own + payload(&bare);
+        if size <= left {
+            left -= size;
+            whole += len(part);
+            unsaid += payload(part) - payload(&bare);
+            kept.push(bare);
             continue;
         }
         // Half an image is no image, so only text is kept in part.
@@ -267,9 +276,19 @@ fn cut(
             ("", "") => note,
             _ => format!("{head}\n{note}\n{tail}"),
         }));
-        return (kept, missing);
+        return (kept, missing + unsaid);
     }
-    (kept, 0)
+    (kept, unsaid)
+}
+
+/// Returns a part without its annotations and its `_meta`, which no model reads.
+fn without_attributes(part: &Content) -> Content {
+    let mut part = part.clone();
+    *part.attributes_mut() = Attributes::default();
+    if let Content::Resource(resource) = &mut part {
+        resource.meta = None;
+    }
+    part
 }
 
 /// Returns the head and the tail of a text that take `room` bytes together, three quarters and one.

@@ -92,7 +92,8 @@ fn structure(result: &ToolResult, is_expected: bool) -> Option<Value> {
 }
 
 fn blocks(result: &ToolResult, version: &ClientVersion) -> Vec<ContentBlock> {
-    let mut blocks: Vec<_> = if result.content().iter().all(Content::is_empty) {
+    let says_nothing = |part: &Content| part.as_text().is_some_and(str::is_empty);
+    let mut blocks: Vec<_> = if result.content().iter().all(says_nothing) {
         vec![ContentBlock::text(result.text())]
     } else {
         result.content().iter().map(|part| block(part, version)).collect()
