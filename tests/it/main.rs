@@ -32,6 +32,7 @@ mod s1;
 mod s3;
 mod search;
 mod skills;
+mod strict;
 mod support;
 mod taint;
 mod texts;

@@ -52,6 +52,11 @@ pub struct ToolDefinition {
     /// Kept out of the list sent to the model; found by search and callable all the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
+    /// Closed for `OpenAI`'s strict mode, also where the schema leaves more open than that mode can say.
+    ///
+    /// See [`Tool::strict`](crate::Tool::strict).
+    #[serde(skip)]
+    pub strict: bool,
     /// Icons for MCP clients to display beside it. Models see none.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub icons: Vec<Icon>,
@@ -83,6 +88,7 @@ impl ToolDefinition {
             examples: Vec::new(),
             tags: Vec::new(),
             deferred: false,
+            strict: false,
             icons: Vec::new(),
             meta: Map::new(),
             hint_title: None,

@@ -178,6 +178,12 @@ impl ToolBoxBuilder {
         self
     }
 
+    /// Closes the schemas of all tools for `OpenAI`'s strict mode, as [`Tool::strict`] does for one. Default: off.
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.settings.strict = strict;
+        self
+    }
+
     /// Lets deferred tools be called by their own names, or only through a gateway that finds them. Default: by their names.
     ///
     /// Off, the result of such a call is `tool not found: <name>`.

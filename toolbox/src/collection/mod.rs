@@ -78,7 +78,7 @@ impl ToolBox {
         let settings = settings.settled();
         Self {
             shared: Arc::new(Shared {
-                current: ArcSwap::from_pointee(Snapshot::default()),
+                current: ArcSwap::from_pointee(Snapshot::empty(settings.strict)),
                 writer: Mutex::new(()),
                 changed: watch::Sender::new(0),
                 settings,

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use indexmap::IndexMap;
 
 use super::{Definitions, RegisterFault};
+use crate::definition::ToolDefinition;
 use crate::rules::Rules;
 use crate::schema::Dialect;
 use crate::tool::Tool;
@@ -15,6 +16,8 @@ pub(crate) struct Snapshot {
     entries: IndexMap<Arc<str>, Entry, foldhash::fast::RandomState>,
     rules: Arc<Rules>,
     generation: u64,
+    /// Whether every tool is closed for strict providers.
+    strict: bool,
     definitions: OnceLock<Definitions>,
     /// The tools that are found by a search alone.
     #[cfg(feature = "agent")]
@@ -32,12 +35,25 @@ pub(crate) struct Entry {
 }
 
 impl Snapshot {
+    /// Returns a box without tools; `strict` says whether those to come are closed for strict providers.
+    pub(super) fn empty(strict: bool) -> Self {
+        Self { strict, ..Self::default() }
+    }
+
+    /// Returns the definition that models are given.
+    fn given(&self, tool: &Tool) -> ToolDefinition {
+        let mut definition = tool.definition().clone();
+        definition.strict |= self.strict;
+        definition
+    }
+
     /// Returns a copy to change, of the next generation, with nothing worked out yet.
     pub(super) fn successor(&self) -> Self {
         Self {
             entries: self.entries.clone(),
             rules: Arc::clone(&self.rules),
             generation: self.generation + 1,
+            strict: self.strict,
             ..Self::default()
         }
     }
@@ -105,7 +121,8 @@ impl Snapshot {
 
     pub(super) fn put_quietly(&mut self, tool: Tool) {
         let permitted = self.rules.permit(tool.name());
-        let at_once = tool.inner().running.is_plain();
+        // The arguments of a closed tool are restored first.
+        let at_once = tool.inner().running.is_plain() && !tool.definition().strict;
         self.entries.insert(tool.name().into(), Entry { tool, permitted, at_once });
     }
 
@@ -146,8 +163,7 @@ impl Snapshot {
     }
 
     pub(crate) fn definitions(&self) -> &Definitions {
-        self.definitions
-            .get_or_init(|| self.listed().map(|tool| tool.definition().clone()).collect())
+        self.definitions.get_or_init(|| self.listed().map(|tool| self.given(tool)).collect())
     }
 
     /// Returns the tools that a model is not told of before it finds them.
@@ -157,7 +173,7 @@ impl Snapshot {
             self.entries
                 .values()
                 .filter(|entry| entry.permitted && entry.tool.definition().deferred)
-                .map(|entry| entry.tool.definition().clone())
+                .map(|entry| self.given(&entry.tool))
                 .collect()
         })
     }

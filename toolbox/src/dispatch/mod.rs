@@ -56,6 +56,8 @@ pub(crate) struct Settings {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) record_content: bool,
     pub(crate) suggest_tools: bool,
+    /// Whether all tools are closed for strict providers.
+    pub(crate) strict: bool,
     /// Whether a deferred tool can be called by its own name.
     pub(crate) deferred_calls: bool,
     /// What the program gives with each call.
@@ -71,8 +73,10 @@ impl Settings {
 
     /// Works out what each call would have to ask again.
     pub(crate) fn settled(mut self) -> Self {
-        self.is_plain =
-            self.concurrency.is_none() && self.runtime.is_none() && self.layers.is_empty();
+        self.is_plain = self.concurrency.is_none()
+            && self.runtime.is_none()
+            && self.layers.is_empty()
+            && !self.strict;
         self
     }
 }
@@ -92,6 +96,7 @@ impl Default for Settings {
             approver: None,
             record_content: false,
             suggest_tools: false,
+            strict: false,
             deferred_calls: true,
             call_state: Vec::new(),
             layers: Layers::default(),

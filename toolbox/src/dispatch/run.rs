@@ -17,6 +17,7 @@ use crate::context::{ToolContext, now};
 use crate::error::FailureKind;
 use crate::layer::{Layers, Next};
 use crate::result::ToolResult;
+use crate::schema::restore_strict;
 use crate::taint::Taint;
 use crate::tool::{BoxFuture, Handler, Inner, SyncHandler};
 
@@ -110,6 +111,12 @@ impl Waiting {
         arguments: Arguments,
     ) -> BoxFuture<'static, ToolResult> {
         let mut call = Self { admitted, arguments };
+        if call.shared.settings.strict || call.tool.definition().strict {
+            let schema = &call.tool.definition().input_schema;
+            if let Some(text) = restore_strict(schema, call.arguments.as_str()) {
+                call.arguments = Arguments::from(text);
+            }
+        }
         Box::pin(async move {
             let began = call.context.watch().map(|_| now());
             let mut result = if trace::is_on() {

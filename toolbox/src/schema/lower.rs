@@ -1,5 +1,6 @@
 //! One definition, as each provider's tool list wants it; pure, and honest about what got lost.
 
+mod closed;
 mod loose;
 mod notes;
 mod root;
@@ -91,7 +92,8 @@ impl fmt::Display for Loss {
 ///
 /// - **`OpenAI`**: strict when the schema can be expressed exactly in the strict subset, decided for each tool; then optional
 ///   properties become required unions with null, see [`restore_optional`](super::restore_optional). Lengths, formats and defaults that strict mode
-///   refuses move into descriptions. Chat omits `strict` when it is off; Responses always says it, because the service
+///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is closed and simplified first, so that
+///   nearly every schema becomes strict; what that narrows is among the losses. Chat omits `strict` when it is off; Responses always says it, because the service
 ///   would otherwise try on its own.
 /// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and which ones is not for
 ///   one tool to decide. Examples become `input_examples`.
@@ -131,10 +133,15 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
     let mut strict_obstacle = None;
     let mut schema = None;
     if matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses) {
-        match strict::strict(&rooted) {
+        // Closed only where that was asked for: what stays open stays as it is.
+        let mut narrowed = Vec::new();
+        let closed = definition.strict.then(|| closed::closed(&rooted.schema, &mut narrowed));
+        let closed = closed.flatten().map(|schema| Rooted { schema, note: None, widened: false });
+        match strict::strict(closed.as_ref().unwrap_or(&rooted)) {
             Ok((lowered, moved)) => {
                 strict = true;
                 schema = Some(lowered);
+                losses.extend(narrowed);
                 losses.extend(moved);
             }
             Err(obstacle) => strict_obstacle = Some(obstacle),

@@ -31,6 +31,7 @@ pub use names::outbound_name;
 pub(crate) use normal::{normalize, without_null};
 pub(crate) use policing::Policing;
 pub use restore::restore_optional;
+pub(crate) use restore::restore_strict;
 pub(crate) use walk::children;
 
 /// Returns the schema of what `T` deserializes from, in normal form.

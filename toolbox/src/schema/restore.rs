@@ -1,6 +1,11 @@
 //! The way back from a strict schema: nulls that mean "left out".
 
+use std::fmt;
+use std::marker::PhantomData;
+
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::walk::{self, Object};
 
@@ -33,12 +38,138 @@ pub fn restore_optional(schema: &Value, arguments: &mut Value) {
     Restore { root: schema, visits: 0 }.value(vec![schema], arguments);
 }
 
+/// The only member of an object that holds a value of any shape as JSON text.
+pub(crate) const JSON_TEXT: &str = "json_text";
+
+/// Takes back what closing a schema for strict mode did to the arguments: returns the text that the tool's own schema describes, or
+/// `None` where nothing is to be changed.
+///
+/// A null of an optional property goes, and an object with nothing but JSON text becomes what that text says. All else keeps
+/// its text: numbers their digits, objects a key that is there twice.
+pub(crate) fn restore_strict(schema: &Value, arguments: &str) -> Option<String> {
+    let raw: &RawValue = serde_json::from_str(arguments).ok()?;
+    if !arguments.contains("null") && !arguments.contains(JSON_TEXT)
+        || walk::is_deeper(schema, walk::MAX_HEIGHT)
+    {
+        return None;
+    }
+    Restore { root: schema, visits: 0 }.text(vec![schema], raw, true)
+}
+
+/// The members of an object as they are written, also those of one name.
+struct Members<'a>(Vec<(String, &'a RawValue)>);
+
+impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Read<'a>(PhantomData<&'a ()>);
+
+        impl<'de: 'a, 'a> Visitor<'de> for Read<'a> {
+            type Value = Members<'a>;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let mut members = Vec::new();
+                while let Some(member) = map.next_entry()? {
+                    members.push(member);
+                }
+                Ok(Members(members))
+            }
+        }
+
+        deserializer.deserialize_map(Read(PhantomData))
+    }
+}
+
 struct Restore<'s> {
     root: &'s Value,
     visits: usize,
 }
 
 impl<'s> Restore<'s> {
+    /// Returns the text of a value as `schemas` describe it, where it is another one.
+    fn text(&mut self, schemas: Vec<&'s Value>, raw: &RawValue, is_root: bool) -> Option<String> {
+        let text = raw.get();
+        if text.starts_with('[') {
+            return self.items(schemas, text);
+        }
+        if !text.starts_with('{') {
+            return None;
+        }
+        let Members(members) = serde_json::from_str(text).ok()?;
+        let known: Object = serde_json::from_str(text).ok()?;
+        if known.len() < members.len() {
+            // A key that is there twice is refused afterwards, with both.
+            return None;
+        }
+        let mut shapes = Vec::new();
+        for schema in schemas {
+            self.flatten(schema, &known, 0, &mut shapes);
+        }
+        let declared = |name: &str| -> Vec<&'s Value> {
+            let named = |shape: &&'s Object| shape.get("properties")?.get(name);
+            shapes.iter().filter_map(named).collect()
+        };
+        if let [(name, held)] = &members[..]
+            && name == JSON_TEXT
+            && !is_root
+            && declared(JSON_TEXT).is_empty()
+        {
+            let held: String = serde_json::from_str(held.get()).ok()?;
+            return serde_json::from_str::<&RawValue>(&held)
+                .ok()
+                .map(|value| value.get().to_owned());
+        }
+        let is_required = |name: &str| {
+            shapes.iter().any(|shape| {
+                let names = shape.get("required").and_then(Value::as_array);
+                names.is_some_and(|names| names.iter().any(|known| known == name))
+            })
+        };
+        let mut changed = false;
+        let mut whole = String::with_capacity(text.len());
+        for (name, member) in &members {
+            let schemas = declared(name);
+            if member.get() == "null" && !schemas.is_empty() && !is_required(name) {
+                changed = true;
+                continue;
+            }
+            let restored = self.text(schemas, member, false);
+            changed |= restored.is_some();
+            whole.push(if whole.is_empty() { '{' } else { ',' });
+            whole.push_str(&Value::from(name.as_str()).to_string());
+            whole.push(':');
+            whole.push_str(restored.as_deref().unwrap_or(member.get()));
+        }
+        whole.push_str(if whole.is_empty() { "{}" } else { "}" });
+        changed.then_some(whole)
+    }
+
+    fn items(&mut self, schemas: Vec<&'s Value>, text: &str) -> Option<String> {
+        let items: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+        let mut shapes = Vec::new();
+        for schema in schemas {
+            self.flatten(schema, &Object::new(), 0, &mut shapes);
+        }
+        let mut changed = false;
+        let mut whole = String::with_capacity(text.len());
+        for (at, item) in items.into_iter().enumerate() {
+            let own = |shape: &&'s Object| {
+                let listed = shape.get("prefixItems").and_then(|list| list.get(at));
+                let items = shape.get("items");
+                listed.or_else(|| items?.as_array().map_or(items, |list| list.get(at)))
+            };
+            let restored = self.text(shapes.iter().filter_map(own).collect(), item, false);
+            changed |= restored.is_some();
+            whole.push(if at == 0 { '[' } else { ',' });
+            whole.push_str(restored.as_deref().unwrap_or(item.get()));
+        }
+        whole.push(']');
+        changed.then_some(whole)
+    }
+
     fn value(&mut self, schemas: Vec<&'s Value>, value: &mut Value) {
         match value {
             Value::Object(members) => {
@@ -124,7 +255,11 @@ impl<'s> Restore<'s> {
     fn target(&self, map: &Object) -> Option<&'s Value> {
         match walk::reference(map)? {
             "#" => Some(self.root),
-            reference => walk::definitions(self.root)?.get(&walk::definition_name(reference)?),
+            reference => {
+                let named = walk::definition_name(reference)
+                    .and_then(|name| walk::definitions(self.root)?.get(&name));
+                named.or_else(|| self.root.pointer(reference.strip_prefix('#')?))
+            }
         }
     }
 

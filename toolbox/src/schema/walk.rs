@@ -122,6 +122,11 @@ pub(super) fn extent(value: &Value) -> (usize, usize) {
     }
 }
 
+/// Returns how many values an object holds.
+pub(super) fn extent_of(map: &Object) -> usize {
+    map.values().map(|value| extent(value).1).sum()
+}
+
 fn is_leaf(value: &Value) -> bool {
     !matches!(value, Value::Array(_) | Value::Object(_))
 }

@@ -356,6 +356,38 @@ impl Tool {
         self
     }
 
+    /// Returns the tool closed for `OpenAI`'s strict mode, which holds a model to the schema.
+    ///
+    /// For tools whose schemas somebody else wrote; those of typed functions are strict wherever they can be. Objects are closed, optional
+    /// properties are required and may be null, `oneOf` becomes `anyOf`, `allOf` is merged, a value of any shape is written as an
+    /// object with its JSON text under `json_text`; what cannot be said is among the
+    /// [losses](crate::schema::Lowered::losses). Before a call, a null of an optional property is taken out and JSON text
+    /// put in its place, so the tool gets what its own schema describes: null then always means "left out" for an optional property.
+    /// Other providers are given the schema as it is, and what their models write is restored in the same way.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolbox::{Arguments, Tool, ToolBox, ToolCall};
+    /// use toolbox::schema::{Dialect, lower};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let schema = json!({"type": "object", "properties": {"query": {"type": "string"}, "filter": {"type": "object"}}});
+    /// let find = Tool::raw("find", "Finds notes", schema, async |arguments: Arguments| arguments.to_string());
+    /// assert!(!lower(find.definition(), Dialect::OpenAiChat).strict);
+    /// let find = find.strict();
+    /// assert!(lower(find.definition(), Dialect::OpenAiChat).strict);
+    ///
+    /// let arguments = r#"{"query":null,"filter":{"json_text":"{\"tag\":1}"}}"#;
+    /// let result = ToolBox::from(find).call(ToolCall::new("1", "find", arguments)).await;
+    /// assert_eq!(result.text(), r#"{"filter":{"tag":1}}"#);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.definition_mut().strict = true;
+        self
+    }
+
     /// Adds an icon for MCP clients to display beside the tool.
     #[must_use]
     pub fn with_icon(mut self, icon: Icon) -> Self {

@@ -158,6 +158,9 @@ fn made(
     if !server.config.trusted {
         tool = tool.untrusted();
     }
+    if server.config.strict {
+        tool = tool.strict();
+    }
     if let Some(title) = &listed.title {
         tool = tool.with_title(title.as_str());
     }

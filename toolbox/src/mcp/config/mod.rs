@@ -150,6 +150,7 @@ impl Config {
             timeout: said.time("timeout"),
             connect_timeout: said.time("connectTimeout"),
             retries: said.count("retries"),
+            strict: said.flag("strict"),
         };
         let settings = settings(&mut said, &folder);
         let mut config = Self { servers: Vec::new(), settings };
@@ -222,6 +223,7 @@ struct Usual {
     timeout: Option<Duration>,
     connect_timeout: Option<Duration>,
     retries: Option<u64>,
+    strict: Option<bool>,
 }
 
 /// From where relative paths are seen.
@@ -323,6 +325,9 @@ fn assembled(
     }
     if let Some(deferred) = fields.flag("deferred") {
         config = config.deferred(deferred);
+    }
+    if let Some(strict) = fields.flag("strict").or(usual.strict) {
+        config = config.strict(strict);
     }
     if let Some(trusted) = fields.flag("trusted") {
         config = config.trusted(trusted);

@@ -23,6 +23,7 @@ pub struct ServerConfig {
     pub(crate) deferred: Option<bool>,
     pub(crate) enabled: bool,
     pub(crate) trusted: bool,
+    pub(crate) strict: bool,
     #[cfg(feature = "mcp-oauth")]
     pub(crate) oauth: OAuthClient,
 }
@@ -84,6 +85,7 @@ impl ServerConfig {
             deferred: None,
             enabled: true,
             trusted: false,
+            strict: false,
             #[cfg(feature = "mcp-oauth")]
             oauth: OAuthClient::default(),
         }
@@ -204,6 +206,14 @@ impl ServerConfig {
         self.trusted = trusted;
         self
     }
+
+    /// Closes the schemas of the server's tools for `OpenAI`'s strict mode, as [`Tool::strict`](crate::Tool::strict) does. Default
+    /// no.
+    #[must_use]
+    pub fn strict(mut self, strict: bool) -> Self {
+        self.strict = strict;
+        self
+    }
 }
 
 /// Returns a URL as it may be shown: without user, query and fragment, where secrets are.
@@ -240,6 +250,7 @@ impl fmt::Debug for ServerConfig {
             .field("deferred", &self.deferred)
             .field("enabled", &self.enabled)
             .field("trusted", &self.trusted)
+            .field("strict", &self.strict)
             .finish()
     }
 }

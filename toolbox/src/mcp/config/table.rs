@@ -138,6 +138,11 @@ pub(super) const SERVER: &[Key] = &[
         "Whether the tools are found by search instead of listed. Default: that of the settings.",
     ),
     key(
+        "strict",
+        Kind::Flag,
+        "Whether the tools are closed for OpenAI's strict mode. Default: that of the settings.",
+    ),
+    key(
         "trusted",
         Kind::Flag,
         "Whether you vouch for what the tools return, to agents over this box. Default false.",
@@ -169,6 +174,11 @@ pub(super) const SETTINGS: &[Key] = &[
         "deferred",
         Kind::Flag,
         "Whether tools are found by search: false lists them all to the host. Default true.",
+    ),
+    key(
+        "strict",
+        Kind::Flag,
+        "Whether the tools of all servers are closed for OpenAI's strict mode. Default false.",
     ),
     key(
         "connect",

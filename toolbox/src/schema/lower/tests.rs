@@ -6,7 +6,7 @@ use crate::ToolDefinition;
 use crate::arguments::cold::{Bounds, Verdict, examine};
 use crate::schema::corpus::CASES;
 use crate::schema::sample::{Dice, any_json, any_schema};
-use crate::schema::{normalize, restore_optional, walk};
+use crate::schema::{normalize, restore_optional, restore_strict, walk};
 
 fn tool(schema: Value) -> ToolDefinition {
     ToolDefinition::new("search", "Search the documentation.", schema)
@@ -501,6 +501,11 @@ proptest! {
     #[test]
     fn any_schema_is_lowered(schema in prop_oneof![any_json(), any_schema()]) {
         let valid = jsonschema::draft202012::meta::is_valid(&schema);
+        let mut narrowed = tool(schema.clone());
+        narrowed.strict = true;
+        let lowered = lower(&narrowed, Dialect::OpenAiChat);
+        let meta = jsonschema::draft202012::meta::is_valid(sent(&lowered));
+        prop_assert!(!valid || meta, "{:#} from {:#}", sent(&lowered), schema);
         for dialect in Dialect::ALL {
             let lowered = lower(&tool(schema.clone()), dialect);
             let sent = sent(&lowered);
@@ -543,12 +548,16 @@ fn hostile_schemas_are_lowered_in_time() {
         inside["$defs"] = definitions;
         for schema in [root, inside] {
             for dialect in Dialect::ALL {
-                let _ = lower(&tool(schema.clone()), dialect);
+                let mut tool = tool(schema.clone());
+                let _ = lower(&tool, dialect);
+                tool.strict = true;
+                let _ = lower(&tool, dialect);
             }
             let mut value = json!({"a": null});
             for _ in 0..50 {
                 value = json!({"a": value, "b": null});
             }
+            let _ = restore_strict(&schema, &value.to_string());
             restore_optional(&schema, &mut value);
         }
     }
