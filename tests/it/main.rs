@@ -15,6 +15,7 @@ mod arguments;
 #[path = "../bounded.rs"]
 mod bounded;
 mod concurrency;
+mod error_data;
 mod gate;
 mod gateway;
 mod handlers;

@@ -4,6 +4,9 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
+use serde::Serialize;
+use serde_json::Value;
+
 #[cfg(feature = "agent")]
 use crate::arguments::FaultKind;
 
@@ -121,12 +124,13 @@ pub struct ToolError {
     kind: FailureKind,
     message: String,
     source: Option<SharedError>,
+    data: Option<Value>,
 }
 
 impl ToolError {
     /// Returns an error that the model is told and can act on.
     pub fn reported(message: impl Into<String>) -> Self {
-        Self { kind: FailureKind::Reported, message: message.into(), source: None }
+        Self { kind: FailureKind::Reported, message: message.into(), source: None, data: None }
     }
 
     /// Returns an error of the world behind the tool; its message and sources become the text.
@@ -136,6 +140,7 @@ impl ToolError {
             kind: FailureKind::Infrastructure,
             message: chain(source.as_ref()),
             source: Some(source),
+            data: None,
         }
     }
 
@@ -146,14 +151,48 @@ impl ToolError {
         self
     }
 
+    /// Adds data for programs: a code, whether to try again, anything that serializes. The model reads the message alone.
+    ///
+    /// Programs find it in [`ToolResult::error_data`](crate::ToolResult::error_data) and in the events of agents, MCP clients in
+    /// `structuredContent`. A value that cannot be written as JSON is left out, and so is one that does not fit into the limit of a
+    /// result.
+    ///
+    /// ```
+    /// use toolbox::{tool, tools, ToolBox, ToolCall, ToolError};
+    ///
+    /// /// Books a seat.
+    /// #[tool]
+    /// fn book(seat: u32) -> Result<String, ToolError> {
+    ///     let data = serde_json::json!({"code": "taken", "retryable": false, "free": [seat + 1]});
+    ///     Err(ToolError::reported(format!("seat {seat} is taken")).with_data(data))
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let result = ToolBox::from(tools![book]).call(ToolCall::new("1", "book", r#"{"seat":7}"#)).await;
+    /// assert_eq!(result.text(), "seat 7 is taken");
+    /// assert_eq!(result.error_data().unwrap()["free"][0], 8);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn with_data(mut self, data: impl Serialize) -> Self {
+        self.data = serde_json::to_value(data).ok();
+        self
+    }
+
     /// Returns what kind of failure this is.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         self.kind
     }
 
-    pub(crate) fn into_parts(self) -> (FailureKind, String, Option<SharedError>) {
-        (self.kind, self.message, self.source)
+    /// Returns the data for programs.
+    #[must_use]
+    pub fn data(&self) -> Option<&Value> {
+        self.data.as_ref()
+    }
+
+    pub(crate) fn into_parts(self) -> (FailureKind, String, Option<SharedError>, Option<Value>) {
+        (self.kind, self.message, self.source, self.data)
     }
 }
 

@@ -36,7 +36,7 @@
 //! | make a tool without a macro | [`Tool::from_fn`], [`Tool::new`], [`Tool::raw`], [`ToolHandler`] |
 //! | collect, forbid and call tools | [`ToolBox`], [`ToolBoxBuilder`], [`ToolCall`], [`ToolResult`] |
 //! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
-//! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`] |
+//! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`], [`StructuredError`] |
 //! | find one of many tools | the module `search` (feature `search`) |
 //! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
 //! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
@@ -163,7 +163,7 @@ pub use definition::{InvalidNameError, MAX_NAME_LEN, ToolAnnotations, ToolDefini
 pub use error::{FailureKind, SharedError, ToolError};
 pub use job::{Completion, JobId};
 pub use layer::Next;
-pub use output::{IntoToolFailure, IntoToolResult};
+pub use output::{IntoToolFailure, IntoToolResult, StructuredError};
 pub use principal::Principal;
 pub use remark::Remark;
 pub use result::ToolResult;

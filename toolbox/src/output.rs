@@ -5,6 +5,7 @@ use std::error::Error;
 use std::fmt::Display;
 use std::sync::Arc;
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::content::Content;
@@ -156,6 +157,65 @@ impl<T: IntoToolResult, E: IntoToolFailure> IntoToolResult for Result<T, E> {
 pub trait IntoToolFailure {
     /// Returns the failure that the model is told.
     fn into_tool_failure(self) -> ToolResult;
+}
+
+/// An error whose fields are data for programs: it is serialized beside its message.
+///
+/// Implement it for an error type of your own, and return that from a tool. The model reads what the error and its sources display;
+/// programs find the data in [`ToolResult::error_data`] and in the events of agents, MCP clients in `structuredContent`.
+///
+/// ```
+/// use serde::Serialize;
+/// use toolbox::{tool, tools, StructuredError, ToolBox, ToolCall};
+///
+/// #[derive(Debug, Serialize)]
+/// #[serde(tag = "code", rename_all = "snake_case")]
+/// enum BankError {
+///     TooLittle { balance: u32 },
+/// }
+///
+/// impl std::fmt::Display for BankError {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         let Self::TooLittle { balance } = self;
+///         write!(f, "there are only {balance} in the account")
+///     }
+/// }
+///
+/// impl std::error::Error for BankError {}
+/// impl StructuredError for BankError {}
+///
+/// /// Pays a sum out.
+/// #[tool]
+/// fn pay(sum: u32) -> Result<u32, BankError> {
+///     sum.checked_sub(10).ok_or(BankError::TooLittle { balance: sum })
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let result = ToolBox::from(tools![pay]).call(ToolCall::new("1", "pay", r#"{"sum":3}"#)).await;
+/// assert_eq!(result.text(), "there are only 3 in the account");
+/// assert_eq!(result.error_data(), Some(&serde_json::json!({"code": "too_little", "balance": 3})));
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` gives no data with its message",
+    note = "implement `std::error::Error` and `serde::Serialize` for `{Self}`, and then `toolbox::StructuredError`"
+)]
+pub trait StructuredError: Error + Serialize + Send + Sync + Sized + 'static {
+    /// Returns what kind of failure it is. Default: [reported](FailureKind::Reported), which the model can act on.
+    fn kind(&self) -> FailureKind {
+        FailureKind::Reported
+    }
+}
+
+impl<E: StructuredError> IntoToolFailure for E {
+    fn into_tool_failure(self) -> ToolResult {
+        let (kind, data) = (self.kind(), serde_json::to_value(&self).ok());
+        let failure = ToolResult::failure(kind, crate::error::chain(&self)).with_error(self);
+        match data {
+            Some(data) => failure.with_structured_content(data),
+            None => failure,
+        }
+    }
 }
 
 impl IntoToolFailure for ToolError {

@@ -365,6 +365,13 @@ impl ToolResult {
         }
     }
 
+    /// Returns the data of a failure, for programs: what [`ToolError::with_data`] or a
+    /// [`StructuredError`](crate::StructuredError) gave, or a server of MCP.
+    #[must_use]
+    pub fn error_data(&self) -> Option<&Value> {
+        self.extra.as_ref()?.structured.as_ref().filter(|_| self.flags.error)
+    }
+
     /// Returns the job that runs on in the background, if one does.
     #[must_use]
     pub fn job(&self) -> Option<&crate::job::JobId> {
@@ -515,8 +522,11 @@ impl From<Vec<Content>> for ToolResult {
 
 impl From<ToolError> for ToolResult {
     fn from(error: ToolError) -> Self {
-        let (kind, message, source) = error.into_parts();
+        let (kind, message, source, data) = error.into_parts();
         let mut result = Self::failure(kind, message);
+        if data.is_some() {
+            result.extra().structured = data;
+        }
         if source.is_some() {
             result.extra().source = source;
         }

@@ -6,7 +6,8 @@ use toolbox::mcp::{ServerConfig, ServerState, Servers, Service};
 use toolbox::schema::Dialect;
 use toolbox::search::Gateway;
 use toolbox::{
-    Audience, Content, ContentAnnotations, Icon, IconTheme, ResourceLink, Tool, ToolBox, ToolResult,
+    Audience, Content, ContentAnnotations, Icon, IconTheme, ResourceLink, Tool, ToolBox, ToolError,
+    ToolResult,
 };
 
 use super::peer::{ERAS, Era, Peer};
@@ -417,4 +418,70 @@ async fn tools_of_ones_own_give_links_hints_and_metadata() {
             assert_eq!(list["result"]["tools"][0]["_meta"], json!({"com.example/t": true}));
         }
     }
+}
+
+#[tokio::test]
+async fn data_of_a_failure_reaches_clients_where_their_version_and_the_output_schema_allow_it() {
+    let schema =
+        json!({"type": "object", "properties": {"sum": {"type": "integer"}}, "required": ["sum"]});
+    let object = || json!({"code": "no", "retryable": false});
+    let failing = |name: &str, data: Value| {
+        Tool::new(name, "Fails.").call(move |_: &Value| -> Result<String, ToolError> {
+            Err(ToolError::reported("failed").with_data(&data))
+        })
+    };
+    let toolbox = ToolBox::from([
+        failing("object", object()),
+        failing("list", json!([1])),
+        failing("described", object()).with_output_schema(schema.clone()),
+        failing("fitting", json!({"sum": 1})).with_output_schema(schema),
+    ]);
+    // Whether the data is the structure of the result; else it is in `_meta`.
+    let cases = [
+        ("2024-11-05", [false, false, false, false]),
+        ("2025-06-18", [true, false, false, true]),
+        ("2025-11-25", [true, false, false, true]),
+        ("2026-07-28", [true, true, false, true]),
+    ];
+    for (version, structured) in cases {
+        let mut peer = Peer::silent(Service::new(toolbox.clone()));
+        match version {
+            "2026-07-28" => peer.begin(Era::Modern, json!({})).await,
+            version => peer.begin_with(version).await,
+        }
+        for (name, structured) in
+            ["object", "list", "described", "fitting"].into_iter().zip(structured)
+        {
+            let result = result_of(&peer.call(name, json!({})).await);
+            let data = match name {
+                "list" => json!([1]),
+                "fitting" => json!({"sum": 1}),
+                _ => object(),
+            };
+            let mut expected =
+                json!({"content": [{"type": "text", "text": "failed"}], "isError": true});
+            if structured {
+                expected["structuredContent"] = data;
+            } else {
+                expected["_meta"] = json!({"toolbox/error": data});
+            }
+            assert_eq!(result, expected, "{version} {name}");
+        }
+    }
+    // A box that mounts such a server gives the data on as its own, wherever it came.
+    let served = Served::start(Service::new(toolbox)).await;
+    let url = format!("http://{}/mcp", served.address);
+    let mounted = ToolBox::new();
+    let servers = Servers::builder()
+        .server("s", ServerConfig::url(url))
+        .mount(&mounted)
+        .await
+        .expect("a name");
+    for (name, data) in [("object", object()), ("list", json!([1])), ("described", object())] {
+        let result = mounted.call(toolbox::ToolCall::new("1", format!("s_{name}"), "{}")).await;
+        assert_eq!(result.error_data(), Some(&data), "{name}");
+        assert!(result.meta().is_none(), "{name}");
+    }
+    servers.close().await;
+    served.stop().await;
 }

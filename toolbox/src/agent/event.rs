@@ -140,6 +140,8 @@ pub struct ToolFinished {
     pub took: Duration,
     /// The stable code of the failure, if it failed.
     pub code: Option<&'static str>,
+    /// The data of the failure, if it gave any: see [`ToolResult::error_data`](crate::ToolResult::error_data).
+    pub error_data: Option<serde_json::Value>,
     /// What the user should be shown, if anything.
     pub user_text: Option<String>,
     /// The beginning of what the model is told, at most 200 characters; all of it stands in the history.
@@ -157,6 +159,7 @@ impl ToolFinished {
             tool: name.to_owned(),
             took,
             code: result.code(),
+            error_data: result.error_data().cloned(),
             user_text: result.user_text().map(str::to_owned),
             preview: result.text().chars().take(200).collect(),
             bytes: result.content().iter().map(crate::Content::len).sum(),

@@ -52,7 +52,9 @@ pub(super) async fn call(source: &Source, wanted: Call, cancelled: CancellationT
 
 fn told(result: &ToolResult) -> Outcome {
     let mut value = json!({"content": result.content(), "is_error": result.is_error()});
-    if let Some(structured) = result.structured_content() {
+    if let Some(data) = result.error_data() {
+        value["data"] = data.clone();
+    } else if let Some(structured) = result.structured_content() {
         value["structured"] = structured;
     }
     if let Some(text) = result.user_text() {
