@@ -5,6 +5,7 @@
 #[path = "../bounded.rs"]
 mod bounded;
 mod builder;
+mod chaos;
 mod server;
 
 use crate::bounded::tokio;

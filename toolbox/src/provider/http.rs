@@ -382,7 +382,11 @@ impl Http {
         mut response: Response,
         most: usize,
     ) -> Result<Vec<u8>, Failed> {
-        while let Some(chunk) = response.chunk().await.map_err(|error| self.broken(error))? {
+        // A service that has sent the head has thought the reply out: a body that stops coming is broken.
+        let idle = self.0.settings.idle_timeout;
+        loop {
+            let chunk = timeout(idle, response.chunk()).await.map_err(|_| self.silent())?;
+            let Some(chunk) = chunk.map_err(|error| self.broken(error))? else { break };
             if body.len().saturating_add(chunk.len()) > most {
                 return Err(self.too_large());
             }

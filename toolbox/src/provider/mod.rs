@@ -62,8 +62,8 @@ macro_rules! settings {
                 self
             }
 
-            /// Returns the model with another limit for the silence of a stream, before it begins and between two pieces.
-            /// Default: 2 minutes.
+            /// Returns the model with another limit for the silence of the service: of a stream before it begins, and of any
+            /// reply between two pieces of its body. Default: 2 minutes.
             #[must_use]
             pub fn idle_timeout(mut self, timeout: std::time::Duration) -> Self {
                 self.http.set(|settings| settings.idle_timeout = timeout);
