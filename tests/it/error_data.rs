@@ -53,7 +53,8 @@ async fn pay_later(sum: u32) -> Result<String, BankError> {
     pay(sum).map(|sum| sum.to_string())
 }
 
-struct Bank;
+/// The balance of a bank.
+struct Bank(u32);
 
 #[derive(serde::Deserialize)]
 struct Sum {
@@ -65,7 +66,7 @@ impl Bank {
     /// Pays out by hand.
     #[tool]
     fn pay_by_hand(&self, sum: u32) -> Result<(), BankError> {
-        pay(sum).map(drop)
+        if sum > 0 { Err(BankError::TooLittle { balance: self.0 }) } else { pay(sum).map(drop) }
     }
 }
 
@@ -98,7 +99,7 @@ fn toolbox() -> ToolBox {
         pay(arguments.parse::<Sum>().map_or(0, |given| given.sum))
     });
     let toolbox = ToolBox::from(tools![pay, pay_later, book, plain, verbose]);
-    toolbox.register(Bank);
+    toolbox.register(Bank(3));
     toolbox.register(by_closure);
     toolbox
 }

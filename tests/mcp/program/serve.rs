@@ -9,6 +9,7 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use serde_json::{Value, json};
 
 use super::{Folder, OWN, TOOLBOX, two_servers};
+use crate::server::relay;
 
 /// A host that has started the program.
 struct Host {
@@ -116,6 +117,28 @@ fn s2_19_20_21_22_23_a_host_sees_three_tools_and_reaches_them_all() {
         let by_pattern =
             host.call("toolbox_search_regex", json!({"pattern": "^parts_spare_1", "limit": 50}));
         assert_eq!(by_pattern.matches("parts_spare_1").count(), 11);
+        assert_eq!(host.end(), Some(0), "{words:?}");
+    }
+}
+
+#[test]
+fn what_a_foreign_server_gives_reaches_the_host_of_the_program() {
+    let (folder, results) = (Folder::new(), relay::results());
+    let fixture = json!({"tools": relay::definitions(), "results": results}).to_string();
+    let foreign = env!("CARGO_BIN_EXE_misbehaving");
+    let config = json!({"mcp": {"s": {"command": [foreign, "fixture", fixture]}}});
+    let config = folder.write("toolbox.jsonc", &config.to_string());
+    for words in [&["serve"][..], &["serve", "--no-gateway"]] {
+        let mut host = Host::start(TOOLBOX, &config, words);
+        for (name, expected) in results.as_object().expect("an object") {
+            let name = format!("s_{name}");
+            let params = if words.len() == 1 {
+                json!({"name": "toolbox_execute", "arguments": {"name": name, "arguments": "{}"}})
+            } else {
+                json!({"name": name, "arguments": {}})
+            };
+            assert_eq!(&host.ask("tools/call", params), expected, "{words:?} {name}");
+        }
         assert_eq!(host.end(), Some(0), "{words:?}");
     }
 }

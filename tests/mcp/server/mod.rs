@@ -9,7 +9,7 @@ mod lists;
 mod pace;
 mod peer;
 mod process;
-mod relay;
+pub(crate) mod relay;
 mod results;
 mod shares;
 mod stream;

@@ -16,7 +16,7 @@ use crate::client::http::{Reply, answer, serve};
 use crate::client::support::{eventually, misbehaving};
 
 /// Results as a foreign server gives them. Each is handed on to the letter.
-fn results() -> Value {
+pub(crate) fn results() -> Value {
     let hints = json!({"audience": ["user", "assistant"], "priority": 0.8, "lastModified": "2026-01-12T15:00:58Z"});
     let icons = json!([{"src": "https://a.example/i.png", "mimeType": "image/png", "sizes": ["48x48"], "theme": "dark"}]);
     let one = |part: Value| json!({"content": [part], "isError": false});
@@ -48,7 +48,7 @@ fn results() -> Value {
 }
 
 /// The definitions of the tools that give them, as a foreign server lists them.
-fn definitions() -> Vec<Value> {
+pub(crate) fn definitions() -> Vec<Value> {
     let results = results();
     let names = results.as_object().expect("an object").keys();
     let mut tools: Vec<Value> = names

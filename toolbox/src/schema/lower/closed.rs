@@ -143,29 +143,18 @@ impl Closer<'_> {
     fn without_conditions(&mut self, map: Object, path: &str) -> Object {
         let mut kept = Object::new();
         for (keyword, value) in map {
-            match keyword.as_str() {
-                "$schema" | "$id" | "id" | "$comment" | "$anchor" | "$dynamicAnchor"
-                | "$defs" | "definitions" | "$vocabulary" => {}
-                "not" | "if" | "then" | "else" | "dependentRequired" | "dependentSchemas"
-                | "dependencies" | "patternProperties" | "propertyNames" | "contains"
-                | "minContains" | "maxContains" | "minProperties" | "maxProperties"
-                | "unevaluatedItems" | "unevaluatedProperties" | "additionalItems"
-                | "$dynamicRef" | "$recursiveRef" | "contentSchema" | "contentEncoding"
-                | "contentMediaType"
-                    // Closed objects and lists of known length say as much.
-                    if value != Value::Bool(false) =>
-                {
-                    self.lose(path, &keyword);
-                    if keyword == "patternProperties" {
-                        kept.insert(keyword, value);
-                    }
-                }
-                "unevaluatedItems" | "unevaluatedProperties" | "additionalItems" => {}
-                // Hints of a client's forms and headers are nothing for a model.
-                keyword if keyword.starts_with("x-") => self.lose(path, keyword),
-                _ => {
-                    kept.insert(keyword, value);
-                }
+            // Closed objects and lists of known length say as much as a `false`.
+            if says_nothing(&keyword) || is_condition(&keyword) && value == Value::Bool(false) {
+                continue;
+            }
+            // Hints of a client's forms and headers are nothing for a model.
+            if is_condition(&keyword) || keyword.starts_with("x-") {
+                self.lose(path, &keyword);
+            }
+            if !is_condition(&keyword) && !keyword.starts_with("x-")
+                || keyword == "patternProperties"
+            {
+                kept.insert(keyword, value);
             }
         }
         kept
@@ -446,6 +435,51 @@ fn json_text(map: &Object, what: &str) -> Value {
     out.insert("required".to_owned(), json!([JSON_TEXT]));
     out.insert("additionalProperties".to_owned(), false.into());
     Value::Object(out)
+}
+
+/// Returns whether a keyword says nothing about the arguments.
+fn says_nothing(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "$anchor"
+            | "$comment"
+            | "$defs"
+            | "$dynamicAnchor"
+            | "$id"
+            | "$schema"
+            | "$vocabulary"
+            | "definitions"
+            | "id"
+    )
+}
+
+/// Returns whether a keyword is one that the strict subset has neither a word nor a sentence for.
+fn is_condition(keyword: &str) -> bool {
+    matches!(
+        keyword,
+        "$dynamicRef"
+            | "$recursiveRef"
+            | "additionalItems"
+            | "contains"
+            | "contentEncoding"
+            | "contentMediaType"
+            | "contentSchema"
+            | "dependencies"
+            | "dependentRequired"
+            | "dependentSchemas"
+            | "else"
+            | "if"
+            | "maxContains"
+            | "maxProperties"
+            | "minContains"
+            | "minProperties"
+            | "not"
+            | "patternProperties"
+            | "propertyNames"
+            | "then"
+            | "unevaluatedItems"
+            | "unevaluatedProperties"
+    )
 }
 
 fn is_annotation(keyword: &str) -> bool {
