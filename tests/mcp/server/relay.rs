@@ -285,6 +285,7 @@ async fn metadata_counts_in_the_limit_of_a_result() {
     let text = |meta: &Value| json!({"type": "text", "text": "short", "_meta": meta});
     let link = json!({"type": "resource_link", "uri": "test://a", "name": "n", "description": "x".repeat(3000)});
     let results = json!({
+        "promised": {"content": [{"type": "text", "text": "{}"}], "structuredContent": {}, "isError": false, "_meta": meta},
         "result": {"content": [{"type": "text", "text": "short"}], "isError": false, "_meta": meta},
         "part": {"content": [text(&meta)], "isError": false},
         "second": {"content": [text(&json!({})), text(&meta)], "isError": false},
@@ -292,10 +293,12 @@ async fn metadata_counts_in_the_limit_of_a_result() {
         "link": {"content": [link], "isError": false},
     });
     let names = results.as_object().expect("an object").keys();
-    let tools: Vec<Value> = names
-        .clone()
-        .map(|name| json!({"name": name, "inputSchema": {"type": "object"}}))
-        .collect();
+    let schema = json!({"type": "object"});
+    let tool = |name: &String| match name.as_str() {
+        "promised" => json!({"name": name, "inputSchema": schema, "outputSchema": schema}),
+        _ => json!({"name": name, "inputSchema": schema}),
+    };
+    let tools: Vec<Value> = names.clone().map(tool).collect();
     let config = foreign("http", json!({"tools": tools, "results": results})).await;
     let toolbox = ToolBox::builder().max_result_bytes(1000).build().expect("a box");
     let servers = Servers::builder().server("s", config).mount(&toolbox).await.expect("a name");
@@ -304,6 +307,9 @@ async fn metadata_counts_in_the_limit_of_a_result() {
         let answer = peer.call(&format!("s_{name}"), json!({})).await;
         let size = answer["result"].to_string().len();
         assert!(size < 1200, "{name} has {size} bytes");
+        // The structure that was promised is there, so nothing failed.
+        assert_eq!(answer["result"]["isError"], false, "{name}");
+        assert_eq!(answer["result"]["structuredContent"].is_object(), name == "promised");
         let size = toolbox.call(toolbox::ToolCall::new("1", format!("s_{name}"), "{}")).await;
         assert!(size.omitted_bytes() > 0, "{name}");
     }

@@ -31,9 +31,10 @@ pub(super) struct Reader<'a> {
 pub(super) fn written(result: &ToolResult, reader: Reader<'_>) -> CallToolResult {
     let mut content = blocks(result, reader.version);
     let mut meta = result.meta().cloned().unwrap_or_default();
-    // Half of a structure fits no schema, and a client that checks would blame the tool for it.
-    let is_cut = reader.output_schema.is_some() && result.omitted_bytes() > 0;
     let mut structured = structure(result, reader.output_schema.is_some());
+    // A result without the structure that was promised fits no schema, and a client that checks would blame the tool for it.
+    let is_cut =
+        reader.output_schema.is_some() && result.omitted_bytes() > 0 && structured.is_none();
     if result.is_error() {
         if let Some(data) = structured.take() {
             // A client that checks the structure of a failure would report that, and not the failure.
@@ -44,7 +45,7 @@ pub(super) fn written(result: &ToolResult, reader: Reader<'_>) -> CallToolResult
             }
         }
     } else {
-        structured = structured.filter(|value| !is_cut && reader.takes(value));
+        structured = structured.filter(|value| reader.takes(value));
         // The protocol wants the structure as text as well, which makes two of it.
         if let Some(value) = &structured
             && value.to_string().len() + result.text().len()
