@@ -23,6 +23,7 @@ mod hostile_text;
 mod layers;
 mod limits;
 mod made;
+mod media;
 mod names;
 mod provenance;
 mod refused_values;

@@ -153,7 +153,7 @@ pub use collection::{
     BuildToolBoxError, DefinitionList, Definitions, RegisterError, RegisterFault, ToolBox,
     ToolBoxBuilder,
 };
-pub use content::{Content, Media, Resource};
+pub use content::{Content, InvalidBase64Error, Media, RawBytes, Resource};
 pub use context::{
     Conversation, FromContext, MissingStateError, Progress, Requirement, State, ToolContext,
 };
