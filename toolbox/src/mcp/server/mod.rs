@@ -79,6 +79,8 @@ pub async fn serve_stdio_as(
 
 /// A box as an MCP server: what it says of itself, its limits, and the ways to reach it.
 ///
+/// The [limits of the box](ToolBox#limits) hold for its clients as well: 60 seconds a call, 1 MiB of arguments, 256 KiB of results.
+///
 /// Clients of both eras of the protocol are served: 2026-07-28, where each request stands alone, and the versions from
 /// 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes the gate of the box, which reads the text of the
 /// arguments as the client wrote it.
@@ -107,7 +109,8 @@ pub async fn serve_stdio_as(
 /// - A failure (a denial, bad arguments, a timeout, a panic) as a result with `isError`. Only a tool that is not there is an
 ///   error of the protocol, −32602, and so is a [`MissingCapability`].
 /// - The text of a structured result as text as well. Clients before 2026-07-28 get structured results that are objects only.
-///   A structured result that was cut for its size is a failure: half of it would fit no schema.
+///   A structured result, an image or a document that is larger than the limit of the box (256 KiB by default,
+///   [`max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)) is a failure that says so; longer text is cut.
 /// - [`ToolResult::user_text`](crate::ToolResult::user_text) as a further text for the audience `user`; a silent result for the
 ///   audience `assistant` alone.
 /// - A notification whenever the list changes.

@@ -9,10 +9,6 @@ use serde_json::Value;
 use crate::content::{Content, Resource};
 use crate::result::ToolResult;
 
-/// Stands in the place of a text that repeats a structure, where the two together are too large.
-const REPEATED: &str =
-    "[the result is structured; with its text as well it would be larger than the limit]";
-
 /// What of a result depends on who reads it.
 #[derive(Clone, Copy)]
 pub(super) struct Reader {
@@ -26,19 +22,17 @@ pub(super) struct Reader {
 
 pub(super) fn written(result: &ToolResult, reader: Reader) -> CallToolResult {
     let mut content = blocks(result);
-    // Half of a structure fits no schema, and a client that checks would blame the tool for it.
-    let is_cut = reader.expects_structure && result.omitted_bytes() > 0;
-    if result.is_error() || is_cut {
+    if result.is_error() {
         return CallToolResult::error(content);
     }
     let structured = reader.expects_structure.then(|| structure(result)).flatten();
     let structured = structured.filter(|value| reader.any_structure || value.is_object());
     // The protocol wants the structure as text as well, which makes two of it.
-    if let Some(value) = &structured
-        && value.to_string().len() + result.text().len()
-            > reader.limit.saturating_add(REPEATED.len())
-    {
-        content = vec![text(REPEATED, None)];
+    if let Some(value) = &structured {
+        let note = repeated(reader.limit);
+        if value.to_string().len() + result.text().len() > reader.limit.saturating_add(note.len()) {
+            content = vec![text(note, None)];
+        }
     }
     if let Some(text) = result.user_text().filter(|text| *text != result.text()) {
         content.push(ContentBlock::Text(TextContent::new(text).with_annotations(only(Role::User))));
@@ -46,6 +40,13 @@ pub(super) fn written(result: &ToolResult, reader: Reader) -> CallToolResult {
     let mut written = CallToolResult::success(content);
     written.structured_content = structured;
     written
+}
+
+/// Returns what stands in the place of a text that repeats a structure, where the two together are too large.
+fn repeated(limit: usize) -> String {
+    format!(
+        "[the result is in `structuredContent`; with its text as well it would be larger than `max_result_bytes`, {limit}]"
+    )
 }
 
 /// Returns the result as JSON: as the tool gave it, or, where it gave nothing but text, what the text says.
