@@ -25,6 +25,7 @@ mod limits;
 mod made;
 mod media;
 mod names;
+mod outputs;
 mod provenance;
 mod refused_values;
 mod rows;
