@@ -63,7 +63,10 @@
 //! | `ask-user` | no | `ask_user`: a question to whoever sits before the program; no further crate |
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
-//! | `mcp-client`, `mcp-server`, `mcp` | no | the Model Context Protocol, either way or both (module `mcp`) |
+//! | `mcp-client` | no | the tools of MCP servers in a box, child processes and streamable HTTP (module `mcp`) |
+//! | `mcp-server` | no | a box as an MCP server over standard streams; nothing of HTTP |
+//! | `mcp-server-http` | no | the same over streamable HTTP: an axum router, or a listener of its own |
+//! | `mcp` | no | `mcp-client` and `mcp-server-http` |
 //! | `mcp-oauth` | no | signing in at MCP servers that want to know who asks |
 //! | `cli` | no | the program `toolbox`, and most of its commands for a box of your own (module `cli`) |
 //! | `files`, `shell`, `http`, `web-search` | no | built-in tools (module `builtin`) |
