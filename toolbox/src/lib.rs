@@ -226,6 +226,16 @@ mod readme {}
 #[doc = include_str!("../../docs/arguments.md")]
 mod arguments_page {}
 
+/// The page for users of rmcp.
+#[cfg(all(doctest, feature = "mcp-server"))]
+#[doc = include_str!("../../docs/from-rmcp.md")]
+mod from_rmcp_page {}
+
+/// The page for users of rig.
+#[cfg(all(doctest, feature = "agent"))]
+#[doc = include_str!("../../docs/from-rig.md")]
+mod from_rig_page {}
+
 /// The page on commands.
 #[cfg(all(doctest, target_os = "linux", feature = "shell"))]
 #[doc = include_str!("../../docs/shell.md")]
