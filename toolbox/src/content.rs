@@ -183,6 +183,7 @@ impl Content {
 
 impl Media {
     /// Encodes raw bytes, such as the content of a file.
+    #[allow(clippy::needless_pass_by_value, reason = "a `Vec` is as welcome as a slice")]
     pub fn from_bytes<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
         Self { data: base64::encode(bytes.raw_bytes()), mime_type: mime_type.into() }
     }

@@ -80,7 +80,6 @@ struct Extra {
     /// Whether the gate wrote the text, and no handler.
     of_gate: bool,
     /// The structured result of a tool that tells the model something else than its JSON.
-    #[cfg(feature = "mcp-client")]
     structured: Option<Value>,
 }
 
@@ -334,7 +333,6 @@ impl ToolResult {
     /// Returns the result as the JSON that the tool's output schema describes, when it has one.
     #[must_use]
     pub fn structured_content(&self) -> Option<Value> {
-        #[cfg(feature = "mcp-client")]
         if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
             return Some(value.clone());
         }

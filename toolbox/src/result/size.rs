@@ -48,7 +48,7 @@ impl ToolResult {
     fn fit_all(&mut self, limit: usize, tool: &ToolDefinition) {
         let around = if self.flags.silent { AUDIENCE } else { 0 };
         let structure = self.structure_bytes();
-        let whole = structure + self.whole_bytes(around, tool);
+        let whole = structure + self.whole_bytes(around, structure, tool);
         if whole > limit && !self.flags.error {
             return self.refuse_size(whole, limit, tool);
         }
@@ -101,18 +101,17 @@ impl ToolResult {
     }
 
     /// Returns how many bytes of the parts have no half, besides the structured result.
-    fn whole_bytes(&self, around: usize, tool: &ToolDefinition) -> usize {
+    fn whole_bytes(&self, around: usize, structure: usize, tool: &ToolDefinition) -> usize {
         // Where a tool says what its JSON is like, its text is that JSON, whoever made the result.
         let is_json = self.flags.structured || self.flags.json || tool.output_schema.is_some();
         match &self.content {
-            Parts::One(Content::Text(text)) if is_json && self.structure_bytes() == 0 => text.len(),
+            Parts::One(Content::Text(text)) if is_json && structure == 0 => text.len(),
             _ => media_of(self.content(), around),
         }
     }
 
     /// Returns the size of a structured result that stands beside the parts.
     fn structure_bytes(&self) -> usize {
-        #[cfg(feature = "mcp-client")]
         if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
             return value.to_string().len();
         }
@@ -120,7 +119,6 @@ impl ToolResult {
     }
 
     fn drop_structure(&mut self) {
-        #[cfg(feature = "mcp-client")]
         if let Some(extra) = &mut self.extra {
             extra.structured = None;
         }
@@ -260,12 +258,11 @@ impl Cut {
         let mut media = media_of(&parts, self.around);
         let bytes: usize = parts.iter().map(len).sum();
         // Half an image is no image, so all of them stay, or none does: then the call has failed already.
-        let parts: Vec<Content> = match media > self.left {
-            true => {
-                media = 0;
-                parts.into_iter().filter(is_text).collect()
-            }
-            false => parts,
+        let parts: Vec<Content> = if media > self.left {
+            media = 0;
+            parts.into_iter().filter(is_text).collect()
+        } else {
+            parts
         };
         // Where the line would be longer than what it stands for, less is kept, and less is said.
         for note in [Note::Whole, Note::Short, Note::None] {
