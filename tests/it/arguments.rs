@@ -271,6 +271,11 @@ fn j15_j16_too_long_arguments_are_refused_unread() {
         let result = now(toolbox.call(call));
         assert_eq!(result.code(), Some("args.too_large"));
         assert!(result.text().contains("must have at most 1048576 bytes"), "{}", result.text());
+        assert!(
+            result.text().contains("`ToolBoxBuilder::max_argument_bytes`"),
+            "{}",
+            result.text()
+        );
     }
     let small = ToolBox::builder().max_argument_bytes(10).tools(echo()).build().unwrap();
     for (text, refused) in [(r#"{"a":1234}"#, false), (r#"{"a":12345}"#, true)] {

@@ -172,6 +172,36 @@ async fn h06_a_job_that_panics_ends_as_failed() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_timeout_says_which_limit_it_was_and_how_it_is_raised() {
+    const ALL: &str = "2s, the timeout of all tools (`ToolBoxBuilder::timeout`,";
+    const OWN: &str = "1s, its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`; for the tools of a server `\"timeout\"` in toolbox.jsonc)";
+    const LEFT: &str = "500ms, the time that was left to the call (`ToolContext::with_deadline`,";
+    let hangs = waits("hangs", |_| std::future::pending());
+    let own = hangs.clone().with_timeout(Duration::from_secs(1));
+    let layered = own.clone().layer(|next: Next| next.run());
+    let (second, half) = (Duration::from_secs(1), Duration::from_millis(500));
+    for (tool, deadline, expected) in [
+        (hangs.clone(), None, ALL),
+        (own.clone(), None, OWN),
+        (layered, None, OWN),
+        (own.clone(), Some(half), LEFT),
+        (own.clone(), Some(3 * second), OWN),
+        (hangs, Some(half), LEFT),
+    ] {
+        let name = tool.name().to_owned();
+        let timeout = Duration::from_secs(2);
+        let toolbox = ToolBox::builder().timeout(timeout).tools(tool).build().unwrap();
+        let mut context = ToolContext::new();
+        if let Some(left) = deadline {
+            context = context.with_deadline(Instant::now().into_std() + left);
+        }
+        let result = toolbox.call_in(&context, ToolCall::new("1", name.as_str(), "{}")).await;
+        let told = format!("tool `{name}` did not finish within {expected}");
+        assert!(result.text().contains(&told), "{}\n{told}", result.text());
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn h07_h08_the_deadline_fires_for_what_spins_and_what_never_wakes() {
     let tools = [
         waits("spins", |_| async {
@@ -191,9 +221,9 @@ async fn h07_h08_the_deadline_fires_for_what_spins_and_what_never_wakes() {
                 started.elapsed() >= limit && started.elapsed() < limit + Duration::from_millis(50)
             );
             assert_eq!(result.code(), Some("tool.timed_out"));
-            assert!(
-                result.text().contains(&format!("tool `{name}` did not finish within {limit:?}"))
-            );
+            assert!(result.text().contains(&format!(
+                "tool `{name}` did not finish within {limit:?}, the timeout of all tools (`ToolBoxBuilder::timeout`"
+            )));
         }
     }
     let started = Instant::now();

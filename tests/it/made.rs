@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolbox::{MakeToolError, Tool, ToolBox, ToolCall, ToolResult, tool};
+use toolbox::{MakeToolError, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, toolset};
 
 use crate::support::{call, now};
 
@@ -423,5 +423,109 @@ fn a_flattened_map_takes_whatever_else_is_given() {
     ] {
         let result = call(&tool, arguments);
         assert!(result.is_error() && result.text().contains(expected), "{}", result.text());
+    }
+}
+
+/// Takes its whole object as one value in each way, as a server whose requests are structs already does.
+struct Requests;
+
+/// One page of a list.
+#[derive(Deserialize, JsonSchema)]
+struct PageRequest {
+    /// Where it begins
+    offset: u32,
+    #[serde(default)]
+    #[schemars(range(max = 100))]
+    limit: Option<u32>,
+}
+
+#[derive(Deserialize, JsonSchema)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+#[allow(dead_code, reason = "only its schema is read")]
+enum Shapes {
+    Circle { radius: u32 },
+    Square { side: u32 },
+}
+
+#[toolset]
+#[allow(clippy::unused_self, reason = "the methods stand for those of a server")]
+impl Requests {
+    /// Returns a page.
+    #[tool]
+    fn page(&self, #[arg(flatten)] request: PageRequest) -> String {
+        format!("{} {:?}", request.offset, request.limit)
+    }
+
+    /// Returns a page, later.
+    #[tool]
+    async fn later(self: Arc<Self>, #[arg(flatten)] request: PageRequest) -> String {
+        self.page(request)
+    }
+
+    /// Takes whatever is given.
+    #[tool]
+    fn anything(&self, #[arg(flatten)] object: BTreeMap<String, Value>) -> String {
+        format!("{object:?}")
+    }
+
+    /// Takes nothing.
+    #[tool]
+    async fn empty(&self, #[arg(flatten)] _request: Empty) -> &'static str {
+        "nothing"
+    }
+
+    /// Knows the call as well.
+    #[tool]
+    fn named(&self, context: &ToolContext, #[arg(flatten)] request: PageRequest) -> String {
+        format!("{} {}", context.tool_name(), request.offset)
+    }
+}
+
+#[test]
+fn a_method_takes_its_whole_object_as_one_value() {
+    let toolbox = ToolBox::from(Requests);
+    let asked =
+        |tool: &str, arguments: &str| now(toolbox.call(ToolCall::new("1", tool, arguments)));
+    for tool in ["page", "later"] {
+        let schema = &toolbox.get(tool).unwrap().definition().input_schema.clone();
+        assert_eq!(
+            schema,
+            &json!({
+                "type": "object",
+                "properties": {
+                    "offset": {"type": "integer", "description": "Where it begins", "minimum": 0},
+                    "limit": {"type": ["integer", "null"], "minimum": 0, "maximum": 100},
+                },
+                "required": ["offset"],
+                "additionalProperties": false,
+            })
+        );
+    }
+    for (tool, arguments, expected) in [
+        ("page", r#"{"offset":1,"limit":2}"#, "1 Some(2)"),
+        ("page", r#"{"offset":1}"#, "1 None"),
+        ("later", r#"{"offset":1,"limit":null}"#, "1 None"),
+        ("anything", r#"{"a":[1]}"#, r#"{"a": Array [Number(1)]}"#),
+        ("anything", "{}", "{}"),
+        ("empty", "{}", "nothing"),
+        ("named", r#"{"offset":7}"#, "named 7"),
+    ] {
+        assert_eq!(asked(tool, arguments).text(), expected);
+    }
+    for (tool, arguments, expected) in [
+        ("page", "{}", "missing required argument `offset`"),
+        ("page", r#"{"offset":1,"request":{}}"#, "`request` is not an argument"),
+        ("later", r#"{"offset":1,"limit":101}"#, "`limit` must be"),
+        ("empty", r#"{"a":1}"#, "`a` is not an argument"),
+    ] {
+        let result = asked(tool, arguments);
+        assert!(result.is_error() && result.text().contains(expected), "{}", result.text());
+    }
+}
+
+#[test]
+fn a_whole_object_of_several_shapes_is_refused() {
+    refused! {
+        of_shapes(#[arg(flatten)] shapes: Shapes) => "`shapes`", "no struct with named fields";
     }
 }

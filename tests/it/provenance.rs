@@ -15,7 +15,7 @@ use toolbox::{
 use crate::agents::agent;
 use crate::support::{quietly, says};
 
-const KINDS: [FailureKind; 15] = [
+const KINDS: [FailureKind; 16] = [
     FailureKind::NotFound,
     FailureKind::Blacklisted,
     FailureKind::NotApproved,
@@ -26,6 +26,7 @@ const KINDS: [FailureKind; 15] = [
     FailureKind::Cancelled,
     FailureKind::Panicked,
     FailureKind::InvalidOutput,
+    FailureKind::ResultTooLarge,
     FailureKind::TooManyCalls,
     FailureKind::DuplicateId,
     FailureKind::Deferred,

@@ -1,9 +1,10 @@
 //! The parts a result is made of: text, images, audio, resources, links to resources.
 
 mod annotations;
+mod base64;
 mod link;
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 use std::ops::Deref;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -11,6 +12,7 @@ use serde_json::{Map, Value};
 
 pub(crate) use annotations::Attributes;
 pub use annotations::{Audience, ContentAnnotations, Icon, IconTheme};
+pub use base64::InvalidBase64Error;
 use link::LinkIn;
 pub use link::ResourceLink;
 
@@ -40,6 +42,8 @@ pub struct Text {
 }
 
 /// Bytes of a kind that a MIME type names.
+///
+/// Made by [`Media::from_bytes`] of raw bytes, or by [`Media::from_base64`] of text that is encoded already.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Media {
@@ -121,20 +125,55 @@ impl Content {
         Self::Text(Text::from(text.into()))
     }
 
-    /// Returns an image part from its raw bytes.
+    /// Returns an image part from its raw bytes, such as the content of a file.
+    ///
+    /// Text that is base64 already is refused by the compiler: it goes to [`image_base64`](Self::image_base64).
     ///
     /// ```
     /// let image = toolbox::Content::image(b"\x89PNG", "image/png");
     /// assert_eq!(serde_json::to_value(image)?["data"], "iVBORw==");
     /// # Ok::<(), serde_json::Error>(())
     /// ```
-    pub fn image(bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
-        Self::Image(Box::new(Media::of_base64(base64(bytes.as_ref()), mime_type.into())))
+    pub fn image<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
+        Self::Image(Box::new(Media::from_bytes(bytes, mime_type)))
+    }
+
+    /// Returns an image part from text that is base64 already.
+    ///
+    /// ```
+    /// use toolbox::Content;
+    ///
+    /// let image = Content::image_base64("iVBORw==", "image/png")?;
+    /// assert_eq!(image, Content::image(b"\x89PNG", "image/png"));
+    /// assert!(Content::image_base64("data:image/png;base64,iVBORw==", "image/png").is_err());
+    /// # Ok::<(), toolbox::InvalidBase64Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding (RFC 4648, section 4).
+    pub fn image_base64(
+        base64: impl Into<String>,
+        mime_type: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        Media::from_base64(base64, mime_type).map(|media| Self::Image(Box::new(media)))
     }
 
     /// Returns an audio part from its raw bytes.
-    pub fn audio(bytes: impl AsRef<[u8]>, mime_type: impl Into<String>) -> Self {
-        Self::Audio(Box::new(Media::of_base64(base64(bytes.as_ref()), mime_type.into())))
+    pub fn audio<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
+        Self::Audio(Box::new(Media::from_bytes(bytes, mime_type)))
+    }
+
+    /// Returns an audio part from text that is base64 already.
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding.
+    pub fn audio_base64(
+        base64: impl Into<String>,
+        mime_type: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        Media::from_base64(base64, mime_type).map(|media| Self::Audio(Box::new(media)))
     }
 
     /// Returns a part with a document's text.
@@ -151,18 +190,31 @@ impl Content {
         }))
     }
 
-    /// Returns a part with a document's bytes.
-    pub fn resource_bytes(
+    /// Returns a part with a document's raw bytes.
+    pub fn resource_bytes<M>(
         uri: impl Into<String>,
         mime_type: impl Into<String>,
-        bytes: impl AsRef<[u8]>,
+        bytes: impl RawBytes<M>,
     ) -> Self {
-        Self::Resource(Box::new(Resource {
-            uri: uri.into(),
-            mime_type: Some(mime_type.into()),
-            blob: Some(base64(bytes.as_ref())),
-            ..Resource::default()
-        }))
+        Self::resource_blob(uri.into(), Media::from_bytes(bytes, mime_type))
+    }
+
+    /// Returns a part with a document's bytes from text that is base64 already.
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding.
+    pub fn resource_base64(
+        uri: impl Into<String>,
+        mime_type: impl Into<String>,
+        base64: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        Media::from_base64(base64, mime_type).map(|media| Self::resource_blob(uri.into(), media))
+    }
+
+    fn resource_blob(uri: String, Media { data, mime_type, .. }: Media) -> Self {
+        let (mime_type, blob) = (Some(mime_type), Some(data));
+        Self::Resource(Box::new(Resource { uri, mime_type, blob, ..Resource::default() }))
     }
 
     /// Returns a link to a document that the client can read by itself.
@@ -254,6 +306,59 @@ impl Content {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+}
+
+impl Media {
+    /// Encodes raw bytes, such as the content of a file.
+    #[allow(clippy::needless_pass_by_value, reason = "a `Vec` is as welcome as a slice")]
+    pub fn from_bytes<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
+        Self::of_base64(base64::encode(bytes.raw_bytes()), mime_type.into())
+    }
+
+    /// Takes text that is base64 already, and keeps it as it is.
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding. URL-safe and unpadded base64, line breaks and `data:` URLs are refused,
+    /// because services that read the text refuse them as well.
+    pub fn from_base64(
+        base64: impl Into<String>,
+        mime_type: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        let data = base64.into();
+        base64::check(&data)?;
+        Ok(Self::of_base64(data, mime_type.into()))
+    }
+}
+
+/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`, references to them, and whatever
+/// else implements `Borrow<[u8]>`.
+///
+/// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from references, and is
+/// always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not raw bytes",
+    label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `Bytes`",
+    note = "text that is base64 already goes to `image_base64`, `audio_base64`, `resource_base64` or `Media::from_base64`",
+    note = "for other types of bytes, pass a slice: `&bytes[..]`"
+)]
+pub trait RawBytes<M> {
+    /// Returns the bytes.
+    fn raw_bytes(&self) -> &[u8];
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Borrow<[u8]>> RawBytes<[u8; 0]> for T {
+    fn raw_bytes(&self) -> &[u8] {
+        self.borrow()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Borrow<[u8]>> RawBytes<&[u8; 0]> for &T {
+    fn raw_bytes(&self) -> &[u8] {
+        T::borrow(self)
     }
 }
 
@@ -373,39 +478,5 @@ impl<'de> Deserialize<'de> for Content {
             }
             Kind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
         })
-    }
-}
-
-/// Writes bytes in the standard base64 alphabet, padded.
-fn base64(bytes: &[u8]) -> String {
-    const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
-    for chunk in bytes.chunks(3) {
-        let group = chunk.iter().fold(0_u32, |group, &byte| group << 8 | u32::from(byte))
-            << (8 * (3 - chunk.len()));
-        for place in 0..4 {
-            let digit = (group >> (18 - 6 * place)) & 0x3f;
-            text.push(if place > chunk.len() { '=' } else { char::from(ALPHABET[digit as usize]) });
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn base64_matches_rfc_4648() {
-        let cases = [
-            ("", ""),
-            ("f", "Zg=="),
-            ("fo", "Zm8="),
-            ("foo", "Zm9v"),
-            ("foob", "Zm9vYg=="),
-            ("fooba", "Zm9vYmE="),
-            ("foobar", "Zm9vYmFy"),
-        ];
-        for (bytes, expected) in cases {
-            assert_eq!(super::base64(bytes.as_bytes()), expected);
-        }
     }
 }

@@ -39,6 +39,8 @@ pub enum FailureKind {
     Panicked,
     /// The tool's output cannot be written as JSON.
     InvalidOutput,
+    /// The result is larger than the box allows, and what is too large has no half: an image, a document, JSON.
+    ResultTooLarge,
     /// The batch held more calls than its limit.
     TooManyCalls,
     /// Another call of the batch has the same id.
@@ -66,6 +68,7 @@ impl FailureKind {
             Self::Cancelled => "call.cancelled",
             Self::Panicked => "tool.panicked",
             Self::InvalidOutput => "tool.invalid_output",
+            Self::ResultTooLarge => "tool.result_too_large",
             Self::TooManyCalls => "turn.too_many_calls",
             Self::DuplicateId => "call.duplicate_id",
             Self::Deferred => "tool.deferred",
@@ -85,7 +88,7 @@ impl FailureKind {
     }
 
     #[cfg(feature = "agent")]
-    const ALL: [Self; 15] = [
+    const ALL: [Self; 16] = [
         Self::NotFound,
         Self::Blacklisted,
         Self::NotApproved,
@@ -96,6 +99,7 @@ impl FailureKind {
         Self::Cancelled,
         Self::Panicked,
         Self::InvalidOutput,
+        Self::ResultTooLarge,
         Self::TooManyCalls,
         Self::DuplicateId,
         Self::Deferred,

@@ -63,7 +63,10 @@
 //! | `ask-user` | no | `ask_user`: a question to whoever sits before the program; no further crate |
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
-//! | `mcp-client`, `mcp-server`, `mcp` | no | the Model Context Protocol, either way or both (module `mcp`) |
+//! | `mcp-client` | no | the tools of MCP servers in a box, child processes and streamable HTTP (module `mcp`) |
+//! | `mcp-server` | no | a box as an MCP server over standard streams; nothing of HTTP |
+//! | `mcp-server-http` | no | the same over streamable HTTP: an axum router, or a listener of its own |
+//! | `mcp` | no | `mcp-client` and `mcp-server-http` |
 //! | `mcp-oauth` | no | signing in at MCP servers that want to know who asks |
 //! | `cli` | no | the program `toolbox`, and most of its commands for a box of your own (module `cli`) |
 //! | `files`, `shell`, `http`, `web-search` | no | built-in tools (module `builtin`) |
@@ -154,7 +157,8 @@ pub use collection::{
     ToolBoxBuilder,
 };
 pub use content::{
-    Audience, Content, ContentAnnotations, Icon, IconTheme, Media, Resource, ResourceLink, Text,
+    Audience, Content, ContentAnnotations, Icon, IconTheme, InvalidBase64Error, Media, RawBytes,
+    Resource, ResourceLink, Text,
 };
 pub use context::{
     Conversation, FromContext, MissingStateError, Progress, Requirement, State, ToolContext,
@@ -224,6 +228,16 @@ mod readme {}
 #[cfg(all(doctest, feature = "macros"))]
 #[doc = include_str!("../../docs/arguments.md")]
 mod arguments_page {}
+
+/// The page for users of rmcp.
+#[cfg(all(doctest, feature = "mcp-server"))]
+#[doc = include_str!("../../docs/from-rmcp.md")]
+mod from_rmcp_page {}
+
+/// The page for users of rig.
+#[cfg(all(doctest, feature = "agent"))]
+#[doc = include_str!("../../docs/from-rig.md")]
+mod from_rig_page {}
 
 /// The page on commands.
 #[cfg(all(doctest, target_os = "linux", feature = "shell"))]

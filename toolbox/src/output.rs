@@ -98,7 +98,7 @@ impl IntoToolResult for Value {
     fn into_tool_result(self) -> ToolResult {
         match self {
             Self::String(text) => ToolResult::new(text),
-            value => ToolResult::new(value.to_string()),
+            value => ToolResult::json(value.to_string()),
         }
     }
 }

@@ -45,16 +45,24 @@ enum Parts {
     Many(Vec<Content>),
 }
 
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default)]
 #[allow(
     clippy::struct_excessive_bools,
-    reason = "four independent facts, each with a name of its own on the wire"
+    reason = "independent facts, four of which have a name of their own on the wire"
 )]
 struct Flags {
     silent: bool,
     error: bool,
     pending: bool,
     structured: bool,
+    /// The text is JSON, of which a part would be worth nothing. A transcript does not keep this.
+    json: bool,
+}
+
+impl Flags {
+    fn on_the_wire(self) -> [bool; 4] {
+        [self.silent, self.error, self.pending, self.structured]
+    }
 }
 
 /// What few results have.
@@ -162,6 +170,13 @@ impl ToolResult {
         result
     }
 
+    /// Returns a result whose text is JSON, of a type that says nothing of its schema.
+    pub(crate) fn json(json: String) -> Self {
+        let mut result = Self::new(json);
+        result.flags.json = true;
+        result
+    }
+
     /// Adds a text for the user beside the one for the model.
     #[must_use]
     pub fn with_user_text(mut self, for_user: impl Into<String>) -> Self {
@@ -189,6 +204,7 @@ impl ToolResult {
     pub(crate) fn with_text(mut self, text: String) -> Self {
         self.content = Parts::One(Content::text(text));
         self.flags.structured = false;
+        self.flags.json = false;
         self.unmark();
         self
     }
@@ -405,8 +421,11 @@ impl ToolResult {
         self.extra.as_ref()?.edited.as_ref()
     }
 
-    /// Returns how many bytes were left out because the result was larger than the box allows: of its parts, its structured
-    /// form, its references and its text for the user.
+    /// Returns how many bytes were left out because the result was larger than [the box
+    /// allows](crate::ToolBoxBuilder::max_result_bytes): of its texts, its references and its text for the user.
+    ///
+    /// What has no half is never left out of a success: the call fails instead
+    /// ([`FailureKind::ResultTooLarge`](crate::FailureKind::ResultTooLarge)).
     #[must_use]
     pub fn omitted_bytes(&self) -> usize {
         self.extra.as_ref().map_or(0, |extra| extra.omitted_bytes)
@@ -539,7 +558,7 @@ impl PartialEq for ToolResult {
     fn eq(&self, other: &Self) -> bool {
         self.call_id == other.call_id
             && self.content() == other.content()
-            && self.flags == other.flags
+            && self.flags.on_the_wire() == other.flags.on_the_wire()
             && self.code() == other.code()
             && self.user_text() == other.user_text()
     }

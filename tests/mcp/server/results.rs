@@ -105,13 +105,16 @@ async fn a_structured_result_is_mirrored_as_text_and_fits_the_era() {
 }
 
 #[tokio::test]
-async fn a_structured_result_that_was_cut_is_a_failure() {
+async fn a_structured_result_that_is_too_large_is_a_failure() {
     let toolbox =
         ToolBox::builder().tools(find_many::tool()).max_result_bytes(200).build().unwrap();
     let mut peer = Peer::connect(Service::new(toolbox), Era::Modern).await;
     let answer = peer.call("find_many", json!({"titles": vec!["abc"; 100]})).await;
     let (text, failed) = said(&answer);
-    assert!(failed && text.contains("bytes left out"), "{text}");
+    assert!(
+        failed && text.contains("the limit is 200; ") && text.contains("max_result_bytes"),
+        "{text}"
+    );
     assert_eq!(answer["result"].get("structuredContent"), None);
 }
 

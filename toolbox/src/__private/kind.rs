@@ -317,7 +317,10 @@ impl<T: Serialize + JsonSchema> ToolOutput<StructuredKind> for T {
 #[diagnostic::do_not_recommend]
 impl<T: Serialize> ToolOutput<SerializedKind> for T {
     fn finish(_: SerializedKind, value: T) -> ToolResult {
-        let finish = |json| ToolResult::new(unquoted(json));
+        let finish = |json: String| match json.as_bytes().first() {
+            Some(b'{' | b'[') => ToolResult::json(json),
+            _ => ToolResult::new(unquoted(json)),
+        };
         serialized(&value).map_or_else(|failure| failure, finish)
     }
 }

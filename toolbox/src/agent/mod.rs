@@ -37,7 +37,8 @@ use crate::rules::{InvalidRuleError, Rules};
 /// A model that may call the tools of a box until it has an answer.
 ///
 /// An agent is a value to share: cloning is cheap, and any number of runs go on at once, each with its own transcript.
-/// What happens in a run is in its [`RunOutcome`], and in its [`Event`]s while it happens.
+/// What happens in a run is in its [`RunOutcome`], and in its [`Event`]s while it happens. Its calls are held to the
+/// [limits of its box](ToolBox#limits): 60 seconds, 1 MiB of arguments and 256 KiB of results each, unless the box says otherwise.
 ///
 /// ```
 /// use toolbox::agent::{Agent, StopReason};

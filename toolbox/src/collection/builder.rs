@@ -40,6 +40,8 @@ use crate::tool::{IntoTools, MapFn, Tool};
 /// assert!(error.to_string().contains("Greeting"));
 /// # Ok::<(), toolbox::BuildToolBoxError>(())
 /// ```
+///
+/// What is not set has the default of the [table of limits](ToolBox#limits).
 #[derive(Default)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct ToolBoxBuilder {
@@ -98,6 +100,8 @@ impl ToolBoxBuilder {
     }
 
     /// Limits the time of a call whose tool says nothing else. Default 60 seconds.
+    ///
+    /// A tool says its own with `#[tool(timeout = "5m")]` or [`Tool::with_timeout`](crate::Tool::with_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
         self
@@ -141,10 +145,14 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Limits a result, in bytes; of a longer one the last parts and the middle of a text are left out, and a line says how
-    /// much. Default 256 KiB.
+    /// Limits a result, in bytes. Default 256 KiB.
     ///
-    /// Texts count their bytes, without the escapes of JSON; each part after the first counts what JSON writes around it; so
+    /// Of longer texts the middle and the last ones are left out, and a line says how much. What has no half is never left out:
+    /// where images, audio, documents, values that are JSON and structured results are too large by themselves, the call fails
+    /// with [`FailureKind::ResultTooLarge`](crate::FailureKind::ResultTooLarge), and the text names this limit. A picture takes
+    /// a third more than its bytes, since it is base64: tools with screenshots need some MiB.
+    ///
+    /// In `toolbox.jsonc` the key is `"maxResultBytes"`. Texts count their bytes, without the escapes of JSON; each part after the first counts what JSON writes around it; so
     /// do the structured form, the references and the text for the user. The line comes on top, unless the result would get
     /// longer by it.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {

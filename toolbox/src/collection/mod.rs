@@ -48,6 +48,18 @@ use crate::tool::{IntoTools, MapFn, Tool};
 /// assert!(!result.is_error());
 /// # }
 /// ```
+///
+/// # Limits
+///
+/// Each box has limits, which [`ToolBox::builder`] changes. A call that meets one fails, and its text names the limit.
+///
+/// | limit | default | set by |
+/// |---|---|---|
+/// | time of a call | 60 s | [`timeout`](ToolBoxBuilder::timeout), `#[tool(timeout = "..")]` |
+/// | arguments of a call | 1 MiB, 64 levels | [`max_argument_bytes`](ToolBoxBuilder::max_argument_bytes), [`max_argument_depth`](ToolBoxBuilder::max_argument_depth) |
+/// | result of a call | 256 KiB; texts are cut, what has no half (images, documents, JSON) fails | [`max_result_bytes`](ToolBoxBuilder::max_result_bytes) |
+/// | calls of one batch | 1 024 | [`max_batch_calls`](ToolBoxBuilder::max_batch_calls) |
+/// | calls at once | none | [`max_concurrency`](ToolBoxBuilder::max_concurrency) |
 #[derive(Clone)]
 pub struct ToolBox {
     pub(crate) shared: Arc<Shared>,

@@ -54,7 +54,7 @@ impl Waiting {
             Ok(places) => self.run(places, false).await,
             Err(refusal) => refusal,
         };
-        result.fit(self.shared.settings.result_bytes);
+        result.fit(self.shared.settings.result_bytes, self.tool.definition());
         self.note(&result);
         report.send(answer(self.admitted.context.call_id, result));
     }

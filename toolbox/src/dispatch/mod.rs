@@ -216,7 +216,7 @@ impl ToolBox {
                 let depth = settings.argument_depth;
                 let mut result = run::sync(&**handler, tool, &context, text, depth);
                 result.call_id = std::mem::take(&mut context.call_id);
-                result.fit(settings.result_bytes);
+                result.fit(settings.result_bytes, entry.tool.definition());
                 Begun::Done(result)
             }
         }
@@ -315,7 +315,8 @@ fn refuse(
     }
     let fault = Fault::too_large(settings.argument_bytes, arguments.len());
     let error = ArgumentsError::new(name, fault);
-    let result = ToolResult::refusal(FailureKind::InvalidArguments, error.to_string());
+    let text = format!("{error}; `ToolBoxBuilder::max_argument_bytes` raises the limit");
+    let result = ToolResult::refusal(FailureKind::InvalidArguments, text);
     answer(id, result.with_code(error.code()))
 }
 

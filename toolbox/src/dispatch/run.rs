@@ -2,13 +2,12 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::time::Duration;
 
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
 use super::place::Places;
-use super::supervise::{Supervised, cancelled, forget_quietly, panicked};
+use super::supervise::{Supervised, Timeout, cancelled, forget_quietly, panicked};
 use super::{Admitted, Settings, Waiting, trace};
 use crate::approval::{Approval, ApprovalRequest, Condition, Decision};
 use crate::arguments::call::Call;
@@ -70,9 +69,9 @@ impl Admitted {
     #[inline]
     pub(super) async fn run_at_once(mut self, text: &str) -> ToolResult {
         let settings = &self.shared.settings;
-        let timeout = self.tool.inner().running.timeout.or(settings.timeout);
+        let timeout = Timeout::of_tool(self.tool.inner().running.timeout, settings.timeout);
         let mut result = run_here(self.tool.inner(), &self.context, text, settings, timeout).await;
-        result.fit(settings.result_bytes);
+        result.fit(settings.result_bytes, self.tool.definition());
         result.call_id = std::mem::take(&mut self.context.call_id);
         result
     }
@@ -84,7 +83,7 @@ async fn run_here(
     context: &ToolContext,
     text: &str,
     settings: &Settings,
-    timeout: Option<Duration>,
+    timeout: Option<Timeout>,
 ) -> ToolResult {
     let depth = settings.argument_depth;
     match &tool.handler {
@@ -127,7 +126,7 @@ impl Waiting {
             } else {
                 call.pass().await
             };
-            result.fit(call.shared.settings.result_bytes);
+            result.fit(call.shared.settings.result_bytes, call.tool.definition());
             call.note(&result);
             if let (Some(watch), Some(began)) = (call.context.watch(), began) {
                 let took = now().saturating_duration_since(began);
@@ -260,7 +259,8 @@ impl Waiting {
             decision = Some(approver.decide(request).await);
             ToolResult::new("")
         });
-        let silence = Supervised::new(ask, &self.context, self.context.remaining()).await;
+        let silence =
+            Supervised::new(ask, &self.context, Timeout::until_deadline(&self.context)).await;
         match decision {
             None => Err(silence),
             Some(Decision::Approve) => Ok(None),
@@ -280,18 +280,17 @@ impl Waiting {
             places = Some(self.places().await);
             ToolResult::new("")
         });
-        let result = Supervised::new(wait, &self.context, self.context.remaining()).await;
+        let result =
+            Supervised::new(wait, &self.context, Timeout::until_deadline(&self.context)).await;
         places.ok_or(result)
     }
 
     /// Returns how long the tool may run. A job in the background is not held to the box's own timeout.
-    fn timeout(&self, of_box: bool) -> Option<Duration> {
-        let own = self.tool.inner().running.timeout;
-        let own = own.or(self.shared.settings.timeout.filter(|_| of_box));
-        match (own, self.context.remaining()) {
-            (Some(own), Some(left)) => Some(own.min(left)),
-            (own, left) => own.or(left),
-        }
+    fn timeout(&self, of_box: bool) -> Option<Timeout> {
+        let of_box = self.shared.settings.timeout.filter(|_| of_box);
+        let own = Timeout::of_tool(self.tool.inner().running.timeout, of_box);
+        let left = Timeout::until_deadline(&self.context);
+        own.into_iter().chain(left).min_by_key(|timeout| timeout.limit)
     }
 
     /// Runs the tool in the way it asks for.
@@ -314,7 +313,7 @@ impl Waiting {
         result
     }
 
-    async fn run_here(&self, timeout: Option<Duration>) -> ToolResult {
+    async fn run_here(&self, timeout: Option<Timeout>) -> ToolResult {
         let (tool, settings) = (self.tool.inner(), &self.shared.settings);
         let layers = self.layers();
         if layers.is_empty() {
@@ -343,7 +342,7 @@ impl Waiting {
         &self,
         runtime: &Handle,
         places: Places,
-        timeout: Option<Duration>,
+        timeout: Option<Timeout>,
     ) -> ToolResult {
         let call = self.detach();
         let span = tracing::Span::current();
@@ -375,7 +374,7 @@ impl Waiting {
         &self,
         runtime: &Handle,
         places: Places,
-        timeout: Option<Duration>,
+        timeout: Option<Timeout>,
     ) -> ToolResult {
         let call = self.detach();
         let held = places.held.clone();
@@ -391,7 +390,7 @@ impl Waiting {
     async fn watch(
         &self,
         work: JoinHandle<ToolResult>,
-        timeout: Option<Duration>,
+        timeout: Option<Timeout>,
         detached: bool,
     ) -> ToolResult {
         let mut work = AbortOnDrop(work);

@@ -20,12 +20,59 @@ use crate::tool::BoxFuture;
 pub(super) struct Supervised<'a> {
     handler: Option<BoxFuture<'a, ToolResult>>,
     context: &'a ToolContext,
-    timeout: Option<Duration>,
+    timeout: Option<Timeout>,
     /// Whether what runs may go on after it was given up.
     detached: bool,
     /// Whether what it answers is a handler's, which is never the gate's own.
     of_handler: bool,
     watch: Option<Watch<'a>>,
+}
+
+/// A limit on the time of a call, and which limit it is.
+#[derive(Clone, Copy)]
+pub(super) struct Timeout {
+    pub(super) limit: Duration,
+    pub(super) set_by: TimeoutSource,
+}
+
+#[derive(Clone, Copy)]
+pub(super) enum TimeoutSource {
+    Tool,
+    ToolBox,
+    Deadline,
+}
+
+impl Timeout {
+    /// Returns the time until the deadline of a call, if it has one.
+    pub(super) fn until_deadline(context: &ToolContext) -> Option<Self> {
+        context.remaining().map(|limit| Self { limit, set_by: TimeoutSource::Deadline })
+    }
+
+    /// Returns what the tool allows itself, or what the box allows where the tool says nothing.
+    #[inline]
+    pub(super) fn of_tool(own: Option<Duration>, of_box: Option<Duration>) -> Option<Self> {
+        match own {
+            Some(limit) => Some(Self { limit, set_by: TimeoutSource::Tool }),
+            None => of_box.map(|limit| Self { limit, set_by: TimeoutSource::ToolBox }),
+        }
+    }
+}
+
+impl TimeoutSource {
+    /// Returns which limit it is and how it is raised.
+    fn explanation(self) -> &'static str {
+        match self {
+            Self::Tool => {
+                ", its own timeout (`#[tool(timeout = \"..\")]` or `Tool::with_timeout`; for the tools of a server `\"timeout\"` in toolbox.jsonc)"
+            }
+            Self::ToolBox => {
+                ", the timeout of all tools (`ToolBoxBuilder::timeout`, or `#[tool(timeout = \"..\")]` for one)"
+            }
+            Self::Deadline => {
+                ", the time that was left to the call (`ToolContext::with_deadline`, `AgentBuilder::timeout`)"
+            }
+        }
+    }
 }
 
 struct Watch<'a> {
@@ -37,7 +84,7 @@ impl<'a> Supervised<'a> {
     pub(super) fn new(
         handler: BoxFuture<'a, ToolResult>,
         context: &'a ToolContext,
-        timeout: Option<Duration>,
+        timeout: Option<Timeout>,
     ) -> Self {
         Self {
             handler: Some(handler),
@@ -88,7 +135,8 @@ impl Future for Supervised<'_> {
         if let Some(timer) = &mut watch.timer
             && timer.as_mut().poll(context).is_ready()
         {
-            return Poll::Ready(timed_out(call, timeout.unwrap_or_default(), this.detached));
+            let text = timed_out(call, timeout, this.detached);
+            return Poll::Ready(ToolResult::refusal(FailureKind::TimedOut, text));
         }
         Poll::Pending
     }
@@ -104,10 +152,10 @@ impl Drop for Supervised<'_> {
 }
 
 impl<'a> Watch<'a> {
-    fn new(call: &'a ToolContext, timeout: Option<Duration>) -> Self {
+    fn new(call: &'a ToolContext, timeout: Option<Timeout>) -> Self {
         let cancelled =
             call.cancellation().map(|token| -> BoxFuture<'a, ()> { Box::pin(token.cancelled()) });
-        Self { timer: timeout.and_then(timer), cancelled }
+        Self { timer: timeout.and_then(|timeout| timer(timeout.limit)), cancelled }
     }
 }
 
@@ -125,18 +173,22 @@ pub(crate) fn forget_quietly(payload: Box<dyn Any + Send>) {
     }
 }
 
-fn timed_out(context: &ToolContext, limit: Duration, detached: bool) -> ToolResult {
+fn timed_out(context: &ToolContext, timeout: Option<Timeout>, detached: bool) -> String {
+    let limit = timeout.map(|timeout| timeout.limit).unwrap_or_default();
     let tool = context.tool_name();
     let idempotent =
         context.tool.as_ref().is_some_and(|definition| definition.annotations.is_idempotent());
     let mut text = format!("tool `{tool}` did not finish within {limit:?}");
+    if let Some(timeout) = timeout {
+        text.push_str(timeout.set_by.explanation());
+    }
     if detached {
         text.push_str("; it may still be running");
     } else if !idempotent {
         text.push_str("; whether it took effect is unknown");
     }
     tracing::warn!(tool, timeout = ?limit, "a tool did not finish in time");
-    ToolResult::refusal(FailureKind::TimedOut, text)
+    text
 }
 
 pub(super) fn cancelled(tool: &str) -> ToolResult {

@@ -30,7 +30,7 @@ impl Count {
     }
 
     /// Returns how many there are.
-    #[cfg(feature = "mcp-server")]
+    #[cfg(feature = "mcp-server-http")]
     pub(super) fn get(&self) -> usize {
         *self.0.borrow()
     }

@@ -28,9 +28,10 @@ pub use config::{Config, ConfigProblem, ServerConfig, Settings};
 pub use lock::LockFileError;
 #[cfg(feature = "mcp-client")]
 pub use names::{InvalidServerNameError, Names, check_server_name};
+#[cfg(feature = "mcp-server-http")]
+pub use server::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 #[cfg(feature = "mcp-server")]
 pub use server::{
-    AccessToken, BearerToken, Caller, MissingCapability, ServeError, ServerInfo, Service,
-    TokenVerifier, VerifyTokenError, serve_stdio, serve_stdio_as,
+    Caller, MissingCapability, ServeError, ServerInfo, Service, serve_stdio, serve_stdio_as,
 };
 pub use trace::TraceContext;

@@ -28,6 +28,7 @@ pub use lower::{Dialect, Loss, Lowered, list, lower};
 #[cfg(feature = "agent")]
 pub(crate) use names::fits;
 pub use names::outbound_name;
+use normal::normalize_output;
 pub(crate) use normal::{normalize, without_null};
 pub(crate) use policing::Policing;
 pub use restore::restore_optional;
@@ -55,13 +56,35 @@ pub(crate) use walk::children;
 /// ```
 #[must_use]
 pub fn for_input<T: JsonSchema + ?Sized>() -> Value {
-    of::<T>(SchemaSettings::draft2020_12())
+    let mut schema = of::<T>(SchemaSettings::draft2020_12());
+    normalize(&mut schema);
+    schema
 }
 
 /// Returns the schema of what `T` serializes to, in normal form.
+///
+/// Its objects are open, those within others too: a field that a later version adds is no fault to a client that checks
+/// results against the schema it has. `#[serde(deny_unknown_fields)]` closes the object of that type.
+///
+/// ```
+/// use schemars::JsonSchema;
+/// use serde::Serialize;
+///
+/// #[derive(Serialize, JsonSchema)]
+/// struct Hit {
+///     title: String,
+/// }
+///
+/// assert_eq!(
+///     toolbox::schema::for_output::<Hit>().to_string(),
+///     r#"{"type":"object","properties":{"title":{"type":"string"}},"required":["title"]}"#,
+/// );
+/// ```
 #[must_use]
 pub fn for_output<T: JsonSchema + ?Sized>() -> Value {
-    of::<T>(SchemaSettings::draft2020_12().for_serialize())
+    let mut schema = of::<T>(SchemaSettings::draft2020_12().for_serialize());
+    normalize_output(&mut schema);
+    schema
 }
 
 /// Returns whether `T` serializes to text, or to nothing.
@@ -74,7 +97,5 @@ pub(crate) fn is_text<T: JsonSchema + ?Sized>() -> bool {
 }
 
 fn of<T: JsonSchema + ?Sized>(settings: SchemaSettings) -> Value {
-    let mut schema = settings.into_generator().into_root_schema_for::<T>().to_value();
-    normalize(&mut schema);
-    schema
+    settings.into_generator().into_root_schema_for::<T>().to_value()
 }

@@ -63,7 +63,7 @@ pub struct Settings {
     pub default_limit: usize,
     /// The longest reply to a search, in bytes. Default 16 KiB.
     pub max_reply_bytes: usize,
-    /// The longest result of a call, in bytes. Default 256 KiB.
+    /// The longest result of a call, in bytes ([`ToolBoxBuilder::max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)). Default 256 KiB.
     pub max_result_bytes: usize,
     /// Whether a search ranks by BM25 of the textbook instead of the tuned ranking. Default false.
     pub plain_ranking: bool,

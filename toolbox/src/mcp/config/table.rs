@@ -203,7 +203,7 @@ pub(super) const SETTINGS: &[Key] = &[
     key(
         "maxResultBytes",
         Kind::Count { least: 1 << 10, most: 64 << 20 },
-        "The longest result of a call, in bytes; the middle of a longer text is left out. Default 262144.",
+        "The longest result of a call, in bytes. Longer text is cut in the middle; a larger image, document or structured result is a failure. Default 262144.",
     ),
     key(
         "timeout",

@@ -3,7 +3,6 @@
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
 
-use axum::http::request::Parts;
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequestParams, CallToolResult, ContentBlock, ErrorData, ProgressNotificationParam,
@@ -15,6 +14,7 @@ use tokio::sync::oneshot;
 
 use super::Shared;
 use super::caller::{Caller, MissingCapability, trace_of};
+use super::head;
 use super::result::{Reader, written};
 use super::running::Running;
 use super::text::Text;
@@ -103,7 +103,7 @@ fn refused(text: &str) -> CallToolResult {
 
 /// Returns who is signed in, over HTTP.
 fn principal(context: &RequestContext<RoleServer>) -> Option<Principal> {
-    context.extensions.get::<Parts>()?.extensions.get::<Principal>().cloned()
+    head::get::<Principal>(context).cloned()
 }
 
 /// Returns what a tool may learn of the request that called it.
@@ -120,10 +120,8 @@ fn given(context: &RequestContext<RoleServer>) -> ToolContext {
     if let Some(principal) = principal(context) {
         given = given.with(principal);
     }
-    let Some(parts) = context.extensions.get::<Parts>() else { return given };
-    let session = parts.headers.get("mcp-session-id").and_then(|id| id.to_str().ok());
-    match session {
-        Some(session) => given.with(Conversation::new("mcp", session)),
+    match head::get::<Conversation>(context) {
+        Some(session) => given.with(session.clone()),
         None => given,
     }
 }

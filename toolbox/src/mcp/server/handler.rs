@@ -72,8 +72,7 @@ impl ServerHandler for Handler {
         list.next_cursor = next;
         if version.is_modern() {
             let fresh = u64::try_from(options.list_fresh_for.as_millis()).unwrap_or(u64::MAX);
-            let scope =
-                if options.asks_for_token() { CacheScope::Private } else { CacheScope::Public };
+            let scope = if options.private_list { CacheScope::Private } else { CacheScope::Public };
             list = list.with_ttl_ms(fresh).with_cache_scope(scope);
         }
         Ok(list)

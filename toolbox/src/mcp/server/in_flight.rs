@@ -90,7 +90,7 @@ impl Slot {
         #[derive(Deserialize)]
         struct Request {
             id: RequestId,
-            #[expect(dead_code, reason = "what has none is an answer")]
+            #[allow(dead_code, reason = "what has none is an answer")]
             method: IgnoredAny,
         }
         if let Ok(Request { id, .. }) = serde_json::from_slice(message) {

@@ -1,23 +1,36 @@
-//! A box as a server of the protocol, over standard streams and over HTTP.
+//! A box as a server of the protocol: over standard streams, and, in `http`, over HTTP.
 
-mod authority;
-mod bearer;
-mod body;
 mod call;
 mod caller;
 mod error;
 mod handler;
+mod head;
+#[cfg(feature = "mcp-server-http")]
 mod http;
+#[cfg_attr(
+    not(feature = "mcp-server-http"),
+    allow(dead_code, reason = "some of it is for HTTP alone")
+)]
 mod in_flight;
 mod info;
 mod lines;
+#[cfg_attr(
+    not(feature = "mcp-server-http"),
+    allow(dead_code, reason = "some of it is for HTTP alone")
+)]
 mod list;
-mod listen;
 mod pace;
 mod result;
+#[cfg_attr(
+    not(feature = "mcp-server-http"),
+    allow(dead_code, reason = "some of it is for HTTP alone")
+)]
 mod running;
-mod share;
 mod stdio;
+#[cfg_attr(
+    not(feature = "mcp-server-http"),
+    allow(dead_code, reason = "some of it is for HTTP alone")
+)]
 mod text;
 mod version;
 
@@ -29,24 +42,19 @@ use std::time::Duration;
 use rmcp::ServiceExt;
 use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::net::{TcpListener, ToSocketAddrs};
 use tokio::time::timeout;
 
-pub use bearer::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 pub use caller::{Caller, MissingCapability};
 pub use error::ServeError;
+#[cfg(feature = "mcp-server-http")]
+pub use http::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 pub use info::ServerInfo;
 
-use self::bearer::Resource;
 use self::handler::Handler;
 use self::lines::Lines;
 use self::list::{Listing, Listings};
 use self::running::{LAST_WORDS, Running};
 use crate::collection::ToolBox;
-use crate::principal::Principal;
-
-/// Calls a second that a principal may make over HTTP: more than a model ever does.
-const CALLS_PER_SECOND: u32 = 100;
 
 /// Serves a box as an MCP server over standard input and output, until the input ends.
 ///
@@ -80,6 +88,8 @@ pub async fn serve_stdio_as(
 
 /// A box as an MCP server: what it says of itself, its limits, and the ways to reach it.
 ///
+/// The [limits of the box](ToolBox#limits) hold for its clients as well: 60 seconds a call, 1 MiB of arguments, 256 KiB of results.
+///
 /// Clients of both eras of the protocol are served: 2026-07-28, where each request stands alone, and the versions from
 /// 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes the gate of the box, which reads the text of the
 /// arguments as the client wrote it.
@@ -108,7 +118,8 @@ pub async fn serve_stdio_as(
 /// - A failure (a denial, bad arguments, a timeout, a panic) as a result with `isError`. Only a tool that is not there is an
 ///   error of the protocol, −32602, and so is a [`MissingCapability`].
 /// - The text of a structured result as text as well. Clients before 2026-07-28 get structured results that are objects only.
-///   A structured result that was cut for its size is a failure: half of it would fit no schema.
+///   A structured result, an image or a document that is larger than the limit of the box (256 KiB by default,
+///   [`max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)) is a failure that says so; longer text is cut.
 /// - [`ToolResult::user_text`](crate::ToolResult::user_text) as a further text for the audience `user`; a silent result for the
 ///   audience `assistant` alone.
 /// - A notification whenever the list changes.
@@ -151,33 +162,17 @@ struct Options {
     max_calls: usize,
     max_calls_per_second: Option<u32>,
     max_message_bytes: usize,
-    max_connections: usize,
-    max_connections_per_address: Option<usize>,
-    max_sessions: usize,
-    session_idle: Duration,
-    read_timeout: Duration,
-    keep_alive: Duration,
     grace: Duration,
-    hosts: Vec<String>,
-    origins: Vec<String>,
-    tokens: Vec<(Principal, String)>,
-    verifier: Option<Arc<dyn TokenVerifier>>,
-    resource: Option<Resource>,
-    public_without_auth: bool,
+    /// Clients are told to keep the list of tools to themselves.
+    private_list: bool,
+    #[cfg(feature = "mcp-server-http")]
+    http: http::HttpOptions,
 }
 
 impl Options {
-    fn asks_for_token(&self) -> bool {
-        !self.tokens.is_empty() || self.verifier.is_some()
-    }
-
     /// Begins what runs over streams, where the client is whoever started the program.
     fn running_over_streams(&self) -> Running {
         Running::new(self.max_calls_per_second.unwrap_or(0))
-    }
-
-    fn running_over_http(&self) -> Running {
-        Running::new(self.max_calls_per_second.unwrap_or(CALLS_PER_SECOND))
     }
 }
 
@@ -195,19 +190,10 @@ impl Service {
             max_calls: 1024,
             max_calls_per_second: None,
             max_message_bytes: 4 << 20,
-            max_connections: 1024,
-            max_connections_per_address: None,
-            max_sessions: 1024,
-            session_idle: Duration::from_secs(300),
-            read_timeout: Duration::from_secs(10),
-            keep_alive: Duration::from_secs(15),
             grace: Duration::from_secs(5),
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            tokens: Vec::new(),
-            verifier: None,
-            resource: None,
-            public_without_auth: false,
+            private_list: false,
+            #[cfg(feature = "mcp-server-http")]
+            http: http::HttpOptions::default(),
         };
         Self { shared: Arc::new(Shared { toolbox, options, listings: Listings::default() }) }
     }
@@ -295,133 +281,10 @@ impl Service {
         self.with(|options| options.max_message_bytes = bytes)
     }
 
-    /// Limits how many connections [`serve_http`](Self::serve_http) holds. Default 1 024.
-    ///
-    /// When there are so many, the one on which nothing has been answered for longest makes room for the next; where all are being
-    /// answered, the next is closed at once. Streams that only listen take three quarters of them at most, and whoever is signed in
-    /// half; one more request gets status 503. Clients that are not signed in cannot be told apart.
-    #[must_use]
-    pub fn max_connections(self, connections: usize) -> Self {
-        self.with(|options| options.max_connections = connections)
-    }
-
-    /// Limits how many of the connections one address holds, other than the loopback. Default a quarter of
-    /// [`max_connections`](Self::max_connections). Raise it where a proxy on another machine stands between.
-    #[must_use]
-    pub fn max_connections_per_address(self, connections: usize) -> Self {
-        self.with(|options| options.max_connections_per_address = Some(connections))
-    }
-
-    /// Limits how many sessions of clients before 2026-07-28 there are over HTTP; one more gets status 503. Default 1 024.
-    #[must_use]
-    pub fn max_sessions(self, sessions: usize) -> Self {
-        self.with(|options| options.max_sessions = sessions)
-    }
-
-    /// Ends a session over HTTP when nothing happened in it for so long. Default 5 minutes.
-    #[must_use]
-    pub fn session_idle(self, time: Duration) -> Self {
-        self.with(|options| options.session_idle = time)
-    }
-
-    /// Limits how long a client may take to send the head of a request over HTTP, and then its body. Default 10 seconds each.
-    #[must_use]
-    pub fn read_timeout(self, time: Duration) -> Self {
-        self.with(|options| options.read_timeout = time)
-    }
-
-    /// Sends a comment on streams over HTTP that were silent for so long. Default 15 seconds.
-    #[must_use]
-    pub fn keep_alive(self, time: Duration) -> Self {
-        self.with(|options| options.keep_alive = time)
-    }
-
     /// Gives calls that run when the service ends so long to come to their end; then they are cancelled. Default 5 seconds.
     #[must_use]
     pub fn grace(self, time: Duration) -> Self {
         self.with(|options| options.grace = time)
-    }
-
-    /// Answers HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`; others are refused with status 403.
-    ///
-    /// Default: `localhost`, `127.0.0.1` and `[::1]`, and any host at all where a [bearer token](Self::bearer_token) is asked
-    /// for. Naming one replaces that. Names are compared as a whole, case aside; one without a port stands for every port. It keeps web pages from reaching the server by a name of their own (DNS rebinding).
-    #[must_use]
-    pub fn allow_host(self, host: impl Into<String>) -> Self {
-        self.with(|options| options.hosts.push(host.into()))
-    }
-
-    /// Answers HTTP requests of web pages from an origin, such as `https://app.example.com`; a port of `*` is any, and none is the
-    /// usual one of the scheme.
-    ///
-    /// Default: pages on this machine. Naming one replaces that. Requests that no web page makes have no origin.
-    #[must_use]
-    pub fn allow_origin(self, origin: impl Into<String>) -> Self {
-        self.with(|options| options.origins.push(origin.into()))
-    }
-
-    /// Asks HTTP clients for a token, `Authorization: Bearer <token>`; without it they get status 401.
-    ///
-    /// Tools see the [`Principal`] `bearer`, and never the token. Several tokens are all valid.
-    #[must_use]
-    pub fn bearer_token(self, token: impl Into<String>) -> Self {
-        self.bearer_token_of(Principal::new("bearer"), token)
-    }
-
-    /// Asks HTTP clients for a token, like [`bearer_token`](Self::bearer_token), that is the sign of one principal.
-    #[must_use]
-    pub fn bearer_token_of(self, principal: Principal, token: impl Into<String>) -> Self {
-        self.with(|options| options.tokens.push((principal, token.into())))
-    }
-
-    /// Asks HTTP clients for a token that somebody else issues, such as a JWT of an identity provider, and lets in whom the
-    /// verifier names; without a valid token they get status 401.
-    ///
-    /// It is asked on every request that shows none of the [tokens](Self::bearer_token) of this service. A token that has
-    /// expired lets nobody in, whatever the verifier says, and a stream that only listens ends with it; a call that was let in
-    /// comes to its end. A session belongs to the principal that opened it. The token reaches nothing behind the verifier: no
-    /// tool, no server that the box has tools of, no log.
-    ///
-    /// ```
-    /// use toolbox::mcp::{AccessToken, BearerToken, Service, VerifyTokenError};
-    /// use toolbox::{Principal, ToolBox};
-    /// # struct Claims { sub: String, aud: String, exp: u64 }
-    /// # fn decode(_: &str) -> Result<Claims, VerifyTokenError> { Err(VerifyTokenError::Invalid) }
-    ///
-    /// let service = Service::new(ToolBox::new()).token_verifier(|token: BearerToken| async move {
-    ///     // `decode` checks the signature, with the JWT library of your choice.
-    ///     let claims: Claims = decode(token.as_str())?;
-    ///     if claims.aud != "https://mcp.example.com/mcp" {
-    ///         return Err(VerifyTokenError::WrongAudience);
-    ///     }
-    ///     Ok(AccessToken::new(Principal::new(claims.sub)).expires_at(claims.exp))
-    /// });
-    /// ```
-    #[must_use]
-    pub fn token_verifier(self, verifier: impl TokenVerifier) -> Self {
-        self.with(|options| options.verifier = Some(Arc::new(verifier)))
-    }
-
-    /// Tells HTTP clients who issues tokens (RFC 9728). Default: nothing is told.
-    ///
-    /// `base_url` is where others reach the [router](Self::router), such as `https://mcp.example.com`; the issuers are named by
-    /// their URLs. The router then answers at `/.well-known/oauth-protected-resource` as well, to everybody, and who has no valid
-    /// token is told so. What a token has to be issued for is `<base_url>/mcp`.
-    #[must_use]
-    pub fn protected_resource<I>(self, base_url: impl AsRef<str>, authorization_servers: I) -> Self
-    where
-        I: IntoIterator<Item: Into<String>>,
-    {
-        let servers = authorization_servers.into_iter().map(Into::into).collect();
-        self.with(|options| options.resource = Some(Resource::new(base_url.as_ref(), servers)))
-    }
-
-    /// Lets [`serve_http`](Self::serve_http) listen on an address that other machines reach, though it asks for no token.
-    ///
-    /// Everybody who reaches it can then call every tool. Name the hosts it answers to with [`allow_host`](Self::allow_host).
-    #[must_use]
-    pub fn allow_public_without_auth(self) -> Self {
-        self.with(|options| options.public_without_auth = true)
     }
 
     /// Serves over standard input and output, until the input ends.
@@ -521,75 +384,6 @@ impl Service {
         running.settle().await;
         // A client that does not read what it is sent is not waited for.
         let _ = timeout(LAST_WORDS, written).await;
-    }
-
-    /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in it.
-    ///
-    /// Each router has sessions and limits of its own. The checks of hosts, origins and tokens are those of this service; put
-    /// sign-in and TLS of your own around it. A layer that signs clients in says who they are by a [`Principal`] in the extensions
-    /// of the request. How connections are accepted, and how slow they may be, is up to
-    /// whoever serves it: [`serve_http`](Self::serve_http) has limits for both.
-    ///
-    /// ```no_run
-    /// use toolbox::mcp::Service;
-    /// use toolbox::ToolBox;
-    ///
-    /// # async fn serve() -> std::io::Result<()> {
-    /// let service = Service::new(ToolBox::new()).bearer_token("from your secrets");
-    /// let application = axum::Router::new().nest("/tools", service.router()); // answers at `/tools/mcp`
-    /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
-    /// axum::serve(listener, application).await
-    /// # }
-    /// ```
-    pub fn router(&self) -> axum::Router {
-        http::Http::new(&self.shared, self.shared.options.running_over_http()).router
-    }
-
-    /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls come to their end.
-    ///
-    /// Calls that run get the [grace](Self::grace) period; it returns when every connection has ended.
-    ///
-    /// # Errors
-    ///
-    /// [`ServeError::PublicWithoutAuth`] if other machines reach the address and no token is asked for;
-    /// [`ServeError::Io`] if it cannot listen there.
-    ///
-    /// # Cancellation
-    ///
-    /// Dropping the future closes every connection and cancels the calls that run.
-    pub async fn serve_http(
-        &self,
-        address: impl ToSocketAddrs,
-        shutdown: impl Future<Output = ()>,
-    ) -> Result<(), ServeError> {
-        let listener = TcpListener::bind(address).await?;
-        self.serve_listener(listener, shutdown).await
-    }
-
-    /// Serves like [`serve_http`](Self::serve_http) on a listener that is bound already: to learn its port, for example.
-    ///
-    /// # Errors
-    ///
-    /// As for [`serve_http`](Self::serve_http).
-    ///
-    /// # Cancellation
-    ///
-    /// As for [`serve_http`](Self::serve_http).
-    pub async fn serve_listener(
-        &self,
-        listener: TcpListener,
-        shutdown: impl Future<Output = ()>,
-    ) -> Result<(), ServeError> {
-        let address = listener.local_addr()?;
-        let options = &self.shared.options;
-        let is_open = !options.asks_for_token() && !options.public_without_auth;
-        if is_open && !address.ip().to_canonical().is_loopback() {
-            return Err(ServeError::PublicWithoutAuth { address });
-        }
-        let running = options.running_over_http();
-        let http = http::Http::new(&self.shared, running.clone());
-        listen::serve(listener, http, running, options, shutdown).await;
-        Ok(())
     }
 }
 

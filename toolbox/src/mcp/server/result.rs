@@ -11,10 +11,6 @@ use crate::arguments::cold::{self, Bounds};
 use crate::content::{self, Attributes, Audience, Content, ResourceLink};
 use crate::result::ToolResult;
 
-/// Stands in the place of a text that repeats a structure, where the two together are too large.
-const REPEATED: &str =
-    "[the result is structured; with its text as well it would be larger than the limit]";
-
 /// The key in `_meta` of a failed result for data that the output schema of its tool does not describe.
 const ERROR_DATA: &str = "toolbox/error";
 
@@ -47,11 +43,13 @@ pub(super) fn written(result: &ToolResult, reader: Reader<'_>) -> CallToolResult
     } else {
         structured = structured.filter(|value| reader.takes(value));
         // The protocol wants the structure as text as well, which makes two of it.
-        if let Some(value) = &structured
-            && value.to_string().len() + result.text().len()
-                > reader.limit.saturating_add(REPEATED.len())
-        {
-            content = vec![ContentBlock::text(REPEATED)];
+        if let Some(value) = &structured {
+            let note = repeated(reader.limit);
+            if value.to_string().len() + result.text().len()
+                > reader.limit.saturating_add(note.len())
+            {
+                content = vec![ContentBlock::text(note)];
+            }
         }
         if let Some(own) = result.user_text().filter(|text| *text != result.text() && !is_cut) {
             let for_user = Annotations::default().with_audience(vec![Role::User]);
@@ -77,6 +75,13 @@ fn fits(value: &Value, schema: Option<&Value>) -> bool {
     schema.is_none_or(|schema| {
         cold::conforms(&value.to_string(), schema, schema, "", &Bounds::default()).is_empty()
     })
+}
+
+/// Returns what stands in the place of a text that repeats a structure, where the two together are too large.
+fn repeated(limit: usize) -> String {
+    format!(
+        "[the result is in `structuredContent`; with its text as well it would be larger than `max_result_bytes`, {limit}]"
+    )
 }
 
 /// Returns the result as JSON: as the tool gave it, or, where it gave nothing but text, what the text says.

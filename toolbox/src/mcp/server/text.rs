@@ -7,11 +7,12 @@ use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use axum::http::request::Parts;
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 use serde::Deserialize;
 use serde_json::value::RawValue;
+
+use super::head;
 
 /// The arguments of one request: there once its message was read, and taken by the call.
 #[derive(Clone, Default)]
@@ -25,7 +26,7 @@ impl Text {
     /// Takes the arguments of a request: given along by the transport of lines, or with the head of a request over HTTP.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<String> {
         let own = context.extensions.get::<Self>();
-        let in_head = || context.extensions.get::<Parts>()?.extensions.get::<Self>();
+        let in_head = || head::get::<Self>(context);
         own.or_else(in_head)?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }

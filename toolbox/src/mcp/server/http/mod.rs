@@ -1,5 +1,12 @@
 //! Streamable HTTP: what stands before the protocol when it comes over the web.
 
+mod authority;
+mod bearer;
+mod body;
+mod listen;
+mod service;
+mod share;
+
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -14,15 +21,19 @@ use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use super::authority::Allowed;
-use super::bearer::{self, Resource};
-use super::body::{Incoming, Outgoing};
+pub use bearer::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
+pub(super) use service::HttpOptions;
+
+use self::authority::Allowed;
+use self::bearer::Resource;
+use self::body::{Incoming, Outgoing};
+use self::share::{Connection, Shares};
 use super::handler::Handler;
 use super::in_flight::{self, InFlight, Slot};
 use super::running::Running;
-use super::share::{Connection, Shares};
 use super::text::Text;
 use super::{Options, Shared};
+use crate::context::Conversation;
 use crate::mcp::count::{Count, Place};
 use crate::principal::Principal;
 
@@ -33,22 +44,22 @@ const LISTEN: &str = "subscriptions/listen";
 const INITIALIZE: &str = "initialize";
 
 /// The routes of a service, and what ends the sessions behind them.
-pub(super) struct Http {
-    pub(super) router: Router,
-    pub(super) stop: Box<dyn Fn() + Send + Sync>,
+struct Http {
+    router: Router,
+    stop: Box<dyn Fn() + Send + Sync>,
 }
 
 impl Http {
-    pub(super) fn new(shared: &Arc<Shared>, running: Running) -> Self {
+    fn new(shared: &Arc<Shared>, running: Running) -> Self {
         let options = &shared.options;
         let mut sessions = LocalSessionManager::default();
-        sessions.session_config.keep_alive = Some(options.session_idle);
+        sessions.session_config.keep_alive = Some(options.http.session_idle);
         let sessions = Arc::new(sessions);
         let config = config(options);
         let token = config.cancellation_token.clone();
         let door = Arc::new(Door {
             shared: Arc::clone(shared),
-            allowed: Allowed::new(options),
+            allowed: Allowed::new(&options.http),
             running: running.clone(),
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
@@ -56,7 +67,7 @@ impl Http {
             in_flight: InFlight::default(),
             shares: Shares::default(),
         });
-        let resource = options.resource.as_ref().map(Resource::router);
+        let resource = options.http.resource.as_ref().map(Resource::router);
         let shared = Arc::clone(shared);
         let make = move || Ok(Handler::new(Arc::clone(&shared), running.clone()));
         let service = StreamableHttpService::new(make, sessions, config);
@@ -73,7 +84,7 @@ fn config(options: &Options) -> StreamableHttpServerConfig {
     // The SDK takes `[::1].evil.example` for `[::1]`; hosts and origins were looked at before it.
     StreamableHttpServerConfig::default()
         .with_json_response(true)
-        .with_sse_keep_alive(Some(options.keep_alive))
+        .with_sse_keep_alive(Some(options.http.keep_alive))
         .with_max_request_body_bytes(options.max_message_bytes)
         .disable_allowed_hosts()
         .disable_allowed_origins()
@@ -98,8 +109,8 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         return refusal.into_response();
     }
     let mut time_left = None;
-    if options.asks_for_token() {
-        match bearer::admitted(options, request.headers()).await {
+    if options.http.asks_for_token() {
+        match bearer::admitted(&options.http, request.headers()).await {
             Ok(admitted) => {
                 request.extensions_mut().insert(admitted.principal);
                 time_left = admitted.time_left;
@@ -114,7 +125,8 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     // What only listens ends with the token that let it in; a call that was let in comes to its end.
     let listens =
         request.method() == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
-    let Some(held) = door.shares.take(options.max_connections, principal.as_ref(), listens) else {
+    let Some(held) = door.shares.take(options.http.max_connections, principal.as_ref(), listens)
+    else {
         return busy("too many requests of yours are open; come back later");
     };
     let mut beginning = None;
@@ -138,6 +150,9 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     let was_late = Arc::new(AtomicBool::new(false));
     let arguments = Text::default();
     request.extensions_mut().insert(arguments.clone());
+    if let Some(session) = &session {
+        request.extensions_mut().insert(Conversation::new("mcp", session));
+    }
     let slot = session.clone().map(|session| {
         let (slot, call) = door.in_flight.slot(session);
         // The call may outlive the connection.
@@ -192,7 +207,7 @@ impl Door {
     /// Returns a place for one more session, to be held until it is open.
     async fn room(&self) -> Option<Place> {
         let open = self.sessions.sessions.read().await.len();
-        self.beginning.take_below(self.shared.options.max_sessions.saturating_sub(open))
+        self.beginning.take_below(self.shared.options.http.max_sessions.saturating_sub(open))
     }
 
     /// Notes whose session it is, and forgets those that have ended.

@@ -10,11 +10,11 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::Shared;
-use super::in_flight::Slot;
 use super::share::Held;
-use super::text::{Text, split};
 use crate::mcp::count::Place;
+use crate::mcp::server::Shared;
+use crate::mcp::server::in_flight::Slot;
+use crate::mcp::server::text::{Text, split};
 
 /// A body that has to be there in time, and that leaves the arguments of a call beside it.
 pub(super) struct Incoming {
@@ -41,7 +41,7 @@ impl Incoming {
         Self {
             body: Some(body),
             read: Vec::new(),
-            timeout: Box::pin(sleep(shared.options.read_timeout)),
+            timeout: Box::pin(sleep(shared.options.http.read_timeout)),
             is_late: Arc::clone(is_late),
             arguments,
             slot,

@@ -9,7 +9,7 @@ use axum::extract::Request;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 
-use super::Options;
+use super::HttpOptions;
 
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const LOCAL_SCHEMES: [&str; 2] = ["http", "https"];
@@ -49,7 +49,7 @@ enum Origin {
 }
 
 impl Allowed {
-    pub(super) fn new(options: &Options) -> Self {
+    pub(super) fn new(options: &HttpOptions) -> Self {
         let host = |text: &String| {
             let read = Authority::allowed(text);
             if read.is_none() {

@@ -11,10 +11,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::Options;
-use super::http::Http;
-use super::running::{LAST_WORDS, Running};
 use super::share::Connections;
+use super::{Http, Options};
+use crate::mcp::server::running::{LAST_WORDS, Running};
 
 /// The greatest head of a request, in bytes.
 const MAX_HEAD: usize = 64 << 10;
@@ -30,8 +29,8 @@ pub(super) async fn serve(
     shutdown: impl Future<Output = ()>,
 ) {
     let open = Connections::default();
-    let own_limit = options.max_connections_per_address;
-    let own_limit = own_limit.unwrap_or(options.max_connections.div_ceil(4)).max(1);
+    let own_limit = options.http.max_connections_per_address;
+    let own_limit = own_limit.unwrap_or(options.http.max_connections.div_ceil(4)).max(1);
     let mut number = 0_u64;
     let mut connections = JoinSet::new();
     let _end = running.end_on_drop();
@@ -46,11 +45,12 @@ pub(super) async fn serve(
         match stream {
             Ok((stream, address)) => {
                 number += 1;
-                let listed = open.admit(number, address.ip(), options.max_connections, own_limit);
+                let listed =
+                    open.admit(number, address.ip(), options.http.max_connections, own_limit);
                 // One too many is closed by being dropped.
                 let Some(listed) = listed else { continue };
                 let (router, running) = (router.clone(), running.clone());
-                let read_timeout = options.read_timeout;
+                let read_timeout = options.http.read_timeout;
                 connections.spawn(async move {
                     let own = listed.connection.clone();
                     let router = router.layer(Extension(own.clone()));

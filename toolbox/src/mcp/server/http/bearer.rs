@@ -10,7 +10,7 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::Options;
+use super::HttpOptions;
 use crate::principal::Principal;
 use crate::tool::BoxFuture;
 
@@ -117,7 +117,7 @@ impl std::error::Error for VerifyTokenError {}
     note = "an async closure does: `|token: BearerToken| async move {{ Err::<AccessToken, _>(VerifyTokenError::Invalid) }}`"
 )]
 pub trait TokenVerifier: Send + Sync + 'static {
-    /// Verifies one token. The future is dropped when it takes longer than [`Service::read_timeout`](super::Service::read_timeout).
+    /// Verifies one token. The future is dropped when it takes longer than [`Service::read_timeout`](crate::mcp::Service::read_timeout).
     fn verify_token(
         &self,
         token: BearerToken,
@@ -176,7 +176,10 @@ pub(super) struct Admitted {
 }
 
 /// Returns whose token a request shows, or the answer to who has none that is valid.
-pub(super) async fn admitted(options: &Options, headers: &HeaderMap) -> Result<Admitted, Response> {
+pub(super) async fn admitted(
+    options: &HttpOptions,
+    headers: &HeaderMap,
+) -> Result<Admitted, Response> {
     let Some(token) = token(headers) else { return Err(refusal(options, None)) };
     if let Some(principal) = holder(options, token) {
         return Ok(Admitted { principal, time_left: None });
@@ -202,7 +205,7 @@ fn token(headers: &HeaderMap) -> Option<&str> {
 }
 
 /// Returns whose token it is. All are compared, so that the time says nothing about which was near.
-fn holder(options: &Options, token: &str) -> Option<Principal> {
+fn holder(options: &HttpOptions, token: &str) -> Option<Principal> {
     let tokens = options.tokens.iter();
     let found = tokens.fold(
         None,
@@ -224,7 +227,7 @@ fn is_same(own: &str, given: &str) -> bool {
 }
 
 /// Answers a request that shows no token, or one that does not let in.
-fn refusal(options: &Options, error: Option<&VerifyTokenError>) -> Response {
+fn refusal(options: &HttpOptions, error: Option<&VerifyTokenError>) -> Response {
     let Some(error) = error else {
         let text = "a valid bearer token is needed";
         return challenge(options, StatusCode::UNAUTHORIZED, &[], text);
@@ -249,7 +252,7 @@ fn refusal(options: &Options, error: Option<&VerifyTokenError>) -> Response {
 }
 
 fn challenge(
-    options: &Options,
+    options: &HttpOptions,
     status: StatusCode,
     parts: &[(&str, &str)],
     text: &str,

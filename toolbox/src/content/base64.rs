@@ -1,0 +1,154 @@
+//! Base64 as RFC 4648 defines it in section 4: the standard alphabet, padded.
+
+use std::fmt;
+
+const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+
+/// The reason why a text is not base64.
+///
+/// Displays as one sentence, which a tool may return as its error; it holds at most one character of the text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidBase64Error(Fault);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Fault {
+    DataUrl,
+    Character { character: char, at: usize },
+    Length(usize),
+    TrailingBits,
+}
+
+impl fmt::Display for InvalidBase64Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the data is not base64: ")?;
+        match self.0 {
+            Fault::DataUrl => {
+                f.write_str("it is a `data:` URL, of which only what follows the comma is")
+            }
+            Fault::Character { character: '-' | '_', at } => {
+                write!(
+                    f,
+                    "the character at byte {at} is of the URL-safe alphabet, not of the standard one"
+                )
+            }
+            Fault::Character { character, at } => write!(f, "{character:?} at byte {at}"),
+            Fault::Length(length) => {
+                write!(
+                    f,
+                    "its length, {length} bytes, is not a multiple of 4; padding may be missing"
+                )
+            }
+            Fault::TrailingBits => {
+                f.write_str("bits are set after its last byte; it may have been cut")
+            }
+        }
+    }
+}
+
+impl std::error::Error for InvalidBase64Error {}
+
+/// Writes bytes in the standard alphabet, padded.
+pub(super) fn encode(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len().div_ceil(3) * 4);
+    for chunk in bytes.chunks(3) {
+        let group = chunk.iter().fold(0_u32, |group, &byte| group << 8 | u32::from(byte))
+            << (8 * (3 - chunk.len()));
+        for place in 0..4 {
+            let digit = (group >> (18 - 6 * place)) & 0x3f;
+            text.push(if place > chunk.len() { '=' } else { char::from(ALPHABET[digit as usize]) });
+        }
+    }
+    text
+}
+
+/// Checks that a text is what [`encode`] would write for some bytes.
+pub(super) fn check(text: &str) -> Result<(), InvalidBase64Error> {
+    if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) {
+        return Err(InvalidBase64Error(Fault::DataUrl));
+    }
+    let digits = match text.strip_suffix("==") {
+        Some(digits) => digits,
+        None => text.strip_suffix('=').unwrap_or(text),
+    };
+    if let Some(at) = digits.bytes().position(|byte| value(byte).is_none()) {
+        let character = digits[at..].chars().next().unwrap_or_default();
+        return Err(InvalidBase64Error(Fault::Character { character, at }));
+    }
+    if !text.len().is_multiple_of(4) {
+        return Err(InvalidBase64Error(Fault::Length(text.len())));
+    }
+    // The last digit holds 4 bits of padding before `==`, 2 before `=`.
+    let unused = match text.len() - digits.len() {
+        2 => 0b1111,
+        1 => 0b11,
+        _ => 0,
+    };
+    match digits.bytes().next_back().and_then(value) {
+        Some(last) if last & unused != 0 => Err(InvalidBase64Error(Fault::TrailingBits)),
+        _ => Ok(()),
+    }
+}
+
+fn value(digit: u8) -> Option<u8> {
+    match digit {
+        b'A'..=b'Z' => Some(digit - b'A'),
+        b'a'..=b'z' => Some(digit - b'a' + 26),
+        b'0'..=b'9' => Some(digit - b'0' + 52),
+        b'+' => Some(62),
+        b'/' => Some(63),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{ALPHABET, check, encode, value};
+
+    #[test]
+    fn encoding_matches_rfc_4648() {
+        let cases = [
+            ("", ""),
+            ("f", "Zg=="),
+            ("fo", "Zm8="),
+            ("foo", "Zm9v"),
+            ("foob", "Zm9vYg=="),
+            ("fooba", "Zm9vYmE="),
+            ("foobar", "Zm9vYmFy"),
+        ];
+        for (bytes, expected) in cases {
+            assert_eq!(encode(bytes.as_bytes()), expected);
+        }
+    }
+
+    #[test]
+    fn check_takes_what_encoding_writes() {
+        for (digit, at) in ALPHABET.iter().zip(0_u8..) {
+            assert_eq!(value(*digit), Some(at));
+        }
+        for length in 0..9 {
+            for byte in 0..=u8::MAX {
+                let text = encode(&vec![byte; length]);
+                assert_eq!(check(&text), Ok(()), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn check_refuses_every_other_text_of_four() {
+        let bytes = *b"ABQgw+/-_= \n";
+        let mut refused = 0;
+        let written: std::collections::HashSet<String> = (0..=u8::MAX)
+            .flat_map(|a| [vec![a]].into_iter().chain((0..=u8::MAX).map(move |b| vec![a, b])))
+            .map(|bytes| encode(&bytes))
+            .collect();
+        for index in 0..bytes.len().pow(4) {
+            let text: String = (0..4_u32)
+                .map(|place| char::from(bytes[index / bytes.len().pow(place) % bytes.len()]))
+                .collect();
+            let is_whole = text.bytes().all(|byte| ALPHABET.contains(&byte));
+            assert_eq!(check(&text).is_ok(), is_whole || written.contains(&text), "{text:?}");
+            refused += usize::from(check(&text).is_err());
+        }
+        assert!(refused > 1000);
+    }
+}
