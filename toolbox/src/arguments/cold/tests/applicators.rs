@@ -198,6 +198,23 @@ fn a_value_is_refused_only_if_it_surely_does_not_fit() {
             json!([1]),
             json!([2, 1]),
         ),
+        // In 2019-09, an item that meets `contains` is left to `unevaluatedItems`.
+        (
+            draft(
+                "draft/2019-09/schema",
+                json!({"contains": {"const": 2}, "unevaluatedItems": {"minimum": 3}, "minContains": 0}),
+            ),
+            json!([3]),
+            json!([2]),
+        ),
+        // A reference is dynamic only if it leads to a dynamic anchor at first.
+        (
+            json!({"$id": "http://x/list", "$ref": "part", "$defs": {
+                "item": {"$dynamicAnchor": "item"},
+                "part": {"$id": "part", "items": {"$dynamicRef": "#item"}, "$defs": {"any": {"$anchor": "item", "type": "integer"}}}}}),
+            json!([1]),
+            json!(["x"]),
+        ),
         // The outermost schema of the name decides.
         (
             json!({"$id": "http://x/list", "$ref": "part", "$defs": {
