@@ -41,13 +41,12 @@ impl Service {
         let mut history = History::from(question);
         for _ in 0..10 {
             // The tools cost a reference count a request: the list is lowered and serialized once.
-            let request = ModelRequest::new(history)
-                .with_tools(toolbox.definitions())
-                .with_option("max_tokens", 1_000);
+            let request =
+                ModelRequest::new(history).with_tools(toolbox).with_option("max_tokens", 1_000);
             let response = self.ask::<F>(&request).await?;
             history = match request.history.reply(response.reply) {
                 Replied::Calls(open) => {
-                    let results = toolbox.call_all(open.calls().cloned()).await;
+                    let results = toolbox.call_all(open.calls()).await;
                     for result in &results {
                         println!("  = {}", result.text());
                     }

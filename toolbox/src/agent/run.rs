@@ -143,8 +143,8 @@ impl Run {
     /// [choice](super::AgentBuilder::tool_choice) of its own. JSON that it writes down instead is taken as well: bare, in a
     /// fence, or between words.
     ///
-    /// A server that refuses to be told which tool to call (some imitations of OpenAI's do) needs
-    /// [`.option("tool_choice", "auto")`](super::AgentBuilder::option) on the agent: for the two forms of OpenAI, that takes the
+    /// A server that refuses to be told which tool to call (some imitations of `OpenAI`'s do) needs
+    /// [`.option("tool_choice", "auto")`](super::AgentBuilder::option) on the agent: for the two forms of `OpenAI`, that takes the
     /// place of what the request would say. Anthropic's gets `auto` by itself beside thinking, which does not go with another
     /// choice.
     ///
