@@ -3,7 +3,11 @@
 //! `release start FILE` stops where `deploy` needs approval, and leaves the run in the file; `release approve FILE` or
 //! `release deny FILE` is another process that goes on. Without arguments, both are run, one after the other.
 
-#![allow(clippy::print_stdout, reason = "an example shows what it does")]
+#![allow(
+    clippy::print_stdout,
+    clippy::needless_pass_by_value,
+    reason = "an example shows what it does"
+)]
 
 use std::error::Error;
 use std::path::Path;

@@ -105,7 +105,7 @@ impl Todos {
 
     /// Lists entries, the next due first.
     #[tool(read_only)]
-    fn list_todos(&self, #[arg(flatten)] filter: Filter) -> Vec<Todo> {
+    fn list_todos(&self, #[arg(flatten)] filter: &Filter) -> Vec<Todo> {
         let todos = self.0.lock().unwrap();
         let mut all: Vec<Todo> =
             todos.values().filter(|todo| filter.takes(todo)).cloned().collect();
@@ -122,9 +122,9 @@ impl Todos {
     /// Marks an entry as done.
     #[tool]
     fn complete_todo(&self, id: Uuid) -> Result<(), TodoError> {
-        self.edit(id, |todo| match std::mem::replace(&mut todo.done, true) {
-            true => Err(TodoError::AlreadyDone(id)),
-            false => Ok(()),
+        self.edit(id, |todo| {
+            let was_done = std::mem::replace(&mut todo.done, true);
+            if was_done { Err(TodoError::AlreadyDone(id)) } else { Ok(()) }
         })
     }
 
