@@ -37,11 +37,29 @@ fn object(properties: &Value) -> Value {
 #[tokio::test]
 async fn only_what_does_not_fit_is_refused() {
     let read = json!({"properties": {"a": {"const": 1}}, "required": ["a"]});
-    let unread = json!({"unevaluatedItems": false, "properties": {"a": {"const": 1}}});
+    let unread = json!({"$ref": "https://example.com/b", "properties": {"a": {"const": 1}}});
     let draft7 = "http://json-schema.org/draft-07/schema#";
     for (schema, arguments, runs) in [
         (json!({"not": read}), json!({"a": 1}), false),
         (json!({"not": unread}), json!({"a": 1}), true),
+        (json!({"not": {"unevaluatedItems": false}}), json!({"a": 1}), false),
+        (
+            object(&json!({"l": {"contains": {"const": 1}, "unevaluatedItems": false}})),
+            json!({"l": [1, 2]}),
+            false,
+        ),
+        (
+            object(
+                &json!({"l": {"$ref": "#x", "$comment": "an anchor"}, "m": {"$anchor": "x", "type": "null"}}),
+            ),
+            json!({"l": 1}),
+            false,
+        ),
+        (
+            object(&json!({"l": {"oneOf": [{"format": "ipv4"}, {"format": "ipv6"}]}})),
+            json!({"l": "::1"}),
+            true,
+        ),
         (json!({"not": {"$ref": "https://example.com/other"}}), json!({}), true),
         (json!({"oneOf": [read, {"required": ["a"]}]}), json!({"a": 1}), false),
         (json!({"oneOf": [unread, {"required": ["a"]}]}), json!({"a": 1}), true),

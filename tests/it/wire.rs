@@ -3,15 +3,16 @@
 
 use std::collections::VecDeque;
 
+use crate::bounded::tokio;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 use toolbox::model::{
-    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolSearch,
+    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
 };
 use toolbox::schema::Dialect;
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
-use toolbox::{Content, ToolCall, ToolDefinition, ToolResult};
+use toolbox::{Arguments, Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
 /// What can happen in a conversation.
 #[derive(Debug, Clone)]
@@ -388,4 +389,49 @@ fn a_request_holds_no_field_that_it_does_not_need() {
     );
     assert_eq!(added(keys_of::<Anthropic>(&one_by_one, "m"), &plain_keys), ["tool_choice"]);
     assert_eq!(added(keys_of::<Gemini>(&one_by_one, "m"), &plain_keys), <[String; 0]>::default());
+}
+
+/// A server may refuse a choice that forces a call, as an answer of a type asks for.
+#[test]
+fn an_option_takes_the_place_of_a_forced_choice_of_tools() {
+    let choice = |body: String| -> Value {
+        serde_json::from_str::<Value>(&body).expect("a body")["tool_choice"].clone()
+    };
+    let tool = ToolDefinition::new("final_answer", "Answers.", json!({"type": "object"}));
+    for forced in [ToolChoice::Required, ToolChoice::Tool("final_answer".into())] {
+        let request = ModelRequest::new(History::from("Hello"))
+            .with_tools(vec![tool.clone()])
+            .with_tool_choice(forced);
+        assert_ne!(choice(OpenAiChat::body(&request, "m", false)), "auto");
+        assert_ne!(choice(OpenAiResponses::body(&request, "m", false)), "auto");
+        let request = request.with_option("tool_choice", "auto");
+        assert_eq!(choice(OpenAiChat::body(&request, "m", false)), "auto");
+        assert_eq!(choice(OpenAiResponses::body(&request, "m", false)), "auto");
+    }
+}
+
+/// A loop of one's own gives the calls by reference, and the box as it is.
+#[tokio::test]
+async fn a_loop_needs_no_copies() {
+    let open = match History::from("Hello").reply(Reply::calls([ToolCall::new("1", "none", "{}")]))
+    {
+        Replied::Calls(open) => open,
+        other => panic!("{other:?}"),
+    };
+    let toolbox = ToolBox::from(toolbox::Tool::raw(
+        "none",
+        "Does nothing.",
+        json!({"type": "object"}),
+        |_: Arguments| "done",
+    ));
+    let context = toolbox::ToolContext::new();
+    for results in [
+        toolbox.call_all(open.calls()).await,
+        toolbox.call_all_in(&context, open.calls()).await,
+        toolbox.call_all(open.calls().cloned()).await,
+    ] {
+        assert_eq!(results.iter().map(|result| result.text()).collect::<Vec<_>>(), ["done"]);
+    }
+    let request = ModelRequest::new(open.answer([])).with_tools(&toolbox);
+    assert_eq!(request.tools[0].name, "none");
 }

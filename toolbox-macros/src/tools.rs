@@ -43,6 +43,7 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
             }
         }
     }
+    methods(&mut elements, &mut errors);
     same_paths(&elements, &mut errors);
     let clash = errors.is_empty().then(|| distinct(&elements));
     let pushes = elements.iter().map(|Element { attrs, path }| {
@@ -64,6 +65,22 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
         __tools
     };
     quote!({ #[allow(clippy::vec_init_then_push)] { #body } })
+}
+
+/// Takes out what is named within a type, by the case of its name, and reports it.
+fn methods(elements: &mut Vec<Element>, errors: &mut Diagnostics) {
+    elements.retain(|Element { path, .. }| {
+        let owner = path.segments.iter().rev().nth(1).map(|segment| segment.ident.to_string());
+        let is_type = owner.is_some_and(|name| name.starts_with(char::is_uppercase));
+        if is_type {
+            let shown = path.to_token_stream().to_string().replace(' ', "");
+            errors
+                .error(path, format!("`{shown}` is a method, which is no tool by itself"))
+                .help("give the box a value of the type, with `#[toolset]` above its `impl` block: `toolbox.register(value)`")
+                .note("a method needs a value to be called on; `tools![]` takes functions with `#[tool]`");
+        }
+        !is_type
+    });
 }
 
 /// Reports a path that stands twice.

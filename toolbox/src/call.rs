@@ -33,6 +33,12 @@ pub struct ToolCall {
     pub arguments: Arguments,
 }
 
+impl From<&ToolCall> for ToolCall {
+    fn from(call: &ToolCall) -> Self {
+        call.clone()
+    }
+}
+
 impl ToolCall {
     /// Returns a call from its three parts.
     pub fn new(

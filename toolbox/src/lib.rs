@@ -56,7 +56,7 @@
 //! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
 //! | `agent` | no | agents, models, transcripts, the formats of the providers, scripted models; no further crate |
 //! | `skills` | no | `load_skill`: a folder of instructions as a tool; no further crate |
-//! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked |
+//! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked; on with `mcp-client` |
 //! | `knowledge` | no | `remember`, `knowledge_search`: a memory in an `SQLite` file |
 //! | `schedule` | no | `schedule_create` and its like: a timetable in the same file, and the runner of what is due |
 //! | `notes` | no | `note_write`, `note_read`, `note_list`, `note_delete`: in the same file |

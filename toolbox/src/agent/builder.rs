@@ -361,8 +361,8 @@ impl AgentBuilder {
 
     /// Adds an agent as a tool: one made by [`Agent::as_tool`] or [`AgentBuilder::as_tool`], or a name, a description and
     /// the agent.
-    pub fn add_subagent(mut self, subagent: impl Into<Subagent>) -> Self {
-        match subagent.into().0 {
+    pub fn add_subagent(mut self, subagent: impl IntoSubagent) -> Self {
+        match subagent.into_subagent() {
             Ok(tool) => self.tools.push(tool),
             Err(error) => self.fail(error),
         }
@@ -637,30 +637,43 @@ impl fmt::Display for BuildAgentError {
 
 impl std::error::Error for BuildAgentError {}
 
-/// An agent that is a tool of another; see [`AgentBuilder::add_subagent`].
-#[derive(Debug)]
-pub struct Subagent(Result<Tool, BuildAgentError>);
+/// What may be added as an agent below another; see [`AgentBuilder::add_subagent`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be added as a subagent",
+    label = "needs a name and a description that the model reads",
+    note = "an agent becomes one with `agent.as_tool(name, description)`, or as `(name, description, agent)`"
+)]
+pub trait IntoSubagent {
+    /// Returns the tool that runs the agent.
+    ///
+    /// # Errors
+    ///
+    /// [`BuildAgentError`] if the agent cannot be built, or the name is not one that tools may have.
+    fn into_subagent(self) -> Result<Tool, BuildAgentError>;
+}
 
-impl From<Tool> for Subagent {
-    fn from(tool: Tool) -> Self {
-        Self(Ok(tool))
+impl IntoSubagent for Tool {
+    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
+        Ok(self)
     }
 }
 
-impl From<Result<Tool, BuildAgentError>> for Subagent {
-    fn from(tool: Result<Tool, BuildAgentError>) -> Self {
-        Self(tool)
+impl IntoSubagent for Result<Tool, BuildAgentError> {
+    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
+        self
     }
 }
 
-impl<N: Into<String>, D: Into<String>> From<(N, D, Agent)> for Subagent {
-    fn from((name, description, agent): (N, D, Agent)) -> Self {
-        Self(agent.try_as_tool(name, description).map_err(BuildAgentError::ToolName))
+impl<N: Into<String>, D: Into<String>> IntoSubagent for (N, D, Agent) {
+    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
+        let (name, description, agent) = self;
+        agent.try_as_tool(name, description).map_err(BuildAgentError::ToolName)
     }
 }
 
-impl<N: Into<String>, D: Into<String>> From<(N, D, AgentBuilder)> for Subagent {
-    fn from((name, description, agent): (N, D, AgentBuilder)) -> Self {
-        Self(agent.as_tool(name, description))
+impl<N: Into<String>, D: Into<String>> IntoSubagent for (N, D, AgentBuilder) {
+    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
+        let (name, description, agent) = self;
+        agent.as_tool(name, description)
     }
 }

@@ -21,7 +21,9 @@ use arc_swap::ArcSwap;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 
-pub use builder::{AgentBuilder, BuildAgentError, InfrastructurePolicy, MaxIterations, Subagent};
+pub use builder::{
+    AgentBuilder, BuildAgentError, InfrastructurePolicy, IntoSubagent, MaxIterations,
+};
 pub use event::{Event, EventKind, ToolFinished};
 pub use jobs::{JobPolicy, LateJobs};
 pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};

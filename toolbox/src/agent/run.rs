@@ -143,6 +143,11 @@ impl Run {
     /// [choice](super::AgentBuilder::tool_choice) of its own. JSON that it writes down instead is taken as well: bare, in a
     /// fence, or between words.
     ///
+    /// A server that refuses to be told which tool to call (some imitations of `OpenAI`'s do) needs
+    /// [`.option("tool_choice", "auto")`](super::AgentBuilder::option) on the agent: for the two forms of `OpenAI`, that takes the
+    /// place of what the request would say. Anthropic's gets `auto` by itself beside thinking, which does not go with another
+    /// choice.
+    ///
     /// The answer is deserialized as it comes, so what a `TryFrom` or a `deserialize_with` of `T` refuses, the model is told like
     /// any fault in arguments, with its path, and may try again: three times in all, or as often as
     /// [`max_answer_attempts`](super::AgentBuilder::max_answer_attempts) says. Then the run stops with

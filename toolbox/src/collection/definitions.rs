@@ -9,6 +9,7 @@ use std::sync::{Arc, OnceLock};
 use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
+use super::ToolBox;
 use crate::definition::ToolDefinition;
 use crate::schema::{Dialect, Loss, Lowered, list, lower};
 
@@ -87,6 +88,12 @@ impl FromIterator<ToolDefinition> for Definitions {
 impl From<Vec<ToolDefinition>> for Definitions {
     fn from(definitions: Vec<ToolDefinition>) -> Self {
         definitions.into_iter().collect()
+    }
+}
+
+impl From<&ToolBox> for Definitions {
+    fn from(toolbox: &ToolBox) -> Self {
+        toolbox.definitions()
     }
 }
 

@@ -24,12 +24,13 @@ pub(crate) struct Batch {
     pub(crate) max_calls: usize,
 }
 
-fn unapproved(calls: impl IntoIterator<Item = ToolCall>) -> Vec<(ToolCall, bool)> {
-    calls.into_iter().map(|call| (call, false)).collect()
+fn unapproved(calls: impl IntoIterator<Item: Into<ToolCall>>) -> Vec<(ToolCall, bool)> {
+    calls.into_iter().map(|call| (call.into(), false)).collect()
 }
 
 impl ToolBox {
-    /// Makes all calls of a model response and returns their results in the order of the calls: one for each.
+    /// Makes all calls of a model response, given as values or by reference, and returns their results in the order of the calls:
+    /// one for each.
     ///
     /// The calls run beside each other as tasks of the current tokio runtime, within the limits of the box; without a
     /// runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off, one after another. One that fails, hangs
@@ -39,7 +40,10 @@ impl ToolBox {
     /// # Cancellation
     ///
     /// Dropping the future drops all calls that still wait.
-    pub async fn call_all(&self, calls: impl IntoIterator<Item = ToolCall>) -> Vec<ToolResult> {
+    pub async fn call_all(
+        &self,
+        calls: impl IntoIterator<Item: Into<ToolCall>>,
+    ) -> Vec<ToolResult> {
         self.batch(None, unapproved(calls), self.own_batch()).await
     }
 
@@ -51,7 +55,7 @@ impl ToolBox {
     pub async fn call_all_in(
         &self,
         context: &ToolContext,
-        calls: impl IntoIterator<Item = ToolCall>,
+        calls: impl IntoIterator<Item: Into<ToolCall>>,
     ) -> Vec<ToolResult> {
         self.batch(Some(context), unapproved(calls), self.own_batch()).await
     }

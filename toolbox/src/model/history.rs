@@ -133,7 +133,7 @@ impl History {
         })
     }
 
-    /// Returns the last reply.
+    /// Returns the last reply; of an answer, [`Reply::content`] is its text.
     #[must_use]
     pub fn last_reply(&self) -> Option<&Reply> {
         self.steps().next_back().map(Step::reply)

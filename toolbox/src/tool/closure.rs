@@ -26,6 +26,7 @@ use crate::result::ToolResult;
     message = "this cannot be the function of a tool",
     label = "takes or returns what a tool cannot",
     note = "take one argument, or a `ToolContext` and one argument: `|args: Args| async move ..`",
+    note = "the argument is a `{Input}` here",
     note = "return `String`, `Result<String, E>` or another `toolbox::IntoToolResult`, or a `Send` future of one"
 )]
 pub trait ToolFn<Input, Form>: Send + Sync + 'static {

@@ -3,6 +3,37 @@
 //! Every format is a module of the same shape: `body` writes a request, `response` reads a whole reply, `Stream` reads one
 //! piece by piece, `history` reads a transcript that somebody else wrote in that form. [`Format`] is that shape as a
 //! trait, for code that works with any of them.
+//!
+//! A loop over them, with whatever sends bytes; `cargo run --example own_loop` is one with streams over a socket:
+//!
+//! ```
+//! use toolbox::model::{History, ModelRequest, Replied};
+//! use toolbox::wire::{Format, OpenAiResponses};
+//! use toolbox::ToolBox;
+//!
+//! async fn answer(toolbox: &ToolBox, question: &str) -> Result<String, Box<dyn std::error::Error>> {
+//!     let mut history = History::from(question);
+//!     loop {
+//!         let request = ModelRequest::new(history).with_tools(toolbox);
+//!         let body = send(OpenAiResponses::body(&request, "gpt-4.1", false)).await?;
+//!         let response = OpenAiResponses::response(&body)?;
+//!         history = match request.history.reply(response.reply) {
+//!             Replied::Calls(open) => {
+//!                 let results = toolbox.call_all(open.calls()).await;
+//!                 open.answer(results)
+//!             }
+//!             Replied::Answer(history) => {
+//!                 return Ok(history.last_reply().map(|reply| reply.content().into_owned()).unwrap_or_default());
+//!             }
+//!             _ => return Err("the reply was cut off".into()),
+//!         };
+//!     }
+//! }
+//!
+//! async fn send(body: String) -> std::io::Result<String> {
+//!     todo!("posts the body, and returns that of the reply")
+//! }
+//! ```
 
 mod anthropic;
 mod events;

@@ -4,13 +4,13 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::conditions::dependent;
 use super::fault::{Fault, FaultKind, Faults, RECEIVED, names, printable};
 use super::names::{nearest, nearest_n};
 use super::node::{Kind, Node};
 use super::number::Decimal;
 use super::place::{push_index, push_key};
-use super::read::{self, Reading};
+use super::read;
+use super::references::{REFERENCES, References, ResourceId};
 use super::schema::{self, Kinds};
 use super::value::{self, equals, holds_json, show};
 
@@ -29,9 +29,10 @@ enum Step<'a> {
 
 /// One check of one document.
 pub(super) struct Checker<'a> {
-    pub(super) root: &'a Value,
+    pub(super) refs: &'a References<'a>,
+    /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks through them.
+    scopes: Vec<ResourceId>,
     base: &'a str,
-    reading: Reading,
     /// Whether a schema is read as a whole, of those that were asked for.
     read: HashMap<*const Value, bool>,
     path: Vec<Step<'a>>,
@@ -49,12 +50,12 @@ pub(super) struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    /// Makes a checker whose references point into `root` and whose paths start with `base`.
-    pub(super) fn new(root: &'a Value, base: &'a str, budget: u64) -> Self {
+    /// Makes a checker whose paths start with `base`.
+    pub(super) fn new(refs: &'a References<'a>, base: &'a str, budget: u64) -> Self {
         Self {
-            root,
+            refs,
+            scopes: vec![0],
             base,
-            reading: Reading::of(root),
             read: HashMap::new(),
             path: Vec::new(),
             budget,
@@ -71,7 +72,7 @@ impl<'a> Checker<'a> {
 
     /// Checks a whole document and returns its faults.
     pub(super) fn run(mut self, node: Node<'a>, schema: &'a Value) -> Faults {
-        if self.reading == Reading::Unknown {
+        if !self.refs.is_known() {
             return Faults::default();
         }
         self.check(node, schema);
@@ -112,28 +113,21 @@ impl<'a> Checker<'a> {
 
     /// Whether a schema holds no keyword that is not read.
     pub(super) fn is_read(&mut self, schema: &'a Value) -> bool {
-        let (root, reading) = (self.root, self.reading);
         let known = self.read.entry(std::ptr::from_ref(schema));
-        *known.or_insert_with(|| read::is_read(schema, root, reading))
+        *known.or_insert_with(|| read::is_read(schema, self.refs))
     }
 
     /// Checks one value and everything in it.
     pub(super) fn check(&mut self, node: Node<'a>, schema: &'a Value) {
-        self.spend(1);
-        if self.depth >= DEEPEST {
-            self.exhausted = true;
-        }
-        if self.exhausted {
+        if self.is_spent() {
             return;
         }
         match schema {
             Value::Object(map) => {
                 let secret = usize::from(schema::says_secret(map));
-                self.depth += 1;
                 self.secrets += secret;
-                self.keywords(node, schema, map);
+                self.enter(schema, |c| c.keywords(node, schema, map));
                 self.secrets -= secret;
-                self.depth -= 1;
             }
             Value::Bool(false) => {
                 self.report(|c| c.fault(FaultKind::Rejected, "must be left out"));
@@ -142,16 +136,58 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Runs one step below a schema: within its resource, one level deeper.
+    pub(super) fn enter<T>(&mut self, schema: &'a Value, run: impl FnOnce(&mut Self) -> T) -> T {
+        let owner = self.refs.owner(schema);
+        let is_other = self.scopes.last() != Some(&owner);
+        if is_other {
+            self.scopes.push(owner);
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        if is_other {
+            self.scopes.pop();
+        }
+        result
+    }
+
+    /// Whether there is neither budget nor depth left for one more schema.
+    pub(super) fn is_spent(&mut self) -> bool {
+        self.spend(1);
+        self.exhausted |= self.depth >= DEEPEST;
+        self.exhausted
+    }
+
+    /// Returns the value of a keyword, if the draft of the schema has it.
+    pub(super) fn keyword(&self, map: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
+        map.get(keyword).filter(|_| self.refs.knows(keyword))
+    }
+
+    /// Returns the target of one reference; `None` if it is not in this document.
+    pub(super) fn follow(
+        &mut self,
+        keyword: &str,
+        reference: &Value,
+        from: &'a Value,
+    ) -> Option<&'a Value> {
+        let reference = reference.as_str()?;
+        self.spend((reference.len() + self.scopes.len()) as u64 / 16);
+        match keyword {
+            "$ref" => self.refs.resolve(reference, from),
+            _ => self.refs.resolve_dynamic(keyword, reference, from, &self.scopes),
+        }
+    }
+
     fn keywords(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
-        let root = self.root;
-        if let Some(reference) = map.get("$ref") {
-            let target = reference.as_str().filter(|_| self.reading != Reading::Rebased);
-            if let Some(next) = target.and_then(|name| schema::resolve(name, root)) {
+        for keyword in REFERENCES {
+            let reference = self.keyword(map, keyword);
+            if let Some(next) = reference.and_then(|to| self.follow(keyword, to, schema)) {
                 self.check(node, next);
             }
-            if self.reading == Reading::RefsAlone {
-                return;
-            }
+        }
+        if self.refs.refs_alone() && map.contains_key("$ref") {
+            return;
         }
         let types = Kinds::of_type(map);
         if !types.meets(Kinds::of(node)) {
@@ -162,7 +198,7 @@ impl<'a> Checker<'a> {
         match node.kind() {
             Kind::Number => self.number(node, schema, map),
             Kind::String => self.string(node, schema, map),
-            Kind::Array => self.array(node, map),
+            Kind::Array => self.array(node, schema, map),
             Kind::Object => self.object(node, schema, map),
             Kind::Null | Kind::Bool => {}
         }
@@ -193,7 +229,7 @@ impl<'a> Checker<'a> {
     }
 
     fn listed_values(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
-        let listed: Vec<&Value> = match (map.get("enum"), map.get("const")) {
+        let listed: Vec<&Value> = match (map.get("enum"), self.keyword(map, "const")) {
             (Some(Value::Array(values)), None) => values.iter().collect(),
             (_, Some(only)) => vec![only],
             _ => return,
@@ -202,7 +238,7 @@ impl<'a> Checker<'a> {
         if !listed.iter().any(|value| equals(node, value)) {
             self.not_listed(node, schema, &listed);
         }
-        if let (Some(Value::Array(values)), Some(_)) = (map.get("enum"), map.get("const"))
+        if let (Some(Value::Array(values)), Some(_)) = (map.get("enum"), self.keyword(map, "const"))
             && !values.iter().any(|value| equals(node, value))
         {
             self.not_listed(node, schema, &values.iter().collect::<Vec<_>>());
@@ -291,8 +327,12 @@ impl<'a> Checker<'a> {
 
     /// Whether a string matches; a pattern that cannot be compiled is not enforced.
     #[cfg(feature = "pattern")]
-    fn matches(&mut self, pattern: &'a str, text: Node<'a>) -> bool {
-        self.spend(text.span().len() as u64 / 16);
+    pub(super) fn matches(&mut self, pattern: &'a str, text: Node<'a>) -> bool {
+        // To start a search takes as long as a few steps of another kind.
+        self.spend(4 + text.span().len() as u64 / 16);
+        if self.exhausted {
+            return true;
+        }
         let compiled =
             self.patterns.entry(pattern).or_insert_with(|| regex_lite::Regex::new(pattern).ok());
         compiled.as_ref().is_none_or(|regex| regex.is_match(&text.string()))
@@ -304,29 +344,23 @@ impl<'a> Checker<'a> {
         clippy::unused_self,
         reason = "the other form of this method compiles and keeps patterns"
     )]
-    fn matches(&mut self, _pattern: &'a str, _text: Node<'a>) -> bool {
+    pub(super) fn matches(&mut self, _pattern: &'a str, _text: Node<'a>) -> bool {
         true
     }
 
-    fn array(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
-        // Up to draft 2019-09, `items` is a list where each item has a schema of its own.
-        let (first, rest) = match map.get("items") {
-            Some(Value::Array(first)) => (Some(first), map.get("additionalItems")),
-            rest => (map.get("prefixItems").and_then(Value::as_array), rest),
-        };
-        let first = first.map_or(&[][..], Vec::as_slice);
+    fn array(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+        let (first, rest) = self.items(map);
         if rest.is_some() || !first.is_empty() {
             for (index, item) in node.items().enumerate() {
-                let Some(schema) = first.get(index).or(rest) else { break };
-                self.path.push(Step::Index(index));
-                self.check(item, schema);
-                self.path.pop();
+                let Some(rule) = first.get(index).or(rest) else { break };
+                self.check_item(index, item, rule);
             }
         }
         if map.contains_key("minItems") || map.contains_key("maxItems") {
             self.length(map, ["minItems", "maxItems"], "item", node.items().count());
         }
         self.contains(node, map);
+        self.unevaluated_items(node, schema, map);
         if map.get("uniqueItems").and_then(Value::as_bool) == Some(true)
             && let Some((one, other)) = value::equal_items(node)
         {
@@ -337,34 +371,46 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Returns the schemas of the first items, and the one of all others.
+    pub(super) fn items(&self, map: &'a Map<String, Value>) -> (&'a [Value], Option<&'a Value>) {
+        // Up to draft 2019-09, `items` is a list where each item has a schema of its own.
+        let (first, rest) = match map.get("items") {
+            Some(Value::Array(first)) => (Some(first), map.get("additionalItems")),
+            rest => (self.keyword(map, "prefixItems").and_then(Value::as_array), rest),
+        };
+        (first.map_or(&[][..], Vec::as_slice), rest)
+    }
+
     fn object(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
         self.required(node, map);
         self.dependents(node, map);
         let declared = map.get("properties").and_then(Value::as_object);
         let patterns = map.get("patternProperties").and_then(Value::as_object);
         let rest = map.get("additionalProperties");
-        let mut closed = map.get("unevaluatedProperties") == Some(&Value::Bool(false));
-        if let Some(rule) = map.get("propertyNames") {
+        if let Some(rule) = self.keyword(map, "propertyNames") {
             self.names(node, rule);
         }
-        let elsewhere = if closed { self.in_place(node, schema) } else { Some(Vec::new()) };
-        // Where it cannot be told which names are accounted for, none is unknown.
-        closed &= elsewhere.is_some();
-        let elsewhere = elsewhere.unwrap_or_default();
-        if declared.is_some() || patterns.is_some() || rest.is_some() || closed {
+        // Where it cannot be told which names are accounted for, all are.
+        let unevaluated = self
+            .keyword(map, "unevaluatedProperties")
+            .and_then(|rule| Some((rule, self.in_place(node, schema)?)));
+        if declared.is_some() || patterns.is_some() || rest.is_some() || unevaluated.is_some() {
             for (key, value) in node.fields() {
+                if self.exhausted {
+                    return;
+                }
                 self.path.push(Step::Key(key));
                 let known = self.field(key, value, declared, patterns);
-                match rest {
-                    Some(Value::Bool(false)) if !known => self.unknown(node, key, schema),
-                    Some(other) if !known => self.check(value, other),
-                    None if !known
-                        && closed
-                        && !elsewhere.iter().any(|schema| self.evaluates(schema, key)) =>
-                    {
-                        self.unknown(node, key, schema);
-                    }
-                    _ => {}
+                let rule = match (&unevaluated, rest) {
+                    _ if known => None,
+                    (_, Some(rest)) => Some(rest),
+                    (Some((rule, all)), None) if !self.is_evaluated(all, key) => Some(*rule),
+                    _ => None,
+                };
+                match rule {
+                    Some(Value::Bool(false)) => self.unknown(node, key, schema),
+                    Some(rule) => self.check(value, rule),
+                    None => {}
                 }
                 self.path.pop();
             }
@@ -383,9 +429,9 @@ impl<'a> Checker<'a> {
             }
             self.path.push(Step::Key(key));
             self.report(|c| {
-                let listed = schema::listed_strings(rule, c.root).unwrap_or_default();
+                let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
                 let meant = nearest(&key.string(), listed.into_iter());
-                c.fault(FaultKind::UnknownName, schema::name_rule(rule, c.root))
+                c.fault(FaultKind::UnknownName, schema::name_rule(rule, c.refs))
                     .suggest(meant.map(|name| printable(name, 64)))
             });
             self.path.pop();
@@ -428,7 +474,7 @@ impl<'a> Checker<'a> {
         }
         for name in required.iter().filter_map(Value::as_str).filter(|name| absent.contains(name)) {
             let property = map.get("properties").and_then(|properties| properties.get(name));
-            self.missing(name, property.map(|property| schema::describe(property, self.root)));
+            self.missing(name, property.map(|property| schema::describe(property, self.refs)));
         }
     }
 
@@ -465,8 +511,7 @@ impl<'a> Checker<'a> {
             let rules = schema.get("patternProperties").and_then(Value::as_object);
             patterns.extend(rules.into_iter().flatten().map(|(pattern, _)| pattern.as_str()));
             if schema.get("unevaluatedProperties").is_some() {
-                let next = schema.get("$ref").and_then(Value::as_str);
-                open.extend(next.and_then(|name| schema::resolve(name, self.root)));
+                open.extend(self.refs.target(schema));
                 for keyword in ["allOf", "anyOf", "oneOf"] {
                     open.extend(schema::branches(schema, keyword).iter().rev());
                 }
@@ -475,48 +520,11 @@ impl<'a> Checker<'a> {
         (names, patterns)
     }
 
-    /// The sub-schemas that hold for `node` in place, through references and alternatives; `None` where some cannot be told.
-    fn in_place(&mut self, node: Node<'a>, schema: &'a Value) -> Option<Vec<&'a Value>> {
-        let mut all = Vec::new();
-        let mut open = vec![schema];
-        while let Some(schema) = open.pop() {
-            self.spend(1);
-            if self.exhausted {
-                break;
-            }
-            if schema.as_object().is_some_and(read::applies_unread) {
-                return None;
-            }
-            if let Some(next) = schema.get("$ref") {
-                let next = next.as_str().filter(|_| self.reading != Reading::Rebased);
-                open.push(next.and_then(|name| schema::resolve(name, self.root))?);
-            }
-            open.extend(schema::branches(schema, "allOf"));
-            open.extend(schema.as_object().map_or_else(Vec::new, |map| dependent(node, map)));
-            if let Some((condition, consequence)) = self.chosen(node, schema)? {
-                open.extend(condition.into_iter().chain(consequence));
-            }
-            for keyword in ["anyOf", "oneOf"] {
-                for branch in schema::branches(schema, keyword) {
-                    if self.count_faults(node, branch) == 0 {
-                        open.push(branch);
-                    }
-                }
-            }
-            all.push(schema);
-        }
-        // The schema that asks has looked at its own keywords already.
-        all.remove(0);
-        Some(all)
-    }
-
-    /// Whether a schema accounts for a key.
-    fn evaluates(&mut self, schema: &'a Value, key: Node<'a>) -> bool {
-        let rest = ["additionalProperties", "unevaluatedProperties"];
-        let patterns = schema.get("patternProperties").and_then(Value::as_object);
-        schema.get("properties").is_some_and(|all| all.get(&*key.string()).is_some())
-            || rest.iter().any(|name| schema.get(name).is_some_and(|rest| *rest != false))
-            || patterns.into_iter().flatten().any(|(pattern, _)| self.matches(pattern, key))
+    /// Checks one item of an array, under its path.
+    pub(super) fn check_item(&mut self, index: usize, item: Node<'a>, schema: &'a Value) {
+        self.path.push(Step::Index(index));
+        self.check(item, schema);
+        self.path.pop();
     }
 
     /// Checks the value of one field of `node`, under its path.
@@ -580,7 +588,7 @@ impl<'a> Checker<'a> {
     pub(super) fn show(&self, node: Node<'_>, schema: &Value) -> String {
         // A container is shown without what it holds, so only its own secrecy counts.
         let is_closed = matches!(node.kind(), Kind::Array | Kind::Object) || holds_json(node);
-        if self.secrets > 0 || (!is_closed && schema::is_secret(schema, self.root)) {
+        if self.secrets > 0 || (!is_closed && schema::is_secret(schema, self.refs)) {
             return "***".to_owned();
         }
         show(node)

@@ -23,7 +23,7 @@ impl<'a> Checker<'a> {
     }
 
     fn choose(&mut self, node: Node<'a>, map: &'a Map<String, Value>) -> Option<Choice<'a>> {
-        let Some(condition) = map.get("if") else { return Some(None) };
+        let Some(condition) = self.keyword(map, "if") else { return Some(None) };
         if self.count_faults(node, condition) > 0 {
             return Some(Some((None, map.get("else"))));
         }
@@ -33,8 +33,8 @@ impl<'a> Checker<'a> {
     /// Checks what the presence of a field asks of the others.
     pub(super) fn dependents(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         for keyword in ["dependentRequired", "dependencies"] {
-            for (name, needed) in map.get(keyword).and_then(Value::as_object).into_iter().flatten()
-            {
+            let rules = self.keyword(map, keyword).and_then(Value::as_object);
+            for (name, needed) in rules.into_iter().flatten() {
                 let Some(needed) = needed.as_array().filter(|_| node.field(name).is_some()) else {
                     continue;
                 };
@@ -45,20 +45,20 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        for schema in dependent(node, map) {
+        for schema in self.dependent(node, map) {
             self.check(node, schema);
         }
     }
 
     /// Checks how many items fit a schema.
     pub(super) fn contains(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
-        let Some(wanted) = map.get("contains") else { return };
+        let Some(wanted) = self.keyword(map, "contains") else { return };
         let mut possible = 0_u64;
         for item in node.items() {
             possible += u64::from(self.count_faults(item, wanted) == 0);
         }
         let sure = if self.is_read(wanted) { possible } else { 0 };
-        let bound = |keyword: &str| map.get(keyword).and_then(Value::as_f64);
+        let bound = |keyword: &str| self.keyword(map, keyword).and_then(Value::as_f64);
         let (least, most) = (bound("minContains").unwrap_or(1.0), bound("maxContains"));
         #[expect(clippy::cast_precision_loss, reason = "no list has so many items")]
         let (few, many) = ((possible as f64) < least, most.is_some_and(|most| sure as f64 > most));
@@ -72,12 +72,12 @@ impl<'a> Checker<'a> {
             });
         }
     }
-}
 
-/// Returns the schemas that hold because a field is there.
-pub(super) fn dependent<'a>(node: Node<'a>, map: &'a Map<String, Value>) -> Vec<&'a Value> {
-    let all = ["dependentSchemas", "dependencies"].into_iter();
-    let all = all.filter_map(|keyword| map.get(keyword)?.as_object()).flatten();
-    let all = all.filter(|(name, schema)| !schema.is_array() && node.field(name).is_some());
-    all.map(|(_, schema)| schema).collect()
+    /// Returns the schemas that hold because a field is there.
+    pub(super) fn dependent(&self, node: Node<'a>, map: &'a Map<String, Value>) -> Vec<&'a Value> {
+        let all = ["dependentSchemas", "dependencies"].into_iter();
+        let all = all.filter_map(|keyword| self.keyword(map, keyword)?.as_object()).flatten();
+        let all = all.filter(|(name, schema)| !schema.is_array() && node.field(name).is_some());
+        all.map(|(_, schema)| schema).collect()
+    }
 }

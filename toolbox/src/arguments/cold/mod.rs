@@ -14,11 +14,14 @@ mod number;
 mod phrases;
 mod place;
 mod read;
+mod references;
 mod refused;
 mod repair;
 mod schema;
 mod slip;
+mod unevaluated;
 mod unions;
+mod uri;
 mod value;
 
 #[cfg(test)]
@@ -30,6 +33,7 @@ use serde_json::Value;
 
 use self::check::Checker;
 use self::node::{Document, Flaw, Refusal};
+use self::references::References;
 
 pub use self::fault::{ArgumentsError, Fault, FaultKind, Faults};
 pub(crate) use self::names::nearest_n;
@@ -80,15 +84,16 @@ pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
         return Verdict::unreadable(fault);
     }
     let (inner, base, mut repairs) = repair::bare(text);
-    match repair::string_content(inner, schema) {
+    let refs = &References::new(schema);
+    match repair::string_content(inner, refs) {
         Some((content, unwrapped)) => {
             repairs.push(unwrapped);
             match bound(&content, bounds) {
                 Some(fault) => Verdict::unreadable(fault),
-                None => settle(&content, 0, &content, schema, bounds, repairs),
+                None => settle(&content, 0, &content, refs, bounds, repairs),
             }
         }
-        None => settle(text, base, inner, schema, bounds, repairs),
+        None => settle(text, base, inner, refs, bounds, repairs),
     }
 }
 
@@ -97,7 +102,7 @@ fn settle(
     whole: &str,
     base: usize,
     inner: &str,
-    schema: &Value,
+    refs: &References<'_>,
     bounds: &Bounds,
     mut repairs: Vec<Repair>,
 ) -> Verdict {
@@ -107,7 +112,7 @@ fn settle(
             return Verdict::unreadable(unreadable(refusal, whole, base, inner, bounds));
         }
     };
-    let faults = all_faults(&document, schema, schema, "");
+    let faults = all_faults(&document, refs.root, refs, "");
     if faults.is_empty() {
         return if repairs.is_empty() {
             Verdict::Sound
@@ -115,7 +120,7 @@ fn settle(
             Verdict::Repaired { text: inner.to_owned(), repairs }
         };
     }
-    let Some((text, more)) = repair::mend(document.root(), schema, bounds, check::budget(inner))
+    let Some((text, more)) = repair::mend(document.root(), refs, bounds, check::budget(inner))
     else {
         return Verdict::Faulty { faults, text: Some(inner.to_owned()) };
     };
@@ -124,7 +129,7 @@ fn settle(
     let remaining = match bound(&text, bounds) {
         Some(fault) => fault.into(),
         None => match node::parse(&text, bounds.depth) {
-            Ok(document) => all_faults(&document, schema, schema, ""),
+            Ok(document) => all_faults(&document, refs.root, refs, ""),
             Err(_) => faults,
         },
     };
@@ -145,7 +150,7 @@ pub(crate) fn conforms(
     bounds: &Bounds,
 ) -> Faults {
     match node::parse(value_text, bounds.depth) {
-        Ok(document) => all_faults(&document, schema, root, path),
+        Ok(document) => all_faults(&document, schema, &References::new(root), path),
         Err(refusal) => {
             let mut fault = unreadable(refusal, value_text, 0, value_text, bounds);
             fault.path = place::join(path, &fault.path);
@@ -156,7 +161,12 @@ pub(crate) fn conforms(
     }
 }
 
-fn all_faults(document: &Document<'_>, schema: &Value, root: &Value, base: &str) -> Faults {
+fn all_faults(
+    document: &Document<'_>,
+    schema: &Value,
+    refs: &References<'_>,
+    base: &str,
+) -> Faults {
     let mut faults = Faults::default();
     for flaw in document.flaws() {
         let at = |offset| place::join(base, &path_at(document.text(), offset));
@@ -171,7 +181,7 @@ fn all_faults(document: &Document<'_>, schema: &Value, root: &Value, base: &str)
         });
     }
     let budget = check::budget(document.text());
-    faults.append(Checker::new(root, base, budget).run(document.root(), schema));
+    faults.append(Checker::new(refs, base, budget).run(document.root(), schema));
     faults
 }
 

@@ -13,6 +13,7 @@ use super::fault::{Fault, FaultKind, Faults};
 use super::node::{self, Kind, Node};
 use super::phrases::{cleaned, expectation, format_of, format_phrase, says_itself, schema_phrase};
 use super::place::{push_index, push_key};
+use super::references::References;
 use super::schema::{self, Kinds};
 use super::value::{holds_json, show};
 use crate::arguments::reader::ReadError;
@@ -49,9 +50,11 @@ pub(crate) fn refused<'call>(
 ) -> Faults {
     let mut faults = Faults::default();
     let Ok(document) = node::parse(text, subject.depth) else { return faults };
+    let references = References::new(subject.root);
     let mut search = Search {
         root: document.root(),
         subject,
+        refs: &references,
         edits: BTreeMap::new(),
         touched: BTreeSet::new(),
         readings: READINGS,
@@ -119,6 +122,7 @@ struct Step<'a> {
 
 struct Search<'s, 'a, 'call> {
     root: Node<'a>,
+    refs: &'a References<'a>,
     subject: Subject<'s>,
     /// Values cut out (`None`) or replaced, by where they start.
     edits: BTreeMap<usize, Option<String>>,
@@ -276,12 +280,12 @@ impl<'a> Search<'_, 'a, '_> {
 
     /// Whether the last value of a chain is one of several kinds of object.
     fn is_union(&self, chain: &[Step<'a>]) -> bool {
-        let root = self.subject.root;
+        let refs = self.refs;
         self.schemas(chain).iter().any(|schema| {
             ["anyOf", "oneOf"].iter().any(|keyword| {
                 let branches = schema::branches(schema, keyword).iter();
                 let objects =
-                    branches.filter(|branch| schema::kinds(branch, root).meets(Kinds::OBJECT));
+                    branches.filter(|branch| schema::kinds(branch, refs).meets(Kinds::OBJECT));
                 objects.count() > 1
             })
         })
@@ -375,7 +379,7 @@ impl<'a> Search<'_, 'a, '_> {
         texts.into_iter().find(|text| {
             node::parse(text, 1).is_ok_and(|document| {
                 schemas.iter().all(|schema| {
-                    let checker = Checker::new(self.subject.root, "", budget(text));
+                    let checker = Checker::new(self.refs, "", budget(text));
                     checker.accepts(document.root(), schema).0
                 })
             })
@@ -384,13 +388,13 @@ impl<'a> Search<'_, 'a, '_> {
 
     /// The schemas that describe the last value of a chain, references and alternatives followed.
     fn schemas(&self, chain: &[Step<'a>]) -> Vec<&Value> {
-        let root = self.subject.root;
+        let refs = self.refs;
         let mut here = vec![self.subject.schema];
         for (at, step) in chain.iter().enumerate() {
             if at > 0 {
                 here = below(&here, step);
             }
-            here = expanded(here, step.node, root);
+            here = expanded(here, step.node, refs);
         }
         here
     }
@@ -408,18 +412,18 @@ impl<'a> Search<'_, 'a, '_> {
 
     /// Whether the last value of a chain, one around it or one below it is marked as secret.
     fn is_secret(&self, chain: &[Step<'a>]) -> bool {
-        let root = self.subject.root;
+        let refs = self.refs;
         let mut here = vec![self.subject.schema];
         for (at, step) in chain.iter().enumerate() {
             if at > 0 {
                 here = below(&here, step);
             }
-            here = alternatives(here, root);
+            here = alternatives(here, refs);
             if here.iter().any(|schema| schema.as_object().is_some_and(schema::says_secret)) {
                 return true;
             }
         }
-        here.iter().any(|schema| schema::is_secret(schema, root))
+        here.iter().any(|schema| schema::is_secret(schema, refs))
     }
 
     fn fault(&self, chain: &[Step<'a>], error: &Refusal) -> Fault {
@@ -464,19 +468,19 @@ impl<'a> Search<'_, 'a, '_> {
 }
 
 /// Schemas with those they refer to; of alternatives, the ones that accept the value.
-fn expanded<'v>(mut open: Vec<&'v Value>, node: Node<'_>, root: &'v Value) -> Vec<&'v Value> {
+fn expanded<'v>(mut open: Vec<&'v Value>, node: Node<'_>, refs: &References<'v>) -> Vec<&'v Value> {
     let mut all: Vec<&Value> = Vec::new();
     while let Some(next) = open.pop() {
         if all.len() >= 64 || all.iter().any(|seen| std::ptr::eq(*seen, next)) {
             continue;
         }
         all.push(next);
-        open.extend(schema::referenced(next, root));
+        open.extend(refs.target(next));
         open.extend(schema::branches(next, "allOf"));
         for keyword in ["anyOf", "oneOf"] {
             let branches = schema::branches(next, keyword);
             let accepts = |branch: &&Value| {
-                let checker = Checker::new(root, "", budget(node.source()));
+                let checker = Checker::new(refs, "", budget(node.source()));
                 checker.accepts(node, branch).0
             };
             let fitting: Vec<&Value> = match node.span().len() {
@@ -516,7 +520,7 @@ fn below<'v>(schemas: &[&'v Value], step: &Step<'_>) -> Vec<&'v Value> {
 }
 
 /// Schemas with all that they refer to and all their alternatives.
-fn alternatives<'v>(mut open: Vec<&'v Value>, root: &'v Value) -> Vec<&'v Value> {
+fn alternatives<'v>(mut open: Vec<&'v Value>, refs: &References<'v>) -> Vec<&'v Value> {
     let mut seen = std::collections::HashSet::new();
     let mut all = Vec::new();
     while let Some(next) = open.pop() {
@@ -524,7 +528,7 @@ fn alternatives<'v>(mut open: Vec<&'v Value>, root: &'v Value) -> Vec<&'v Value>
             continue;
         }
         all.push(next);
-        open.extend(schema::referenced(next, root));
+        open.extend(refs.targets(next));
         for keyword in ["allOf", "anyOf", "oneOf"] {
             open.extend(schema::branches(next, keyword));
         }

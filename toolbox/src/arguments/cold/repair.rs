@@ -11,6 +11,7 @@ use super::check::Checker;
 use super::fault::printable;
 use super::node::{self, Kind, Node};
 use super::place::{push_index, push_key};
+use super::references::References;
 use super::schema::{self, Kinds};
 use super::unions::{tag_name, tag_value};
 use super::value::show;
@@ -97,9 +98,9 @@ fn is_space(c: char) -> bool {
 }
 
 /// The content of a document that is one JSON string, where the schema wants an object in it.
-pub(super) fn string_content(text: &str, schema: &Value) -> Option<(String, Repair)> {
+pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(String, Repair)> {
     if !text.trim_start_matches(is_space).starts_with('"')
-        || schema::kinds(schema, schema).meets(Kinds::STRING)
+        || schema::kinds(refs.root, refs).meets(Kinds::STRING)
     {
         return None;
     }
@@ -117,14 +118,14 @@ pub(super) fn string_content(text: &str, schema: &Value) -> Option<(String, Repa
 /// Applies the repairs inside a document; returns the new text, if anything was repaired.
 pub(super) fn mend(
     node: Node<'_>,
-    schema: &Value,
+    refs: &References<'_>,
     bounds: &Bounds,
     budget: u64,
 ) -> Option<(String, Vec<Repair>)> {
     let mut mender =
-        Mender { root: schema, bounds, budget, path: String::new(), repairs: Vec::new(), more: 0 };
+        Mender { refs, bounds, budget, path: String::new(), repairs: Vec::new(), more: 0 };
     let mut out = String::new();
-    mender.write(node, &[schema], &mut out);
+    mender.write(node, &[refs.root], &mut out);
     if mender.more > 0 {
         let what = format!("and {} more repairs", mender.more);
         mender.repairs.push(Repair::new("", what));
@@ -133,7 +134,7 @@ pub(super) fn mend(
 }
 
 struct Mender<'s> {
-    root: &'s Value,
+    refs: &'s References<'s>,
     bounds: &'s Bounds,
     budget: u64,
     path: String,
@@ -247,7 +248,7 @@ impl<'s> Mender<'s> {
 
     /// Providers do not guarantee the case of a listed value.
     fn write_choice(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
-        let listed = schemas.iter().find_map(|s| schema::listed_strings(s, self.root));
+        let listed = schemas.iter().find_map(|s| schema::listed_strings(s, self.refs));
         let given = node.string();
         let meant = listed.filter(|listed| !listed.contains(&&*given)).and_then(|listed| {
             let mut near = listed.into_iter().filter(|value| value.eq_ignore_ascii_case(&given));
@@ -264,12 +265,12 @@ impl<'s> Mender<'s> {
     }
 
     fn kinds(&self, schemas: &[&Value]) -> Kinds {
-        schemas.iter().fold(Kinds::ALL, |kinds, s| kinds & schema::kinds(s, self.root))
+        schemas.iter().fold(Kinds::ALL, |kinds, s| kinds & schema::kinds(s, self.refs))
     }
 
     fn accepts(&mut self, node: Node<'_>, schemas: &[&Value]) -> bool {
         schemas.iter().all(|s| {
-            let (holds, left) = Checker::new(self.root, "", self.budget).accepts(node, s);
+            let (holds, left) = Checker::new(self.refs, "", self.budget).accepts(node, s);
             self.budget = left;
             holds
         })
@@ -283,8 +284,7 @@ impl<'s> Mender<'s> {
         for _ in 0..64 {
             let Some(next) = open.pop() else { break };
             all.push(next);
-            let name = next.get("$ref").and_then(Value::as_str);
-            open.extend(name.and_then(|name| schema::resolve(name, self.root)));
+            open.extend(self.refs.target(next));
             open.extend(schema::branches(next, "allOf"));
             open.extend(self.chosen(node, schema::branches(next, "anyOf")));
             open.extend(self.chosen(node, schema::branches(next, "oneOf")));
@@ -295,15 +295,15 @@ impl<'s> Mender<'s> {
     fn chosen(&self, node: Node<'_>, branches: &'s [Value]) -> Option<&'s Value> {
         let kind = Kinds::of(node);
         let fitting: Vec<&Value> =
-            branches.iter().filter(|branch| schema::kinds(branch, self.root).meets(kind)).collect();
+            branches.iter().filter(|branch| schema::kinds(branch, self.refs).meets(kind)).collect();
         if let [only] = fitting[..] {
             return Some(only);
         }
-        let tag = tag_name(&fitting, self.root)?;
+        let tag = tag_name(&fitting, self.refs)?;
         let given = node.field(tag).filter(|given| given.kind() == Kind::String)?.string();
         let tagged = |fits: &dyn Fn(&str) -> bool| {
             let mut fitting = fitting.iter().filter(|branch| {
-                tag_value(branch, tag, self.root).and_then(Value::as_str).is_some_and(fits)
+                tag_value(branch, tag, self.refs).and_then(Value::as_str).is_some_and(fits)
             });
             fitting.next().filter(|_| fitting.next().is_none()).copied()
         };
@@ -318,7 +318,7 @@ impl<'s> Mender<'s> {
     }
 
     fn note_reading(&mut self, schemas: &[&Value], node: Node<'_>, as_what: &str) {
-        if schemas.iter().any(|s| schema::is_secret(s, self.root)) {
+        if schemas.iter().any(|s| schema::is_secret(s, self.refs)) {
             self.note("read the string as the value it spells");
         } else {
             self.note(format!("read the string {} as {as_what}", show(node)));

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::fault::{RECEIVED, list, names, printable};
 use super::node::{Kind, Node};
 use super::number::Decimal;
+use super::references::References;
 use crate::schema::children;
 
 /// How many sub-schemas a question may look at before it settles for "anything".
@@ -147,30 +148,11 @@ impl BitAnd for Kinds {
     }
 }
 
-/// What a `$ref` into the same document points at; `None` if it points nowhere or elsewhere.
-pub(super) fn resolve<'s>(reference: &str, root: &'s Value) -> Option<&'s Value> {
-    let pointer = reference.strip_prefix('#')?;
-    if !pointer.contains('%') {
-        return root.pointer(pointer);
-    }
-    let mut bytes = Vec::new();
-    let mut rest = pointer.as_bytes();
-    while let Some((&byte, behind)) = rest.split_first() {
-        let code = behind.get(..2).filter(|_| byte == b'%');
-        let decoded = code
-            .and_then(|code| std::str::from_utf8(code).ok())
-            .and_then(|code| u8::from_str_radix(code, 16).ok());
-        bytes.push(decoded.unwrap_or(byte));
-        rest = if decoded.is_some() { &behind[2..] } else { behind };
-    }
-    root.pointer(std::str::from_utf8(&bytes).ok()?)
-}
-
 /// The schema behind a chain of references.
-pub(super) fn target<'s>(schema: &'s Value, root: &'s Value) -> &'s Value {
+pub(super) fn target<'s>(schema: &'s Value, refs: &References<'s>) -> &'s Value {
     let mut schema = schema;
     for _ in 0..16 {
-        match schema.get("$ref").and_then(Value::as_str).and_then(|name| resolve(name, root)) {
+        match refs.target(schema) {
             Some(next) => schema = next,
             None => break,
         }
@@ -184,11 +166,11 @@ pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
 }
 
 /// The kinds of value that a schema may accept; "all" where that would take long to find out.
-pub(super) fn kinds(schema: &Value, root: &Value) -> Kinds {
-    kinds_within(schema, root, &mut { FUEL }, 0)
+pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> Kinds {
+    kinds_within(schema, refs, &mut { FUEL }, 0)
 }
 
-fn kinds_within(schema: &Value, root: &Value, fuel: &mut u32, level: u32) -> Kinds {
+fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u32) -> Kinds {
     if *fuel == 0 || level > 32 {
         return Kinds::ALL;
     }
@@ -205,12 +187,11 @@ fn kinds_within(schema: &Value, root: &Value, fuel: &mut u32, level: u32) -> Kin
     if let Some(values) = map.get("enum").and_then(Value::as_array) {
         kinds = kinds & values.iter().fold(Kinds::NONE, |all, value| all | Kinds::of_value(value));
     }
-    if let Some(next) = map.get("$ref").and_then(Value::as_str).and_then(|name| resolve(name, root))
-    {
-        kinds = kinds & kinds_within(next, root, fuel, level + 1);
+    if let Some(next) = refs.target(schema) {
+        kinds = kinds & kinds_within(next, refs, fuel, level + 1);
     }
     for next in branches(schema, "allOf") {
-        kinds = kinds & kinds_within(next, root, fuel, level + 1);
+        kinds = kinds & kinds_within(next, refs, fuel, level + 1);
     }
     for keyword in ["anyOf", "oneOf"] {
         let any = branches(schema, keyword);
@@ -218,20 +199,20 @@ fn kinds_within(schema: &Value, root: &Value, fuel: &mut u32, level: u32) -> Kin
             kinds = kinds
                 & any
                     .iter()
-                    .fold(Kinds::NONE, |all, next| all | kinds_within(next, root, fuel, level + 1));
+                    .fold(Kinds::NONE, |all, next| all | kinds_within(next, refs, fuel, level + 1));
         }
     }
     kinds
 }
 
 /// Every value a schema accepts, if they are listed one by one (`null` as a type counts).
-pub(super) fn choices<'s>(schema: &'s Value, root: &'s Value) -> Option<Vec<&'s Value>> {
-    choices_within(schema, root, &mut { FUEL }, 0)
+pub(super) fn choices<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s Value>> {
+    choices_within(schema, refs, &mut { FUEL }, 0)
 }
 
 fn choices_within<'s>(
     schema: &'s Value,
-    root: &'s Value,
+    refs: &References<'s>,
     fuel: &mut u32,
     level: u32,
 ) -> Option<Vec<&'s Value>> {
@@ -246,12 +227,11 @@ fn choices_within<'s>(
     if map.get("type").and_then(Value::as_str) == Some("null") {
         return Some(vec![&Value::Null]);
     }
-    if let Some(next) = map.get("$ref").and_then(Value::as_str).and_then(|name| resolve(name, root))
-    {
-        return choices_within(next, root, fuel, level + 1);
+    if let Some(next) = refs.target(schema) {
+        return choices_within(next, refs, fuel, level + 1);
     }
     if let [only] = branches(schema, "allOf") {
-        return choices_within(only, root, fuel, level + 1);
+        return choices_within(only, refs, fuel, level + 1);
     }
     let any = match branches(schema, "anyOf") {
         [] => branches(schema, "oneOf"),
@@ -262,18 +242,18 @@ fn choices_within<'s>(
     }
     let mut all = Vec::new();
     for next in any {
-        all.extend(choices_within(next, root, fuel, level + 1)?);
+        all.extend(choices_within(next, refs, fuel, level + 1)?);
     }
     Some(all)
 }
 
 /// The strings a schema accepts, if every string it accepts is listed.
-pub(super) fn listed_strings<'s>(schema: &'s Value, root: &'s Value) -> Option<Vec<&'s str>> {
+pub(super) fn listed_strings<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s str>> {
     let strings = |values: Vec<&'s Value>| values.into_iter().filter_map(Value::as_str).collect();
-    if let Some(values) = choices(schema, root) {
+    if let Some(values) = choices(schema, refs) {
         return Some(strings(values));
     }
-    let schema = target(schema, root);
+    let schema = target(schema, refs);
     let any = match branches(schema, "anyOf") {
         [] => branches(schema, "oneOf"),
         any => any,
@@ -283,9 +263,9 @@ pub(super) fn listed_strings<'s>(schema: &'s Value, root: &'s Value) -> Option<V
     }
     let mut all = Vec::new();
     for next in any {
-        match choices(next, root) {
+        match choices(next, refs) {
             Some(values) => all.extend::<Vec<&str>>(strings(values)),
-            None if kinds(next, root).meets(Kinds::STRING) => return None,
+            None if kinds(next, refs).meets(Kinds::STRING) => return None,
             None => {}
         }
     }
@@ -296,7 +276,7 @@ pub(super) fn listed_strings<'s>(schema: &'s Value, root: &'s Value) -> Option<V
 /// below. A password in the place of the object that should hold it is a password still.
 ///
 /// Each subschema is visited once, so a recursive type is secret only if a part of it is marked.
-pub(super) fn is_secret(schema: &Value, root: &Value) -> bool {
+pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
     let mut seen = HashSet::new();
     let mut open = vec![schema];
     while let Some(next) = open.pop() {
@@ -306,7 +286,7 @@ pub(super) fn is_secret(schema: &Value, root: &Value) -> bool {
         if says_secret(map) {
             return true;
         }
-        open.extend(referenced(next, root));
+        open.extend(refs.targets(next));
         children(map, &mut |keyword, _, child| {
             // Definitions count where they are referenced, and `not` describes other values.
             if !matches!(keyword, "$defs" | "definitions" | "not") {
@@ -315,11 +295,6 @@ pub(super) fn is_secret(schema: &Value, root: &Value) -> bool {
         });
     }
     false
-}
-
-/// The schema that a `$ref` beside other keywords points at.
-pub(super) fn referenced<'s>(schema: &'s Value, root: &'s Value) -> Option<&'s Value> {
-    schema.get("$ref").and_then(Value::as_str).and_then(|name| resolve(name, root))
 }
 
 /// Whether a schema itself says that its value is secret.
@@ -344,11 +319,11 @@ pub(super) fn allowed_names<'s>(
 }
 
 /// The names that `propertyNames` allows, as a phrase.
-pub(super) fn name_rule(schema: &Value, root: &Value) -> String {
-    if let Some(listed) = listed_strings(schema, root).filter(|listed| !listed.is_empty()) {
+pub(super) fn name_rule(schema: &Value, refs: &References<'_>) -> String {
+    if let Some(listed) = listed_strings(schema, refs).filter(|listed| !listed.is_empty()) {
         return names(listed.into_iter());
     }
-    let schema = target(schema, root);
+    let schema = target(schema, refs);
     let mut rules = Vec::new();
     if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
         rules.push(format!("match `{}`", printable(pattern, RECEIVED)));
@@ -371,13 +346,13 @@ pub(super) fn name_rule(schema: &Value, root: &Value) -> String {
 }
 
 /// "string: Words to look for".
-pub(super) fn describe(schema: &Value, root: &Value) -> String {
-    let aim = target(schema, root);
-    let mut text = match choices(schema, root) {
+pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
+    let aim = target(schema, refs);
+    let mut text = match choices(schema, refs) {
         Some(values) if values.len() > 1 => format!("one of {}", value_list(&values)),
         Some(values) if values.len() == 1 => value_list(&values),
-        _ => match kinds(schema, root) {
-            Kinds::ARRAY => match aim.get("items").map(|items| kinds(items, root)) {
+        _ => match kinds(schema, refs) {
+            Kinds::ARRAY => match aim.get("items").map(|items| kinds(items, refs)) {
                 Some(items) if items != Kinds::ALL => format!("array of {}", items.bare()),
                 _ => "array".to_owned(),
             },

@@ -16,7 +16,8 @@ const DRAFTS: [&str; 5] = ["draft4", "draft6", "draft7", "draft2019-09", "draft2
 #[ignore = "needs the official suite, in the folder that JSON_SCHEMA_SUITE names"]
 fn no_value_is_refused_that_its_schema_allows() {
     let suite = std::env::var("JSON_SCHEMA_SUITE").expect("JSON_SCHEMA_SUITE");
-    let (mut all, mut refused, mut accepted) = (0, Vec::new(), BTreeMap::new());
+    let (mut all, mut refused) = (0, Vec::new());
+    let mut accepted: BTreeMap<String, Vec<String>> = BTreeMap::new();
     for draft in DRAFTS {
         for file in fs::read_dir(Path::new(&suite).join("tests").join(draft)).unwrap() {
             let path = file.unwrap().path();
@@ -46,12 +47,11 @@ fn no_value_is_refused_that_its_schema_allows() {
                     let text = test["data"].to_string();
                     let is_valid =
                         conforms(&text, schema, schema, "", &Bounds::default()).is_empty();
+                    let (of, about) = (&group["description"], &test["description"]);
+                    let title = || format!("{draft}/{name}: {of}: {about}");
                     match (is_valid, test["valid"].as_bool().unwrap()) {
-                        (false, true) => refused.push(format!(
-                            "{draft}/{name}: {}: {}",
-                            group["description"], test["description"]
-                        )),
-                        (true, false) => *accepted.entry(name.clone()).or_insert(0) += 1,
+                        (false, true) => refused.push(title()),
+                        (true, false) => accepted.entry(name.clone()).or_default().push(title()),
                         _ => {}
                     }
                 }
@@ -59,7 +59,23 @@ fn no_value_is_refused_that_its_schema_allows() {
         }
     }
     assert!(refused.is_empty(), "{refused:#?}");
-    // References to other documents and by anchor, `unevaluatedItems`, and vocabularies are not read.
-    let too_many: usize = accepted.values().sum();
-    assert_eq!((all, too_many), (4836, 232), "cases, and those accepted wrongly: {accepted:?}");
+    // References to other documents, those of the drafts themselves among them, and vocabularies are not read.
+    let counts = accepted.iter().map(|(name, cases)| (name.as_str(), cases.len()));
+    let wrongly: usize = accepted.values().map(Vec::len).sum();
+    assert_eq!(
+        (all, wrongly, counts.collect::<Vec<_>>()),
+        (
+            4836,
+            82,
+            vec![
+                ("definitions", 3),
+                ("defs", 2),
+                ("dynamicRef", 8),
+                ("ref", 5),
+                ("refRemote", 60),
+                ("vocabulary", 4)
+            ]
+        ),
+        "{accepted:#?}"
+    );
 }

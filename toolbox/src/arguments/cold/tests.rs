@@ -1,6 +1,7 @@
 //! What each kind of wrong argument text gets; cases named J.. are rows of the threat table.
 
 mod agreement;
+mod applicators;
 mod faults;
 mod repairs;
 mod syntax;

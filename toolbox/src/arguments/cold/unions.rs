@@ -5,6 +5,7 @@ use serde_json::Value;
 use super::check::Checker;
 use super::fault::FaultKind;
 use super::node::{Kind, Node};
+use super::references::References;
 use super::schema::{self, Kinds};
 use super::value::equals;
 
@@ -48,9 +49,9 @@ impl<'a> Checker<'a> {
         branches: &'a [Value],
         counts: &[usize],
     ) {
-        let root = self.root;
+        let refs = self.refs;
         let choices: Option<Vec<Vec<&Value>>> =
-            branches.iter().map(|branch| schema::choices(branch, root)).collect();
+            branches.iter().map(|branch| schema::choices(branch, refs)).collect();
         if let Some(choices) = choices {
             return self.not_listed(node, schema, &choices.concat());
         }
@@ -58,11 +59,11 @@ impl<'a> Checker<'a> {
         let fitting: Vec<(&Value, usize)> = branches
             .iter()
             .zip(counts.iter().copied())
-            .filter(|(branch, _)| schema::kinds(branch, root).meets(kind))
+            .filter(|(branch, _)| schema::kinds(branch, refs).meets(kind))
             .collect();
         if fitting.is_empty() {
             let all =
-                branches.iter().fold(Kinds::NONE, |all, branch| all | schema::kinds(branch, root));
+                branches.iter().fold(Kinds::NONE, |all, branch| all | schema::kinds(branch, refs));
             return self.wrong_type(node, schema, all);
         }
         if node.kind() == Kind::Object && fitting.len() > 1 {
@@ -84,17 +85,17 @@ impl<'a> Checker<'a> {
         schema: &'a Value,
         branches: &[&'a Value],
     ) -> bool {
-        let root = self.root;
-        let Some(tag) = tag_name(branches, root) else { return false };
+        let refs = self.refs;
+        let Some(tag) = tag_name(branches, refs) else { return false };
         let values: Vec<&Value> =
-            branches.iter().filter_map(|branch| tag_value(branch, tag, root)).collect();
+            branches.iter().filter_map(|branch| tag_value(branch, tag, refs)).collect();
         let Some(given) = node.field(tag) else {
             self.missing(tag, Some(format!("one of {}", schema::value_list(&values))));
             return true;
         };
         let chosen = branches
             .iter()
-            .find(|branch| tag_value(branch, tag, root).is_some_and(|value| equals(given, value)));
+            .find(|branch| tag_value(branch, tag, refs).is_some_and(|value| equals(given, value)));
         match chosen {
             Some(branch) => self.check(node, branch),
             None => {
@@ -106,9 +107,9 @@ impl<'a> Checker<'a> {
 
     /// Alternatives that the name of their only field tells apart: `{"circle": {…}}`.
     fn explain_by_key(&mut self, node: Node<'a>, branches: &[&'a Value]) -> bool {
-        let root = self.root;
+        let refs = self.refs;
         let keys: Option<Vec<&str>> =
-            branches.iter().map(|branch| only_key(schema::target(branch, root))).collect();
+            branches.iter().map(|branch| only_key(schema::target(branch, refs))).collect();
         let Some(keys) = keys else { return false };
         match keys.iter().position(|key| node.field(key).is_some()) {
             Some(chosen) => self.check(node, branches[chosen]),
@@ -120,17 +121,21 @@ impl<'a> Checker<'a> {
 }
 
 /// The field that has a constant in every one of these schemas.
-pub(super) fn tag_name<'s>(branches: &[&'s Value], root: &'s Value) -> Option<&'s str> {
-    let first = schema::target(branches.first()?, root).get("properties")?.as_object()?;
+pub(super) fn tag_name<'s>(branches: &[&'s Value], refs: &References<'s>) -> Option<&'s str> {
+    let first = schema::target(branches.first()?, refs).get("properties")?.as_object()?;
     first
         .keys()
-        .find(|name| branches.iter().all(|branch| tag_value(branch, name, root).is_some()))
+        .find(|name| branches.iter().all(|branch| tag_value(branch, name, refs).is_some()))
         .map(String::as_str)
 }
 
 /// The constant of a field, also written as an `enum` of one.
-pub(super) fn tag_value<'s>(schema: &'s Value, tag: &str, root: &'s Value) -> Option<&'s Value> {
-    let field = schema::target(schema, root).get("properties")?.get(tag)?;
+pub(super) fn tag_value<'s>(
+    schema: &'s Value,
+    tag: &str,
+    refs: &References<'s>,
+) -> Option<&'s Value> {
+    let field = schema::target(schema, refs).get("properties")?.get(tag)?;
     match schema::branches(field, "enum") {
         [only] => Some(only),
         _ => field.get("const"),
