@@ -265,7 +265,7 @@ impl Service {
         self.with(|options| options.max_calls = calls)
     }
 
-    /// Limits how many calls a [`Principal`] may make in a second; one more is told when to call again, and nothing is called.
+    /// Limits how many calls a [`Principal`](crate::Principal) may make in a second; one more is told when to call again, and nothing is called.
     /// Default 100 over HTTP, and any number over streams, where the client is the program that started this one. Zero is any number.
     ///
     /// Twice as many may come at once after a pause. Each principal is counted by itself, and all that come over HTTP without
