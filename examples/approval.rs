@@ -13,8 +13,9 @@
 
 use serde::Deserialize;
 use toolbox::agent::{Agent, BuildAgentError, Paused, StopReason};
+use toolbox::context::{ApprovalRequest, Decision};
 use toolbox::testing::{ScriptedModel, rendered};
-use toolbox::{ApprovalRequest, Decision, tool};
+use toolbox::tool;
 
 /// Sends money to somebody.
 #[tool(destructive)]

@@ -16,8 +16,9 @@ use std::collections::HashMap;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use toolbox::agent::Agent;
+use toolbox::context::{ApprovalRequest, Decision};
 use toolbox::testing::ScriptedModel;
-use toolbox::{ApprovalRequest, Decision, State, ToolContext, tool, tools};
+use toolbox::{State, ToolContext, tool, tools};
 
 /// The program's database: one for all runs.
 struct Accounts(HashMap<u32, i64>);

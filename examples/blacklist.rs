@@ -10,7 +10,8 @@
     reason = "an example shows what it does"
 )]
 
-use toolbox::{Decision, ToolBox, ToolCall, tool, tools};
+use toolbox::context::Decision;
+use toolbox::{ToolBox, ToolCall, tool, tools};
 
 /// Reads a file.
 #[tool(read_only)]
@@ -34,7 +35,7 @@ fn pay(amount: u32) -> String {
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let toolbox = ToolBox::builder()
         .tools(tools![fs_read, fs_delete, pay])
-        .approver(|request: toolbox::ApprovalRequest| async move {
+        .approver(|request: toolbox::context::ApprovalRequest| async move {
             match request.arguments.parse::<serde_json::Value>() {
                 Ok(arguments) if arguments["amount"].as_u64() < Some(100) => Decision::Approve,
                 _ => Decision::Deny("more than 99 needs a signature".into()),

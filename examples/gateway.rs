@@ -15,11 +15,12 @@ use std::error::Error;
 
 use serde_json::{Value, json};
 use toolbox::agent::Agent;
+use toolbox::call::Arguments;
+use toolbox::dialect::Dialect;
 use toolbox::model::Reply;
-use toolbox::schema::Dialect;
 use toolbox::search::{EXECUTE, Gateway, SEARCH_WORDS};
 use toolbox::testing::{ScriptedModel, rendered};
-use toolbox::{Arguments, Tool, ToolBox, ToolCall, tool};
+use toolbox::{Tool, ToolBox, ToolCall, tool};
 
 /// Get current time in a specific timezone
 #[tool(deferred, read_only)]
@@ -99,6 +100,6 @@ async fn main() -> Result<(), Box<dyn Error>> {
 
 /// How many bytes a request would carry with every definition in it.
 fn everything(toolbox: &ToolBox) -> usize {
-    let lower = |tool: Tool| toolbox::schema::lower(tool.definition(), Dialect::OpenAiChat);
+    let lower = |tool: Tool| toolbox::dialect::lower(tool.definition(), Dialect::OpenAiChat);
     toolbox.tools().into_iter().map(|tool| lower(tool).tool.to_string().len() + 1).sum()
 }

@@ -62,7 +62,7 @@ fn worker_model() -> ScriptedModel {
             let question = request.history.last_user_text().unwrap_or_default().into_owned();
             let text =
                 if question.contains("Oslo") { "Oslo: -4 degrees." } else { "Rome: 12 degrees." };
-            Ok(toolbox::ModelResponse::from(toolbox::model::Reply::text(text))
+            Ok(toolbox::model::ModelResponse::from(toolbox::model::Reply::text(text))
                 .with_usage(Usage::new(20, 5)))
         })
         .forever()

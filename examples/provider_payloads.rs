@@ -12,10 +12,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
+use toolbox::dialect::Dialect;
 use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
 };
-use toolbox::schema::{Dialect, for_input};
+use toolbox::schema::for_input;
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolCall, ToolDefinition, ToolResult};
 

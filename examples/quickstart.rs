@@ -13,7 +13,8 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use toolbox::{State, ToolBox, ToolCall, schema::Dialect, tool, tools};
+use toolbox::dialect::Dialect;
+use toolbox::{State, ToolBox, ToolCall, tool, tools};
 
 #[derive(Clone, Serialize, Deserialize, JsonSchema)]
 struct City {

@@ -15,8 +15,9 @@ use std::process::Command;
 use std::{env, fs};
 
 use toolbox::agent::{Agent, BuildAgentError, Event, EventKind, Paused, StopReason};
+use toolbox::context::Decision;
 use toolbox::testing::ScriptedModel;
-use toolbox::{Decision, State, tool, tools};
+use toolbox::{State, tool, tools};
 
 /// What is deployed where.
 struct Cluster {

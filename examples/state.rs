@@ -13,7 +13,8 @@
 
 use std::collections::HashMap;
 
-use toolbox::{Conversation, State, ToolBox, ToolCall, ToolContext, tool, tools};
+use toolbox::context::Conversation;
+use toolbox::{State, ToolBox, ToolCall, ToolContext, tool, tools};
 
 /// The program's: one for all calls.
 struct Orders(HashMap<&'static str, Vec<&'static str>>);

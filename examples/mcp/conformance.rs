@@ -9,8 +9,9 @@ use std::time::Duration;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
+use toolbox::call::Arguments;
 use toolbox::mcp::{Caller, MissingCapability, ServeError, Service};
-use toolbox::{Arguments, Content, Tool, ToolBox, ToolContext, tool, tools};
+use toolbox::{Content, Tool, ToolBox, ToolContext, tool, tools};
 
 /// A red pixel.
 const PIXEL: &[u8] = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR\0\0\0\x01\0\0\0\x01\x08\x02\0\0\0\x90wS\xde\

@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolbox::builtin::ask_user::{Answer, AskUser, Question};
-use toolbox::{CancellationToken, Conversation, ToolBox, ToolCall, ToolContext};
+use toolbox::context::{CancellationToken, Conversation};
+use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use crate::support::call;
 

@@ -4,11 +4,12 @@ use crate::bounded::tokio;
 use std::time::{Duration, SystemTime};
 
 use serde_json::json;
+use toolbox::ToolBox;
 use toolbox::builtin::SqliteStore;
 use toolbox::builtin::knowledge::Knowledge;
 use toolbox::builtin::notes::Notes;
 use toolbox::builtin::schedule::{Clock, Runner, Schedules, Store};
-use toolbox::{Principal, ToolBox};
+use toolbox::context::Principal;
 
 use crate::support::{Scratch, call};
 

@@ -13,7 +13,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use toolbox::builtin::files::Files;
-use toolbox::{Conversation, Principal, ToolBox, ToolCall, ToolContext};
+use toolbox::context::{Conversation, Principal};
+use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use crate::support::{Scratch, call};
 
@@ -236,7 +237,7 @@ async fn f13_nobody_waits_for_ever() {
 
     // Whoever is cancelled waits no longer.
     folder.lock().unwrap();
-    let token = toolbox::CancellationToken::new();
+    let token = toolbox::context::CancellationToken::new();
     let context = ToolContext::new().with_cancellation(token.clone());
     let began = Instant::now();
     let patient = files(&w);

@@ -8,13 +8,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolbox::Principal;
 use toolbox::builtin::knowledge::{Forget, Knowledge, Quota};
 use toolbox::builtin::{SqliteStore, StoreError};
+use toolbox::call::{FailureKind, SharedError};
+use toolbox::context::Conversation;
+use toolbox::context::Principal;
 use toolbox::search::Embedder;
-use toolbox::{
-    BoxFuture, Conversation, FailureKind, SharedError, ToolBox, ToolCall, ToolContext, ToolResult,
-};
+use toolbox::{BoxFuture, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use crate::support::{Scratch, call};
 

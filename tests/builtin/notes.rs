@@ -2,7 +2,8 @@ use crate::bounded::tokio;
 use serde_json::json;
 use toolbox::builtin::SqliteStore;
 use toolbox::builtin::notes::Notes;
-use toolbox::{Principal, ToolBox, ToolCall, ToolContext};
+use toolbox::context::Principal;
+use toolbox::{ToolBox, ToolCall, ToolContext};
 
 #[tokio::test]
 async fn notes_are_written_read_listed_and_deleted_by_their_owner() {

@@ -9,8 +9,9 @@ use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolbox::builtin::schedule::{Clock, Occurrence, Runner, ScheduledRun, Schedules, Store};
 use toolbox::builtin::{SqliteStore, StoreError};
-use toolbox::schema::Dialect;
-use toolbox::{Conversation, Principal, Tool, ToolBox, ToolCall, ToolContext, ToolResult};
+use toolbox::context::{Conversation, Principal};
+use toolbox::dialect::Dialect;
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use crate::support::{Scratch, call};
 

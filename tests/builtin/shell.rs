@@ -5,7 +5,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use toolbox::builtin::Workspace;
 use toolbox::builtin::shell::Shell;
-use toolbox::{CancellationToken, FailureKind, ToolBox, ToolCall, ToolContext};
+use toolbox::call::FailureKind;
+use toolbox::context::CancellationToken;
+use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use crate::support::{Scratch, call};
 

@@ -7,18 +7,18 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use toolbox::agent::Run;
 use toolbox::agent::{Agent, Paused, StopReason};
 use toolbox::builtin::ask_user::{Answer, AskUser};
 use toolbox::builtin::http::{Http, Resolver};
 use toolbox::builtin::web_search::{SearchEngine, WebResult, WebSearch};
 use toolbox::builtin::{SqliteStore, WhileTainted};
+use toolbox::context::{ApprovalRequest, Decision, Taint};
 use toolbox::mcp::{ServerConfig, Servers};
 use toolbox::search::Gateway;
 use toolbox::testing::{ScriptedModel, check};
-use toolbox::{
-    ApprovalRequest, BoxFuture, Decision, IntoTools, Run, Taint, Tool, ToolBox, ToolCall,
-    ToolContext,
-};
+use toolbox::tool::IntoTools;
+use toolbox::{BoxFuture, Tool, ToolBox, ToolCall, ToolContext};
 
 use crate::http::{PUBLIC, Server, http, page, redirect};
 
@@ -98,7 +98,7 @@ fn agent(model: ScriptedModel, tools: impl IntoTools) -> Agent {
 
 /// Shows that a run stopped before the one fetch that nobody approved of, and returns it as it is kept.
 #[track_caller]
-fn stopped(web: &Web, outcome: toolbox::RunOutcome) -> Paused {
+fn stopped(web: &Web, outcome: toolbox::agent::RunOutcome) -> Paused {
     assert_eq!(outcome.reason, StopReason::ApprovalNeeded, "{:?}", outcome.history);
     assert!(!web.has_leaked());
     let kept = serde_json::to_string(&outcome.paused.unwrap()).unwrap();

@@ -8,7 +8,8 @@ use std::time::Duration;
 use serde_json::json;
 use toolbox::builtin::Workspace;
 use toolbox::builtin::files::Files;
-use toolbox::{Taint, ToolBox, ToolCall, ToolContext};
+use toolbox::context::Taint;
+use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use crate::support::Scratch;
 

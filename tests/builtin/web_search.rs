@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::json;
 use toolbox::builtin::web_search::{Brave, SearchEngine, WebResult, WebSearch};
+use toolbox::call::SharedError;
 use toolbox::search::Embedder;
-use toolbox::{BoxFuture, SharedError, ToolBox};
+use toolbox::{BoxFuture, ToolBox};
 
 use crate::support::call;
 

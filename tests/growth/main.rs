@@ -11,8 +11,9 @@ use std::time::Duration;
 
 use serde_json::{Map, Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
+use toolbox::call::Arguments;
 use toolbox::search::Catalog;
-use toolbox::{Arguments, Tool, ToolBox, ToolCall, ToolDefinition, ToolResult};
+use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
 #[global_allocator]
 static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;

@@ -6,7 +6,8 @@ use std::path::Path;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolbox::{FailureKind, Tool, ToolBox, ToolCall, ToolResult, tool};
+use toolbox::call::FailureKind;
+use toolbox::{Tool, ToolBox, ToolCall, ToolResult, tool};
 
 use crate::support::{call, echo, now};
 
@@ -57,7 +58,7 @@ pub(crate) fn every_way() -> Vec<Tool> {
         Tool::from_map("mapped", "", schema.clone(), move |_: &HashMap<String, Value>| {
             map_ran.clone()
         }),
-        Tool::raw("raw", "", schema, |_: toolbox::Arguments| "ran"),
+        Tool::raw("raw", "", schema, |_: toolbox::call::Arguments| "ran"),
     ]
 }
 

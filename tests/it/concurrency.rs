@@ -8,7 +8,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolbox::{Arguments, Conversation, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
+use toolbox::call::Arguments;
+use toolbox::context::Conversation;
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
 
 use crate::handlers::waits;
 use crate::support::{echo, quietly, says};
@@ -205,7 +207,7 @@ async fn c05_a_call_ends_although_its_tool_was_taken_out() {
 async fn c06_what_a_box_returns_is_owned_and_locks_nothing() {
     let toolbox = ToolBox::from([echo(), says("a", "")]);
     let (tool, tools, list) = (toolbox.get("echo"), toolbox.tools(), toolbox.definitions());
-    let json = toolbox.definitions_for(toolbox::schema::Dialect::Mcp);
+    let json = toolbox.definitions_for(toolbox::dialect::Dialect::Mcp);
     tokio::task::yield_now().await;
     // On one key, in one task, with everything read before still held.
     toolbox.register(says("echo", "new"));
@@ -283,7 +285,7 @@ async fn h16_a_call_within_a_call_does_not_wait_for_its_own_parent() {
         let tools = match way {
             0 => [nested, inner],
             1 => [nested.exclusive(), inner.exclusive()],
-            _ => [nested.layer(|next: toolbox::Next| async move { next.run().await }), inner],
+            _ => [nested.layer(|next: toolbox::tool::Next| async move { next.run().await }), inner],
         };
         let toolbox = builder.tools(tools).build().unwrap();
         sender.send_replace(Some(toolbox.clone()));

@@ -6,12 +6,10 @@ use std::fmt;
 use serde::Serialize;
 use serde_json::json;
 use toolbox::agent::{Agent, EventKind};
+use toolbox::call::{Arguments, FailureKind, StructuredError};
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
-use toolbox::{
-    Arguments, FailureKind, StructuredError, Tool, ToolBox, ToolCall, ToolError, ToolResult, tool,
-    tools, toolset,
-};
+use toolbox::{Tool, ToolBox, ToolCall, ToolError, ToolResult, tool, tools, toolset};
 
 #[derive(Debug, Serialize)]
 #[serde(tag = "code", rename_all = "snake_case")]

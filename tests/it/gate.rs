@@ -9,11 +9,11 @@ use serde_json::json;
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
 use toolbox::agent::Agent;
+use toolbox::call::FailureKind;
+use toolbox::context::Decision;
 use toolbox::search::{Gateway, SEARCH_WORDS};
 use toolbox::testing::ScriptedModel;
-use toolbox::{
-    Decision, FailureKind, State, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, tools,
-};
+use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, tools};
 
 use crate::bounded::tokio;
 use crate::handlers::waits;

@@ -6,11 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::{Value, json};
 use toolbox::agent::{Agent, StopReason};
+use toolbox::call::Arguments;
+use toolbox::context::Decision;
 use toolbox::model::ModelRequest;
 use toolbox::search::{Catalog, EXECUTE, Gateway, Ranking, SEARCH_PATTERN, SEARCH_WORDS};
 use toolbox::testing::{ScriptedModel, check};
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
-use toolbox::{Arguments, Decision, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
 
 use crate::support::says;
 
@@ -95,7 +97,7 @@ fn s2_01_02_08_13_the_gateway_is_three_tools() {
     assert_eq!(names, [SEARCH_WORDS, SEARCH_PATTERN, EXECUTE]);
     assert!(definitions.iter().all(|tool| !tool.description.is_empty()));
     // At four characters a token, in the largest form.
-    for dialect in toolbox::schema::Dialect::ALL {
+    for dialect in toolbox::dialect::Dialect::ALL {
         let bytes = toolbox.definitions_for(dialect).json().len();
         assert!(bytes <= 1200, "{dialect:?}: {bytes}");
     }
@@ -583,10 +585,12 @@ impl toolbox::search::Embedder for Dictionary {
     fn embed<'a>(
         &'a self,
         texts: &'a [String],
-    ) -> toolbox::BoxFuture<'a, Result<Vec<Vec<f32>>, toolbox::SharedError>> {
+    ) -> toolbox::BoxFuture<'a, Result<Vec<Vec<f32>>, toolbox::call::SharedError>> {
         Box::pin(async move {
             if self.broken {
-                return Err(Arc::new(std::io::Error::other("no model")) as toolbox::SharedError);
+                return Err(
+                    Arc::new(std::io::Error::other("no model")) as toolbox::call::SharedError
+                );
             }
             let about_mail = |text: &String| text.contains("Brief") || text.contains("letter");
             Ok(texts.iter().map(|text| vec![f32::from(u8::from(about_mail(text))), 0.1]).collect())

@@ -10,9 +10,11 @@ use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
+use toolbox::call::Arguments;
+use toolbox::context::Decision;
+use toolbox::tool::Next;
 use toolbox::{
-    Arguments, Content, Decision, FromContext, Next, State, Tool, ToolBox, ToolCall, ToolContext,
-    ToolError, ToolResult, tool,
+    Content, FromContext, State, Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult, tool,
 };
 
 use crate::support::{call, echo, now, quietly, says};
@@ -144,7 +146,7 @@ async fn h05_a_panic_is_contained_wherever_it_happens() {
             echo().renamed("approver").needs_approval(),
             Tool::new("blocking", "").call(|_| -> String { panic!("on its thread") }).blocking(),
         ])
-        .approver(|request: toolbox::ApprovalRequest| async move {
+        .approver(|request: toolbox::context::ApprovalRequest| async move {
             assert!(request.arguments.as_str().is_empty(), "in the approver");
             Decision::Approve
         })
@@ -490,7 +492,8 @@ fn a_missing_state_is_named_to_the_program() {
         result.text(),
         "tool `entries` is not available here: the program supplies no `State<Mutex<Vec<Ledger>>>`"
     );
-    let error = result.source().unwrap().downcast_ref::<toolbox::MissingStateError>().unwrap();
+    let error =
+        result.source().unwrap().downcast_ref::<toolbox::context::MissingStateError>().unwrap();
     assert_eq!((error.tool(), result.code()), ("entries", Some("tool.infrastructure")));
     assert!(error.type_name().ends_with("Ledger>>"), "{}", error.type_name());
     assert!(error.to_string().contains("ToolBox::builder().state(..)"));

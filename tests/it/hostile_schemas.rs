@@ -2,9 +2,10 @@
 
 use crate::bounded::tokio;
 use serde_json::{Map, Value, json};
-use toolbox::schema::Dialect;
+use toolbox::call::Arguments;
+use toolbox::dialect::Dialect;
 use toolbox::search::{EXECUTE, Gateway, SEARCH_WORDS};
-use toolbox::{Arguments, Tool, ToolBox, ToolCall, ToolResult};
+use toolbox::{Tool, ToolBox, ToolCall, ToolResult};
 
 /// A box with a tool of this schema behind a gateway.
 fn toolbox(schema: Value) -> ToolBox {
@@ -21,7 +22,7 @@ async fn use_all(schema: Value, arguments: &Value) -> ToolResult {
     for dialect in Dialect::ALL {
         assert!(!visible.definitions_for(dialect).json().is_empty());
         let foreign = toolbox.get("foreign").unwrap();
-        assert!(toolbox::schema::lower(foreign.definition(), dialect).tool.is_object());
+        assert!(toolbox::dialect::lower(foreign.definition(), dialect).tool.is_object());
     }
     let search = toolbox.call(ToolCall::new("s", SEARCH_WORDS, r#"{"text":"foreign"}"#)).await;
     assert_eq!(search.references(), ["foreign"]);

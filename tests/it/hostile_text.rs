@@ -25,7 +25,7 @@ fn j29_odd_names_are_plain_data() {
         let text = json!({"bag": {name: 1}}).to_string();
         assert_eq!(call(&bag::tool(), text).text(), name);
         let schema = json!({"type": "object", "properties": {name: {"type": "integer"}}, "required": [name], "additionalProperties": false});
-        let raw = Tool::raw("raw", "", schema, |args: toolbox::Arguments| args.into_string());
+        let raw = Tool::raw("raw", "", schema, |args: toolbox::call::Arguments| args.into_string());
         let text = json!({name: 1}).to_string();
         assert_eq!(call(&raw, text.as_str()).text(), text);
         assert!(call(&raw, json!({name: "x"}).to_string()).is_error());

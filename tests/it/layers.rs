@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use toolbox::agent::Agent;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
-use toolbox::{Next, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolResult};
+use toolbox::tool::Next;
+use toolbox::{Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolResult};
 
 use crate::support::says;
 

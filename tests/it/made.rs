@@ -10,7 +10,8 @@ use std::sync::{Arc, Mutex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolbox::{MakeToolError, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, toolset};
+use toolbox::tool::MakeToolError;
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, toolset};
 
 use crate::support::{call, now};
 

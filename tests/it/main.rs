@@ -15,6 +15,7 @@ mod arguments;
 #[path = "../bounded.rs"]
 mod bounded;
 mod concurrency;
+mod edges;
 mod error_data;
 mod gate;
 mod gateway;
@@ -40,5 +41,6 @@ mod support;
 mod taint;
 mod texts;
 mod tracing_events;
+mod walls;
 mod weaknesses;
 mod wire;

@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use serde_json::json;
-use toolbox::{Content, InvalidBase64Error, Media, RawBytes, tool};
+use toolbox::call::{InvalidBase64Error, Media, RawBytes};
+use toolbox::{Content, tool};
 
 use crate::support::call;
 

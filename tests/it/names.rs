@@ -4,11 +4,11 @@ use crate::bounded::tokio;
 use std::collections::HashSet;
 
 use serde_json::json;
-use toolbox::schema::{Dialect, outbound_name};
-use toolbox::{
-    Arguments, FailureKind, InvalidNameError, MAX_NAME_LEN, RegisterFault, Tool, ToolBox, ToolCall,
-    ToolDefinition, check_name,
-};
+use toolbox::call::{Arguments, FailureKind};
+use toolbox::collection::RegisterFault;
+use toolbox::definition::{InvalidNameError, MAX_NAME_LEN, check_name};
+use toolbox::dialect::{Dialect, outbound_name};
+use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition};
 
 use crate::support::{Dice, echo, now, says};
 

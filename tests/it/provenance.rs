@@ -5,12 +5,12 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolbox::agent::StopReason;
+use toolbox::call::{FailureKind, IntoToolResult};
+use toolbox::context::{CancellationToken, Decision, Taint};
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
-use toolbox::{
-    CancellationToken, Decision, FailureKind, History, IntoToolResult, Next, Taint, Tool, ToolBox,
-    ToolCall, ToolContext, ToolDefinition, ToolHandler, ToolResult,
-};
+use toolbox::tool::{Next, ToolHandler};
+use toolbox::{History, Tool, ToolBox, ToolCall, ToolContext, ToolDefinition, ToolResult};
 
 use crate::agents::agent;
 use crate::support::{quietly, says};

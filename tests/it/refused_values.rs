@@ -7,7 +7,8 @@ use std::num::NonZeroU8;
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
-use toolbox::{Arguments, Tool, tool};
+use toolbox::call::Arguments;
+use toolbox::{Tool, tool};
 
 use crate::support::call;
 

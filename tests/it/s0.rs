@@ -4,9 +4,9 @@ use crate::bounded::tokio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use toolbox::{
-    Arguments, CancellationToken, FailureKind, Tool, ToolBox, ToolCall, ToolContext, tool, tools,
-};
+use toolbox::call::{Arguments, FailureKind};
+use toolbox::context::CancellationToken;
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, tool, tools};
 
 use crate::support::{Dice, call, echo, now, says};
 

@@ -8,11 +8,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
-use toolbox::schema::Dialect;
-use toolbox::{
-    Arguments, FailureKind, IntoTools, ParamType, Tool, ToolBox, ToolBuilder, ToolCall,
-    ToolDefinition, tool,
-};
+use toolbox::call::{Arguments, FailureKind};
+use toolbox::dialect::Dialect;
+use toolbox::tool::{IntoTools, ParamType, ToolBuilder};
+use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition, tool};
 
 use crate::support::{call, echo, now, quietly, says};
 

@@ -7,11 +7,11 @@ use std::time::Duration;
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
 use tokio::time::Instant;
-use toolbox::schema::{Dialect, lower};
-use toolbox::{
-    CancellationToken, Content, Conversation, FailureKind, Tool, ToolBox, ToolCall, ToolContext,
-    ToolDefinition, ToolHandler, ToolResult,
-};
+use toolbox::call::FailureKind;
+use toolbox::context::{CancellationToken, Conversation};
+use toolbox::dialect::{Dialect, lower};
+use toolbox::tool::ToolHandler;
+use toolbox::{Content, Tool, ToolBox, ToolCall, ToolContext, ToolDefinition, ToolResult};
 
 use crate::handlers::waits;
 use crate::support::{call, echo, now, says};
@@ -288,7 +288,7 @@ fn s3_37_38_39_arguments_are_read_from_text_and_checked() {
 #[test]
 fn s3_39_checks_can_be_left_to_the_tool() {
     let schema = json!({"type": "object", "required": ["path"]});
-    let tool = Tool::raw("raw", "", schema, |args: toolbox::Arguments| args.into_string());
+    let tool = Tool::raw("raw", "", schema, |args: toolbox::call::Arguments| args.into_string());
     assert_eq!(call(&tool, "{}").code(), Some("args.missing"));
     let tool = tool.with_unchecked_arguments();
     for text in ["{}", "", "{\"path\"", "no JSON at all"] {
@@ -329,7 +329,7 @@ fn w3_04_nothing_a_tool_returns_is_no_result() {
 
 #[test]
 fn w3_07_extra_properties_follow_the_schema() {
-    let raw = |schema| Tool::raw("t", "", schema, |_: toolbox::Arguments| "took it");
+    let raw = |schema| Tool::raw("t", "", schema, |_: toolbox::call::Arguments| "took it");
     let open = raw(json!({"type": "object", "properties": {"a": {}}}));
     let closed =
         raw(json!({"type": "object", "properties": {"a": {}}, "additionalProperties": false}));

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
+use toolbox::call::SharedError;
 use toolbox::search::{Catalog, EmbedError, Embedder, Embeddings, Hit, PatternError, Ranking};
-use toolbox::{BoxFuture, SharedError, ToolDefinition};
+use toolbox::{BoxFuture, ToolDefinition};
 
 use crate::support::{Dice, now};
 

@@ -7,8 +7,9 @@ use std::collections::BTreeSet;
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Map, Value, json};
-use toolbox::schema::{Dialect, Lowered, lower};
-use toolbox::{Arguments, Tool, ToolBox, ToolCall};
+use toolbox::call::Arguments;
+use toolbox::dialect::{Dialect, Lowered, lower};
+use toolbox::{Tool, ToolBox, ToolCall};
 
 const OPENAI: [Dialect; 2] = [Dialect::OpenAiChat, Dialect::OpenAiResponses];
 

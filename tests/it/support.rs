@@ -3,7 +3,8 @@
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 
-use toolbox::{Arguments, Tool, ToolBox, ToolCall, ToolResult};
+use toolbox::call::Arguments;
+use toolbox::{Tool, ToolBox, ToolCall, ToolResult};
 
 /// Ends a future that never waits; a synchronous tool needs no runtime.
 #[track_caller]

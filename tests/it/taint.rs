@@ -7,10 +7,11 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolbox::agent::{Agent, StopReason};
+use toolbox::call::FailureKind;
+use toolbox::context::{ApprovalRequest, Decision, Taint};
 use toolbox::testing::{ScriptedModel, check};
 use toolbox::{
-    ApprovalRequest, Decision, FailureKind, History, Taint, Tool, ToolBox, ToolCall, ToolContext,
-    ToolError, ToolResult, tool, tools, toolset,
+    History, Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult, tool, tools, toolset,
 };
 
 use crate::agents::{agent, counted};

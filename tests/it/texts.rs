@@ -4,7 +4,8 @@ use std::borrow::Cow;
 use std::fmt::Write as _;
 
 use serde_json::{Value, json};
-use toolbox::{Arguments, Tool, ToolBox, tool};
+use toolbox::call::Arguments;
+use toolbox::{Tool, ToolBox, tool};
 
 use crate::support::{call, now};
 

@@ -7,11 +7,10 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use tokio::sync::mpsc::unbounded_channel;
+use toolbox::call::Arguments;
+use toolbox::context::CancellationToken;
 use toolbox::testing::ScriptedModel;
-use toolbox::{
-    Agent, Arguments, CancellationToken, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext,
-    ToolError,
-};
+use toolbox::{Agent, Tool, ToolBox, ToolBoxBuilder, ToolCall, ToolContext, ToolError};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
 use tracing::{Event, Subscriber};
@@ -211,7 +210,7 @@ async fn a_run_is_a_span_with_its_requests_and_calls_in_it() {
         .text("secret answer")
         .named("gpt-9");
     let agent = Agent::builder(model).name("clerk").tools(tools()).build().unwrap();
-    let context = ToolContext::new().with(toolbox::Conversation::new("cli", "chat-7"));
+    let context = ToolContext::new().with(toolbox::context::Conversation::new("cli", "chat-7"));
     register_call_site().await;
     {
         let subscriber = tracing_subscriber::registry().with(capture.clone());

@@ -7,10 +7,9 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio::time::Instant;
-use toolbox::{
-    CancellationToken, FailureKind, Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult,
-    tool, toolset,
-};
+use toolbox::call::FailureKind;
+use toolbox::context::CancellationToken;
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult, tool, toolset};
 
 use crate::handlers::waits;
 use crate::support::{call, echo, now, quietly, says};
@@ -179,7 +178,7 @@ fn w0_04_w1_08_the_list_is_the_same_to_the_byte_each_time() {
         toolbox
     };
     let first = build();
-    for dialect in toolbox::schema::Dialect::ALL {
+    for dialect in toolbox::dialect::Dialect::ALL {
         let list = first.definitions_for(dialect);
         for _ in 0..100 {
             assert_eq!(build().definitions_for(dialect).json(), list.json());
@@ -359,7 +358,7 @@ fn d02_d11_a_rule_holds_for_case_alias_prefix_and_return() {
     }
     let ask = |toolbox: &ToolBox, name: &str| now(toolbox.call(ToolCall::new("1", name, "{}")));
     let alias = |name: &str| {
-        toolbox::schema::outbound_name(name, toolbox::schema::Dialect::Gemini).into_owned()
+        toolbox::dialect::outbound_name(name, toolbox::dialect::Dialect::Gemini).into_owned()
     };
     for name in ["shell", "Shell", &*long, "fs.read", &*alias(&long), &*alias("fs.read")] {
         assert!(denied(&ask(&toolbox, name)), "{name}");
@@ -427,7 +426,7 @@ fn d12_what_is_denied_is_never_told() {
         .unwrap();
     let mut told = toolbox.summaries().join("\n");
     told += &serde_json::to_string(&toolbox.definitions()).unwrap();
-    for dialect in toolbox::schema::Dialect::ALL {
+    for dialect in toolbox::dialect::Dialect::ALL {
         told += toolbox.definitions_for(dialect).json();
     }
     for name in ["list hidden tools", "launch_missile", "launch_", "missiles"] {

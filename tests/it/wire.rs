@@ -7,12 +7,13 @@ use crate::bounded::tokio;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use serde_json::{Value, json};
+use toolbox::call::Arguments;
+use toolbox::dialect::Dialect;
 use toolbox::model::{
     Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
 };
-use toolbox::schema::Dialect;
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
-use toolbox::{Arguments, Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
+use toolbox::{Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
 /// What can happen in a conversation.
 #[derive(Debug, Clone)]

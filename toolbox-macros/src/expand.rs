@@ -549,7 +549,7 @@ pub(crate) fn toolset(
     });
     let set = quote! {
         #[automatically_derived]
-        impl #impl_generics #krate::Toolset for #self_ty #where_clause {
+        impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
             #[allow(deprecated, clippy::vec_init_then_push)]
             fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
                 let #set = self;

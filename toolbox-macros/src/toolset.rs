@@ -63,7 +63,7 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
         let (self_ty, errors) = (&block.self_ty, errors.into_tokens());
         let stand_in = (block.of_trait.is_none() && block.borrows().is_none()).then(|| {
             let set = quote! {
-                impl #impl_generics #krate::Toolset for #self_ty #where_clause {
+                impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
                     fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
                         ::std::vec::Vec::new()
                     }

@@ -4,7 +4,8 @@
 //! whatever the model sends back: every call gets exactly one result, whatever happens.
 //!
 //! ```
-//! use toolbox::{schema::Dialect, tool, tools, ToolBox, ToolCall};
+//! use toolbox::{tool, tools, ToolBox, ToolCall};
+//! use toolbox::dialect::Dialect;
 //!
 //! /// Adds two numbers.
 //! #[tool]
@@ -33,18 +34,18 @@
 //! | to | see |
 //! |---|---|
 //! | annotate a function, or the methods of a type | [`tool`](macro@tool), [`toolset`](macro@toolset), [`tools!`] |
-//! | make a tool without a macro | [`Tool::from_fn`], [`Tool::new`], [`Tool::raw`], [`ToolHandler`] |
+//! | make a tool without a macro | [`Tool::from_fn`], [`Tool::new`], [`Tool::raw`], [`ToolHandler`](tool::ToolHandler) |
 //! | collect, forbid and call tools | [`ToolBox`], [`ToolBoxBuilder`], [`ToolCall`], [`ToolResult`] |
 //! | give a tool what the program has | [`State`], [`ToolContext`], [`FromContext`] |
-//! | return more than text | [`Content`], [`IntoToolResult`], [`ToolError`], [`StructuredError`] |
+//! | return more than text | [`Content`], [`IntoToolResult`](call::IntoToolResult), [`ToolError`], [`StructuredError`](call::StructuredError) |
 //! | find one of many tools | the module `search` (feature `search`) |
-//! | tell a provider about tools | [`ToolDefinition`], [`schema`] |
+//! | tell a provider about tools | [`ToolDefinition`], [`dialect`], [`schema`] |
 //! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
 //! | talk to a provider with a loop of your own | `wire` (feature `agent`) |
 //! | use the tools of MCP servers, or be one | the module `mcp` (feature `mcp`) |
 //! | make a command-line program of a box | the module `cli` (feature `cli`) |
 //! | give a model files, a shell, the web | the module `builtin` (a feature each) |
-//! | work in the background | [`Completion`], [`JobId`], [`ToolContext::with_completions`] |
+//! | work in the background | [`Completion`](context::Completion), [`JobId`](call::JobId), [`ToolContext::with_completions`] |
 //!
 //! # Features
 //!
@@ -79,6 +80,20 @@
 //! process with it (a tool that may do so belongs into a process of its own, such as an MCP server that is mounted: its end is
 //! one failed call there); one that blocks for ever without awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
+#![cfg_attr(
+    not(all(
+        feature = "agent",
+        feature = "mcp",
+        feature = "search",
+        feature = "http",
+        feature = "schedule"
+    )),
+    allow(
+        dead_code,
+        reason = "the core serves modules that this build leaves out; the build with all features reports dead code"
+    )
+)]
+
 extern crate self as toolbox;
 
 #[cfg(all(panic = "abort", not(feature = "panic-abort")))]
@@ -89,7 +104,6 @@ compile_error!(
 
 #[cfg(feature = "agent")]
 pub mod agent;
-mod approval;
 mod arguments;
 #[cfg(any(
     feature = "ask-user",
@@ -102,86 +116,46 @@ mod arguments;
     feature = "skills"
 ))]
 pub mod builtin;
-mod call;
-mod cancel;
+pub mod call;
 #[cfg(feature = "cli")]
 pub mod cli;
-mod collection;
-mod content;
-mod context;
-mod definition;
+pub mod collection;
+pub mod context;
+pub mod definition;
+pub mod dialect;
 mod dispatch;
-mod error;
-mod job;
-mod layer;
+mod future;
 #[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
 pub mod mcp;
 #[cfg(feature = "agent")]
 pub mod model;
-mod output;
-mod principal;
-#[cfg(any(feature = "agent", feature = "search"))]
-mod promotion;
 #[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
 pub mod provider;
-mod remark;
-mod result;
-mod rules;
 pub mod schema;
 #[cfg(feature = "search")]
 pub mod search;
-mod taint;
 #[cfg(feature = "agent")]
 pub mod testing;
-mod tool;
-#[cfg_attr(
-    not(any(feature = "mcp-client", feature = "http", feature = "shell")),
-    allow(dead_code, reason = "the other modules quote texts, and do not clean them")
-)]
-mod unseen;
-mod watch;
+mod text;
+pub mod tool;
+mod validate;
 #[cfg(feature = "agent")]
 pub mod wire;
 
 #[doc(hidden)]
 pub mod __private;
 
-pub use __private::{ToolFailure, ToolOutput};
-pub use approval::{ApprovalRequest, Approver, Decision};
-pub use arguments::argument::{LentArgument, ToolArgument};
-pub use arguments::{ArgumentsError, Fault, FaultKind, Faults, Repair};
-pub use call::{Arguments, AsArguments, ToolCall};
-pub use cancel::CancellationToken;
-pub use collection::{
-    BuildToolBoxError, DefinitionList, Definitions, RegisterError, RegisterFault, ToolBox,
-    ToolBoxBuilder,
-};
-pub use content::{
-    Audience, Content, ContentAnnotations, Icon, IconTheme, InvalidBase64Error, Media, RawBytes,
-    Resource, ResourceLink, Text,
-};
-pub use context::{
-    Conversation, FromContext, MissingStateError, Progress, Requirement, State, ToolContext,
-};
-pub use definition::{InvalidNameError, MAX_NAME_LEN, ToolAnnotations, ToolDefinition, check_name};
-pub use error::{FailureKind, SharedError, ToolError};
-pub use job::{Completion, JobId};
-pub use layer::Next;
-pub use output::{IntoToolFailure, IntoToolResult, StructuredError};
-pub use principal::Principal;
-pub use remark::Remark;
-pub use result::ToolResult;
-pub use rules::InvalidRuleError;
-pub use taint::Taint;
-pub use tool::{
-    BoxFuture, IntoTools, MakeToolError, MapFn, Origin, ParamType, Tool, ToolBuilder, ToolFn,
-    ToolHandler, ToolInput, Toolset,
-};
+pub use call::{Content, ToolCall, ToolError, ToolResult};
+pub use collection::{ToolBox, ToolBoxBuilder};
+pub use context::{FromContext, State, ToolContext};
+pub use definition::ToolDefinition;
+pub use future::BoxFuture;
+pub use tool::Tool;
 
 #[cfg(feature = "agent")]
-pub use agent::{Agent, AgentBuilder, Run, RunOutcome, StopReason};
+pub use agent::Agent;
 #[cfg(feature = "agent")]
-pub use model::{History, Model, ModelRequest, ModelResponse};
+pub use model::{History, Model};
 
 #[cfg(feature = "macros")]
 #[doc = include_str!("docs/tool.md")]

@@ -1,4 +1,5 @@
-use toolbox::{ApprovalRequest, Decision, tool};
+use toolbox::context::{ApprovalRequest, Decision};
+use toolbox::tool;
 
 /// Sends money.
 #[tool]

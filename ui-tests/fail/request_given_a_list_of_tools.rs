@@ -1,5 +1,5 @@
 use toolbox::model::{History, ModelRequest};
-use toolbox::schema::Dialect;
+use toolbox::dialect::Dialect;
 use toolbox::ToolBox;
 
 fn main() {

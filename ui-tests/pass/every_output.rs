@@ -5,7 +5,8 @@ use std::fmt;
 
 use schemars::JsonSchema;
 use serde::Serialize;
-use toolbox::{Content, IntoToolResult, ToolBox, ToolCall, ToolError, ToolResult, tool, tools};
+use toolbox::{Content, ToolBox, ToolCall, ToolError, ToolResult, tool, tools};
+use toolbox::call::IntoToolResult;
 
 #[derive(Serialize, JsonSchema)]
 struct Hit {

@@ -6,8 +6,10 @@ use std::time::SystemTime;
 use serde_json::{Value, json};
 use toolbox::builtin::SqliteStore;
 use toolbox::builtin::schedule::{Clock, Runner, Schedules};
+use toolbox::context::{Decision, Taint};
 use toolbox::testing::ScriptedModel;
-use toolbox::{Decision, IntoTools, Taint, ToolBox, ToolCall, ToolContext};
+use toolbox::tool::IntoTools;
+use toolbox::{ToolBox, ToolCall, ToolContext};
 
 use super::{Web, agent, fetch, stopped};
 

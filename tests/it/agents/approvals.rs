@@ -8,8 +8,9 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use serde::Deserialize;
 use serde_json::json;
 use toolbox::agent::{Agent, EventKind, Paused, StopReason};
+use toolbox::context::{ApprovalRequest, Decision};
 use toolbox::testing::{ScriptedModel, check};
-use toolbox::{ApprovalRequest, Decision, Tool, ToolBox, ToolCall, tool};
+use toolbox::{Tool, ToolBox, ToolCall, tool};
 
 use super::{Log, counted};
 
@@ -230,7 +231,7 @@ async fn an_approver_that_panics_or_hangs_is_a_refusal() {
     let agent = super::agent(&pays(1), vec![pay::tool().with_approver(panics)]);
     assert_eq!(agent.run("x").await.unwrap().content, "tool `pay` panicked");
 
-    let token = toolbox::CancellationToken::new();
+    let token = toolbox::context::CancellationToken::new();
     let own = token.clone();
     let hangs = move |_: ApprovalRequest| {
         own.cancel();
@@ -264,7 +265,7 @@ async fn a_call_that_a_tool_makes_in_turn_cannot_wait_for_a_decision() {
         (child.as_tool("pay", "d"), r#"{"task":"go"}"#, "nobody here can give it"),
     ] {
         let outer = Tool::raw("outer", "d", json!({"type": "object"}), {
-            move |context: toolbox::ToolContext, _: toolbox::Arguments| {
+            move |context: toolbox::ToolContext, _: toolbox::call::Arguments| {
                 let inner = ToolBox::from(inner.clone());
                 async move { inner.call_in(&context, ToolCall::new("n", "pay", arguments)).await }
             }
@@ -348,7 +349,7 @@ async fn what_was_edited_is_made_again_as_it_was_edited() {
     let seen = Arc::new(std::sync::Mutex::new(Vec::new()));
     let own = Arc::clone(&seen);
     let flaky =
-        Tool::raw("db", "d", json!({"type": "object"}), move |given: toolbox::Arguments| {
+        Tool::raw("db", "d", json!({"type": "object"}), move |given: toolbox::call::Arguments| {
             let mut seen = own.lock().unwrap();
             seen.push(given.into_string());
             if seen.len() < 2 {
@@ -364,7 +365,7 @@ async fn what_was_edited_is_made_again_as_it_was_edited() {
                 if first { Decision::Edit(r#"{"safe":true}"#.into()) } else { Decision::Approve }
             }
         });
-    let mut annotations = toolbox::ToolAnnotations::default();
+    let mut annotations = toolbox::definition::ToolAnnotations::default();
     annotations.read_only = Some(true);
     let agent = Agent::builder(ScriptedModel::new().calls("db", "{}").text("ok"))
         .tools(flaky.with_annotations(annotations))

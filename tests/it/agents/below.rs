@@ -8,8 +8,9 @@ use std::time::Duration;
 
 use serde_json::json;
 use toolbox::agent::{Agent, AgentBuilder, EventKind, StopReason};
+use toolbox::context::{CancellationToken, Conversation};
 use toolbox::testing::{ScriptedModel, check};
-use toolbox::{CancellationToken, Conversation, Tool, ToolBox, ToolContext};
+use toolbox::{Tool, ToolBox, ToolContext};
 
 use super::{Log, agent, counted, offers};
 use crate::handlers::waits;
@@ -142,7 +143,7 @@ async fn c08_depth_travels_in_the_call_not_in_the_box() {
             "next",
             "d",
             json!({"type": "object"}),
-            move |context: ToolContext, _: toolbox::Arguments| {
+            move |context: ToolContext, _: toolbox::call::Arguments| {
                 let deepest = Arc::clone(&deepest);
                 async move {
                     // A new agent with a new box each time, called through yet another box.
@@ -298,7 +299,7 @@ async fn d03_what_the_root_forbids_no_agent_below_may_call() {
         "sneaky",
         "d",
         json!({"type": "object"}),
-        move |context: ToolContext, _: toolbox::Arguments| {
+        move |context: ToolContext, _: toolbox::call::Arguments| {
             let inner = ToolBox::from(counted("rm_all", &own));
             async move {
                 let call = toolbox::ToolCall::new("n", "rm_all", "{}");
@@ -320,7 +321,7 @@ async fn the_conversation_and_the_events_reach_all_levels() {
         "place",
         "d",
         json!({"type": "object"}),
-        |context: ToolContext, _: toolbox::Arguments| async move {
+        |context: ToolContext, _: toolbox::call::Arguments| async move {
             context.report_progress(1.0, Some(2.0), "looking");
             context.get::<Conversation>().map_or("nowhere".to_owned(), |at| at.chat_id.clone())
         },
@@ -401,7 +402,7 @@ async fn c08_a_tool_that_starts_runs_itself_is_held_to_the_depth() {
         "again",
         "d",
         json!({"type": "object"}),
-        move |context: ToolContext, _: toolbox::Arguments| {
+        move |context: ToolContext, _: toolbox::call::Arguments| {
             let run = again.run("x").in_context(context);
             async move { run.await.map_or_else(|error| error.to_string(), |outcome| outcome.content) }
         },

@@ -4,11 +4,11 @@ use crate::bounded::tokio;
 use std::sync::Arc;
 
 use toolbox::agent::{Agent, BuildAgentError, EventKind, Paused, RunErrorKind, StopReason};
+use toolbox::collection::RegisterFault;
+use toolbox::context::{Decision, Principal};
 use toolbox::model::ToolChoice;
 use toolbox::testing::ScriptedModel;
-use toolbox::{
-    Decision, Principal, RegisterFault, State, Tool, ToolBox, ToolCall, ToolContext, tool, tools,
-};
+use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, tool, tools};
 
 use super::{Log, agent};
 use crate::support::says;
@@ -192,7 +192,7 @@ fn a_choice_names_a_tool_that_is_offered() {
     let build = |choice: &str, change: fn(Tool) -> Tool, rule: Option<&str>| {
         let tools = vec![change(says("a", "")), says("b", "")];
         let builder = Agent::builder(ScriptedModel::answering("x")).toolbox(ToolBox::from(tools));
-        let builder = rule.into_iter().fold(builder, toolbox::AgentBuilder::blacklist_tool);
+        let builder = rule.into_iter().fold(builder, toolbox::agent::AgentBuilder::blacklist_tool);
         builder.add_tool(says("own", "")).tool_choice(ToolChoice::Tool(choice.into())).build()
     };
     let same = |tool| tool;

@@ -160,7 +160,7 @@ async fn calls_that_are_not_made_are_told_of_by_name() {
     let agent = super::agent(&model, vec![says("t", "s").needs_approval()]);
     let paused = agent.run("x").await.unwrap().paused.unwrap();
     let log = Log::default();
-    let denied = [("call_1", toolbox::Decision::Deny("no".into()))];
+    let denied = [("call_1", toolbox::context::Decision::Deny("no".into()))];
     agent.resume(paused, denied).on_event(log.listener()).await.unwrap();
     assert_eq!(ends(&log), ["call_1 t tool.not_approved", "call_2 t deferred"]);
 }

@@ -6,8 +6,10 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 
 use serde_json::json;
 use toolbox::agent::{Agent, AgentBuilder};
+use toolbox::context::Decision;
 use toolbox::testing::{ScriptedModel, check};
-use toolbox::{Decision, Next, State, Tool, ToolBox, tool, tools};
+use toolbox::tool::Next;
+use toolbox::{State, Tool, ToolBox, tool, tools};
 
 use super::offers;
 use crate::support::says;

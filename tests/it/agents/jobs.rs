@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
+use toolbox::Tool;
 use toolbox::agent::{Agent, EventKind, JobPolicy, StopReason};
+use toolbox::context::CancellationToken;
 use toolbox::model::Message;
 use toolbox::testing::ScriptedModel;
-use toolbox::{CancellationToken, Tool};
 
 use super::Log;
 use crate::handlers::waits;
@@ -141,7 +142,8 @@ async fn a_run_that_waits_for_a_decision_loses_no_completion() {
         assert_eq!(ends.load(SeqCst), 1);
         let kept = serde_json::to_string(&outcome.paused.unwrap()).unwrap();
         let paused = serde_json::from_str(&kept).unwrap();
-        let outcome = agent.resume(paused, [("call_2", toolbox::Decision::Approve)]).await.unwrap();
+        let outcome =
+            agent.resume(paused, [("call_2", toolbox::context::Decision::Approve)]).await.unwrap();
         assert_eq!((outcome.content.as_str(), told(&outcome.history).len()), ("ok", 1 - left));
     }
 }

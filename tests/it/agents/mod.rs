@@ -31,7 +31,7 @@ pub(crate) fn agent(model: &ScriptedModel, tools: Vec<Tool>) -> Agent {
 
 /// The names of the tools that the model was told of, request by request.
 pub(crate) fn offers(model: &ScriptedModel) -> Vec<Vec<String>> {
-    let names = |request: &toolbox::ModelRequest| {
+    let names = |request: &toolbox::model::ModelRequest| {
         request.tools.iter().map(|tool| tool.name.clone()).collect()
     };
     model.requests().iter().map(names).collect()

@@ -7,9 +7,10 @@ use std::time::Duration;
 use proptest::collection::vec;
 use proptest::prelude::*;
 use toolbox::agent::{Agent, JobPolicy, RunErrorKind};
+use toolbox::context::{ApprovalRequest, CancellationToken, Decision};
 use toolbox::model::{Finish, History, ModelErrorKind, Part, Reply};
 use toolbox::testing::ScriptedModel;
-use toolbox::{ApprovalRequest, CancellationToken, Decision, Tool, ToolBox, ToolCall};
+use toolbox::{Tool, ToolBox, ToolCall};
 
 use crate::handlers::waits;
 use crate::support::{quietly, says};

@@ -12,13 +12,12 @@ use toolbox::agent::{
     Agent, AgentBuilder, BuildAgentError, EventKind, InfrastructurePolicy, MaxIterations,
     RunErrorKind, StopReason,
 };
+use toolbox::context::{CancellationToken, Conversation};
 use toolbox::model::{
     Finish, History, Model, ModelErrorKind, ModelRequest, Part, Replied, Reply, ToolChoice,
 };
 use toolbox::testing::{ScriptedModel, check};
-use toolbox::{
-    CancellationToken, Conversation, Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools,
-};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools};
 
 use super::{Log, agent, counted, offers};
 use crate::handlers::waits;
@@ -373,10 +372,11 @@ async fn w1_07_a_call_in_a_run_is_read_as_it_was_written() {
     // A tool that would take any object never sees one that stands for a broken one.
     let count = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&count);
-    let wipe = Tool::raw("wipe", "d", json!({"type": "object"}), move |_: toolbox::Arguments| {
-        own.fetch_add(1, SeqCst);
-        "wiped".to_owned()
-    });
+    let wipe =
+        Tool::raw("wipe", "d", json!({"type": "object"}), move |_: toolbox::call::Arguments| {
+            own.fetch_add(1, SeqCst);
+            "wiped".to_owned()
+        });
     let model = ScriptedModel::new()
         .calls("wipe", r#"{"dry_run": tru"#)
         .calls("add", "[1]")
@@ -469,8 +469,8 @@ async fn the_same_call_again_and_again_is_told_then_stopped() {
     assert!(told.contains("3 times in a row, always with the same result"), "{told}");
 
     // Neither broken arguments nor an approver that edits them hide it.
-    let edits = says("t", "same").with_approver(|_: toolbox::ApprovalRequest| async {
-        toolbox::Decision::Edit("{}".into())
+    let edits = says("t", "same").with_approver(|_: toolbox::context::ApprovalRequest| async {
+        toolbox::context::Decision::Edit("{}".into())
     });
     for (tool, arguments) in [(says("t", "same"), "{"), (edits, " {} ")] {
         let model = ScriptedModel::new().calls("t", arguments).forever();
@@ -501,7 +501,7 @@ async fn s4_06_what_becomes_of_infrastructure_failures_is_a_policy() {
         });
         // A tool that changes nothing may be called twice.
         if read_only {
-            let mut annotations = toolbox::ToolAnnotations::default();
+            let mut annotations = toolbox::definition::ToolAnnotations::default();
             annotations.read_only = Some(true);
             tool.with_annotations(annotations)
         } else {
@@ -604,7 +604,7 @@ async fn tokens_can_be_budgeted() {
 #[tokio::test]
 async fn names_that_only_a_provider_knows_are_the_tools_own_in_the_transcript() {
     let dotted = says("web.search", "hits");
-    let alias = toolbox::schema::outbound_name("web.search", toolbox::schema::Dialect::Anthropic);
+    let alias = toolbox::dialect::outbound_name("web.search", toolbox::dialect::Dialect::Anthropic);
     let model = ScriptedModel::new().calls(alias.into_owned(), "{}").text("ok");
     let outcome = agent(&model, vec![dotted]).run("x").await.unwrap();
     check(&outcome.history).calls("web.search", json!({})).returns("hits").answers("ok");

@@ -1,7 +1,7 @@
 //! Every type's schema, as each provider gets it.
 
 use serde_json::Value;
-use toolbox::schema::{Dialect, lower};
+use toolbox::dialect::{Dialect, lower};
 
 use super::types;
 

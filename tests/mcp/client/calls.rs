@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
+use toolbox::call::FailureKind;
 use toolbox::mcp::{ServerState, TraceContext};
-use toolbox::{FailureKind, ToolCall, ToolContext};
+use toolbox::{ToolCall, ToolContext};
 
 use super::support::{Mounted, misbehaving};
 

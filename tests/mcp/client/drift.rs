@@ -273,7 +273,7 @@ async fn a_broken_lock_file_approves_of_nothing() {
 
 #[tokio::test]
 async fn w11_definitions_taint_unless_somebody_vouched_for_them() {
-    use toolbox::Taint;
+    use toolbox::context::Taint;
 
     let scratch = Scratch::new("definitions");
     let shown = |toolbox: &ToolBox| {

@@ -4,8 +4,10 @@ use crate::bounded::tokio;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
+use toolbox::call::FailureKind;
+use toolbox::context::CancellationToken;
 use toolbox::mcp::{Connect, ServerConfig, ServerState, Servers, WithheldReason};
-use toolbox::{CancellationToken, FailureKind, Tool, ToolBox, ToolCall, ToolContext};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
 
 use super::support::{Mounted, call, eventually, misbehaving};
 

@@ -10,8 +10,9 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use toolbox::call::FailureKind;
 use toolbox::mcp::{ServerConfig, ServerState};
-use toolbox::{FailureKind, ToolCall, ToolContext};
+use toolbox::{ToolCall, ToolContext};
 
 use super::support::{Mounted, eventually};
 

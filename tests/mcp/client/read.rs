@@ -6,8 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
+use toolbox::call::FailureKind;
 use toolbox::mcp::{ServerConfig, ServerState, Servers, WithheldReason};
-use toolbox::{FailureKind, ToolBox, ToolResult};
+use toolbox::{ToolBox, ToolResult};
 
 use super::http::{Queue, Reply, Request, Seen, answer, legacy, modern, serve};
 use super::support::{Mounted, call, eventually};

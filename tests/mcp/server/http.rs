@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use toolbox::Principal;
 use toolbox::ToolBox;
+use toolbox::context::Principal;
 use toolbox::mcp::{ServeError, Service};
 
 use super::peer::PATIENCE;

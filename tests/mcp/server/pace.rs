@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::json;
 use tokio::time::advance;
-use toolbox::Principal;
+use toolbox::context::Principal;
 
 use super::peer::{ERAS, Era, PATIENCE, Peer, said};
 use super::tools::service;

@@ -2,13 +2,12 @@
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
+use toolbox::call::{Audience, ContentAnnotations, ResourceLink};
+use toolbox::definition::{Icon, IconTheme};
+use toolbox::dialect::Dialect;
 use toolbox::mcp::{ServerConfig, ServerState, Servers, Service};
-use toolbox::schema::Dialect;
 use toolbox::search::Gateway;
-use toolbox::{
-    Audience, Content, ContentAnnotations, Icon, IconTheme, ResourceLink, Tool, ToolBox, ToolError,
-    ToolResult,
-};
+use toolbox::{Content, Tool, ToolBox, ToolError, ToolResult};
 
 use super::peer::{ERAS, Era, Peer};
 use super::web::{Request, Served};
@@ -307,8 +306,8 @@ async fn metadata_counts_in_the_limit_of_a_result() {
         let answer = peer.call(&format!("s_{name}"), json!({})).await;
         let size = answer["result"].to_string().len();
         assert!(size < 1200, "{name} has {size} bytes");
-        // The structure that was promised is there, so nothing failed.
-        assert_eq!(answer["result"]["isError"], false, "{name}");
+        // A link cannot be cut; the structure that was promised is there, so the others did not fail.
+        assert_eq!(answer["result"]["isError"], name == "link", "{name}");
         assert_eq!(answer["result"]["structuredContent"].is_object(), name == "promised");
         let size = toolbox.call(toolbox::ToolCall::new("1", format!("s_{name}"), "{}")).await;
         assert!(size.omitted_bytes() > 0, "{name}");

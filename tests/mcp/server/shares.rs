@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 use tokio::time::timeout;
-use toolbox::Principal;
+use toolbox::context::Principal;
 use toolbox::mcp::Service;
 
 use super::peer::PATIENCE;

@@ -10,10 +10,11 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use serde_json::json;
 use tokio::io::AsyncWriteExt;
 use tokio::time::timeout;
+use toolbox::context::Principal;
 use toolbox::mcp::{
     AccessToken, BearerToken, ServeError, ServerConfig, Servers, Service, VerifyTokenError,
 };
-use toolbox::{Principal, ToolBox, ToolContext, tool, tools};
+use toolbox::{ToolBox, ToolContext, tool, tools};
 
 use super::peer::PATIENCE;
 use super::tools::{add, all};

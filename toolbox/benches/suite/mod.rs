@@ -4,7 +4,7 @@ use std::cell::{Cell, LazyCell};
 use std::rc::Rc;
 use std::sync::{Arc, LazyLock};
 
-use toolbox::schema::Dialect;
+use toolbox::dialect::Dialect;
 use toolbox::{ToolBox, ToolCall};
 
 use crate::harness::{Suite, ready};

@@ -7,8 +7,9 @@ use std::task::{Context, Waker};
 
 use libfuzzer_sys::fuzz_target;
 use serde_json::Value;
-use toolbox::schema::{Dialect, lower};
-use toolbox::{Arguments, Tool, ToolBox, ToolCall, ToolDefinition};
+use toolbox::dialect::{Dialect, lower};
+use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition};
+use toolbox::call::Arguments;
 
 fuzz_target!(|input: (&str, &str)| {
     let (schema, arguments) = input;

@@ -19,8 +19,8 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::output::{IntoToolFailure, IntoToolResult, displayed, reported, serialized, unquoted};
-use crate::result::ToolResult;
+use crate::call::{IntoToolFailure, IntoToolResult, ToolResult};
+use crate::call::{displayed, reported, serialized, unquoted};
 use crate::schema;
 
 /// A function's return value, about to be split into success and error.
@@ -70,7 +70,7 @@ pub trait NoTool {
     const ORIGIN: &'static str = "";
     /// Returns no tool.
     #[must_use]
-    fn tool() -> crate::Tool
+    fn tool() -> crate::tool::Tool
     where
         Self: ToolOfFunction,
     {
@@ -287,7 +287,7 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the output of a tool",
     label = "the model cannot read a `{Self}`",
-    note = "`{Self}`, and each type in it, needs `#[derive(serde::Serialize)]`; or implement `toolbox::IntoToolResult` for it",
+    note = "`{Self}`, and each type in it, needs `#[derive(serde::Serialize)]`; or implement `toolbox::call::IntoToolResult` for it",
     note = "a tool may also return a `Result` of such a type, with any error that implements `Display`"
 )]
 pub trait ToolOutput<Kind = SerializedKind>: Sized {

@@ -6,13 +6,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::approval::Approval;
-use crate::arguments::about::{Described, Signature};
 use crate::arguments::call::Call;
+use crate::arguments::signature::{Described, Signature};
+use crate::call::ToolResult;
 use crate::context::ToolContext;
+use crate::context::approval::Approval;
 use crate::definition::{ToolAnnotations, ToolDefinition};
-use crate::result::ToolResult;
-use crate::tool::{BoxFuture, Handler, Origin, Tool, Toolset, made};
+use crate::future::BoxFuture;
+use crate::tool::{Handler, Origin, Tool, Toolset, made};
 
 /// What `#[tool(...)]` says, as constants.
 #[derive(Debug)]

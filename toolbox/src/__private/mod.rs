@@ -12,8 +12,8 @@ pub use made::{
 #[cfg(feature = "macros")]
 pub use toolbox_macros::{carrier, tools};
 
-pub use crate::arguments::about::About;
 pub use crate::arguments::call::Call;
+pub use crate::arguments::signature::About;
 // Only for messages to show them by a short path.
 pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};

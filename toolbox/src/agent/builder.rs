@@ -6,98 +6,17 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::agent::{Agent, Inner};
 use super::jobs::JobPolicy;
-use super::lineage::AgentId;
-use super::{Agent, Inner};
-use crate::approval::Approver;
+use super::run_scope::AgentId;
+use super::settings::{AgentSettings, InfrastructurePolicy, MaxIterations};
 use crate::collection::{RegisterError, ToolBox};
-use crate::context::{Requirement, Values};
+use crate::context::rules::Rules;
+use crate::context::{Approver, InvalidRuleError, Requirement, Values};
 use crate::definition::InvalidNameError;
 use crate::model::{Model, ToolChoice};
-use crate::rules::{InvalidRuleError, Rules};
+use crate::text::{QUOTED, quote};
 use crate::tool::{IntoTools, MapFn, Tool};
-use crate::unseen::{QUOTED, quote};
-
-/// What becomes of a run whose model was asked as often as it may be.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum MaxIterations {
-    /// It stops, with what the model said last.
-    #[default]
-    Stop,
-    /// The model is asked once more, without tools, to say what it has; that counts as an iteration.
-    Summarize,
-    /// It is an error.
-    Error,
-}
-
-/// What becomes of a call whose tool failed for a reason outside the call
-/// ([`FailureKind::Infrastructure`](crate::FailureKind::Infrastructure)).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum InfrastructurePolicy {
-    /// The model is told, as of any failure.
-    #[default]
-    Report,
-    /// It is made again, this many times at most, when its tool is read-only or idempotent; then the model is told.
-    Retry(u32),
-    /// The run ends with an error, once the other calls of the step have their results.
-    Abort,
-}
-
-/// How an agent runs.
-#[derive(Clone)]
-#[allow(
-    clippy::struct_excessive_bools,
-    reason = "each is an option of the builder with a name of its own"
-)]
-pub(super) struct Settings {
-    pub(super) parallel: bool,
-    pub(super) max_iterations: u32,
-    pub(super) at_max_iterations: MaxIterations,
-    pub(super) max_calls_per_step: usize,
-    pub(super) max_total_calls: u64,
-    pub(super) max_total_tokens: u64,
-    pub(super) max_depth: u32,
-    pub(super) recursion: bool,
-    pub(super) repeat_limit: Option<u32>,
-    pub(super) timeout: Option<Duration>,
-    pub(super) jobs: JobPolicy,
-    pub(super) infrastructure: InfrastructurePolicy,
-    pub(super) error_prefix: String,
-    pub(super) tool_choice: ToolChoice,
-    pub(super) options: Map<String, Value>,
-    pub(super) approver: Option<Arc<dyn Approver>>,
-    pub(super) native_search: bool,
-    pub(super) max_answer_attempts: u32,
-    pub(super) inherits: bool,
-}
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            parallel: true,
-            max_iterations: 20,
-            at_max_iterations: MaxIterations::Stop,
-            max_calls_per_step: 64,
-            max_total_calls: 1000,
-            max_total_tokens: u64::MAX,
-            max_depth: 8,
-            recursion: false,
-            repeat_limit: Some(4),
-            timeout: None,
-            jobs: JobPolicy::Wait,
-            infrastructure: InfrastructurePolicy::Report,
-            error_prefix: String::new(),
-            tool_choice: ToolChoice::Auto,
-            options: Map::new(),
-            approver: None,
-            native_search: false,
-            max_answer_attempts: 3,
-            inherits: false,
-        }
-    }
-}
 
 /// Makes a model of a service, once its name and its address are known, where the builder was given any.
 type Backend = Box<dyn FnOnce(Option<String>, Option<String>) -> Arc<dyn Model> + Send>;
@@ -132,8 +51,15 @@ pub struct AgentBuilder {
     rules: Vec<String>,
     state: Values,
     call_state: Vec<Requirement>,
-    settings: Settings,
+    settings: AgentSettings,
     error: Option<BuildAgentError>,
+}
+
+impl Agent {
+    /// Starts an agent over a model.
+    pub fn builder(model: impl Model) -> AgentBuilder {
+        AgentBuilder::empty().llm(model)
+    }
 }
 
 impl AgentBuilder {
@@ -156,7 +82,7 @@ impl AgentBuilder {
             rules: Vec::new(),
             state: Values::default(),
             call_state: Vec::new(),
-            settings: Settings::default(),
+            settings: AgentSettings::default(),
             error: None,
         }
     }
@@ -184,51 +110,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets `OpenAI` as the service, with a key. [`model`](Self::model) names the model; without it, it is
-    /// [`OpenAi::DEFAULT_MODEL`](crate::provider::OpenAi::DEFAULT_MODEL).
-    ///
-    /// ```no_run
-    /// use toolbox::agent::AgentBuilder;
-    /// use toolbox::Tool;
-    ///
-    /// # fn run(key: &str, calculator: Tool) -> Result<(), toolbox::agent::BuildAgentError> {
-    /// let math = AgentBuilder::new("math")
-    ///     .openai(key)
-    ///     .add_tool(calculator)
-    ///     .as_tool("math_specialist", "A specialist for complex mathematical proofs.");
-    ///
-    /// let agent = AgentBuilder::new("Prove that there is no largest prime")
-    ///     .openai(key)
-    ///     .model("gpt-5")
-    ///     .add_subagent(math)
-    ///     .build()?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[cfg(feature = "openai")]
-    pub fn openai(self, key: impl Into<String>) -> Self {
-        use crate::provider::OpenAi;
-        self.service(key, OpenAi::DEFAULT_MODEL, OpenAi::new, OpenAi::base_url)
-    }
-
-    /// Sets Anthropic as the service, with a key. [`model`](Self::model) names the model; without it, it is
-    /// [`Anthropic::DEFAULT_MODEL`](crate::provider::Anthropic::DEFAULT_MODEL).
-    #[cfg(feature = "anthropic")]
-    pub fn anthropic(self, key: impl Into<String>) -> Self {
-        use crate::provider::Anthropic;
-        self.service(key, Anthropic::DEFAULT_MODEL, Anthropic::new, Anthropic::base_url)
-    }
-
-    /// Sets Gemini as the service, with a key. [`model`](Self::model) names the model; without it, it is
-    /// [`Gemini::DEFAULT_MODEL`](crate::provider::Gemini::DEFAULT_MODEL).
-    #[cfg(feature = "gemini")]
-    pub fn gemini(self, key: impl Into<String>) -> Self {
-        use crate::provider::Gemini;
-        self.service(key, Gemini::DEFAULT_MODEL, Gemini::new, Gemini::base_url)
-    }
-
-    #[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
-    fn service<M: Model>(
+    /// Sets a service: how its model is made from a key and a name, and how it is sent elsewhere.
+    pub(crate) fn service<M: Model>(
         mut self,
         key: impl Into<String>,
         usual: &'static str,
@@ -299,7 +182,7 @@ impl AgentBuilder {
     /// - Inherited tools keep the state and the layers of their box. The limits are those of this agent's own box; its
     ///   approver is asked, else that of the box above, else the agents'.
     /// - Agents among the tools are left out: an agent that is to call them has them [added](Self::add_subagent).
-    /// - What the agent returns counts as written by others (see [`Taint`](crate::Taint)), since the tools above may be such.
+    /// - What the agent returns counts as written by others (see [`Taint`](crate::context::Taint)), since the tools above may be such.
     ///
     /// An agent that runs by itself inherits nothing.
     ///

@@ -7,12 +7,10 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::outcome::StopReason;
-use crate::call::Arguments;
+use crate::call::{Arguments, JobId, ToolResult};
+use crate::context::observer::CallObserver;
 use crate::context::{Progress, ToolContext};
-use crate::job::JobId;
 use crate::model::{Delta, Finish, ModelErrorKind, Usage};
-use crate::result::ToolResult;
-use crate::watch::Watch;
 
 /// Something that happened in a run, or in a run of an agent below it.
 #[derive(Debug, Clone, PartialEq)]
@@ -162,7 +160,7 @@ impl ToolFinished {
             error_data: result.error_data().cloned(),
             user_text: result.user_text().map(str::to_owned),
             preview: result.text().chars().take(200).collect(),
-            bytes: result.content().iter().map(crate::Content::len).sum(),
+            bytes: result.content().iter().map(crate::call::Content::len).sum(),
             job: result.job().cloned(),
         }
     }
@@ -224,7 +222,7 @@ impl Emitter {
     }
 }
 
-impl Watch for Emitter {
+impl CallObserver for Emitter {
     fn started(&self, context: &ToolContext, arguments: &Arguments) {
         self.emit(|| EventKind::ToolStarted {
             call_id: context.call_id().to_owned(),

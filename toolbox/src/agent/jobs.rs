@@ -5,10 +5,9 @@ use std::fmt;
 
 use tokio::sync::mpsc::{UnboundedReceiver, UnboundedSender, unbounded_channel};
 
-use crate::content::Content;
-use crate::job::{Completion, JobId};
-use crate::result::ToolResult;
-use crate::unseen::{QUOTED, quote};
+use crate::call::{Content, JobId, ToolResult};
+use crate::context::Completion;
+use crate::text::{QUOTED, quote};
 
 /// What becomes of background jobs when the model has its answer, or the run stops for an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::jobs::LateJobs;
 use super::paused::Paused;
-use crate::error::FailureKind;
+use crate::call::FailureKind;
 use crate::model::{History, ModelError, Usage};
 
 /// What a run came to.
@@ -133,7 +133,7 @@ pub enum RunErrorKind {
     MaxIterations(u32),
     /// As many agents as may be at work above one another were at work already, this many.
     TooDeep(u32),
-    /// The run to resume is another's: of an agent of another name, or made for another [`Principal`](crate::Principal).
+    /// The run to resume is another's: of an agent of another name, or made for another [`Principal`](crate::context::Principal).
     ForeignPause {
         /// The name of the agent that was to resume it.
         agent: String,

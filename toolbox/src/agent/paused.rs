@@ -4,17 +4,25 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::lineage::{Decisions, Spent};
-use crate::approval::Decision;
-use crate::call::Arguments;
-use crate::content::Content;
+use crate::call::{Arguments, Content, ToolResult};
+use crate::context::Decision;
 use crate::model::{Unanswered, Usage};
-use crate::result::ToolResult;
+
+/// The decisions of somebody, by the id of the pending call.
+pub(super) type Decisions = BTreeMap<String, Decision>;
+
+/// What a run spent before it paused, with the runs below it.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub(super) struct Spent {
+    pub(super) calls: u64,
+    pub(super) tokens: u64,
+}
 
 /// A run that stopped because calls wait for approval.
 ///
 /// Serializes as JSON, so that another process can [resume](super::Agent::resume) it later, with an agent built the same
-/// way, under the same name and for the same [`Principal`](crate::Principal). It holds the transcript and the arguments of the pending calls: keep it where the model and strangers cannot write.
+/// way, under the same name and for the same [`Principal`](crate::context::Principal). It holds the transcript and the arguments of the pending calls: keep it where the model and strangers cannot write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
     /// The name of the agent, or of the tool it was called as.
@@ -95,7 +103,7 @@ impl Paused {
     }
 
     /// Returns the calls of the reply that have no result yet.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &crate::ToolCall> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &crate::call::ToolCall> {
         self.open.calls().filter(|call| !self.done.iter().any(|result| result.call_id() == call.id))
     }
 }

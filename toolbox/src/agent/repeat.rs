@@ -3,9 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
-use crate::call::ToolCall;
-use crate::result::ToolResult;
-use crate::unseen::{QUOTED, quote};
+use crate::call::{ToolCall, ToolResult};
+use crate::text::{QUOTED, quote};
 
 /// Counts calls of the same tool with the same arguments that came to the same result, step after step.
 pub(super) struct RepeatGuard {
@@ -85,7 +84,7 @@ pub(super) fn told(call: &ToolCall, times: u32) -> ToolResult {
         quote(&call.name, QUOTED),
         times - 1
     );
-    ToolResult::refusal(crate::FailureKind::Reported, text)
+    ToolResult::refusal(crate::call::FailureKind::Reported, text)
         .with_code(TOLD)
         .with_call_id(call.id.clone())
 }

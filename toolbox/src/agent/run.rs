@@ -12,16 +12,16 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::Instrument;
 
+use super::agent::Agent;
 use super::event::{Event, Sink};
-use super::lineage::Decisions;
 use super::outcome::{ExtractError, RunError, RunOutcome};
-use super::paused::Paused;
+use super::paused::{Decisions, Paused};
 use super::step::AnswerType;
-use super::{Agent, step, trace};
-use crate::cancel::CancellationToken;
-use crate::context::ToolContext;
+use super::step::{Setup, Start};
+use super::{step, trace};
+use crate::context::{CancellationToken, Decision, ToolContext};
+use crate::future::BoxFuture;
 use crate::model::{History, UserContent};
-use crate::tool::BoxFuture;
 
 /// A run that has not begun: await it for its outcome, or ask for its [`events`](Run::events).
 ///
@@ -39,22 +39,77 @@ pub struct Run {
     called_as: Option<Arc<str>>,
 }
 
-pub(super) enum Start {
-    Fresh(History),
-    Resumed(Box<Paused>, Decisions),
-}
+impl Agent {
+    /// Starts a run with what the user says. It begins when it is awaited, and ends when it is dropped.
+    pub fn run(&self, input: impl Into<UserContent>) -> Run {
+        Run::new(self.clone(), History::from(input.into()))
+    }
 
-/// All that a run needs to begin.
-pub(super) struct Setup {
-    pub(super) agent: Agent,
-    pub(super) start: Start,
-    /// What the program gives with every call.
-    pub(super) context: ToolContext,
-    pub(super) sink: Option<Sink>,
-    /// The type that the answer is to be of.
-    pub(super) answer: Option<AnswerType>,
-    /// The name of the tool it was called as, when an agent above did.
-    pub(super) called_as: Option<Arc<str>>,
+    /// Starts a run with the task the agent was built with; with none, the model is told nothing.
+    pub fn run_task(&self) -> Run {
+        self.run(self.inner.task.as_deref().unwrap_or_default())
+    }
+
+    /// Returns what the model makes of an input as a value of type `T`: the short way of [`Run::extract`].
+    ///
+    /// ```
+    /// use schemars::JsonSchema;
+    /// use serde::Deserialize;
+    /// use toolbox::agent::Agent;
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// #[derive(Deserialize, JsonSchema)]
+    /// struct Person {
+    ///     name: String,
+    ///     age: u8,
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # let model = ScriptedModel::answering(r#"{"name": "Ada", "age": 36}"#);
+    /// let agent = Agent::builder(model).build()?;
+    /// let person: Person = agent.extract("Ada died at the age of 36.").await?;
+    /// assert_eq!((person.name.as_str(), person.age), ("Ada", 36));
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps the transcript.
+    pub async fn extract<T: DeserializeOwned + JsonSchema + 'static>(
+        &self,
+        input: impl Into<UserContent>,
+    ) -> Result<T, ExtractError> {
+        self.run(input).extract().await
+    }
+
+    /// Goes on with a run that stopped for an approval, with what somebody decided about its
+    /// [pending calls](Paused::pending), by their ids. A call without a decision goes on waiting.
+    ///
+    /// The run goes on in the agent that stopped, or in one built the same way: an agent of another name is refused, and so is
+    /// a context ([`Run::in_context`]) for another [`Principal`](crate::context::Principal), with
+    /// [`RunErrorKind::ForeignPause`](super::RunErrorKind::ForeignPause). Tools are not compared. What the agent may not call by now, or has no more, does not run,
+    /// whatever was decided; a call whose tool has changed is checked against its schema of today. Nothing says that the document
+    /// is as it was written: keep it where only the program writes.
+    ///
+    /// ```no_run
+    /// # use toolbox::agent::{Agent, Paused};
+    /// # use toolbox::context::Decision;
+    /// # async fn f(agent: Agent, text: String) -> Result<(), Box<dyn std::error::Error>> {
+    /// let paused: Paused = serde_json::from_str(&text)?;
+    /// let pending = paused.pending();
+    /// let decisions = pending.into_iter().map(|call| (call.id, Decision::Approve));
+    /// let outcome = agent.resume(paused, decisions).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn resume<K: Into<String>>(
+        &self,
+        paused: Paused,
+        decisions: impl IntoIterator<Item = (K, Decision)>,
+    ) -> Run {
+        Run::resumed(self.clone(), paused, super::paused::collect(decisions))
+    }
 }
 
 impl Run {
@@ -105,7 +160,7 @@ impl Run {
     ///
     /// What bounds the run already still does: the earlier deadline holds, and a cancellation that the context lacks.
     ///
-    /// A context with a [`Taint`](crate::Taint) of the program's own makes several runs one conversation. Without one, the run
+    /// A context with a [`Taint`](crate::context::Taint) of the program's own makes several runs one conversation. Without one, the run
     /// learns from its transcript whether it is tainted: a result of a tool that others write, or that the box does not have.
     pub fn in_context(mut self, context: ToolContext) -> Self {
         let before = std::mem::replace(&mut self.context, context);

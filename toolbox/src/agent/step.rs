@@ -1,42 +1,62 @@
 //! The loop: ask the model, make its calls, ask again.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use tracing::Instrument;
 
-use super::builder::MaxIterations;
+use super::agent::{Agent, Inner};
+use super::event::Sink;
 use super::event::{Emitter, EventKind};
 use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
-use super::lineage::{Budget, Budgets, Lineage};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
-use super::paused::Paused;
+use super::paused::{Decisions, Paused};
 use super::repeat::RepeatGuard;
-use super::run::{Setup, Start};
-use super::watched::{Ended, watched};
-use super::{Inner, trace};
-use crate::cancel::CancellationToken;
-use crate::collection::{Definitions, ToolBox};
-use crate::content::Content;
-use crate::context::{ToolContext, now};
-use crate::definition::ToolDefinition;
-use crate::job::Completion;
+use super::run_scope::{Budget, RunScope};
+use super::settings::MaxIterations;
+use super::trace;
+use crate::call::Content;
+use crate::collection::ToolBox;
+use crate::context::promotion::Promotions;
+use crate::context::{CancellationToken, Completion, Taint, ToolContext, now};
+use crate::dispatch::{Ended, forget_quietly};
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
-    Replied, Reply, ToolChoice, ToolSearch,
+    Replied, Reply, ToolChoice,
 };
-use crate::promotion::{Promotions, SEARCH_TOOL};
-use crate::rules::Rules;
-use crate::taint::Taint;
 
 mod answer;
 mod calls;
+mod limits;
+mod offer;
 mod read;
+mod scope;
 mod written;
 
 use answer::Answer;
 pub(super) use answer::AnswerType;
+use limits::{CancelOnDrop, RunLimits};
+use offer::ToolOffer;
+use scope::CallScope;
+
+/// The transcript, or the pause, that a run begins with.
+pub(super) enum Start {
+    Fresh(History),
+    Resumed(Box<Paused>, Decisions),
+}
+
+/// All that a run needs to begin.
+pub(super) struct Setup {
+    pub(super) agent: Agent,
+    pub(super) start: Start,
+    /// What the program gives with every call.
+    pub(super) context: ToolContext,
+    pub(super) sink: Option<Sink>,
+    /// The type that the answer is to be of.
+    pub(super) answer: Option<AnswerType>,
+    /// The name of the tool it was called as, when an agent above did.
+    pub(super) called_as: Option<Arc<str>>,
+}
 
 /// Runs an agent to its end.
 pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
@@ -44,7 +64,7 @@ pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
     running.answer = answer.map(|kind| Answer::new(kind, running.toolbox()));
     let end = match start {
-        _ if context.depth() >= running.max_depth => {
+        _ if context.depth() >= running.limits.max_depth => {
             End::Failed(RunErrorKind::TooDeep(context.depth()))
         }
         Start::Fresh(history) => {
@@ -76,52 +96,17 @@ impl End {
 /// A run at work.
 struct Running {
     agent: Arc<Inner>,
-    /// The tools of the agent and those of the run above, where it inherits.
-    inherited: Option<Inherited>,
+    /// The name that events show.
+    name: String,
     /// What the model is asked next; its history is the transcript of the run.
     request: ModelRequest,
-    /// What every call gets, but for what is forbidden.
-    base: ToolContext,
-    /// What every call gets.
-    context: ToolContext,
-    max_depth: u32,
-    cancellation: CancelOnDrop,
-    deadline: Option<Instant>,
-    budgets: Budgets,
-    /// Calls were refused because the run may make no more.
-    over_budget: bool,
-    /// What the agent and its box forbade when they were last looked at.
-    rules: Option<[Arc<Rules>; 2]>,
-    nested: Arc<super::lineage::Nested>,
-    /// What is known of where the texts of the conversation come from.
-    taint: Taint,
-    /// Whether the run was asked for by somebody, and not by a model above.
-    asked_by_user: bool,
-    /// Tools that a search found, offered beside those of the box for some steps.
-    promotions: Arc<Promotions>,
-    /// Tools that a search can find, with the generation of the box they are of, until the rules change.
-    findable: Option<(u64, Definitions)>,
+    limits: RunLimits,
+    scope: CallScope,
+    offer: ToolOffer,
     events: Emitter,
     jobs: Jobs,
     guard: RepeatGuard,
     answer: Option<Answer>,
-    iterations: u32,
-    /// The name that events show.
-    name: String,
-}
-
-/// Cancels what a run started when the run is gone, unless it ended well.
-struct CancelOnDrop {
-    token: CancellationToken,
-    armed: bool,
-}
-
-impl Drop for CancelOnDrop {
-    fn drop(&mut self) {
-        if self.armed {
-            self.token.cancel();
-        }
-    }
 }
 
 impl Running {
@@ -132,8 +117,8 @@ impl Running {
         called_as: Option<&str>,
     ) -> Self {
         let settings = &agent.settings;
-        let asked_by_user = given.get::<Lineage>().is_none();
-        let above = given.get::<Lineage>().cloned().unwrap_or_default();
+        let asked_by_user = given.get::<RunScope>().is_none();
+        let above = given.get::<RunScope>().cloned().unwrap_or_default();
         let taint = given.get::<Taint>().cloned().unwrap_or_default();
         #[cfg(feature = "schedule")]
         let asked_by_user = asked_by_user && !taint.is_begun_by_others();
@@ -152,7 +137,7 @@ impl Running {
             .filter(|_| settings.inherits)
             .and_then(|above| Inherited::new(&agent.toolbox, above));
         let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
-        let lineage = Lineage {
+        let lineage = RunScope {
             max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
             path,
@@ -182,7 +167,7 @@ impl Running {
         if events.is_on() {
             let progress = events.clone();
             context = context
-                .with_watch(Arc::new(events.clone()))
+                .with_observer(Arc::new(events.clone()))
                 .with_progress(move |report| progress.emit(|| EventKind::ToolProgress(report)));
         }
         let mut request = ModelRequest::new(History::new())
@@ -193,41 +178,39 @@ impl Running {
             request.system.clone_from(&agent.task);
         }
         request.options.clone_from(&settings.options);
-        Self {
-            deadline: context.deadline(),
-            guard: RepeatGuard::new(settings.repeat_limit),
+        let limits = RunLimits {
             cancellation: CancelOnDrop { token, armed: true },
-            agent,
-            inherited,
-            request,
-            base: context.clone(),
-            context,
-            max_depth,
+            deadline: context.deadline(),
             budgets,
             over_budget: false,
-            rules: None,
-            nested,
-            taint,
-            asked_by_user,
-            promotions,
-            findable: None,
+            iterations: 0,
+            max_depth,
+        };
+        let scope =
+            CallScope { base: context.clone(), context, rules: None, nested, taint, asked_by_user };
+        Self {
+            guard: RepeatGuard::new(settings.repeat_limit),
+            agent,
+            name,
+            request,
+            limits,
+            scope,
+            offer: ToolOffer { inherited, promotions, findable: None },
             events,
             jobs,
             answer: None,
-            iterations: 0,
-            name,
         }
     }
 
     async fn go_on(&mut self) -> End {
         loop {
-            if let Some(end) = self.over() {
-                return end;
+            if let Some(reason) = self.limits.exceeded() {
+                return End::stopped(reason);
             }
             while let Some(completion) = self.jobs.ready() {
                 self.observe(completion);
             }
-            if self.iterations >= self.agent.settings.max_iterations {
+            if self.limits.iterations >= self.agent.settings.max_iterations {
                 return self.at_max_iterations().await;
             }
             let response = match self.ask().await {
@@ -259,36 +242,16 @@ impl Running {
         }
     }
 
-    /// Returns the end of a run that may not ask the model again.
-    fn over(&self) -> Option<End> {
-        if self.cancellation.token.is_cancelled() {
-            return Some(End::stopped(StopReason::Cancelled));
-        }
-        if self.deadline.is_some_and(|deadline| deadline <= now()) {
-            return Some(End::stopped(StopReason::TimedOut));
-        }
-        let spent = self.over_budget || self.budgets.are_tokens_spent();
-        spent.then(|| End::stopped(StopReason::Budget))
-    }
-
     /// Returns the box whose tools the run calls.
     fn toolbox(&self) -> &ToolBox {
-        self.inherited.as_ref().map_or(&self.agent.toolbox, Inherited::toolbox)
+        self.offer.toolbox(&self.agent)
     }
 
     /// Forbids to every call, and to what is below it, what the agent and its box forbid by now.
     fn take_rules(&mut self) {
-        let rules = [self.agent.rules.load_full(), self.agent.toolbox.rules()];
-        let known = self.rules.as_ref().is_some_and(|known| {
-            known.iter().zip(&rules).all(|(known, rules)| Arc::ptr_eq(known, rules))
-        });
-        if !known {
-            self.findable = None;
-            let forbidding = rules.iter().filter(|rules| !rules.is_empty());
-            self.context =
-                forbidding.fold(self.base.clone(), |context, own| context.with_rules(own));
+        if self.scope.take_rules(&self.agent) {
+            self.offer.forget_findable();
         }
-        self.rules = Some(rules);
     }
 
     fn take_history(&mut self) -> History {
@@ -300,11 +263,14 @@ impl Running {
         if !self.jobs.any_open() || self.agent.settings.jobs != JobPolicy::Wait {
             return Ok(None);
         }
-        match watched(self.jobs.next(), &self.cancellation.token, self.deadline).await {
+        match self.limits.within(self.jobs.next()).await {
             Ended::Done(completion) => Ok(completion),
             Ended::Cancelled => Err(StopReason::Cancelled),
             Ended::TimedOut => Err(StopReason::TimedOut),
-            Ended::Panicked => Ok(None),
+            Ended::Panicked(payload) => {
+                forget_quietly(payload);
+                Ok(None)
+            }
         }
     }
 
@@ -378,7 +344,9 @@ impl Running {
                 let text = last.map(|reply| reply.content().into_owned()).unwrap_or_default();
                 End::Stopped(StopReason::MaxIterations, text)
             }
-            MaxIterations::Error => End::Failed(RunErrorKind::MaxIterations(self.iterations)),
+            MaxIterations::Error => {
+                End::Failed(RunErrorKind::MaxIterations(self.limits.iterations))
+            }
             MaxIterations::Summarize => {
                 self.request.history.push_user(
                     "You have used all the steps you may take. Say now what you have found; no tool can be called any more.",
@@ -402,14 +370,14 @@ impl Running {
 
     /// Asks the model once.
     async fn ask(&mut self) -> Result<ModelResponse, End> {
-        self.iterations += 1;
-        self.events.enter_step(self.iterations);
+        self.limits.iterations += 1;
+        self.events.enter_step(self.limits.iterations);
         self.take_rules();
-        if let Some(inherited) = &mut self.inherited {
+        if let Some(inherited) = &mut self.offer.inherited {
             inherited.refresh();
         }
-        let found = self.promotions.enter(self.iterations);
-        let offer = self.toolbox().offer_with(&self.context, &found);
+        let found = self.offer.promotions.enter(self.limits.iterations);
+        let offer = self.toolbox().offer_with(&self.scope.context, &found);
         // To find no tool of the name that has to be called, a service refuses the whole request.
         if let ToolChoice::Tool(name) = &self.request.tool_choice
             && !offer.iter().any(|tool| tool.name == *name)
@@ -426,12 +394,13 @@ impl Running {
             None => offer,
         };
         // To be shown a definition is to read it. Tools that wait to be found are shown when a search names them.
-        self.taint.show_definitions(&self.request.tools);
-        self.request.search = self.search();
+        self.scope.taint.show_definitions(&self.request.tools);
+        self.request.search =
+            self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
         let response = self.respond().await?;
-        self.budgets.charge_usage(response.usage);
+        self.limits.budgets.charge_usage(response.usage);
         self.events.emit(|| EventKind::ModelFinished {
             finish: response.reply.finish.clone(),
             usage: response.usage,
@@ -441,34 +410,20 @@ impl Running {
         Ok(self.with_own_names(response))
     }
 
-    /// Returns the search that a service may offer by itself, over what may be called right now.
-    fn search(&mut self) -> Option<ToolSearch> {
-        let is_search = |tool: &ToolDefinition| tool.name == SEARCH_TOOL;
-        if !self.agent.settings.native_search || !self.request.tools.iter().any(is_search) {
-            return None;
-        }
-        let toolbox = self.toolbox().clone();
-        // The same list for as long as nothing changes, because it is lowered and serialized once for all its clones.
-        if self.findable.as_ref().is_none_or(|(of, _)| *of != toolbox.generation()) {
-            self.findable = Some(toolbox.findable(&self.context));
-        }
-        let (_, deferred) = self.findable.as_ref()?;
-        (!deferred.is_empty()).then(|| ToolSearch::new(SEARCH_TOOL, deferred.clone()))
-    }
-
     async fn respond(&self) -> Result<ModelResponse, End> {
         let model = &*self.agent.model;
         let span = trace::chat(model);
         let emit = |delta: Delta| self.events.emit(|| EventKind::Delta(delta));
         let deltas = if self.events.is_on() { Deltas::to(&emit) } else { Deltas::none() };
         let respond = async { model.respond(&self.request, deltas).await };
-        let ended =
-            watched(respond.instrument(span.clone()), &self.cancellation.token, self.deadline);
-        let response = match ended.await {
+        let response = match self.limits.within(respond.instrument(span.clone())).await {
             Ended::Done(response) => response,
             Ended::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
             Ended::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
-            Ended::Panicked => Err(ModelError::new(ModelErrorKind::Other, "the model panicked")),
+            Ended::Panicked(payload) => {
+                forget_quietly(payload);
+                Err(ModelError::new(ModelErrorKind::Other, "the model panicked"))
+            }
         };
         trace::record(&span, &response);
         response.map_err(|error| {
@@ -491,7 +446,7 @@ impl Running {
 
     fn end(mut self, end: End) -> Result<RunOutcome, RunError> {
         let history = self.take_history();
-        let (iterations, usage) = (self.iterations, self.budgets.usage());
+        let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
         let (reason, content, paused, history) = match end {
             End::Failed(kind) => {
                 let error = RunError { kind, history, iterations, usage };
@@ -510,7 +465,7 @@ impl Running {
         let content = answer.as_ref().map_or(content, ToString::to_string);
         let ended_well = matches!(reason, StopReason::Answered | StopReason::ApprovalNeeded);
         let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;
-        self.cancellation.armed = !leave;
+        self.limits.cancellation.armed = !leave;
         let jobs = if leave { self.jobs.into_late() } else { LateJobs::default() };
         Ok(RunOutcome { content, reason, iterations, usage, history, answer, paused, jobs })
     }

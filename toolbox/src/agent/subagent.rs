@@ -7,16 +7,15 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::json;
 
-use super::lineage::Lineage;
+use super::agent::Agent;
+use super::outcome::{RunOutcome, StopReason};
 use super::run::Run;
+use super::run_scope::RunScope;
 use super::step::AnswerType;
-use super::{Agent, RunOutcome, StopReason};
-use crate::call::Arguments;
+use crate::call::{Arguments, FailureKind, ToolError, ToolResult};
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
-use crate::error::{FailureKind, ToolError};
 use crate::model::History;
-use crate::result::ToolResult;
 use crate::schema;
 use crate::tool::{Tool, ToolHandler, made};
 
@@ -112,7 +111,7 @@ impl Agent {
             input,
             answer,
         })?;
-        let tool = tool.without_timeout().starting_a_run(self.inner.toolbox.clone());
+        let tool = tool.without_timeout().starting_a_run(Arc::new(self.inner.toolbox.clone()));
         // Which tools it inherits is not known before it is called.
         Ok(if self.inner.settings.inherits { tool.untrusted() } else { tool })
     }
@@ -139,7 +138,7 @@ impl ToolHandler for AgentTool {
     }
 
     async fn call(&self, context: &ToolContext, arguments: &str) -> ToolResult {
-        let above = context.get::<Lineage>();
+        let above = context.get::<RunScope>();
         if let Err(refusal) = self.may_start(context, above) {
             return refusal;
         }
@@ -159,7 +158,7 @@ impl ToolHandler for AgentTool {
 
 impl AgentTool {
     /// Whether one more agent may work below those that do.
-    fn may_start(&self, context: &ToolContext, above: Option<&Lineage>) -> Result<(), ToolResult> {
+    fn may_start(&self, context: &ToolContext, above: Option<&RunScope>) -> Result<(), ToolResult> {
         let inner = &self.agent.inner;
         let limit = above.map_or(u32::MAX, |above| above.max_depth).min(inner.settings.max_depth);
         let at_work = above.is_some_and(|lineage| lineage.agents.contains(&inner.id));
@@ -184,7 +183,7 @@ impl AgentTool {
     fn run(
         &self,
         context: &ToolContext,
-        above: Option<&Lineage>,
+        above: Option<&RunScope>,
         arguments: &str,
     ) -> Result<Run, ToolError> {
         let resumed = above.and_then(|lineage| lineage.nested.resumed.take(context.call_id()));
@@ -217,7 +216,7 @@ impl AgentTool {
         &self,
         outcome: RunOutcome,
         context: &ToolContext,
-        above: Option<&Lineage>,
+        above: Option<&RunScope>,
     ) -> ToolResult {
         let (name, text) = (&self.name, &outcome.content);
         let stopped = |why: &str| {

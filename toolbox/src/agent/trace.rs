@@ -3,7 +3,7 @@
 use tracing::Span;
 use tracing::field::Empty;
 
-use super::{RunError, RunOutcome};
+use super::outcome::{RunError, RunOutcome};
 use crate::context::{Conversation, ToolContext};
 use crate::model::{Model, ModelError, ModelResponse};
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use super::cold::Repair;
+use crate::call::Repair;
 
 /// An append-only list of strings that hands out references for as long as it lives, and the notes of one call.
 ///

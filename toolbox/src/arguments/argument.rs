@@ -9,10 +9,11 @@ use std::path::Path;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
-use super::reader::{Nothing, ReadError, Reader};
+use super::reader::{Nothing, Reader};
 use super::slot::{LentSlot, OwnedSlot};
+use crate::call::ToolError;
 use crate::context::{FromContext, Requirement, ToolContext};
-use crate::error::ToolError;
+use crate::validate::ReadError;
 
 /// Marks arguments that the model fills in.
 #[derive(Debug)]

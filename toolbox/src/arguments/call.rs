@@ -5,17 +5,18 @@ use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
-use super::about::{About, ArgumentSignature, Described, Place, Signature};
 use super::arena::Arena;
 use super::argument::Absent;
-use super::cold::{self, Bounds, Fault, FaultKind, Faults, Repair, Verdict};
 use super::describe;
-use super::reader::{NO_KEY, ReadError, Reader};
+use super::reader::{NO_KEY, Reader};
+use super::signature::{About, ArgumentSignature, Described, Place, Signature};
 use super::slot::Fill;
 use super::specimen;
+use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, Repair, ToolResult};
 use crate::context::ToolContext;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
+use crate::text::argument_path;
+use crate::validate::ReadError;
+use crate::validate::{self, Bounds, Verdict};
 
 /// One call on its way into a tool.
 #[derive(Debug)]
@@ -152,7 +153,7 @@ impl<'given> Call<'given> {
         if let Some(argument) = self.signature.arguments.first()
             && (argument.policing.must_check(reader.take_unpoliced()) || reader.take_renamed())
         {
-            let faults = cold::conforms(
+            let faults = validate::conforms(
                 text,
                 &self.signature.schema,
                 &self.signature.schema,
@@ -170,7 +171,7 @@ impl<'given> Call<'given> {
         if self.signature.unchecked {
             return Ok(self.text);
         }
-        match cold::examine(self.text, &self.signature.schema, &self.bounds()) {
+        match validate::examine(self.text, &self.signature.schema, &self.bounds()) {
             Verdict::Sound => Ok(self.text),
             Verdict::Repaired { text, repairs } => {
                 self.arena.note(repairs);
@@ -313,7 +314,7 @@ impl<'given> Call<'given> {
             if let Place::Fields { rest: true, .. } = argument.origin {
                 // Which keywords bound a field without a name of its own, only the whole schema says.
                 let schema = &self.signature.schema;
-                let faults = cold::conforms(text, schema, schema, "", &self.bounds());
+                let faults = validate::conforms(text, schema, schema, "", &self.bounds());
                 Trouble::from_faults(faults)?;
             } else {
                 for (name, value) in &fields {
@@ -333,7 +334,7 @@ impl<'given> Call<'given> {
     fn check(&self, name: &str, value: &str) -> Result<(), Trouble> {
         let schema = &self.signature.schema;
         let faults =
-            cold::conforms(value, &schema["properties"][name], schema, name, &self.bounds());
+            validate::conforms(value, &schema["properties"][name], schema, name, &self.bounds());
         Trouble::from_faults(faults)
     }
 
@@ -347,31 +348,31 @@ impl<'given> Call<'given> {
         if let Trouble::Unavailable(error) = trouble {
             return Err((*error).into());
         }
-        let (text, trouble) = match cold::examine(self.text, &self.signature.schema, &self.bounds())
-        {
-            Verdict::Faulty { mut faults, text } => {
-                if let Some(text) = text.filter(|_| faults.more() == 0) {
-                    let known = faults.to_vec();
-                    faults.append(self.refused_values(self.arena.keep(text), &known, values));
+        let (text, trouble) =
+            match validate::examine(self.text, &self.signature.schema, &self.bounds()) {
+                Verdict::Faulty { mut faults, text } => {
+                    if let Some(text) = text.filter(|_| faults.more() == 0) {
+                        let known = faults.to_vec();
+                        faults.append(self.refused_values(self.arena.keep(text), &known, values));
+                    }
+                    return Err(self.refuse(faults));
                 }
-                return Err(self.refuse(faults));
-            }
-            Verdict::Sound => (self.text, trouble),
-            Verdict::Repaired { text, repairs } => {
-                self.arena.note(repairs);
-                let text = self.arena.keep(text);
-                match values.read(self, text) {
-                    Ok(()) => return Ok(()),
-                    Err(trouble) => (text, trouble),
+                Verdict::Sound => (self.text, trouble),
+                Verdict::Repaired { text, repairs } => {
+                    self.arena.note(repairs);
+                    let text = self.arena.keep(text);
+                    match values.read(self, text) {
+                        Ok(()) => return Ok(()),
+                        Err(trouble) => (text, trouble),
+                    }
                 }
-            }
-        };
+            };
         if let Trouble::Unavailable(error) = trouble {
             return Err((*error).into());
         }
         // An enum with a tag buffers its numbers, and takes no `3.0` for an integer afterwards.
         if let Trouble::Read = trouble
-            && let Some(plain) = cold::with_plain_integers(text)
+            && let Some(plain) = validate::with_plain_integers(text)
             && values.read(self, self.arena.keep(plain)).is_ok()
         {
             return Ok(());
@@ -396,7 +397,7 @@ impl<'given> Call<'given> {
         known: &[Fault],
         values: &mut dyn Values<'call>,
     ) -> Faults {
-        let text = match cold::with_plain_integers(text) {
+        let text = match validate::with_plain_integers(text) {
             Some(plain) => self.arena.keep(plain),
             None => text,
         };
@@ -413,8 +414,8 @@ impl<'given> Call<'given> {
         mut read: impl FnMut(&mut Reader<'call>) -> Result<(), ReadError>,
     ) -> Faults {
         let root = &self.signature.schema;
-        let subject = cold::Subject { schema, root, path, depth: self.depth };
-        cold::refused(text, subject, known, &|text| self.arena.keep(text), &mut |text| {
+        let subject = validate::Subject { schema, root, path, depth: self.depth };
+        validate::refused(text, subject, known, &|text| self.arena.keep(text), &mut |text| {
             let mut reader = Reader::new(text, &self.arena, self.depth);
             read(&mut reader).map_err(|error| error.at(0))
         })
@@ -425,7 +426,7 @@ impl<'given> Call<'given> {
         let arguments = &self.signature.arguments;
         let mut texts = Vec::new();
         let mut aside = Aside::default();
-        for (name, value) in cold::fields(text, self.depth) {
+        for (name, value) in validate::fields(text, self.depth) {
             let is = |argument: &ArgumentSignature| {
                 argument.origin == Place::Field && argument.name == name
             };
@@ -446,7 +447,7 @@ impl<'given> Call<'given> {
 
     fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
         self.refused.store(true, Ordering::Relaxed);
-        let error = cold::ArgumentsError::new(self.context.tool_name(), faults);
+        let error = ArgumentsError::new(self.context.tool_name(), faults);
         ToolResult::refusal(FailureKind::InvalidArguments, error.to_string())
             .with_code(error.code())
             .with_error(error)
@@ -477,7 +478,7 @@ impl<'call> Values<'call> for Slots<'_, '_, 'call> {
             let argument = &call.signature.arguments[index];
             let (own, path) = match argument.origin {
                 Place::Fields { .. } => (schema, String::new()),
-                _ => (&schema["properties"][&*argument.name], cold::argument_path(&argument.name)),
+                _ => (&schema["properties"][&*argument.name], argument_path(&argument.name)),
             };
             let slot = &mut self.0[index];
             faults.append(call.refused(text, own, &path, known, |reader| slot.read(reader)));
@@ -509,7 +510,7 @@ enum Trouble {
     Faults(Faults),
     /// Something that the second look words better: a missing or unknown argument, no object at all.
     Refused,
-    Unavailable(Box<crate::error::ToolError>),
+    Unavailable(Box<crate::call::ToolError>),
 }
 
 impl Trouble {

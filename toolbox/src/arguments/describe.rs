@@ -8,16 +8,18 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use super::about::{About, ArgumentAbout, ArgumentSignature, Described, Keyword, Place, Signature};
 use super::arena::Arena;
 use super::argument::Origin;
-use super::cold::{self, Bounds};
 use super::reader::{Lead, NO_KEY, Reader};
 use super::shapes::Shapes;
+use super::signature::{
+    About, ArgumentAbout, ArgumentSignature, Described, Keyword, Place, Signature,
+};
 use super::slot::Fill;
 use super::specimen;
 use super::unfit;
 use crate::schema::{self, Kinds, Policing};
+use crate::validate::{self, Bounds};
 
 /// Returns a generator of schemas in the dialect that everything here is written in.
 fn generator() -> SchemaGenerator {
@@ -101,7 +103,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
 
 /// Holds a value against a schema, and returns what is wrong with it on one line.
 fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) -> Option<String> {
-    let faults = cold::conforms(&value.to_string(), schema, root, path, &Bounds::default());
+    let faults = validate::conforms(&value.to_string(), schema, root, path, &Bounds::default());
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     (!faults.is_empty()).then(|| faults.join("; "))
 }
@@ -245,7 +247,7 @@ impl ArgumentSignature {
         schema::without_null(&mut schema["properties"][&*self.name]);
         let own = &schema["properties"][&*self.name];
         self.null_is_absent =
-            !cold::conforms("null", own, schema, "", &Bounds::default()).is_empty();
+            !validate::conforms("null", own, schema, "", &Bounds::default()).is_empty();
     }
 }
 

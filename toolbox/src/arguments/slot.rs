@@ -5,8 +5,9 @@ use std::marker::PhantomData;
 use schemars::SchemaGenerator;
 
 use super::argument::{Absent, LentArgument, Origin, ToolArgument};
-use super::reader::{ReadError, Reader};
+use super::reader::Reader;
 use crate::context::ToolContext;
+use crate::validate::ReadError;
 
 /// A slot as the reader sees it, whatever its type.
 pub trait Fill<'call> {

@@ -19,9 +19,10 @@ use std::sync::{LazyLock, Mutex, OnceLock, RwLock, atomic};
 use schemars::SchemaGenerator;
 
 use super::argument::{Absent, FromProgram, LentArgument, Origin, TheContext, ToolArgument};
-use super::reader::{ReadError, Reader};
+use super::reader::Reader;
 use super::slot::{LentSlot, OwnedSlot};
 use crate::context::{FromContext, ToolContext};
+use crate::validate::ReadError;
 
 /// Marks arguments of a type that is refused, with the reason and the way to the part at fault.
 #[derive(Debug)]

@@ -4,9 +4,10 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::call::ToolError;
 use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::tool::{BoxFuture, Tool};
+use crate::future::BoxFuture;
+use crate::tool::Tool;
 use crate::toolset;
 
 /// A question of a model to the user.

@@ -6,16 +6,16 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::quoted;
 use super::store::{SqliteStore, StoreError, to_millis};
-use crate::error::ToolError;
-use crate::principal::Principal;
+use crate::call::ToolError;
+use crate::context::Principal;
+use crate::text::{QUOTED, quote};
 use crate::toolset;
-use crate::unseen::{QUOTED, quote};
 
 /// Notes that an agent keeps for itself, each under a name: a plan, a list, what is half done.
 ///
 /// They belong to the [`Principal`] of the call, and no other sees them. A note that is acknowledged is on the disk. What
 /// is read is quoted, and told as a note: it is no instruction. It may be from a page that the model read when it wrote
-/// the note, so a conversation in which a note is read, or their names are, is [tainted](crate::Taint). At most 200 notes of 64 KiB each.
+/// the note, so a conversation in which a note is read, or their names are, is [tainted](crate::context::Taint). At most 200 notes of 64 KiB each.
 ///
 /// ```
 /// use toolbox::builtin::SqliteStore;

@@ -5,7 +5,7 @@ use std::ffi::OsString;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::unseen::is_unseen;
+use crate::text::is_unseen;
 
 /// The files and folders that tools may read, but not change.
 ///

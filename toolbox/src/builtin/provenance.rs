@@ -16,8 +16,7 @@ use cap_std::fs::MetadataExt as _;
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::workspace::Workspace;
-use crate::context::ToolContext;
-use crate::taint::Taint;
+use crate::context::{Taint, ToolContext};
 
 /// The attribute. On the folder it says how much of it is meant.
 const NAME: &str = "user.toolbox.tainted";
@@ -57,7 +56,7 @@ fn key(path: &Path) -> String {
 }
 
 impl Workspace {
-    /// Returns whether something in the workspace was written in a [tainted](crate::Taint) conversation: by a tool, or by a command.
+    /// Returns whether something in the workspace was written in a [tainted](crate::context::Taint) conversation: by a tool, or by a command.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.with_known(|known| known.some || known.all) || self.mark().is_some()

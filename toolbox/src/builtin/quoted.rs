@@ -1,6 +1,6 @@
 //! Texts that somebody else wrote, shown to a model.
 
-use crate::unseen::is_unseen;
+use crate::text::is_unseen;
 
 /// Returns a text with `> ` before each line, so that nothing in it looks like the text around it.
 ///

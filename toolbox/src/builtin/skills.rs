@@ -10,11 +10,10 @@ use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
-use crate::call::Arguments;
+use crate::call::{Arguments, ToolResult};
 use crate::definition::ToolAnnotations;
-use crate::result::ToolResult;
+use crate::text::{QUOTED, quote};
 use crate::tool::{Tool, Toolset};
-use crate::unseen::{QUOTED, quote};
 
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 256 << 10;

@@ -1,6 +1,6 @@
 //! What may still leave the machine when a model has read what others wrote.
 
-/// What becomes of a call that could carry something out, in a conversation that is [tainted](crate::Taint).
+/// What becomes of a call that could carry something out, in a conversation that is [tainted](crate::context::Taint).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WhileTainted {

@@ -3,9 +3,9 @@
 use serde::Serialize;
 
 use crate::call::ToolCall;
-use crate::collection::{Definitions, ToolBox};
+use crate::collection::ToolBox;
 use crate::definition::ToolDefinition;
-use crate::schema::{Dialect, lower};
+use crate::dialect::{Definitions, Dialect, lower};
 use crate::search::{Gateway, SEARCH_WORDS};
 use crate::tool::Tool;
 

@@ -10,14 +10,9 @@ use super::progress::Progress;
 use super::source::Source;
 use super::text::line;
 use super::tools::unknown;
-use crate::approval::Decision;
-use crate::call::ToolCall;
-use crate::cancel::CancellationToken;
-use crate::content::Content;
-use crate::context::ToolContext;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
-use crate::unseen::clean;
+use crate::call::{Content, FailureKind, ToolCall, ToolResult};
+use crate::context::{CancellationToken, Decision, ToolContext};
+use crate::text::clean;
 
 /// The most that is read from standard input, in bytes.
 const MAX_INPUT: u64 = 64 << 20;

@@ -9,9 +9,8 @@ use super::account::{Account, Size};
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::Source;
 use super::text::{grouped, line};
-use crate::definition::ToolDefinition;
+use crate::definition::{Remark, ToolDefinition};
 use crate::mcp::{ServerState, ServerStatus, Servers};
-use crate::remark::Remark;
 use crate::tool::Tool;
 
 pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {

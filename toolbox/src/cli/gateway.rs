@@ -14,13 +14,11 @@ use tokio::time::{Instant, timeout};
 use super::outcome::Problem;
 use super::program::of_servers;
 use super::text::cut;
+use crate::call::{FailureKind, ToolResult};
 use crate::collection::ToolBox;
-use crate::error::FailureKind;
-use crate::layer::Next;
 use crate::mcp::{ConfigProblem, ServerState, Servers};
-use crate::result::ToolResult;
 use crate::search::{EXECUTE, Gateway};
-use crate::tool::{IntoTools, Tool};
+use crate::tool::{IntoTools, Next, Tool};
 
 /// How long a search waits for servers that were not heard of yet.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -59,8 +59,8 @@ use self::outcome::{Exit, Outcome, Paint, complain};
 use self::program::{Configured, Wanted};
 use self::serve::unless_interrupted;
 use self::source::Source;
-use crate::cancel::CancellationToken;
 use crate::collection::ToolBox;
+use crate::context::CancellationToken;
 use crate::mcp::{Config, ServerInfo};
 
 /// Runs the command line of this process over a box, on a runtime of its own: the body of a `fn main`.

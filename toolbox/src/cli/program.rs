@@ -16,7 +16,7 @@ use crate::mcp::{
     Config, ConfigProblem, Connect, CredentialFile, MountServersError, ServerConfig, ServerState,
     Servers,
 };
-use crate::unseen::clean;
+use crate::text::clean;
 
 /// The configuration of a run of the program.
 pub(super) struct Configured {

@@ -15,8 +15,8 @@ use super::text::line;
 use crate::collection::ToolBox;
 use crate::mcp::{Connect, ServerInfo, ServerState, ServerStatus, Servers, Service};
 use crate::search::Gateway;
+use crate::text::clean;
 use crate::tool::Tool;
-use crate::unseen::clean;
 
 /// The longest token that a file may hold, in bytes.
 const LONGEST_TOKEN: u64 = 4096;

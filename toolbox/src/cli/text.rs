@@ -1,6 +1,6 @@
 //! Texts on one line.
 
-use crate::unseen::clean;
+use crate::text::clean;
 
 /// A text that somebody else wrote, on one line.
 pub(super) fn line(text: &str) -> String {

@@ -7,11 +7,10 @@ use serde_json::{Value, json};
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::{Source, described};
 use super::text::{cut, line};
-use crate::arguments::cold::nearest_n;
-use crate::schema::Dialect;
+use crate::dialect::Dialect;
 use crate::search::Catalog;
+use crate::text::{clean, nearest_n};
 use crate::tool::Tool;
-use crate::unseen::clean;
 
 /// How many characters of a description stand beside a name.
 const SUMMARY: usize = 100;
@@ -141,7 +140,7 @@ fn page(tool: &Tool, paint: Paint) -> String {
         (annotations.open_world == Some(true), "it reaches the outside"),
     ];
     facts.extend(said.iter().filter(|(said, _)| *said).map(|(_, what)| (*what).to_owned()));
-    let bytes = crate::schema::lower(definition, Dialect::Anthropic).tool.to_string().len();
+    let bytes = crate::dialect::lower(definition, Dialect::Anthropic).tool.to_string().len();
     facts.push(format!("{bytes} bytes in each request that has it"));
     let _ = writeln!(text, "\n{}", paint.dim(&facts.join("; ")));
     let properties = definition.input_schema["properties"].as_object();

@@ -8,12 +8,10 @@ use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
 use super::{RegisterError, ToolBox};
-use crate::approval::Approver;
-use crate::context::{Requirement, Values};
-use crate::dispatch::Settings;
-use crate::layer::Next;
-use crate::result::ToolResult;
-use crate::tool::{IntoTools, MapFn, Tool};
+use crate::call::ToolResult;
+use crate::collection::BoxSettings;
+use crate::context::{Approver, Requirement, Values};
+use crate::tool::{IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
 ///
@@ -38,7 +36,7 @@ use crate::tool::{IntoTools, MapFn, Tool};
 ///
 /// let error = ToolBox::builder().tools(tools![greet]).build().unwrap_err();
 /// assert!(error.to_string().contains("Greeting"));
-/// # Ok::<(), toolbox::BuildToolBoxError>(())
+/// # Ok::<(), toolbox::collection::BuildToolBoxError>(())
 /// ```
 ///
 /// What is not set has the default of the [table of limits](ToolBox#limits).
@@ -46,7 +44,7 @@ use crate::tool::{IntoTools, MapFn, Tool};
 #[must_use = "a builder does nothing until `build`"]
 pub struct ToolBoxBuilder {
     tools: Vec<Tool>,
-    settings: Settings,
+    settings: BoxSettings,
     state: Values,
     blacklist: Vec<String>,
 }
@@ -141,7 +139,7 @@ impl ToolBoxBuilder {
     ///
     /// Deeper text is read by recursion, so the limit cannot be lifted.
     pub fn max_argument_depth(mut self, levels: usize) -> Self {
-        self.settings.argument_depth = levels.clamp(1, Settings::MAX_DEPTH);
+        self.settings.argument_depth = levels.clamp(1, BoxSettings::MAX_DEPTH);
         self
     }
 
@@ -149,7 +147,7 @@ impl ToolBoxBuilder {
     ///
     /// Of longer texts the middle and the last ones are left out, and a line says how much. What has no half is never left out:
     /// where images, audio, documents, values that are JSON and structured results are too large by themselves, the call fails
-    /// with [`FailureKind::ResultTooLarge`](crate::FailureKind::ResultTooLarge), and the text names this limit. A picture takes
+    /// with [`FailureKind::ResultTooLarge`](crate::call::FailureKind::ResultTooLarge), and the text names this limit. A picture takes
     /// a third more than its bytes, since it is base64: tools with screenshots need some MiB.
     ///
     /// In `toolbox.jsonc` the key is `"maxResultBytes"`. Texts count their bytes, without the escapes of JSON; each part after the first counts what JSON writes around it; so
@@ -222,7 +220,7 @@ impl ToolBoxBuilder {
     /// let calls = Arc::new(AtomicUsize::new(0));
     /// let counter = Arc::clone(&calls);
     /// let toolbox = ToolBox::builder()
-    ///     .layer(move |next: toolbox::Next| {
+    ///     .layer(move |next: toolbox::tool::Next| {
     ///         counter.fetch_add(1, Ordering::Relaxed);
     ///         next.run()
     ///     })
@@ -278,7 +276,7 @@ pub enum BuildToolBoxError {
     /// The tools do not fit together, or lack a state.
     Tools(RegisterError),
     /// A rule of the blacklist names nothing.
-    Rule(crate::InvalidRuleError),
+    Rule(crate::context::InvalidRuleError),
 }
 
 impl fmt::Display for BuildToolBoxError {

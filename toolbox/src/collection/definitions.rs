@@ -1,254 +1,138 @@
-//! What a model is told about the tools it may call, as one cheap value.
+//! The definitions that a box gives to models and to people.
 
-#[cfg(feature = "agent")]
-use std::collections::HashMap;
-use std::fmt;
-use std::ops::Deref;
-use std::sync::{Arc, OnceLock};
-
-use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
+use std::sync::Arc;
 
 use super::ToolBox;
-use crate::definition::ToolDefinition;
-use crate::schema::{Dialect, Loss, Lowered, list, lower};
+use crate::context::ToolContext;
+use crate::definition::{Remark, ToolDefinition};
+use crate::dialect::{DefinitionList, Definitions, Dialect};
+use crate::tool::Tool;
 
-/// The definitions that go with one request to a model, in order.
-///
-/// Cloning costs a reference count, and the list of each provider is lowered and serialized once for all clones. A box
-/// hands out the same value until it changes ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own
-/// comes from `Vec<ToolDefinition>` or an iterator. Serializes to an array.
-#[derive(Clone, Default)]
-pub struct Definitions(Arc<Inner>);
-
-#[derive(Default)]
-struct Inner {
-    definitions: Arc<[ToolDefinition]>,
-    lists: [OnceLock<Arc<DefinitionList>>; Dialect::ALL.len()],
-}
-
-impl Definitions {
-    /// Returns the list as one provider takes it, lowered and serialized once.
+impl ToolBox {
+    /// Returns a line about each tool, for people: `` - `name` - description ``.
     #[must_use]
-    pub fn lowered(&self, dialect: Dialect) -> Arc<DefinitionList> {
-        let index = Dialect::ALL.iter().position(|own| *own == dialect).unwrap_or_default();
-        let list = self.0.lists[index]
-            .get_or_init(|| Arc::new(DefinitionList::new(self.shared(), dialect)));
-        Arc::clone(list)
+    pub fn summaries(&self) -> Vec<String> {
+        let line = |tool: &Tool| format!("- `{}` - {}", tool.name(), tool.description());
+        self.snapshot().listed().map(line).collect()
     }
 
-    /// Returns the definitions as a shared slice.
+    /// Returns the definitions that go to a model, in order: of the tools that may be called and are not deferred.
+    ///
+    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count. It is a slice
+    /// of definitions, an array for serde, and holds the lists for each provider.
+    ///
+    /// ```
+    /// use toolbox::{tool, tools, ToolBox};
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let definitions = ToolBox::from(tools![add]).definitions();
+    /// assert_eq!(definitions[0].name, "add");
+    /// let json = serde_json::to_string(&definitions)?;
+    /// assert!(json.starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
     #[must_use]
-    pub fn shared(&self) -> Arc<[ToolDefinition]> {
-        Arc::clone(&self.0.definitions)
+    pub fn definitions(&self) -> Definitions {
+        self.shared.current.load().definitions().clone()
     }
-}
 
-impl Deref for Definitions {
-    type Target = [ToolDefinition];
-
-    fn deref(&self) -> &[ToolDefinition] {
-        &self.0.definitions
+    /// Returns the definitions of the tools that may be called from `context`, and those of `found` that may.
+    pub(crate) fn offer_with(
+        &self,
+        context: &ToolContext,
+        found: &[Arc<ToolDefinition>],
+    ) -> Definitions {
+        let all = self.definitions();
+        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
+        let nobody_forbids = context.rules().is_none() || all.iter().all(permitted);
+        if nobody_forbids && found.is_empty() {
+            return all;
+        }
+        let snapshot = self.snapshot();
+        let more = found.iter().map(AsRef::as_ref).filter(|tool: &&ToolDefinition| {
+            let offered = all.iter().any(|own| own.name == tool.name);
+            !offered && snapshot.get(&tool.name).is_some() && snapshot.permits(&tool.name)
+        });
+        all.iter().chain(more).filter(|tool| permitted(tool)).cloned().collect()
     }
-}
 
-impl Serialize for Definitions {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.definitions.serialize(serializer)
+    /// Returns the deferred tools that may be called from `context` by their own names, with the generation of the box they
+    /// are of. There are none where such tools are called through a gateway only.
+    pub(crate) fn findable(&self, context: &ToolContext) -> (u64, Definitions) {
+        let snapshot = self.snapshot();
+        let generation = snapshot.generation();
+        if !self.shared.settings.deferred_calls {
+            return (generation, Definitions::default());
+        }
+        let all = snapshot.deferred();
+        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
+        if context.rules().is_none() || all.iter().all(permitted) {
+            return (generation, all.clone());
+        }
+        (generation, all.iter().filter(|tool| permitted(tool)).cloned().collect())
     }
-}
 
-impl PartialEq for Definitions {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.definitions == other.0.definitions
+    /// Returns the name under which the box knows a tool that a provider may know by another.
+    pub(crate) fn own_name(&self, name: &str) -> Option<String> {
+        let snapshot = self.shared.current.load();
+        if snapshot.get(name).is_some() {
+            return None;
+        }
+        snapshot.by_alias(name).map(|entry| entry.tool.name().to_owned())
     }
-}
 
-impl AsRef<[ToolDefinition]> for Definitions {
-    fn as_ref(&self) -> &[ToolDefinition] {
-        self
+    /// Returns the list of tools as a provider takes it, lowered and serialized once for each change of the box.
+    ///
+    /// ```
+    /// use toolbox::{tool, tools, ToolBox};
+    /// use toolbox::dialect::Dialect;
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let list = ToolBox::from(tools![add]).definitions_for(Dialect::Anthropic);
+    /// assert!(list.json().starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// ```
+    #[must_use]
+    pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {
+        self.shared.current.load().definitions().lowered(dialect)
     }
-}
 
-impl<'a> IntoIterator for &'a Definitions {
-    type Item = &'a ToolDefinition;
-    type IntoIter = std::slice::Iter<'a, ToolDefinition>;
-
-    fn into_iter(self) -> Self::IntoIter {
-        self.iter()
-    }
-}
-
-impl FromIterator<ToolDefinition> for Definitions {
-    fn from_iter<I: IntoIterator<Item = ToolDefinition>>(definitions: I) -> Self {
-        Self(Arc::new(Inner { definitions: definitions.into_iter().collect(), ..Inner::default() }))
-    }
-}
-
-impl From<Vec<ToolDefinition>> for Definitions {
-    fn from(definitions: Vec<ToolDefinition>) -> Self {
-        definitions.into_iter().collect()
+    /// Returns what a model is told too little about, over all tools: for a test that wants none.
+    ///
+    /// ```
+    /// use toolbox::{tool, tools, ToolBox};
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(
+    ///     /// The first
+    ///     a: i64,
+    ///     b: i64,
+    /// ) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// let remarks = ToolBox::from(tools![add]).remarks();
+    /// assert_eq!(remarks.len(), 1);
+    /// assert!(remarks[0].to_string().starts_with("argument `b` of tool `add` has no description"));
+    /// ```
+    #[must_use]
+    pub fn remarks(&self) -> Vec<Remark> {
+        self.tools().iter().flat_map(|tool| tool.definition().remarks()).collect()
     }
 }
 
 impl From<&ToolBox> for Definitions {
     fn from(toolbox: &ToolBox) -> Self {
         toolbox.definitions()
-    }
-}
-
-impl fmt::Debug for Definitions {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_list().entries(self.iter().map(|definition| &definition.name)).finish()
-    }
-}
-
-/// The tools of a box as one provider takes them: lowered, and serialized once.
-pub struct DefinitionList {
-    dialect: Dialect,
-    #[cfg(feature = "agent")]
-    definitions: Arc<[ToolDefinition]>,
-    lowered: Vec<Lowered>,
-    /// The whole list; one of tools that are to be found is never asked for it.
-    json: OnceLock<Box<RawValue>>,
-    /// Where each tool stands, by its own name and by the one it is sent under.
-    #[cfg(feature = "agent")]
-    places: OnceLock<HashMap<String, usize>>,
-    /// Each tool as one that is to be found.
-    #[cfg(feature = "agent")]
-    deferred: OnceLock<Vec<Box<RawValue>>>,
-}
-
-impl DefinitionList {
-    #[cfg_attr(
-        not(feature = "agent"),
-        allow(clippy::needless_pass_by_value, reason = "agents keep the definitions")
-    )]
-    fn new(definitions: Arc<[ToolDefinition]>, dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            lowered: definitions.iter().map(|definition| lower(definition, dialect)).collect(),
-            #[cfg(feature = "agent")]
-            definitions,
-            json: OnceLock::new(),
-            #[cfg(feature = "agent")]
-            places: OnceLock::new(),
-            #[cfg(feature = "agent")]
-            deferred: OnceLock::new(),
-        }
-    }
-
-    /// Returns the provider's whole `tools` value as JSON text, ready to be spliced into a request.
-    #[must_use]
-    pub fn json(&self) -> &str {
-        self.raw().get()
-    }
-
-    /// Returns the same text as something serde splices into a larger document.
-    #[must_use]
-    pub fn raw(&self) -> &RawValue {
-        // A JSON value always has a text.
-        self.json.get_or_init(|| {
-            serde_json::value::to_raw_value(&list(&self.lowered)).unwrap_or_default()
-        })
-    }
-
-    /// Returns the list as a value.
-    #[must_use]
-    pub fn to_value(&self) -> serde_json::Value {
-        list(&self.lowered)
-    }
-
-    /// Returns each tool as it was lowered, in order.
-    #[must_use]
-    pub fn tools(&self) -> &[Lowered] {
-        &self.lowered
-    }
-
-    /// Returns the name a call goes by in a request with this list.
-    ///
-    /// A model calls a tool by its alias, so an alias is what a transcript may hold. It is sent as it is, unless it is the
-    /// own name of a tool that has another alias because of that.
-    #[cfg(feature = "agent")]
-    pub(crate) fn sent_name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
-        use std::borrow::Cow;
-
-        match crate::schema::outbound_name(name, self.dialect) {
-            Cow::Owned(alias)
-                if crate::schema::fits(name, self.dialect)
-                    && !self.lowered.iter().any(|tool| tool.name == alias) =>
-            {
-                Cow::Borrowed(name)
-            }
-            sent => sent,
-        }
-    }
-
-    /// Returns the dialect the list is written in.
-    #[cfg(feature = "agent")]
-    pub(crate) fn dialect(&self) -> Dialect {
-        self.dialect
-    }
-
-    /// Returns each tool as it was lowered, beside its definition.
-    #[cfg(feature = "agent")]
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&ToolDefinition, &Lowered)> {
-        self.definitions.iter().zip(&self.lowered)
-    }
-
-    /// Returns where a tool stands, by its own name, or else by the name it is sent under.
-    #[cfg(feature = "agent")]
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
-        let places = self.places.get_or_init(|| {
-            let mut places = HashMap::with_capacity(self.lowered.len());
-            for (at, definition) in self.definitions.iter().enumerate() {
-                places.entry(definition.name.clone()).or_insert(at);
-            }
-            for (at, tool) in self.lowered.iter().enumerate() {
-                places.entry(tool.name.clone()).or_insert(at);
-            }
-            places
-        });
-        places.get(name).copied()
-    }
-
-    /// Returns the definition that stands at a place.
-    #[cfg(feature = "agent")]
-    pub(crate) fn definition(&self, place: usize) -> &ToolDefinition {
-        &self.definitions[place]
-    }
-
-    /// Returns each tool as JSON text that says it is loaded when a search refers to it, the way Anthropic writes that.
-    #[cfg(feature = "agent")]
-    pub(crate) fn deferred(&self) -> &[Box<RawValue>] {
-        self.deferred.get_or_init(|| {
-            let deferred = |tool: &Lowered| {
-                let mut tool = tool.tool.clone();
-                if let Some(fields) = tool.as_object_mut() {
-                    // The service takes no examples beside a tool search.
-                    fields.remove("input_examples");
-                    fields.insert("defer_loading".to_owned(), true.into());
-                }
-                serde_json::value::to_raw_value(&tool).unwrap_or_default()
-            };
-            self.lowered.iter().map(deferred).collect()
-        })
-    }
-
-    /// Returns what the provider's dialect could not say, each with the name of its tool.
-    pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
-        self.lowered
-            .iter()
-            .flat_map(|tool| tool.losses.iter().map(move |loss| (tool.name.as_str(), loss)))
-    }
-}
-
-impl fmt::Debug for DefinitionList {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("DefinitionList")
-            .field("dialect", &self.dialect)
-            .field("tools", &self.lowered.len())
-            .field("bytes", &self.json().len())
-            .finish_non_exhaustive()
     }
 }

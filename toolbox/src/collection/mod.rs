@@ -3,6 +3,7 @@
 mod builder;
 mod definitions;
 mod error;
+mod settings;
 mod snapshot;
 
 use std::fmt;
@@ -12,19 +13,13 @@ use arc_swap::ArcSwap;
 use tokio::sync::watch;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
-pub use definitions::{DefinitionList, Definitions};
 pub use error::{RegisterError, RegisterFault};
 pub(crate) use snapshot::{Entry, Snapshot};
 
-#[cfg(feature = "agent")]
-use crate::context::ToolContext;
-use crate::context::{Requirement, Values};
-#[cfg(feature = "agent")]
-use crate::definition::ToolDefinition;
-use crate::dispatch::Settings;
-use crate::rules::{InvalidRuleError, Rules};
-use crate::schema::Dialect;
-use crate::tool::{IntoTools, MapFn, Tool};
+use crate::context::rules::Rules;
+use crate::context::{InvalidRuleError, Requirement, Values};
+use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
+pub(crate) use settings::BoxSettings;
 
 /// A collection of tools by name (also called a tool registry): declares them to a model and dispatches its calls.
 ///
@@ -70,7 +65,7 @@ pub(crate) struct Shared {
     writer: Mutex<()>,
     /// The generation, for those who wait for another.
     changed: watch::Sender<u64>,
-    pub(crate) settings: Settings,
+    pub(crate) settings: BoxSettings,
     pub(crate) state: Option<Arc<Values>>,
 }
 
@@ -78,7 +73,7 @@ impl ToolBox {
     /// Returns an empty box with the default limits.
     #[must_use]
     pub fn new() -> Self {
-        Self::from_shared(Settings::default(), None)
+        Self::from_shared(BoxSettings::default(), None)
     }
 
     /// Starts a box with limits, state or an approver of its own.
@@ -86,7 +81,7 @@ impl ToolBox {
         ToolBoxBuilder::default()
     }
 
-    fn from_shared(settings: Settings, state: Option<Arc<Values>>) -> Self {
+    fn from_shared(settings: BoxSettings, state: Option<Arc<Values>>) -> Self {
         let settings = settings.settled();
         Self {
             shared: Arc::new(Shared {
@@ -99,7 +94,6 @@ impl ToolBox {
         }
     }
 
-    #[cfg(feature = "search")]
     pub(crate) fn downgrade(&self) -> WeakToolBox {
         WeakToolBox(Arc::downgrade(&self.shared))
     }
@@ -239,7 +233,6 @@ impl ToolBox {
     }
 
     /// Checks that every state is there which the tools need that `may_run`; what `is_given` says need not be held by the box.
-    #[cfg(feature = "agent")]
     pub(crate) fn check_states(
         &self,
         may_run: impl Fn(&Tool) -> bool,
@@ -260,7 +253,6 @@ impl ToolBox {
     }
 
     /// Takes tools out and puts others in, as one change. One that replaces another takes its place without a word.
-    #[cfg(feature = "mcp-client")]
     pub(crate) fn exchange(&self, is_gone: impl Fn(&Tool) -> bool, tools: Vec<Tool>) {
         if tools.is_empty() && !self.snapshot().tools().any(&is_gone) {
             return;
@@ -322,109 +314,9 @@ impl ToolBox {
         self.snapshot().tools().map(bind).collect()
     }
 
-    /// Returns a line about each tool, for people: `` - `name` - description ``.
-    #[must_use]
-    pub fn summaries(&self) -> Vec<String> {
-        let line = |tool: &Tool| format!("- `{}` - {}", tool.name(), tool.description());
-        self.snapshot().listed().map(line).collect()
-    }
-
-    /// Returns the definitions that go to a model, in order: of the tools that may be called and are not deferred.
-    ///
-    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count. It is a slice
-    /// of definitions, an array for serde, and holds the lists for each provider.
-    ///
-    /// ```
-    /// use toolbox::{tool, tools, ToolBox};
-    ///
-    /// /// Adds two numbers.
-    /// #[tool]
-    /// fn add(a: i64, b: i64) -> i64 {
-    ///     a + b
-    /// }
-    ///
-    /// let definitions = ToolBox::from(tools![add]).definitions();
-    /// assert_eq!(definitions[0].name, "add");
-    /// let json = serde_json::to_string(&definitions)?;
-    /// assert!(json.starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
-    /// # Ok::<(), serde_json::Error>(())
-    /// ```
-    #[must_use]
-    pub fn definitions(&self) -> Definitions {
-        self.shared.current.load().definitions().clone()
-    }
-
-    /// Returns the definitions of the tools that may be called from `context`, and those of `found` that may.
-    #[cfg(feature = "agent")]
-    pub(crate) fn offer_with(
-        &self,
-        context: &ToolContext,
-        found: &[Arc<ToolDefinition>],
-    ) -> Definitions {
-        let all = self.definitions();
-        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
-        let nobody_forbids = context.rules().is_none() || all.iter().all(permitted);
-        if nobody_forbids && found.is_empty() {
-            return all;
-        }
-        let snapshot = self.snapshot();
-        let more = found.iter().map(AsRef::as_ref).filter(|tool: &&ToolDefinition| {
-            let offered = all.iter().any(|own| own.name == tool.name);
-            !offered && snapshot.get(&tool.name).is_some() && snapshot.permits(&tool.name)
-        });
-        all.iter().chain(more).filter(|tool| permitted(tool)).cloned().collect()
-    }
-
     /// Returns what the box forbids and allows.
-    #[cfg(feature = "agent")]
     pub(crate) fn rules(&self) -> Arc<Rules> {
         Arc::clone(self.shared.current.load().rules())
-    }
-
-    /// Returns the deferred tools that may be called from `context` by their own names, with the generation of the box they
-    /// are of. There are none where such tools are called through a gateway only.
-    #[cfg(feature = "agent")]
-    pub(crate) fn findable(&self, context: &ToolContext) -> (u64, Definitions) {
-        let snapshot = self.snapshot();
-        let generation = snapshot.generation();
-        if !self.shared.settings.deferred_calls {
-            return (generation, Definitions::default());
-        }
-        let all = snapshot.deferred();
-        let permitted = |tool: &ToolDefinition| context.permits(&tool.name);
-        if context.rules().is_none() || all.iter().all(permitted) {
-            return (generation, all.clone());
-        }
-        (generation, all.iter().filter(|tool| permitted(tool)).cloned().collect())
-    }
-
-    /// Returns the name under which the box knows a tool that a provider may know by another.
-    #[cfg(feature = "agent")]
-    pub(crate) fn own_name(&self, name: &str) -> Option<String> {
-        let snapshot = self.shared.current.load();
-        if snapshot.get(name).is_some() {
-            return None;
-        }
-        snapshot.by_alias(name).map(|entry| entry.tool.name().to_owned())
-    }
-
-    /// Returns the list of tools as a provider takes it, lowered and serialized once for each change of the box.
-    ///
-    /// ```
-    /// use toolbox::{schema::Dialect, tool, tools, ToolBox};
-    ///
-    /// /// Adds two numbers.
-    /// #[tool]
-    /// fn add(a: i64, b: i64) -> i64 {
-    ///     a + b
-    /// }
-    ///
-    /// let list = ToolBox::from(tools![add]).definitions_for(Dialect::Anthropic);
-    /// assert!(list.json().starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
-    /// ```
-    #[must_use]
-    pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {
-        self.shared.current.load().definitions().lowered(dialect)
     }
 
     /// Returns a number that grows with every change of the box.
@@ -531,14 +423,12 @@ impl ToolBox {
     }
 
     /// Whether two handles are of one box.
-    #[cfg(feature = "agent")]
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
     /// Returns a new box with the limits, the state and the layers of this one, for tools of `above` as well: they are as
     /// hidden as there, and whoever approves of calls there does so here if nobody else does.
-    #[cfg(feature = "agent")]
     pub(crate) fn empty_below(&self, above: &Self) -> Self {
         let mut settings = self.shared.settings.clone();
         settings.deferred_calls &= above.shared.settings.deferred_calls;
@@ -547,14 +437,12 @@ impl ToolBox {
     }
 
     /// Returns all tools with the state and the layers of this box, to be called in another.
-    #[cfg(feature = "agent")]
     pub(crate) fn tools_with_layers(&self) -> Vec<Tool> {
         let layers = &self.shared.settings.layers;
         self.tools().into_iter().map(|tool| tool.within(layers)).collect()
     }
 
     /// Puts these tools in the place of all there are.
-    #[cfg(feature = "agent")]
     pub(crate) fn replace_tools(&self, tools: Vec<Tool>) {
         self.change(|next| {
             next.clear();
@@ -578,11 +466,9 @@ impl ToolBox {
 }
 
 /// A handle that does not keep its box alive: for what a box holds and looks at itself.
-#[cfg(feature = "search")]
 #[derive(Clone)]
 pub(crate) struct WeakToolBox(std::sync::Weak<Shared>);
 
-#[cfg(feature = "search")]
 impl WeakToolBox {
     pub(crate) fn upgrade(&self) -> Option<ToolBox> {
         Some(ToolBox { shared: self.0.upgrade()? })
@@ -636,6 +522,22 @@ impl FromIterator<Tool> for ToolBox {
     #[track_caller]
     fn from_iter<I: IntoIterator<Item = Tool>>(tools: I) -> Self {
         Self::from(tools.into_iter().collect::<Vec<_>>())
+    }
+}
+
+impl IntoTools for &ToolBox {
+    fn into_tools(self) -> Vec<Tool> {
+        self.tools()
+    }
+}
+
+impl RepeatedTools for ToolBox {
+    fn id(&self) -> usize {
+        Arc::as_ptr(&self.shared).addr()
+    }
+
+    fn tools(&self) -> Vec<Tool> {
+        self.tools()
     }
 }
 

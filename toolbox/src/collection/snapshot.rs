@@ -4,10 +4,10 @@ use std::sync::{Arc, OnceLock};
 
 use indexmap::IndexMap;
 
-use super::{Definitions, RegisterFault};
+use super::RegisterFault;
+use crate::context::rules::Rules;
 use crate::definition::ToolDefinition;
-use crate::rules::Rules;
-use crate::schema::Dialect;
+use crate::dialect::{Definitions, Dialect};
 use crate::tool::Tool;
 
 /// The tools of a box at one moment, with what is worked out from them.
@@ -20,7 +20,6 @@ pub(crate) struct Snapshot {
     strict: bool,
     definitions: OnceLock<Definitions>,
     /// The tools that are found by a search alone.
-    #[cfg(feature = "agent")]
     deferred: OnceLock<Definitions>,
     /// Names that only a provider knows tools by, worked out when a name is not found.
     aliases: OnceLock<IndexMap<String, usize>>,
@@ -70,7 +69,7 @@ impl Snapshot {
             let mut aliases = IndexMap::new();
             for (index, entry) in self.entries.values().enumerate() {
                 for dialect in Dialect::ALL {
-                    let alias = crate::schema::outbound_name(entry.tool.name(), dialect);
+                    let alias = crate::dialect::outbound_name(entry.tool.name(), dialect);
                     if alias != entry.tool.name() {
                         aliases.insert(alias.into_owned(), index);
                     }
@@ -144,12 +143,10 @@ impl Snapshot {
         self.entries.shift_remove(name).map(|entry| entry.tool)
     }
 
-    #[cfg(feature = "agent")]
     pub(super) fn clear(&mut self) {
         self.entries.clear();
     }
 
-    #[cfg(feature = "mcp-client")]
     pub(super) fn remove(&mut self, is_gone: impl Fn(&Tool) -> bool) {
         self.entries.retain(|_, entry| !is_gone(&entry.tool));
     }
@@ -167,7 +164,6 @@ impl Snapshot {
     }
 
     /// Returns the tools that a model is not told of before it finds them.
-    #[cfg(feature = "agent")]
     pub(crate) fn deferred(&self) -> &Definitions {
         self.deferred.get_or_init(|| {
             self.entries

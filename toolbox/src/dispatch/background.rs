@@ -3,13 +3,12 @@
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::held::Held;
+use super::admitted::{Waiting, answer};
+use super::reentrancy::Held;
 use super::supervise::cancelled;
-use super::{Waiting, answer, trace};
-use crate::context::ToolContext;
-use crate::error::FailureKind;
-use crate::job::{Completion, JobId};
-use crate::result::ToolResult;
+use super::trace;
+use crate::call::{FailureKind, JobId, ToolResult};
+use crate::context::{Completion, ToolContext};
 
 impl Waiting {
     /// Starts the call as a job and returns a result that says so.
@@ -34,8 +33,8 @@ impl Waiting {
             completions: completions.clone(),
             sent: false,
         };
-        if let Some(watch) = self.context.watch() {
-            watch.started(&self.context, &self.arguments);
+        if let Some(observer) = self.context.observer() {
+            observer.started(&self.context, &self.arguments);
         }
         let mut work = self.detach();
         work.admitted.context = self.context.without_deferral();

@@ -5,15 +5,14 @@ use std::collections::HashSet;
 use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
-use super::held::Held;
+use super::admitted::{Pass, answer};
+use super::reentrancy::Held;
 use super::supervise::panicked;
-use super::{Pass, answer, trace};
-use crate::call::ToolCall;
+use super::trace;
+use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
-use crate::unseen::{QUOTED, quote};
+use crate::text::{QUOTED, quote};
 
 /// How the calls of one batch are made.
 #[derive(Clone, Copy)]

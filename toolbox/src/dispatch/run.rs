@@ -6,19 +6,19 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::place::Places;
-use super::supervise::{Supervised, Timeout, cancelled, forget_quietly, panicked};
-use super::{Admitted, Settings, Waiting, trace};
-use crate::approval::{Approval, ApprovalRequest, Condition, Decision};
+use super::admitted::{Admitted, Waiting};
+use super::permits::Places;
+use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panicked};
+use super::trace;
 use crate::arguments::call::Call;
-use crate::call::Arguments;
-use crate::context::{ToolContext, now};
-use crate::error::FailureKind;
-use crate::layer::{Layers, Next};
-use crate::result::ToolResult;
-use crate::schema::restore_strict;
-use crate::taint::Taint;
-use crate::tool::{BoxFuture, Handler, Inner, SyncHandler};
+use crate::call::{Arguments, FailureKind, ToolResult};
+use crate::collection::BoxSettings;
+use crate::context::approval::{Approval, Condition};
+use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
+use crate::dialect::restore_strict;
+use crate::future::BoxFuture;
+use crate::tool::layer::{Innermost, Layers};
+use crate::tool::{Handler, Inner, Next, SyncHandler};
 
 /// Runs a synchronous handler where it is called.
 #[inline]
@@ -44,12 +44,7 @@ pub(super) fn sync(
 }
 
 /// Runs a tool's own handler, without its layers, unwatched.
-pub(crate) async fn bare(
-    tool: &Inner,
-    context: &ToolContext,
-    text: &str,
-    depth: usize,
-) -> ToolResult {
+async fn bare(tool: &Inner, context: &ToolContext, text: &str, depth: usize) -> ToolResult {
     match &tool.handler {
         Handler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         Handler::Async(handler) => {
@@ -82,7 +77,7 @@ async fn run_here(
     tool: &Inner,
     context: &ToolContext,
     text: &str,
-    settings: &Settings,
+    settings: &BoxSettings,
     timeout: Option<Timeout>,
 ) -> ToolResult {
     let depth = settings.argument_depth;
@@ -92,7 +87,7 @@ async fn run_here(
             let call = Call::new(context, text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
-                    let run = Supervised::new(future, context, timeout);
+                    let run = SupervisedCall::new(future, context, timeout);
                     if tool.running.relays { run.await } else { run.of_handler().await }
                 }
                 Err(payload) => panicked(context.tool_name(), payload),
@@ -117,7 +112,7 @@ impl Waiting {
             }
         }
         Box::pin(async move {
-            let began = call.context.watch().map(|_| now());
+            let began = call.context.observer().map(|_| now());
             let mut result = if trace::is_on() {
                 let span = trace::Span::open(&call);
                 let result = span.within(call.pass()).await;
@@ -128,9 +123,9 @@ impl Waiting {
             };
             result.fit(call.shared.settings.result_bytes, call.tool.definition());
             call.note(&result);
-            if let (Some(watch), Some(began)) = (call.context.watch(), began) {
+            if let (Some(observer), Some(began)) = (call.context.observer(), began) {
                 let took = now().saturating_duration_since(began);
-                watch.finished(&call.context, &result, took);
+                observer.finished(&call.context, &result, took);
             }
             result.call_id = std::mem::take(&mut call.admitted.context.call_id);
             result
@@ -185,7 +180,8 @@ impl Waiting {
     }
 
     fn request(&self) -> ApprovalRequest {
-        ApprovalRequest::new(self.tool.clone(), self.context.clone(), self.arguments.clone())
+        let definition = Arc::clone(&self.tool.inner().definition);
+        ApprovalRequest::new(definition, self.context.clone(), self.arguments.clone())
     }
 
     /// Runs a call that may run, once there is a place for it.
@@ -200,8 +196,8 @@ impl Waiting {
                 Err(refusal) => return refusal,
             },
         };
-        if let Some(watch) = self.context.watch() {
-            watch.started(&self.context, &self.arguments);
+        if let Some(observer) = self.context.observer() {
+            observer.started(&self.context, &self.arguments);
         }
         self.run(places, true).await
     }
@@ -209,7 +205,7 @@ impl Waiting {
     /// Takes note of a result that a model is about to read.
     pub(super) fn note(&self, result: &ToolResult) {
         if let Some(taint) = self.context.get::<Taint>() {
-            taint.note(&self.tool, result);
+            taint.note(&self.tool.as_source(), result);
         }
     }
 
@@ -249,8 +245,8 @@ impl Waiting {
             return Err(deferred(name));
         };
         self.check()?;
-        if let Some(watch) = self.context.watch() {
-            watch.asked(&self.context, &self.arguments);
+        if let Some(observer) = self.context.observer() {
+            observer.asked(&self.context, &self.arguments);
         }
         let request = self.request();
         let mut decision = None;
@@ -260,7 +256,7 @@ impl Waiting {
             ToolResult::new("")
         });
         let silence =
-            Supervised::new(ask, &self.context, Timeout::until_deadline(&self.context)).await;
+            SupervisedCall::new(ask, &self.context, Timeout::until_deadline(&self.context)).await;
         match decision {
             None => Err(silence),
             Some(Decision::Approve) => Ok(None),
@@ -281,7 +277,7 @@ impl Waiting {
             ToolResult::new("")
         });
         let result =
-            Supervised::new(wait, &self.context, Timeout::until_deadline(&self.context)).await;
+            SupervisedCall::new(wait, &self.context, Timeout::until_deadline(&self.context)).await;
         places.ok_or(result)
     }
 
@@ -322,8 +318,16 @@ impl Waiting {
         }
         let (context, arguments) = (self.context.clone(), self.arguments.clone());
         let depth = settings.argument_depth;
-        let next = Next::new(self.tool.clone(), context, arguments, layers, depth);
-        let run = Supervised::new(Box::pin(next.run()), &self.context, timeout);
+        let innermost: Innermost = {
+            let tool = self.tool.clone();
+            Box::new(move |context, arguments| {
+                Box::pin(
+                    async move { bare(tool.inner(), &context, arguments.as_str(), depth).await },
+                )
+            })
+        };
+        let next = Next::new(context, arguments, layers, innermost);
+        let run = SupervisedCall::new(Box::pin(next.run()), &self.context, timeout);
         if tool.running.relays { run.await } else { run.of_handler().await }
     }
 
@@ -405,7 +409,7 @@ impl Waiting {
                 },
             }
         });
-        let watch = Supervised::new(wait, &self.context, timeout);
+        let watch = SupervisedCall::new(wait, &self.context, timeout);
         if detached { watch.detached().await } else { watch.await }
     }
 }

@@ -1,4 +1,4 @@
-//! A handler under watch: its panics are contained, its time is bounded, its caller can cancel it.
+//! Supervision of a future: its panics are contained, its time is bounded, its caller can cancel it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -9,23 +9,89 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::time::Sleep;
 
-use crate::context::ToolContext;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
-use crate::tool::BoxFuture;
+use crate::call::{FailureKind, ToolResult};
+use crate::context::{CancellationToken, ToolContext};
+use crate::future::BoxFuture;
 
-/// Runs a handler's future under watch.
+/// The end of a supervised future.
+pub(crate) enum Ended<T> {
+    Done(T),
+    Cancelled,
+    TimedOut,
+    Panicked(Box<dyn Any + Send>),
+}
+
+/// A future whose panics are contained, and which ends at a cancellation or when its time is over.
 ///
-/// The timer and the cancellation are set up when the handler first waits: one that never waits pays for neither.
-pub(super) struct Supervised<'a> {
-    handler: Option<BoxFuture<'a, ToolResult>>,
-    context: &'a ToolContext,
-    timeout: Option<Timeout>,
-    /// Whether what runs may go on after it was given up.
-    detached: bool,
-    /// Whether what it answers is a handler's, which is never the gate's own.
-    of_handler: bool,
-    watch: Option<Watch<'a>>,
+/// The timer and the cancellation are set up when the future first waits: one that never waits pays for neither. Without a
+/// tokio runtime, time is not bounded.
+pub(crate) struct Supervised<'a, T> {
+    future: Option<BoxFuture<'a, T>>,
+    cancellation: Option<&'a CancellationToken>,
+    timeout: Option<Duration>,
+    limits: Option<Limits<'a>>,
+}
+
+struct Limits<'a> {
+    timer: Option<Pin<Box<Sleep>>>,
+    cancelled: Option<BoxFuture<'a, ()>>,
+}
+
+impl<'a, T> Supervised<'a, T> {
+    pub(crate) fn new(
+        future: BoxFuture<'a, T>,
+        cancellation: Option<&'a CancellationToken>,
+        timeout: Option<Duration>,
+    ) -> Self {
+        Self { future: Some(future), cancellation, timeout, limits: None }
+    }
+}
+
+impl<T> Future for Supervised<'_, T> {
+    type Output = Ended<T>;
+
+    #[inline]
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended<T>> {
+        let this = &mut *self;
+        let Some(future) = &mut this.future else { return Poll::Pending };
+        match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
+            Ok(Poll::Ready(output)) => return Poll::Ready(Ended::Done(output)),
+            Ok(Poll::Pending) => {}
+            Err(payload) => return Poll::Ready(Ended::Panicked(payload)),
+        }
+        let (cancellation, timeout) = (this.cancellation, this.timeout);
+        let limits = this.limits.get_or_insert_with(|| Limits::new(cancellation, timeout));
+        limits.poll(context)
+    }
+}
+
+impl<T> Drop for Supervised<'_, T> {
+    fn drop(&mut self) {
+        // What the future holds may panic when it is dropped; that is contained like a panic of its own.
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(self.future.take()))) {
+            forget_quietly(payload);
+        }
+    }
+}
+
+impl<'a> Limits<'a> {
+    fn new(cancellation: Option<&'a CancellationToken>, timeout: Option<Duration>) -> Self {
+        let cancelled =
+            cancellation.map(|token| -> BoxFuture<'a, ()> { Box::pin(token.cancelled()) });
+        Self { timer: timeout.and_then(timer), cancelled }
+    }
+
+    fn poll<T>(&mut self, context: &mut Context<'_>) -> Poll<Ended<T>> {
+        if let Some(cancelled) = &mut self.cancelled
+            && cancelled.as_mut().poll(context).is_ready()
+        {
+            return Poll::Ready(Ended::Cancelled);
+        }
+        match &mut self.timer {
+            Some(timer) => timer.as_mut().poll(context).map(|()| Ended::TimedOut),
+            None => Poll::Pending,
+        }
+    }
 }
 
 /// A limit on the time of a call, and which limit it is.
@@ -75,25 +141,26 @@ impl TimeoutSource {
     }
 }
 
-struct Watch<'a> {
-    timer: Option<Pin<Box<Sleep>>>,
-    cancelled: Option<BoxFuture<'a, ()>>,
+/// A step of a call, supervised: however it ends, that is a result.
+pub(super) struct SupervisedCall<'a> {
+    inner: Supervised<'a, ToolResult>,
+    context: &'a ToolContext,
+    timeout: Option<Timeout>,
+    /// Whether what runs may go on after it was given up.
+    detached: bool,
+    /// Whether what it answers is a handler's, which is never the gate's own.
+    of_handler: bool,
 }
 
-impl<'a> Supervised<'a> {
+impl<'a> SupervisedCall<'a> {
     pub(super) fn new(
-        handler: BoxFuture<'a, ToolResult>,
+        step: BoxFuture<'a, ToolResult>,
         context: &'a ToolContext,
         timeout: Option<Timeout>,
     ) -> Self {
-        Self {
-            handler: Some(handler),
-            context,
-            timeout,
-            detached: false,
-            of_handler: false,
-            watch: None,
-        }
+        let time = timeout.map(|timeout| timeout.limit);
+        let inner = Supervised::new(step, context.cancellation(), time);
+        Self { inner, context, timeout, detached: false, of_handler: false }
     }
 
     /// Says that a handler or a layer answers, and not the gate.
@@ -109,53 +176,28 @@ impl<'a> Supervised<'a> {
     }
 }
 
-impl Future for Supervised<'_> {
+impl Future for SupervisedCall<'_> {
     type Output = ToolResult;
 
     fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<ToolResult> {
-        let this = &mut *self;
-        let Some(handler) = &mut this.handler else { return Poll::Pending };
-        match catch_unwind(AssertUnwindSafe(|| handler.as_mut().poll(context))) {
-            Ok(Poll::Ready(mut result)) => {
-                if this.of_handler {
+        let Poll::Ready(ended) = Pin::new(&mut self.inner).poll(context) else {
+            return Poll::Pending;
+        };
+        let call = self.context;
+        Poll::Ready(match ended {
+            Ended::Done(mut result) => {
+                if self.of_handler {
                     result.unmark();
                 }
-                return Poll::Ready(result);
+                result
             }
-            Ok(Poll::Pending) => {}
-            Err(payload) => return Poll::Ready(panicked(this.context.tool_name(), payload)),
-        }
-        let (call, timeout) = (this.context, this.timeout);
-        let watch = this.watch.get_or_insert_with(|| Watch::new(call, timeout));
-        if let Some(cancellation) = &mut watch.cancelled
-            && cancellation.as_mut().poll(context).is_ready()
-        {
-            return Poll::Ready(cancelled(call.tool_name()));
-        }
-        if let Some(timer) = &mut watch.timer
-            && timer.as_mut().poll(context).is_ready()
-        {
-            let text = timed_out(call, timeout, this.detached);
-            return Poll::Ready(ToolResult::refusal(FailureKind::TimedOut, text));
-        }
-        Poll::Pending
-    }
-}
-
-impl Drop for Supervised<'_> {
-    fn drop(&mut self) {
-        // What the handler holds may panic when it is dropped; that is contained like a panic of its own.
-        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(self.handler.take()))) {
-            forget_quietly(payload);
-        }
-    }
-}
-
-impl<'a> Watch<'a> {
-    fn new(call: &'a ToolContext, timeout: Option<Timeout>) -> Self {
-        let cancelled =
-            call.cancellation().map(|token| -> BoxFuture<'a, ()> { Box::pin(token.cancelled()) });
-        Self { timer: timeout.and_then(|timeout| timer(timeout.limit)), cancelled }
+            Ended::Cancelled => cancelled(call.tool_name()),
+            Ended::TimedOut => ToolResult::refusal(
+                FailureKind::TimedOut,
+                timed_out(call, self.timeout, self.detached),
+            ),
+            Ended::Panicked(payload) => panicked(call.tool_name(), payload),
+        })
     }
 }
 

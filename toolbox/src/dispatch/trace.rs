@@ -7,8 +7,8 @@ use tracing::instrument::Instrumented;
 use tracing::level_filters::LevelFilter;
 use tracing::{Instrument, Level};
 
-use super::Waiting;
-use crate::result::ToolResult;
+use super::admitted::Waiting;
+use crate::call::ToolResult;
 
 /// Returns whether anybody could be listening; the answer costs one load.
 #[inline]

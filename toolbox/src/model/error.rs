@@ -4,7 +4,8 @@ use std::error::Error;
 use std::fmt;
 use std::time::Duration;
 
-use crate::error::{SharedError, chain};
+use crate::call::SharedError;
+use crate::call::chain;
 
 /// What kept a model from replying.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,12 +8,9 @@ use std::sync::Arc;
 use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 
 use super::reply::{Part, Reply};
-use crate::arguments::cold::{Bounds, bound};
-use crate::call::{Arguments, ToolCall};
-use crate::content::Content;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
-use crate::unseen::{QUOTED, quote};
+use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
+use crate::text::{QUOTED, quote};
+use crate::validate::{Bounds, bound};
 
 /// A transcript in which every call has its result.
 ///

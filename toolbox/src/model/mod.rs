@@ -21,7 +21,7 @@ pub(crate) use stored::{deserialize_results, serialize_results};
 use std::fmt;
 use std::sync::Arc;
 
-use crate::tool::BoxFuture;
+use crate::future::BoxFuture;
 
 /// Something that answers a request with a reply: an HTTP service, a local model, a script.
 ///

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::call::ToolCall;
-use crate::schema::Dialect;
+use crate::dialect::Dialect;
 
 /// One answer of a model: its parts in order, and why it stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::History;
-use crate::collection::Definitions;
+use crate::dialect::Definitions;
 
 /// One request to a model: who it is, what was said, what it may call.
 #[derive(Debug, Clone)]

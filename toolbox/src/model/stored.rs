@@ -5,10 +5,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::history::{FoundMessage, History, Message, Unanswered};
 use super::reply::{Echo, Finish, Part, Reply};
-use crate::call::ToolCall;
-use crate::content::Content;
-use crate::result::ToolResult;
-use crate::schema::Dialect;
+use crate::call::{Content, ToolCall, ToolResult};
+use crate::dialect::Dialect;
 
 /// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are read as they are.)
 #[derive(Deserialize)]
@@ -22,7 +20,7 @@ struct StoredPart {
     #[serde(default)]
     name: String,
     #[serde(default)]
-    arguments: crate::Arguments,
+    arguments: crate::call::Arguments,
     #[serde(default)]
     echo: Option<Echo>,
 }

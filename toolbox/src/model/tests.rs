@@ -1,5 +1,5 @@
 use super::*;
-use crate::{Content, ToolCall, ToolResult};
+use crate::call::{Content, ToolCall, ToolResult};
 
 fn call(id: &str, arguments: &str) -> ToolCall {
     ToolCall::new(id, "add", arguments)
@@ -108,7 +108,7 @@ fn a_transcript_reads_back_as_it_was_written() {
         0,
         Part::Reasoning {
             text: "hm".into(),
-            echo: Some(Echo::new(crate::schema::Dialect::Anthropic, serde_json::json!({"x": 1}))),
+            echo: Some(Echo::new(crate::dialect::Dialect::Anthropic, serde_json::json!({"x": 1}))),
         },
     );
     let Replied::Calls(open) = history.reply(reply) else { panic!() };
@@ -116,7 +116,7 @@ fn a_transcript_reads_back_as_it_was_written() {
     assert_eq!(serde_json::from_str::<Unanswered>(&text).unwrap(), open);
     let history = open.answer([
         ToolResult::from(vec![Content::text("x"), Content::audio(b"x", "audio/wav")]),
-        ToolResult::failure(crate::FailureKind::TimedOut, "late").with_user_text("oh"),
+        ToolResult::failure(crate::call::FailureKind::TimedOut, "late").with_user_text("oh"),
         ToolResult::structured("[1]".into()),
     ]);
     let Replied::Answer(history) = history.reply(Reply::text("done")) else { panic!() };

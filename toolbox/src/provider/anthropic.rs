@@ -1,9 +1,9 @@
 //! Anthropic.
 
 use super::http::{Auth, Endpoint, Http};
-use super::{missing, settings, variable};
+use super::settings::{missing, settings, variable};
+use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse};
-use crate::tool::BoxFuture;
 use crate::wire;
 
 /// A model of Anthropic, or of any server with its Messages API.

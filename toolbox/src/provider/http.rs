@@ -13,7 +13,7 @@ use tokio::time::{Instant, timeout};
 
 use super::failure::{Said, snippet, unread};
 use super::retry::{asked_wait, may_pass};
-use crate::error::chain;
+use crate::call::chain;
 use crate::model::{
     Delta, Deltas, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part, Reply,
 };

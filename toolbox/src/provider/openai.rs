@@ -1,9 +1,9 @@
 //! `OpenAI`, and the servers that imitate it.
 
 use super::http::{Auth, Endpoint, Http};
-use super::{missing, settings, variable};
+use super::settings::{missing, settings, variable};
+use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse};
-use crate::tool::BoxFuture;
 use crate::wire::{OpenAiChat, OpenAiResponses};
 
 /// A model of `OpenAI`, or of any server that imitates it.

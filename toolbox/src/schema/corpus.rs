@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 
 /// One type of the corpus, judged through function pointers.
-pub(super) struct Case {
-    pub(super) name: &'static str,
-    pub(super) schema: fn() -> Value,
-    pub(super) reads: fn(&Value) -> bool,
+pub(crate) struct Case {
+    pub(crate) name: &'static str,
+    pub(crate) schema: fn() -> Value,
+    pub(crate) reads: fn(&Value) -> bool,
 }
 
 fn schema<T: JsonSchema>() -> Value {
@@ -271,7 +271,7 @@ enum DoublyTagged {
     Second(Untagged),
 }
 
-pub(super) const CASES: &[Case] = corpus![
+pub(crate) const CASES: &[Case] = corpus![
     Empty, EmptyOpen, Unit, Inner, Nested, Twice, Mode, DocMode, Tree, Forest, Odd, External, Internal, Adjacent,
     Untagged, FlattenStruct, FlattenOption, FlattenMap, FlattenEnum, FlattenTagged, FlattenTwo, Mixed, Meters, Pair,
     Everything, Denying, DenyingInternal, DoublyTagged, Option<Inner>, Option<Mode>, Option<i32>, Vec<Inner>,

@@ -1,22 +1,18 @@
-//! Rust types to one normal schema, and that schema to each provider's dialect.
+//! JSON Schemas of Rust types, in one normal form.
 //!
-//! [`for_input`] and [`for_output`] give the schema of a Rust type in one compact normal form (JSON Schema
-//! draft 2020-12). [`lower`](fn@lower) turns a definition into the entry of one provider's tool list and says what that
-//! provider cannot express. Both are pure: no I/O, no state.
+//! [`for_input`] and [`for_output`] give the schema of a type in a compact normal form of JSON Schema draft 2020-12. Both are
+//! pure: no I/O, no state. [`dialect`](crate::dialect) turns such a schema into the form that one provider takes.
 
 #[cfg(test)]
 #[allow(dead_code, reason = "only the schemas of these types are read")]
-mod corpus;
+pub(crate) mod corpus;
 mod format;
 mod kinds;
-mod lower;
-mod names;
 mod normal;
 mod policing;
-mod restore;
 #[cfg(test)]
-mod sample;
-mod walk;
+pub(crate) mod sample;
+pub(crate) mod walk;
 
 use schemars::JsonSchema;
 use schemars::generate::SchemaSettings;
@@ -24,15 +20,9 @@ use serde_json::Value;
 
 pub(crate) use format::Format;
 pub(crate) use kinds::Kinds;
-pub use lower::{Dialect, Loss, Lowered, list, lower};
-#[cfg(feature = "agent")]
-pub(crate) use names::fits;
-pub use names::outbound_name;
 use normal::normalize_output;
-pub(crate) use normal::{normalize, without_null};
+pub(crate) use normal::{merged, normalize, without_null};
 pub(crate) use policing::Policing;
-pub use restore::restore_optional;
-pub(crate) use restore::restore_strict;
 pub(crate) use walk::children;
 
 /// Returns the schema of what `T` deserializes from, in normal form.

@@ -7,7 +7,7 @@ mod tests;
 
 use serde_json::Value;
 
-pub(super) use inline::merged;
+pub(crate) use inline::merged;
 
 use super::policing::Policing;
 use super::walk::{self, MAX_HEIGHT, Object};

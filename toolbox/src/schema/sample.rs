@@ -6,10 +6,10 @@ use serde_json::{Map, Value, json};
 use super::walk;
 
 /// A small generator with a seed (xorshift64*), so that a failing case can be named.
-pub(super) struct Dice(pub(super) u64);
+pub(crate) struct Dice(pub(crate) u64);
 
 impl Dice {
-    pub(super) fn below(&mut self, limit: usize) -> usize {
+    pub(crate) fn below(&mut self, limit: usize) -> usize {
         self.0 ^= self.0 >> 12;
         self.0 ^= self.0 << 25;
         self.0 ^= self.0 >> 27;
@@ -18,7 +18,7 @@ impl Dice {
     }
 
     /// A value `schema` takes, if its keywords are ones this knows; only declared properties.
-    pub(super) fn instance(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
+    pub(crate) fn instance(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
         let Value::Object(map) = schema else { return json!(7) };
         let mut whole = match map.get("type").unwrap_or(&Value::Null) {
             Value::Array(kinds) => {
@@ -103,7 +103,7 @@ impl Dice {
     }
 
     /// Changes one place of `value` at random.
-    pub(super) fn mutate(&mut self, value: &mut Value) {
+    pub(crate) fn mutate(&mut self, value: &mut Value) {
         match value {
             Value::Object(map) if !map.is_empty() && self.below(3) > 0 => {
                 let at = self.below(map.len());
@@ -138,7 +138,7 @@ impl Dice {
 }
 
 /// Any JSON, with keywords and references more often than chance would have it.
-pub(super) fn any_json() -> impl Strategy<Value = Value> {
+pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
         any::<bool>().prop_map(Value::Bool),
@@ -203,7 +203,7 @@ pub(super) fn any_json() -> impl Strategy<Value = Value> {
 }
 
 /// Schemas that are valid by construction, with definitions that refer to each other.
-pub(super) fn any_schema() -> impl Strategy<Value = Value> {
+pub(crate) fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(true)),
         Just(json!({})),

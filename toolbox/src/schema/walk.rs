@@ -3,10 +3,10 @@
 use serde_json::{Map, Value};
 
 /// A JSON object: a schema that is not `true` or `false`.
-pub(super) type Object = Map<String, Value>;
+pub(crate) type Object = Map<String, Value>;
 
 /// Schemas nested deeper than this are left alone: recursion over a schema is bounded by it.
-pub(super) const MAX_HEIGHT: usize = 200;
+pub(crate) const MAX_HEIGHT: usize = 200;
 
 const ONE: &[&str] = &[
     "additionalItems",
@@ -27,7 +27,7 @@ const NAMED: &[&str] =
     &["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
 /// Keywords that say something about a schema and nothing about the instance.
-pub(super) fn is_annotation(keyword: &str) -> bool {
+pub(crate) fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
         "$comment"
@@ -62,7 +62,7 @@ pub(crate) fn children<'v>(schema: &'v Object, visit: &mut dyn FnMut(&'v str, &s
 }
 
 /// Calls `visit` with the keyword and each direct subschema.
-pub(super) fn children_mut(schema: &mut Object, visit: &mut dyn FnMut(&str, &mut Value)) {
+pub(crate) fn children_mut(schema: &mut Object, visit: &mut dyn FnMut(&str, &mut Value)) {
     for (keyword, value) in schema {
         match value {
             Value::Object(map) if NAMED.contains(&keyword.as_str()) => {
@@ -82,7 +82,7 @@ pub(super) fn children_mut(schema: &mut Object, visit: &mut dyn FnMut(&str, &mut
 }
 
 /// Calls `visit` with every schema in `schema`, itself first.
-pub(super) fn each<'v>(schema: &'v Value, visit: &mut dyn FnMut(&'v Object)) {
+pub(crate) fn each<'v>(schema: &'v Value, visit: &mut dyn FnMut(&'v Object)) {
     if let Value::Object(map) = schema {
         visit(map);
         children(map, &mut |_, _, child| each(child, visit));
@@ -90,7 +90,7 @@ pub(super) fn each<'v>(schema: &'v Value, visit: &mut dyn FnMut(&'v Object)) {
 }
 
 /// Calls `visit` with every schema in `schema`, itself last.
-pub(super) fn each_mut(schema: &mut Value, visit: &mut dyn FnMut(&mut Object)) {
+pub(crate) fn each_mut(schema: &mut Value, visit: &mut dyn FnMut(&mut Object)) {
     if let Value::Object(map) = schema {
         children_mut(map, &mut |_, child| each_mut(child, visit));
         visit(map);
@@ -98,7 +98,7 @@ pub(super) fn each_mut(schema: &mut Value, visit: &mut dyn FnMut(&mut Object)) {
 }
 
 /// Returns whether `value` nests deeper than `limit`, without looking any deeper.
-pub(super) fn is_deeper(value: &Value, limit: usize) -> bool {
+pub(crate) fn is_deeper(value: &Value, limit: usize) -> bool {
     let Some(below) = limit.checked_sub(1) else { return !is_leaf(value) };
     match value {
         Value::Array(list) => list.iter().any(|child| is_deeper(child, below)),
@@ -110,7 +110,7 @@ pub(super) fn is_deeper(value: &Value, limit: usize) -> bool {
 /// Returns how deep `value` nests (0 for a scalar) and how many values it holds (1 for a scalar).
 ///
 /// Only for values that [`is_deeper`] has bounded.
-pub(super) fn extent(value: &Value) -> (usize, usize) {
+pub(crate) fn extent(value: &Value) -> (usize, usize) {
     let around = |(height, count): (usize, usize), child| {
         let (below, held) = extent(child);
         (height.max(below + 1), count + held)
@@ -123,7 +123,7 @@ pub(super) fn extent(value: &Value) -> (usize, usize) {
 }
 
 /// Returns how many values an object holds.
-pub(super) fn extent_of(map: &Object) -> usize {
+pub(crate) fn extent_of(map: &Object) -> usize {
     map.values().map(|value| extent(value).1).sum()
 }
 
@@ -132,7 +132,7 @@ fn is_leaf(value: &Value) -> bool {
 }
 
 /// Returns the definition's name in a reference of the form `#/$defs/name`.
-pub(super) fn definition_name(reference: &str) -> Option<String> {
+pub(crate) fn definition_name(reference: &str) -> Option<String> {
     let name = reference.strip_prefix("#/$defs/")?;
     if name.contains('/') {
         return None;
@@ -158,17 +158,17 @@ fn percent_decoded(text: &str) -> Option<String> {
 }
 
 /// Returns the reference of `schema`, if it has one.
-pub(super) fn reference(schema: &Object) -> Option<&str> {
+pub(crate) fn reference(schema: &Object) -> Option<&str> {
     schema.get("$ref")?.as_str()
 }
 
 /// Returns the definitions at the root of `schema`.
-pub(super) fn definitions(schema: &Value) -> Option<&Object> {
+pub(crate) fn definitions(schema: &Value) -> Option<&Object> {
     schema.get("$defs")?.as_object()
 }
 
 /// Returns whether `schema` is exactly the null type, annotations aside.
-pub(super) fn is_null(schema: &Value) -> bool {
+pub(crate) fn is_null(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let mut seen = false;
     map.iter().all(|(keyword, value)| match keyword.as_str() {
@@ -190,7 +190,7 @@ pub(super) fn is_null(schema: &Value) -> bool {
 }
 
 /// Returns the strings a branch offers, if it is nothing but a documented choice of strings.
-pub(super) fn choices(branch: &Value) -> Option<Vec<&Value>> {
+pub(crate) fn choices(branch: &Value) -> Option<Vec<&Value>> {
     let map = branch.as_object()?;
     let mut found = None;
     for (keyword, value) in map {
@@ -206,7 +206,7 @@ pub(super) fn choices(branch: &Value) -> Option<Vec<&Value>> {
 }
 
 /// Appends a step to a JSON pointer.
-pub(super) fn pointer(path: &str, keyword: &str, key: &str) -> String {
+pub(crate) fn pointer(path: &str, keyword: &str, key: &str) -> String {
     let mut path = format!("{path}/{keyword}");
     if !key.is_empty() || matches!(keyword, "properties" | "$defs" | "patternProperties") {
         path.push('/');

@@ -4,11 +4,12 @@ use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
+use super::hit::{Hit, hit};
 use super::index::{Entry, Filter, Index};
 use super::pattern::{Pattern, PatternError};
 use super::plain;
 use super::score::{self, Ranked, Scratch};
-use crate::ToolDefinition;
+use crate::definition::ToolDefinition;
 
 /// How many hits a search returns when nobody says.
 pub const DEFAULT_LIMIT: usize = 5;
@@ -203,20 +204,6 @@ impl Ranking {
     }
 }
 
-/// A tool that a search found.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Hit {
-    /// What the model is told about the tool.
-    pub definition: Arc<ToolDefinition>,
-    /// The server it was added from, if any.
-    pub server: Option<Arc<str>>,
-    /// How well it fits: more is better. Scores of one search compare with each other and with nothing else.
-    pub score: f64,
-    /// Its place among the hits, from 1.
-    pub rank: usize,
-}
-
 #[derive(Debug)]
 pub(super) enum Mode<'s> {
     Words(&'s str),
@@ -326,13 +313,6 @@ fn pin(index: &Index, scratch: &mut Scratch, limit: usize, filter: Filter<'_>) -
     }
     candidates.truncate(limit);
     pinned
-}
-
-/// Returns a tool as the hit after `at` others.
-pub(super) fn hit(index: &Index, slot: u32, score: f64, at: usize) -> Option<Hit> {
-    let entry = index.slots[slot as usize].as_ref()?;
-    let (definition, server) = (entry.definition.clone(), entry.server.clone());
-    Some(Hit { definition, server, score, rank: at + 1 })
 }
 
 /// Lends the buffers of this thread, or fresh ones to a search within a search.

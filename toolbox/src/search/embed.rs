@@ -4,8 +4,11 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::catalog::{Hit, Mode, Search, hit};
-use crate::{BoxFuture, SharedError, ToolDefinition};
+use super::catalog::{Mode, Search};
+use super::hit::{Hit, hit};
+use crate::call::SharedError;
+use crate::definition::ToolDefinition;
+use crate::future::BoxFuture;
 
 /// What a place counts where rankings are joined, from 1: `1 / (60 + rank)` (Cormack, Clarke & Büttcher 2009, reciprocal rank
 /// fusion).

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::ToolDefinition;
+use crate::definition::ToolDefinition;
 
 /// Where in a definition a text stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

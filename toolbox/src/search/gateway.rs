@@ -9,19 +9,17 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
 use super::{Catalog, EmbedError, Embedder, Embeddings, Hit, Ranking, Search};
-use crate::call::{Arguments, ToolCall};
+use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
 use crate::collection::{Snapshot, ToolBox, WeakToolBox};
-use crate::context::ToolContext;
+use crate::context::promotion::Promotions;
+use crate::context::{Taint, ToolContext};
 use crate::definition::{ToolAnnotations, ToolDefinition};
-use crate::error::FailureKind;
-use crate::promotion::Promotions;
-use crate::result::ToolResult;
-use crate::taint::Taint;
-use crate::tool::{BoxFuture, Tool, Toolset};
-use crate::unseen::quote;
+use crate::future::BoxFuture;
+use crate::text::quote;
+use crate::tool::{Tool, Toolset};
 
 /// The name of the tool that searches by words.
-pub const SEARCH_WORDS: &str = crate::promotion::SEARCH_TOOL;
+pub const SEARCH_WORDS: &str = crate::context::promotion::SEARCH_TOOL;
 /// The name of the tool that searches by a regular expression.
 pub const SEARCH_PATTERN: &str = "toolbox_search_regex";
 /// The name of the tool that calls what was found.

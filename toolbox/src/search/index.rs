@@ -12,60 +12,21 @@ use foldhash::fast::RandomState;
 
 use super::compact::{Posting, Postings, WordMap};
 use super::fields::{FIELDS, Field, qualified, texts};
-use super::lists::{Known, known, known_pairs};
+use super::lists::{known, known_pairs};
 use super::reading::{Reading, in_sequence};
+use super::term::{BREAK, Piece, Role, key, narrow};
 use super::texts::Texts;
 use super::weights::{FieldWeight, Weights};
 use super::words::{self, Kind, Term, Terms, words};
-use crate::ToolDefinition;
+use crate::definition::ToolDefinition;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
 /// Words of one tool that are indexed. What comes after them is in no description that somebody wrote by hand.
 const MAX_WORDS: usize = 4_096;
 
-/// Stands in a sequence of terms where two neighbours are not neighbours: between fields, and for a stop word.
-pub(super) const BREAK: u32 = u32::MAX;
-
 /// Dead words that are left alone, however few others there are.
 const MAX_DEAD: usize = 4_096;
-
-/// What a term is for the ranking.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
-    Part,
-    Stop,
-    Whole,
-    Pair,
-    Single,
-    Class,
-}
-
-/// One term that a word stands for.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
-    pub(super) term: u32,
-    pub(super) role: Role,
-    /// The word asks for something whatever it is, or is grammar: it says little of what is asked for.
-    pub(super) faint: bool,
-}
-
-impl Role {
-    /// Returns what a term is for the ranking, and whether it is faint.
-    pub(super) fn of(term: &Term<'_>, known: Option<&Known>) -> (Self, bool) {
-        match term.kind {
-            Kind::Part if known.is_some_and(|known| known.stop) => (Self::Stop, false),
-            Kind::Part => (Self::Part, known.is_some_and(|known| known.request)),
-            Kind::Whole => (Self::Whole, false),
-            Kind::Pair => (Self::Pair, words::is_grammar(term.folded)),
-            Kind::Single => (Self::Single, words::is_grammar(term.folded)),
-        }
-    }
-
-    pub(super) fn has_classes(self) -> bool {
-        matches!(self, Self::Part | Self::Whole)
-    }
-}
 
 /// Where the pieces of a word stand.
 #[derive(Debug, Clone, Copy)]
@@ -520,10 +481,6 @@ fn quantized(share: f32) -> u16 {
     (share * 65_535.0 + 0.5) as u16
 }
 
-pub(super) fn narrow(number: usize) -> u32 {
-    u32::try_from(number).expect("fewer terms than 2^32")
-}
-
 /// Returns the names of a tool without case and separators: as it is, with its server, and without.
 fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
     let whole = key(name);
@@ -532,20 +489,4 @@ fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
     let with_server = server.map(|server| key(server) + &whole).filter(|key| *key != whole);
     let keys = [Some(whole), bare, with_server];
     keys.into_iter().flatten().filter(|key| !key.is_empty())
-}
-
-/// Returns the letters and digits of a name in one spelling.
-pub(super) fn key(name: &str) -> String {
-    let mut key = String::with_capacity(name.len());
-    if name.is_ascii() {
-        let characters = name.chars().filter(char::is_ascii_alphanumeric);
-        key.extend(characters.map(|c| c.to_ascii_lowercase()));
-        return key;
-    }
-    let mut out = String::new();
-    for word in words(name) {
-        words::fold(word, &mut out);
-        key.push_str(&out);
-    }
-    key
 }

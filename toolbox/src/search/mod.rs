@@ -40,6 +40,7 @@ mod compact;
 mod embed;
 mod fields;
 mod gateway;
+mod hit;
 mod index;
 mod lists;
 mod pattern;
@@ -47,6 +48,7 @@ mod plain;
 mod query;
 mod reading;
 mod score;
+mod term;
 mod texts;
 mod weights;
 mod words;
@@ -54,11 +56,12 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub use catalog::{Catalog, DEFAULT_LIMIT, Hit, Ranking, Search};
+pub use catalog::{Catalog, DEFAULT_LIMIT, Ranking, Search};
 #[cfg(any(feature = "knowledge", feature = "web-search"))]
 pub(crate) use embed::points;
 pub use embed::{EmbedError, Embedder, Embeddings};
 #[cfg(feature = "agent")]
 pub(crate) use gateway::called_through;
 pub use gateway::{EXECUTE, Gateway, SEARCH_PATTERN, SEARCH_WORDS};
+pub use hit::Hit;
 pub use pattern::{MAX_PATTERN_CHARS, PatternError};

@@ -8,8 +8,9 @@ use regex_automata::nfa::thompson::WhichCaptures;
 use regex_syntax::ParserBuilder;
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
-use super::catalog::{Hit, hit};
-use super::index::{Filter, Index, narrow};
+use super::hit::{Hit, hit};
+use super::index::{Filter, Index};
+use super::term::narrow;
 use super::texts::{FIELDS, Shelf, Text};
 use super::words;
 

@@ -1,7 +1,7 @@
 //! BM25 as the textbook has it, over all fields of a tool as one text.
 
-use super::catalog::{Hit, hit};
-use super::index::{Filter, Index, Role};
+use super::hit::{Hit, hit};
+use super::index::{Filter, Index};
 use super::query::Query;
 use super::score::idf;
 
@@ -37,9 +37,4 @@ pub(super) fn rank(
     let allowed = ranked.into_iter().filter(|&(slot, ..)| index.passes(slot as usize, filter));
     let hits = allowed.take(limit).enumerate();
     hits.filter_map(|(at, (slot, _, score))| hit(index, slot, score, at)).collect()
-}
-
-/// Whether a term counts for the plain formula: words and pairs of characters, and nothing that is made of them.
-pub(super) fn counts(role: Role) -> bool {
-    matches!(role, Role::Part | Role::Pair)
 }

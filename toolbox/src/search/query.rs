@@ -1,8 +1,9 @@
 //! A query as the ranking reads it: terms with their weights, sentence by sentence.
 
-use super::index::{BREAK, Index, Piece, Role, key};
+use super::index::Index;
 use super::lists::known;
 use super::reading::grams;
+use super::term::{BREAK, Piece, Role, key};
 use super::words::{self, Terms, words};
 
 /// What is read of a query, in bytes. A longer one is a document; its beginning says what is wanted.
@@ -163,7 +164,7 @@ impl Query {
                     Role::Single => weight *= weights.single,
                     Role::Class => weight *= weights.class,
                 }
-                if super::plain::counts(role) && term != BREAK {
+                if role.counts_plainly() && term != BREAK {
                     self.plain.push(term);
                 }
                 self.want(from, term, weight);

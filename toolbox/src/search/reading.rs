@@ -1,7 +1,7 @@
 //! One tool as terms, before they are put under it.
 
 use super::fields::{FIELDS, Field};
-use super::index::{BREAK, Piece, Role, narrow};
+use super::term::{BREAK, Piece, Role, narrow};
 use super::texts::TextBuilder;
 use super::words;
 

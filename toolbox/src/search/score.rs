@@ -5,8 +5,9 @@
 //! (how much of its name was asked for, words in a row) is computed for those alone.
 
 use super::compact::Posting;
-use super::index::{BREAK, Filter, Index};
+use super::index::{Filter, Index};
 use super::query::Query;
+use super::term::BREAK;
 
 /// Tools whose sums are computed together.
 const BLOCK: usize = 16_384;

@@ -5,11 +5,12 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::catalog::Catalog;
-use super::index::{Index, key};
+use super::index::Index;
 use super::query::Query;
 use super::score::idf;
+use super::term::key;
 use super::words::{Kind, Terms, words};
-use crate::ToolDefinition;
+use crate::definition::ToolDefinition;
 
 fn parts(word: &str) -> Vec<String> {
     let mut parts = Vec::new();

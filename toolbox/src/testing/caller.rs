@@ -6,10 +6,9 @@ use serde_json::{Map, Value, json};
 
 use super::Generator;
 use crate::arguments::call::Call;
-use crate::call::{Arguments, ToolCall};
+use crate::call::{Arguments, FailureKind, ToolCall};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
-use crate::error::FailureKind;
 use crate::tool::Tool;
 
 /// Makes arguments for any tool from its schema: such as fit, and such as do not.

@@ -4,9 +4,8 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
-use crate::call::ToolCall;
+use crate::call::{ToolCall, ToolResult};
 use crate::model::{History, Message};
-use crate::result::ToolResult;
 
 /// Checks a transcript from its beginning: each method looks for what it names behind what the last one found, and panics
 /// with the whole transcript where it is not there.

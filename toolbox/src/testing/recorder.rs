@@ -3,8 +3,8 @@
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
+use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse, Reply};
-use crate::tool::BoxFuture;
 
 /// Passes requests on to a model and keeps its replies, to be played again by a
 /// [`ScriptedModel`](super::ScriptedModel::from_recording).

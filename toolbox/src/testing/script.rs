@@ -6,11 +6,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use crate::call::{Arguments, ToolCall};
+use crate::future::BoxFuture;
 use crate::model::{
     Delta, Deltas, Finish, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
     Reply, Usage,
 };
-use crate::tool::BoxFuture;
 
 /// A model that replies what a script says, turn by turn, and remembers what it was asked.
 ///

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::{Handler, Origin, Tool};
-use crate::arguments::about::Signature;
+use super::tool::{Handler, Origin, Tool};
+use crate::arguments::signature::Signature;
+use crate::call::IntoToolResult;
 use crate::definition::{InvalidNameError, ToolDefinition};
-use crate::output::IntoToolResult;
 
 /// The type of a parameter: one of JSON Schema's six words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -127,7 +127,7 @@ impl ToolBuilder {
         self.finish(Handler::Sync(Arc::new(move |call| match call.checked() {
             Ok(text) => match serde_json::from_str(text) {
                 Ok(arguments) => function(&arguments).into_tool_result(),
-                Err(error) => crate::ToolResult::error(error.to_string()),
+                Err(error) => crate::call::ToolResult::error(error.to_string()),
             },
             Err(refusal) => refusal,
         })))
@@ -150,7 +150,7 @@ impl ToolBuilder {
             Box::pin(async move {
                 match call.checked().map(serde_json::from_str) {
                     Ok(Ok(arguments)) => function(arguments).await.into_tool_result(),
-                    Ok(Err(error)) => crate::ToolResult::error(error.to_string()),
+                    Ok(Err(error)) => crate::call::ToolResult::error(error.to_string()),
                     Err(refusal) => refusal,
                 }
             })

@@ -9,15 +9,13 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::{Handler, Origin, Tool, made};
-use crate::arguments::about::Signature;
+use super::tool::{Handler, Origin, Tool, made};
 use crate::arguments::call::Call;
 use crate::arguments::describe::{unkeyed, whole};
-use crate::call::Arguments;
+use crate::arguments::signature::Signature;
+use crate::call::{Arguments, IntoToolResult, ToolResult};
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
-use crate::output::IntoToolResult;
-use crate::result::ToolResult;
 
 /// A function that can be a tool's: it takes its input, or the [`ToolContext`] and its input, and is async or not.
 ///
@@ -27,7 +25,7 @@ use crate::result::ToolResult;
     label = "takes or returns what a tool cannot",
     note = "take one argument, or a `ToolContext` and one argument: `|args: Args| async move ..`",
     note = "the argument is a `{Input}` here",
-    note = "return `String`, `Result<String, E>` or another `toolbox::IntoToolResult`, or a `Send` future of one"
+    note = "return `String`, `Result<String, E>` or another `toolbox::call::IntoToolResult`, or a `Send` future of one"
 )]
 pub trait ToolFn<Input, Form>: Send + Sync + 'static {
     #[doc(hidden)]
@@ -259,7 +257,8 @@ impl Tool {
     ///
     /// ```
     /// use serde_json::json;
-    /// use toolbox::{Arguments, Tool, ToolBox, ToolCall};
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    /// use toolbox::call::Arguments;
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
     /// let echo = Tool::raw("echo", "Repeats its arguments", json!({"type": "object"}), |args: Arguments| {

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 
-use super::{Handler, Origin, Tool, made};
-use crate::arguments::about::Signature;
+use super::tool::{Handler, Origin, Tool, made};
+use crate::arguments::signature::Signature;
+use crate::call::ToolResult;
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
-use crate::result::ToolResult;
 
 /// A tool written by hand: what to tell the model, and what to do with the text it sends.
 ///
 /// ```
 /// use serde_json::json;
-/// use toolbox::{Tool, ToolContext, ToolDefinition, ToolHandler, ToolResult};
+/// use toolbox::{Tool, ToolContext, ToolDefinition, ToolResult};
+/// use toolbox::tool::ToolHandler;
 ///
 /// struct Echo;
 ///

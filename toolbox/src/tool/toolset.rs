@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::Tool;
+use super::tool::Tool;
 
 /// A value that yields several tools, which share it.
 ///
@@ -53,11 +53,5 @@ impl<T: Toolset> IntoTools for Arc<T> {
 impl<T: Toolset> IntoTools for T {
     fn into_tools(self) -> Vec<Tool> {
         Arc::new(self).tools()
-    }
-}
-
-impl IntoTools for &crate::collection::ToolBox {
-    fn into_tools(self) -> Vec<Tool> {
-        self.tools()
     }
 }

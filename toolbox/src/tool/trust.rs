@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::Tool;
-use crate::approval::{Approval, ApprovalRequest, Condition, Decision, typed};
-#[cfg(feature = "agent")]
-use crate::collection::ToolBox;
+use super::tool::Tool;
+use crate::context::approval::{Approval, Condition, typed};
+use crate::context::taint::ResultSource;
+use crate::context::{ApprovalRequest, Decision};
 
 impl Tool {
     /// Returns the tool so that it runs only after somebody's approval.
@@ -29,7 +29,8 @@ impl Tool {
     ///
     /// ```
     /// use serde::Deserialize;
-    /// use toolbox::{Decision, tool};
+    /// use toolbox::context::Decision;
+    /// use toolbox::tool;
     ///
     /// /// Sends money.
     /// #[tool]
@@ -91,7 +92,7 @@ impl Tool {
     }
 
     /// Returns the tool so that it needs approval once the model has read what others wrote: see
-    /// [`Taint`](crate::Taint).
+    /// [`Taint`](crate::context::Taint).
     ///
     /// For tools that reach somebody outside: what sends, posts, pays.
     #[must_use]
@@ -111,7 +112,7 @@ impl Tool {
 
     /// Returns the tool as one whose results others wrote: pages, mails, the answers of a server.
     ///
-    /// A conversation in which it answered is tainted: see [`Taint`](crate::Taint). In `#[tool]` it is the option
+    /// A conversation in which it answered is tainted: see [`Taint`](crate::context::Taint). In `#[tool]` it is the option
     /// `untrusted`.
     #[must_use]
     pub fn untrusted(mut self) -> Self {
@@ -127,16 +128,13 @@ impl Tool {
         }
         let running = &mut self.inner_mut().running;
         running.untrusted = false;
-        #[cfg(feature = "agent")]
-        {
-            running.repeats = None;
-        }
+        running.repeats = None;
         self
     }
 
     /// Returns the tool as one whose definition others wrote: a model that reads it has read what they say.
     ///
-    /// A conversation in which it was shown is tainted, whether the model calls the tool or not: see [`Taint`](crate::Taint).
+    /// A conversation in which it was shown is tainted, whether the model calls the tool or not: see [`Taint`](crate::context::Taint).
     /// Those of mounted MCP servers are such, unless the server is trusted or somebody approved of
     /// them in a lock file.
     #[must_use]
@@ -149,14 +147,21 @@ impl Tool {
     /// to its box later.
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
-        #[cfg(feature = "agent")]
-        return repeats_others(self, &mut Vec::new());
-        #[cfg(not(feature = "agent"))]
-        return self.inner().running.untrusted;
+        repeats_others(self, &mut Vec::new())
+    }
+
+    /// Returns what a conversation has to know of the tool, to judge its results.
+    pub(crate) fn as_source(&self) -> ResultSource<'_> {
+        let shows_urls = self.inner().running.shows_urls;
+        ResultSource {
+            definition: self.definition(),
+            is_untrusted: self.is_untrusted(),
+            shows_urls,
+        }
     }
 
     /// Returns the tool so that a URL in its results counts as shown: `http_fetch` fetches it without approval even in a
-    /// conversation that is [tainted](crate::Taint).
+    /// conversation that is [tainted](crate::context::Taint).
     ///
     /// For tools that look things up, such as the search of a wiki. Not for a tool that repeats what it was told: the
     /// model could have it say any URL.
@@ -167,20 +172,15 @@ impl Tool {
     }
 }
 
-/// Whether a tool returns what others wrote, or one in the boxes below it; agents may have each other as tools.
-#[cfg(feature = "agent")]
-fn repeats_others(tool: &Tool, seen: &mut Vec<ToolBox>) -> bool {
+/// Returns whether others write what `tool` returns, or what a tool below it returns.
+fn repeats_others(tool: &Tool, seen: &mut Vec<usize>) -> bool {
     let running = &tool.inner().running;
     if running.untrusted {
         return true;
     }
-    let Some(below) = running
-        .repeats
-        .as_ref()
-        .filter(|below| !seen.iter().any(|seen| Arc::ptr_eq(&seen.shared, &below.shared)))
-    else {
+    let Some(below) = running.repeats.as_ref().filter(|below| !seen.contains(&below.id())) else {
         return false;
     };
-    seen.push(below.clone());
+    seen.push(below.id());
     below.tools().iter().any(|tool| repeats_others(tool, seen))
 }

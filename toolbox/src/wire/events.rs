@@ -1,6 +1,6 @@
 //! Server-sent events (WHATWG HTML, 9.2.6), split out of bytes as they come.
 
-use super::WireError;
+use super::format::WireError;
 
 /// Longest event by default, in bytes.
 const MAX_EVENT_BYTES: usize = 16 << 20;

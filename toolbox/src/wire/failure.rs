@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::WireError;
+use super::format::WireError;
 
 /// Where Anthropic and Gemini say what kind of failure it is.
 pub(super) const WORDS: [&str; 3] = ["type", "status", "code"];

@@ -1,8 +1,8 @@
 //! The formats of the model services, both ways: requests out, replies and streams in. Pure: no I/O, no clock, no agent.
 //!
-//! Every format is a module of the same shape: `body` writes a request, `response` reads a whole reply, `Stream` reads one
-//! piece by piece, `history` reads a transcript that somebody else wrote in that form. [`Format`] is that shape as a
-//! trait, for code that works with any of them.
+//! Every format is a module of the same shape: `request` writes the body of a request, `response` reads a whole reply,
+//! `stream` reads one piece by piece, and `history` reads a transcript that another program wrote in that form. [`Format`]
+//! is that shape as a trait, for code that works with any of them.
 //!
 //! A loop over them, with whatever sends bytes; `cargo run --example own_loop` is one with streams over a socket:
 //!
@@ -38,6 +38,7 @@
 mod anthropic;
 mod events;
 mod failure;
+mod format;
 mod gemini;
 mod offered;
 mod openai;
@@ -47,107 +48,7 @@ mod turns;
 
 pub use anthropic::{Anthropic, AnthropicStream};
 pub use events::Events;
+pub use format::{Format, ResponseStream, Transcript, WireError};
 pub use gemini::{Gemini, GeminiStream};
 pub use openai_chat::{OpenAiChat, OpenAiChatStream};
 pub use openai_responses::{OpenAiResponses, OpenAiResponsesStream};
-
-use std::fmt;
-
-use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
-use crate::schema::Dialect;
-
-/// One service's way to write requests and replies.
-pub trait Format: Send + Sync + 'static {
-    /// The dialect of its tool lists, and of what it wants echoed.
-    const DIALECT: Dialect;
-
-    /// Reads a streamed reply.
-    type Stream: ResponseStream + Default;
-
-    /// Writes the body of a request, as JSON. `model` is the service's name of the model; `stream` asks for events.
-    fn body(request: &ModelRequest, model: &str, stream: bool) -> String;
-
-    /// Reads the body of a whole reply.
-    ///
-    /// # Errors
-    ///
-    /// [`WireError`] if it is not one.
-    fn response(body: &str) -> Result<ModelResponse, WireError>;
-
-    /// Reads a transcript written in this form: the JSON array of its messages, with what had to be mended.
-    ///
-    /// # Errors
-    ///
-    /// [`WireError`] if it is no array of messages.
-    fn history(messages: &str) -> Result<Transcript, WireError>;
-}
-
-/// A transcript read from a service's own form.
-#[derive(Debug, Clone, PartialEq)]
-#[non_exhaustive]
-pub struct Transcript {
-    /// Instructions that stood in it.
-    pub system: Option<String>,
-    /// What was said.
-    pub history: History,
-    /// What had to be mended.
-    pub repairs: Vec<HistoryRepair>,
-}
-
-/// A reply that comes in pieces; [`Events`] splits what comes over HTTP into them.
-pub trait ResponseStream: Send {
-    /// Takes the data of one event, and hands on what it adds. An end marker such as `[DONE]` is an event like any other.
-    ///
-    /// # Errors
-    ///
-    /// [`WireError`] if it is no event of this form, or reports that the service failed.
-    fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError>;
-
-    /// Returns whether nothing that could follow belongs to the reply, so that nobody need wait for the connection to end.
-    /// Default: never.
-    fn is_done(&self) -> bool {
-        false
-    }
-
-    /// Returns the whole reply.
-    ///
-    /// # Errors
-    ///
-    /// [`WireError`] if the stream ended before the reply did: a cut stream is never taken for a short answer.
-    fn finish(self) -> Result<ModelResponse, WireError>;
-}
-
-/// Why something a service sent could not be read.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum WireError {
-    /// It is not what the form says; where, and what is wrong.
-    Invalid(String),
-    /// The stream ended before the reply did.
-    CutOff,
-    /// The service reports a failure in the body or the stream: its type, and its message.
-    Service {
-        /// The service's own word for it, such as `overloaded_error`.
-        kind: String,
-        /// What it says.
-        message: String,
-    },
-}
-
-impl fmt::Display for WireError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Invalid(what) => write!(f, "the reply is not valid: {what}"),
-            Self::CutOff => f.write_str("the stream ended before the reply did"),
-            Self::Service { kind, message } => write!(f, "the service reports `{kind}`: {message}"),
-        }
-    }
-}
-
-impl std::error::Error for WireError {}
-
-impl From<serde_json::Error> for WireError {
-    fn from(error: serde_json::Error) -> Self {
-        Self::Invalid(error.to_string())
-    }
-}

@@ -4,11 +4,10 @@ use std::borrow::Cow;
 use std::collections::HashSet;
 use std::sync::Arc;
 
-use crate::collection::DefinitionList;
+use crate::call::ToolResult;
 use crate::definition::ToolDefinition;
+use crate::dialect::{DefinitionList, Dialect, Lowered};
 use crate::model::ModelRequest;
-use crate::result::ToolResult;
-use crate::schema::{Dialect, Lowered};
 
 /// The tools of a request, as a format with a tool search of its own writes them.
 pub(super) struct Offered<'a> {
@@ -61,7 +60,7 @@ impl<'a> Offered<'a> {
 impl Search<'_> {
     /// Whether a call by this name, the tool's own or the one it is sent under, is a search.
     pub(super) fn is_named(&self, name: &str) -> bool {
-        name == self.tool || name == crate::schema::outbound_name(self.tool, self.dialect())
+        name == self.tool || name == crate::dialect::outbound_name(self.tool, self.dialect())
     }
 
     fn dialect(&self) -> Dialect {

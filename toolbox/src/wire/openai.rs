@@ -10,11 +10,10 @@ use serde::de::DeserializeOwned;
 use serde::ser::{SerializeMap, Serializer};
 use serde_json::{Map, Value};
 
-use super::WireError;
 use super::failure::service_error;
-use crate::content::{Content, Media, Resource, ResourceLink};
+use super::format::WireError;
+use crate::call::{Content, Media, Resource, ResourceLink, ToolResult};
 use crate::model::{Finish, Usage};
-use crate::result::ToolResult;
 
 /// A value that is written as the text it displays, straight into the document.
 pub(super) struct Shown<T>(pub(super) T);

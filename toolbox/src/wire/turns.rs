@@ -5,7 +5,7 @@ use std::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::content::Content;
+use crate::call::Content;
 use crate::model::{History, Message, Part, Step};
 
 /// What stands where the user said nothing: services refuse a message without text, and a transcript without a user.

@@ -9,17 +9,16 @@ use serde_json::{Map, Value};
 
 use super::written::{self, Unread};
 use crate::arguments::call::Call;
-use crate::arguments::cold::with_plain_integers;
 use crate::arguments::describe::whole;
-use crate::call::{Arguments, ToolCall};
-use crate::collection::{Definitions, ToolBox};
+use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
+use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::definition::ToolDefinition;
-use crate::error::FailureKind;
+use crate::dialect::Definitions;
 use crate::model::ToolChoice;
-use crate::result::ToolResult;
 use crate::schema::{self, Kinds};
 use crate::tool::{Handler, Origin, Tool};
+use crate::validate::with_plain_integers;
 
 /// The name of the tool by which it is given, unless a tool of the box has it.
 const NAME: &str = "final_answer";

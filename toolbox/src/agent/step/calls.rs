@@ -4,21 +4,16 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use super::{Answer, End, Running};
-use crate::agent::builder::InfrastructurePolicy;
 use crate::agent::event::EventKind;
-use crate::agent::lineage::Decisions;
 use crate::agent::outcome::{RunErrorKind, StopReason};
-use crate::agent::paused::{Paused, decisions_below};
+use crate::agent::paused::{Decisions, Paused, decisions_below};
 use crate::agent::repeat::{Verdict, told};
-use crate::approval::Decision;
-use crate::call::ToolCall;
-use crate::content::Content;
+use crate::agent::settings::InfrastructurePolicy;
+use crate::call::{Content, FailureKind, ToolCall, ToolResult};
+use crate::context::{Decision, Principal};
 use crate::dispatch::Batch;
-use crate::error::FailureKind;
 use crate::model::{ToolChoice, Unanswered};
-use crate::principal::Principal;
-use crate::result::ToolResult;
-use crate::unseen::{QUOTED, quote};
+use crate::text::{QUOTED, quote};
 
 /// What becomes of the calls of a reply.
 struct Plan {
@@ -42,24 +37,27 @@ impl Running {
     ///
     /// What is checked of whose pause it is: the agent's name, and for whom the run is made.
     pub(super) async fn resume(&mut self, paused: Paused, decisions: &Decisions) -> Option<End> {
-        let principal = Principal::of(&self.base);
+        let principal = Principal::of(&self.scope.base);
         if paused.agent != self.name || paused.principal != principal.as_str() {
             let paused = Box::new(paused);
             let agent = self.name.clone();
             return Some(End::Failed(RunErrorKind::ForeignPause { agent, paused }));
         }
-        self.iterations = paused.iterations;
-        self.events.enter_step(self.iterations);
+        self.limits.iterations = paused.iterations;
+        self.events.enter_step(self.limits.iterations);
         self.take_rules();
-        self.asked_by_user &= !paused.begun_by_others;
+        self.scope.asked_by_user &= !paused.begun_by_others;
         self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
-        self.budgets.resume(paused.spent, paused.usage);
+        self.limits.budgets.resume(paused.spent, paused.usage);
         let Paused { mut open, mut nested, done, observations, .. } = paused;
         let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
         for mut call in waiting {
             if let Some(below) = nested.remove(&call.id) {
-                self.nested.resumed.put(&call.id, (below, decisions_below(decisions, &call.id)));
+                self.scope
+                    .nested
+                    .resumed
+                    .put(&call.id, (below, decisions_below(decisions, &call.id)));
                 // A document that somebody altered must not stand in for a decision.
                 let tool = self.toolbox().get(&call.name);
                 let was_let_in = tool.is_some_and(|tool| tool.inner().running.starts_run);
@@ -117,11 +115,12 @@ impl Running {
         }
         // The gate refuses what is beyond the limit of one reply; that costs nothing.
         let wanted = plan.made.len().min(self.agent.settings.max_calls_per_step);
-        let granted = usize::try_from(self.budgets.take_calls(wanted as u64)).unwrap_or(wanted);
+        let granted =
+            usize::try_from(self.limits.budgets.take_calls(wanted as u64)).unwrap_or(wanted);
         if granted == wanted {
             return plan;
         }
-        self.over_budget = true;
+        self.limits.over_budget = true;
         plan.results.extend(plan.made.split_off(granted).into_iter().map(|(call, _)| {
             let text = "not run: the run has spent the calls it may make";
             ToolResult::refusal(FailureKind::OverBudget, text).with_call_id(call.id)
@@ -206,14 +205,14 @@ impl Running {
             _ => (0, Vec::new()),
         };
         let toolbox = self.toolbox();
-        let mut results = toolbox.batch(Some(&self.context), calls, batch).await;
+        let mut results = toolbox.batch(Some(&self.scope.context), calls, batch).await;
         for _ in 0..again.0 {
             if !self.make_again(&again.1, &mut results, batch).await {
                 break;
             }
         }
         if let Some(answer) = &self.answer {
-            results.extend(answer.take(&self.context, answers).await);
+            results.extend(answer.take(&self.scope.context, answers).await);
         }
         if self.events.is_on() {
             for result in &results {
@@ -248,7 +247,7 @@ impl Running {
         if again.is_empty() {
             return false;
         }
-        for result in toolbox.batch(Some(&self.context), again, batch).await {
+        for result in toolbox.batch(Some(&self.scope.context), again, batch).await {
             if let Some(old) = results.iter_mut().find(|old| old.call_id() == result.call_id()) {
                 let edited = old.edited().cloned();
                 *old = match edited {
@@ -336,16 +335,16 @@ impl Running {
         let nested = waiting
             .iter()
             .filter_map(|result| {
-                let below = self.nested.paused.take(result.call_id())?;
+                let below = self.scope.nested.paused.take(result.call_id())?;
                 Some((result.call_id().to_owned(), below))
             })
             .collect();
-        let (iterations, usage) = (self.iterations, self.budgets.usage());
-        let spent = self.budgets.spent();
-        let tainted = self.taint.is_tainted();
+        let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
+        let spent = self.limits.budgets.spent();
+        let tainted = self.scope.taint.is_tainted();
         End::Paused(Box::new(Paused {
             agent: self.name.clone(),
-            principal: Principal::of(&self.base).as_str().to_owned(),
+            principal: Principal::of(&self.scope.base).as_str().to_owned(),
             open,
             done,
             nested,
@@ -354,7 +353,7 @@ impl Running {
             spent,
             observations,
             tainted,
-            begun_by_others: !self.asked_by_user,
+            begun_by_others: !self.scope.asked_by_user,
         }))
     }
 }

@@ -5,10 +5,8 @@ use std::borrow::Cow;
 use super::{Answer, Running};
 use crate::agent::jobs::observed;
 use crate::agent::paused::Paused;
-use crate::call::ToolCall;
-use crate::content::Content;
+use crate::call::{Content, ToolCall, ToolResult};
 use crate::model::{History, Message};
-use crate::result::ToolResult;
 
 impl Running {
     /// Takes note of a transcript that the run goes on with.
@@ -26,7 +24,7 @@ impl Running {
     /// Takes note of what a run had read when it stopped.
     pub(super) fn read_paused(&self, paused: &Paused) {
         if paused.tainted {
-            self.taint.mark();
+            self.scope.taint.mark();
         }
         self.read(paused.open.before());
         for result in &paused.done {
@@ -41,10 +39,10 @@ impl Running {
         if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
             // What a job came to is told like words of the user, and is none.
             if self.toolbox().get(tool).is_none_or(|tool| tool.is_untrusted()) {
-                self.taint.mark();
+                self.scope.taint.mark();
             }
-        } else if self.asked_by_user {
-            texts.for_each(|text| self.taint.show(text));
+        } else if self.scope.asked_by_user {
+            texts.for_each(|text| self.scope.taint.show(text));
         }
     }
 
@@ -54,12 +52,12 @@ impl Running {
         let is_untrusted =
             |name: &String| toolbox.get(name).is_none_or(|tool| tool.definition().is_untrusted());
         if result.references().iter().any(is_untrusted) {
-            self.taint.mark();
+            self.scope.taint.mark();
         }
         match self.toolbox().get(&made(call)) {
-            Some(tool) => self.taint.note(&tool, result),
+            Some(tool) => self.scope.taint.note(&tool.as_source(), result),
             None if Answer::is_any(&call.name) => {}
-            None => self.taint.note_of_unknown(result),
+            None => self.scope.taint.note_of_unknown(result),
         }
     }
 }

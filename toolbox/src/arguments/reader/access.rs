@@ -5,7 +5,8 @@ use std::collections::HashSet;
 use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 
-use super::{Read, ReadError, Reader, Text};
+use super::{Read, Reader, Text};
+use crate::validate::ReadError;
 
 /// The name by which `serde_json::value::RawValue` asks for the text as it stands.
 const RAW_VALUE: &str = "$serde_json::private::RawValue";

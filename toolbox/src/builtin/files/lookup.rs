@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::builtin::workspace::Workspace;
-use crate::unseen::is_unseen;
+use crate::text::is_unseen;
 
 impl Workspace {
     /// Reads what a model wrote as a path: relative, and without `..`.

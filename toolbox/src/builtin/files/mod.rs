@@ -1,5 +1,7 @@
 //! Files of a workspace: `file_read`, `file_list`, `file_search`, `file_write`, `file_edit`.
 
+mod access;
+mod error;
 mod lock;
 mod lookup;
 mod read;
@@ -12,9 +14,12 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
+use self::access::{FileAccess, FileLimits};
+use self::error::FileError;
+use self::versions::Versions;
 use super::workspace::Workspace;
+use crate::call::ToolResult;
 use crate::context::ToolContext;
-use crate::result::ToolResult;
 use crate::toolset;
 
 /// The files of a workspace as tools.
@@ -42,7 +47,7 @@ use crate::toolset;
 ///   system may keep such locks to one machine.
 /// - *What changed since it was read.* `file_edit` applies to what the file holds at that moment, so it needs no earlier
 ///   read. `file_write` fails if the conversation has read or written the file before, whole or in part, and it holds something else by
-///   now. A conversation is told by the [`Principal`](crate::Principal) and the [`Conversation`](crate::Conversation) of the call, or, without
+///   now. A conversation is told by the [`Principal`](crate::context::Principal) and the [`Conversation`](crate::context::Conversation) of the call, or, without
 ///   the latter, by the run of the agent; calls that have none of these count as one. The last 8192 files are remembered.
 /// - *Programs that take no lock.* Both look again right before the new file takes its place, and fail if the content changed. What such a
 ///   program writes between this look and the renaming, some microseconds, is lost.
@@ -75,34 +80,20 @@ use crate::toolset;
 /// ```
 #[derive(Debug)]
 pub struct Files {
-    workspace: Workspace,
-    limits: Limits,
-    /// The files that conversations have read.
-    versions: versions::Versions,
-}
-
-/// Limits on sizes, in bytes, and on waiting.
-#[derive(Debug, Clone, Copy)]
-struct Limits {
-    reply: usize,
-    write: usize,
-    /// How much of a file is looked at.
-    scan: u64,
-    /// The time that a change waits for others.
-    lock: Duration,
+    access: FileAccess,
 }
 
 impl Files {
     /// Returns the tools for a workspace.
     #[must_use]
     pub fn new(workspace: Workspace) -> Self {
-        let limits = Limits {
+        let limits = FileLimits {
             reply: 48 << 10,
             write: 8 << 20,
             scan: 256 << 20,
             lock: Duration::from_secs(20),
         };
-        Self { workspace, limits, versions: versions::Versions::default() }
+        Self { access: FileAccess { workspace, limits, versions: Versions::default() } }
     }
 
     /// Opens a folder as a workspace, and returns the tools for it.
@@ -117,21 +108,21 @@ impl Files {
     /// Limits the text of one reply, in bytes. Default 48 KiB. What is left out is said, with how to read on.
     #[must_use]
     pub fn max_reply_bytes(mut self, bytes: usize) -> Self {
-        self.limits.reply = bytes.max(256);
+        self.access.limits.reply = bytes.max(256);
         self
     }
 
     /// Limits what one call may write, and the size of a file that can be edited, in bytes. Default 8 MiB.
     #[must_use]
     pub fn max_write_bytes(mut self, bytes: usize) -> Self {
-        self.limits.write = bytes;
+        self.access.limits.write = bytes;
         self
     }
 
     /// Limits how long a change waits while others change files in the same folder. Default 20 seconds; then the call fails, and says so.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
-        self.limits.lock = timeout;
+        self.access.limits.lock = timeout;
         self
     }
 }
@@ -154,11 +145,11 @@ impl Files {
     ) -> ToolResult {
         let lines = start_line..=end_line.unwrap_or(u64::MAX);
         let read = Workspace::relative(path).map_err(Into::into).and_then(|path| {
-            let read = read::read(self, &path, lines, context);
-            self.workspace.after_read(&path, context);
+            let read = read::read(&self.access, &path, lines, context);
+            self.access.workspace.after_read(&path, context);
             read
         });
-        read.unwrap_or_else(read::FileError::into_result)
+        read.unwrap_or_else(FileError::into_result)
     }
 
     /// Lists the files and folders of a folder. Folders end with `/`.
@@ -178,11 +169,11 @@ impl Files {
         context: &ToolContext,
     ) -> ToolResult {
         let asked = walk::Asked { recursive, glob, after };
-        let listed = Workspace::relative(path)
-            .map_err(Into::into)
-            .and_then(|path| walk::list(&self.workspace, &path, &asked, &self.limits, context));
-        self.workspace.after_look(context);
-        listed.map_or_else(read::FileError::into_result, ToolResult::new)
+        let listed = Workspace::relative(path).map_err(Into::into).and_then(|path| {
+            walk::list(&self.access.workspace, &path, &asked, &self.access.limits, context)
+        });
+        self.access.workspace.after_look(context);
+        listed.map_or_else(FileError::into_result, ToolResult::new)
     }
 
     /// Finds the lines of text files that match a regular expression. Gives `path:line: text`; leaves out what `.gitignore` does.
@@ -204,10 +195,10 @@ impl Files {
     ) -> ToolResult {
         let found = Workspace::relative(path).map_err(Into::into).and_then(|path| {
             let query = walk::Query { pattern, glob, limit };
-            walk::search(&self.workspace, &path, &query, &self.limits, context)
+            walk::search(&self.access.workspace, &path, &query, &self.access.limits, context)
         });
-        self.workspace.after_look(context);
-        found.map_or_else(read::FileError::into_result, ToolResult::new)
+        self.access.workspace.after_look(context);
+        found.map_or_else(FileError::into_result, ToolResult::new)
     }
 
     /// Writes a file whole. Makes the folders it needs; replaces a file that is there.
@@ -221,12 +212,12 @@ impl Files {
         call: &ToolContext,
     ) -> ToolResult {
         let written = Workspace::relative(path).map_err(Into::into).and_then(|path| {
-            let is_tainted = self.workspace.before_write(&path, call, false);
-            let written = write::write(self, &path, content, call)?;
-            self.workspace.after_write(&path, is_tainted);
+            let is_tainted = self.access.workspace.before_write(&path, call, false);
+            let written = write::write(&self.access, &path, content, call)?;
+            self.access.workspace.after_write(&path, is_tainted);
             Ok(written)
         });
-        written.map_or_else(read::FileError::into_result, ToolResult::new)
+        written.map_or_else(FileError::into_result, ToolResult::new)
     }
 
     /// Replaces a piece of text in a file. The piece must be there exactly once, blanks and line breaks included.
@@ -247,11 +238,11 @@ impl Files {
     ) -> ToolResult {
         let edit = write::Edit { old: old_text, new: new_text, everywhere: replace_all };
         let edited = Workspace::relative(path).map_err(Into::into).and_then(|path| {
-            let is_tainted = self.workspace.before_write(&path, context, true);
-            let edited = write::edit(self, &path, &edit, context)?;
-            self.workspace.after_write(&path, is_tainted);
+            let is_tainted = self.access.workspace.before_write(&path, context, true);
+            let edited = write::edit(&self.access, &path, &edit, context)?;
+            self.access.workspace.after_write(&path, is_tainted);
             Ok(edited)
         });
-        edited.map_or_else(read::FileError::into_result, ToolResult::new)
+        edited.map_or_else(FileError::into_result, ToolResult::new)
     }
 }

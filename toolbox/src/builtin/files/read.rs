@@ -1,18 +1,16 @@
 //! Reading: some lines of a text, or an image.
 
-use std::fmt;
 use std::fmt::Write as _;
 use std::io::{self, BufRead, BufReader, Read};
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
-use super::lookup::{WorkspaceError, shown};
+use super::access::{FileAccess, FileLimits};
+use super::error::{FileError, counted};
+use super::lookup::shown;
 use super::versions::Reader;
-use super::write::counted;
-use super::{Files, Limits};
-use crate::content::Content;
+use crate::call::{Content, ToolResult};
 use crate::context::ToolContext;
-use crate::result::ToolResult;
 
 /// The longest line that is shown whole, in bytes. The rest of it is counted.
 const LINE_BYTES: usize = 4096;
@@ -20,41 +18,9 @@ const LINE_BYTES: usize = 4096;
 /// The largest image that is returned, in bytes.
 const IMAGE_BYTES: u64 = 4 << 20;
 
-/// Why a tool of files did nothing. It speaks to the model.
-#[derive(Debug)]
-pub(super) enum FileError {
-    Workspace(WorkspaceError),
-    Told(String),
-}
-
-impl FileError {
-    pub(super) fn io(path: &Path, error: io::Error) -> Self {
-        Self::Workspace(WorkspaceError::of(path, error))
-    }
-
-    pub(super) fn into_result(self) -> ToolResult {
-        ToolResult::error(self.to_string())
-    }
-}
-
-impl From<WorkspaceError> for FileError {
-    fn from(error: WorkspaceError) -> Self {
-        Self::Workspace(error)
-    }
-}
-
-impl fmt::Display for FileError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Workspace(error) => error.fmt(f),
-            Self::Told(text) => f.write_str(text),
-        }
-    }
-}
-
 /// Reads lines of a file, as many as fit into a reply.
 pub(super) fn read(
-    files: &Files,
+    files: &FileAccess,
     path: &Path,
     lines: RangeInclusive<u64>,
     context: &ToolContext,
@@ -130,7 +96,7 @@ impl Passage {
         file: &mut impl BufRead,
         path: &Path,
         lines: &RangeInclusive<u64>,
-        limits: &Limits,
+        limits: &FileLimits,
         context: &ToolContext,
     ) -> Result<Self, FileError> {
         let mut passage = Self::default();

@@ -6,9 +6,7 @@ use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
-use crate::context::{Conversation, ToolContext};
-use crate::principal::Principal;
-use crate::taint::Taint;
+use crate::context::{Conversation, Principal, Taint, ToolContext};
 
 /// The number of files that are remembered.
 const REMEMBERED: usize = 8192;

@@ -10,9 +10,10 @@ use ignore::gitignore::{Gitignore, GitignoreBuilder};
 use ignore::overrides::{Override, OverrideBuilder};
 use regex::bytes::{Regex, RegexBuilder};
 
-use super::Limits;
+use super::access::FileLimits;
+use super::error::FileError;
 use super::lookup::{open_at_once, shown};
-use super::read::{FileError, below, is_binary, next_line, push_text};
+use super::read::{below, is_binary, next_line, push_text};
 use crate::builtin::workspace::Workspace;
 use crate::context::ToolContext;
 
@@ -47,7 +48,7 @@ pub(super) fn list(
     workspace: &Workspace,
     folder: &Path,
     asked: &Asked<'_>,
-    limits: &Limits,
+    limits: &FileLimits,
     context: &ToolContext,
 ) -> Result<String, FileError> {
     let dir = workspace.dir().open_dir(folder).map_err(|error| FileError::io(folder, error))?;
@@ -104,7 +105,7 @@ pub(super) fn search(
     workspace: &Workspace,
     path: &Path,
     query: &Query<'_>,
-    limits: &Limits,
+    limits: &FileLimits,
     context: &ToolContext,
 ) -> Result<String, FileError> {
     let regex =

@@ -4,12 +4,12 @@ use std::ffi::OsStr;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use cap_std::fs::{Dir, File, Metadata};
+use cap_std::fs::Dir;
 
-use super::Files;
+use super::access::FileAccess;
+use super::error::{FileError, counted};
 use super::lock::FolderLock;
 use super::lookup::{Location, WorkspaceError, open_at_once, shown};
-use super::read::FileError;
 use super::staged::{Replaced, StageError, Staged};
 use super::versions::{Reader, Version};
 use crate::context::ToolContext;
@@ -23,7 +23,7 @@ pub(super) struct Edit<'a> {
 
 /// Writes a file whole, and says what changed.
 pub(super) fn write(
-    files: &Files,
+    files: &FileAccess,
     path: &Path,
     content: &str,
     call: &ToolContext,
@@ -51,7 +51,7 @@ pub(super) fn write(
 
 /// Replaces a piece of a file, and says where.
 pub(super) fn edit(
-    files: &Files,
+    files: &FileAccess,
     path: &Path,
     edit: &Edit<'_>,
     context: &ToolContext,
@@ -127,7 +127,7 @@ fn missing(path: &Path, text: &str, old: &str) -> FileError {
 
 /// A change of one file, while nobody else changes files in its folder.
 struct Change<'a> {
-    files: &'a Files,
+    files: &'a FileAccess,
     path: &'a Path,
     location: Location,
     dir: &'a Dir,
@@ -137,7 +137,7 @@ struct Change<'a> {
 
 impl<'a> Change<'a> {
     fn begin(
-        files: &'a Files,
+        files: &'a FileAccess,
         path: &'a Path,
         location: Location,
         dir: &'a Dir,
@@ -255,25 +255,6 @@ impl<'a> Change<'a> {
     }
 }
 
-impl Files {
-    /// Returns the version of an open file. That of one that is larger than what can be written is told by its marks.
-    pub(super) fn version(&self, file: File, metadata: &Metadata) -> io::Result<Version> {
-        let most = self.limits.write as u64;
-        if metadata.len() > most {
-            return Ok(self.marks(metadata));
-        }
-        let mut bytes = Vec::new();
-        file.take(most + 1).read_to_end(&mut bytes)?;
-        Ok(self.versions.of(&bytes))
-    }
-
-    /// Returns the version of a large file.
-    pub(super) fn marks(&self, metadata: &Metadata) -> Version {
-        let modified = metadata.modified().ok().map(cap_std::time::SystemTime::into_std);
-        self.versions.of(format!("{} {modified:?}", metadata.len()).as_bytes())
-    }
-}
-
 /// Counts lines from 1.
 fn line_of(text: &str, at: usize) -> usize {
     memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1
@@ -281,9 +262,4 @@ fn line_of(text: &str, at: usize) -> usize {
 
 fn size(text: &str) -> String {
     format!("{}, {}", counted(text.lines().count(), "line"), counted(text.len(), "byte"))
-}
-
-/// `1 byte`, `2 bytes`.
-pub(super) fn counted(number: usize, what: &str) -> String {
-    format!("{number} {what}{}", if number == 1 { "" } else { "s" })
 }

@@ -14,7 +14,7 @@ use reqwest::{Client, Response, StatusCode, Url};
 use tokio::time::Instant;
 
 use super::address::is_public;
-use crate::tool::BoxFuture;
+use crate::future::BoxFuture;
 
 /// Finds the addresses of a host.
 ///

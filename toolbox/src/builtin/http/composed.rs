@@ -8,9 +8,8 @@ use serde::Deserialize;
 use serde::de::IgnoredAny;
 
 use super::{Http, WhileTainted};
-use crate::approval::{ApprovalRequest, Condition};
-use crate::context::ToolContext;
-use crate::taint::Taint;
+use crate::context::approval::Condition;
+use crate::context::{ApprovalRequest, Taint, ToolContext};
 use crate::tool::Tool;
 
 /// What a model can do where such a URL is not fetched.

@@ -23,11 +23,10 @@ use client::{Bounds, FetchError, Fetched, Guarded, Reach};
 use text::Kind;
 
 use super::{WhileTainted, quoted};
-use crate::content::Content;
+use crate::call::{Content, ToolResult};
 use crate::context::ToolContext;
-use crate::result::ToolResult;
+use crate::text::clean;
 use crate::toolset;
-use crate::unseen::clean;
 
 #[cfg(feature = "web-search")]
 pub(super) use text::plain as plain_text;
@@ -59,7 +58,7 @@ const ERROR_CHARS: usize = 2000;
 ///
 /// # What a URL can carry out
 ///
-/// A model that was talked into it writes what it knows into a URL. So once the conversation is [tainted](crate::Taint), a
+/// A model that was talked into it writes what it knows into a URL. So once the conversation is [tainted](crate::context::Taint), a
 /// URL is fetched without a word only if
 ///
 /// - its host is one of those that the program [named](Self::allow_hosts), or

@@ -3,7 +3,7 @@
 use encoding_rs::{Encoding, UTF_8};
 
 #[cfg(feature = "web-search")]
-use crate::unseen::clean;
+use crate::text::clean;
 
 /// What a body is, by what the server calls it or, where it does not say, by how it begins.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

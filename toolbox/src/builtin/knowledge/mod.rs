@@ -12,9 +12,8 @@ use std::time::SystemTime;
 pub use store::{Entry, Forget, Quota, Source, Store};
 
 use super::{StoreError, quoted};
-use crate::context::{Conversation, ToolContext};
-use crate::error::{SharedError, ToolError};
-use crate::principal::Principal;
+use crate::call::{SharedError, ToolError};
+use crate::context::{Conversation, Principal, ToolContext};
 use crate::search::{EmbedError, Embedder, points};
 use crate::toolset;
 
@@ -37,7 +36,7 @@ const CHUNK: usize = 1500;
 /// text that was kept is never an instruction. That is a label, and no proof that a model obeys it.
 ///
 /// What it finds counts as written by others, whoever kept it: documents and messages are, and what a model remembers
-/// may be from a page that it read. So a conversation that recalls something is [tainted](crate::Taint). A program that
+/// may be from a page that it read. So a conversation that recalls something is [tainted](crate::context::Taint). A program that
 /// vouches for all that is kept registers the tools [as trusted](crate::Tool::trusted).
 ///
 /// A text is safe on the disk when `remember` says so. It gets its vector after that: where the embedder fails, that is
@@ -47,7 +46,8 @@ const CHUNK: usize = 1500;
 /// use std::sync::Arc;
 /// use toolbox::builtin::knowledge::Knowledge;
 /// use toolbox::builtin::SqliteStore;
-/// use toolbox::{Principal, ToolBox, ToolCall, ToolContext};
+/// use toolbox::{ToolBox, ToolCall, ToolContext};
+/// use toolbox::context::Principal;
 ///
 /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let ann = Principal::new("ann");

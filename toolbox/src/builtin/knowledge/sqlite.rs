@@ -5,9 +5,8 @@ use unicode_normalization::char::is_combining_mark;
 
 use super::store::{Entry, Forget, Quota, Source, Store};
 use crate::builtin::store::{SqliteStore, StoreError, from_millis, readable, to_millis};
-use crate::context::Conversation;
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
+use crate::context::{Conversation, Principal};
+use crate::future::BoxFuture;
 
 /// Words of a query that are looked for; those after them are left out.
 const QUERY_WORDS: usize = 64;

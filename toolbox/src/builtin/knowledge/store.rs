@@ -5,9 +5,8 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::builtin::store::StoreError;
-use crate::context::Conversation;
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
+use crate::context::{Conversation, Principal};
+use crate::future::BoxFuture;
 
 /// A text that is known, with where it comes from.
 #[derive(Debug, Clone, PartialEq)]

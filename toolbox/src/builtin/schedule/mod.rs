@@ -18,12 +18,10 @@ pub use repeat::{Day, Repeat};
 pub use runner::{Occurrence, Runner, ScheduledRun};
 pub use store::{Schedule, Store, UnreadableSchedule};
 
-use crate::context::ToolContext;
-use crate::error::ToolError;
-use crate::principal::Principal;
-use crate::taint::Taint;
+use crate::call::ToolError;
+use crate::context::{Principal, Taint, ToolContext};
+use crate::text::{QUOTED, quote};
 use crate::toolset;
-use crate::unseen::{QUOTED, quote};
 use repeat::Rule;
 
 /// A timetable of an agent.
@@ -38,7 +36,7 @@ use repeat::Rule;
 /// A schedule holds words: what the agent is to be told when the time comes. A [`Runner`] says when that is, and gives a
 /// context in which nothing may be called that could not be called where the schedule was created. Schedules belong to the
 /// [`Principal`] of the call; no other sees or changes them. What is acknowledged is on the disk. Words that were written in a
-/// [tainted](crate::Taint) conversation taint the one in which they are done, and any in which they are shown.
+/// [tainted](crate::context::Taint) conversation taint the one in which they are done, and any in which they are shown.
 ///
 /// # Times
 ///
@@ -202,7 +200,7 @@ impl Schedules {
         let zone = time_zone.unwrap_or(&self.time_zone);
         let mut schedule = Schedule::new(owner, prompt, when, named(zone)?);
         schedule.conversation = context.get().cloned();
-        schedule.denied = context.denied();
+        schedule.denied = denied(context);
         schedule.tainted = context.is_tainted();
         schedule.minimum_interval = self.minimum;
         self.plan(&mut schedule).await?;
@@ -260,7 +258,7 @@ impl Schedules {
             .into());
         }
         // What may not be called by whoever changes it may not be called by what it starts, either.
-        for name in context.denied() {
+        for name in denied(context) {
             if !schedule.denied.contains(&name) {
                 schedule.denied.push(name);
             }
@@ -426,3 +424,8 @@ impl fmt::Display for UnknownTimeZoneError {
 }
 
 impl std::error::Error for UnknownTimeZoneError {}
+
+/// Returns the names that may not be called from `context`, as they were given.
+fn denied(context: &ToolContext) -> Vec<String> {
+    context.rules().map(|rules| rules.blacklisted()).unwrap_or_default()
+}

@@ -12,7 +12,7 @@ use jiff::{Timestamp, ToSpan as _};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::unseen::{QUOTED, quote};
+use crate::text::{QUOTED, quote};
 
 /// When something happens, on the clocks of a time zone.
 ///

@@ -11,8 +11,8 @@ use super::clock::{Clock, SystemClock};
 use super::repeat::Rule;
 use super::store::{Schedule, Store};
 use crate::builtin::store::StoreError;
-use crate::context::ToolContext;
-use crate::taint::Taint;
+use crate::context::rules::Rules;
+use crate::context::{Taint, ToolContext};
 
 /// The longest time between two looks at the store, for schedules that others create and clocks that are set.
 const LOOK: Duration = Duration::from_secs(1);
@@ -44,7 +44,11 @@ impl Occurrence {
         let schedule = &self.schedule;
         let run = ScheduledRun { schedule: schedule.id };
         let context = ToolContext::new().with(schedule.owner.clone()).with(run);
-        let context = context.with_denied(&schedule.denied);
+        let mut rules = Rules::default();
+        for name in &schedule.denied {
+            rules.blacklist(name);
+        }
+        let context = context.with_rules(&rules);
         let context =
             if schedule.tainted { context.with(Taint::begun_by_others()) } else { context };
         match &schedule.conversation {

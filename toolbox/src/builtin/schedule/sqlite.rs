@@ -10,9 +10,8 @@ use super::store::{Schedule, Store, UnreadableSchedule};
 use crate::builtin::store::{
     SqliteStore, StoreError, column_of, each, from_millis, readable, to_millis,
 };
-use crate::context::Conversation;
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
+use crate::context::{Conversation, Principal};
+use crate::future::BoxFuture;
 
 const TABLE: &str = "schedule";
 

@@ -5,9 +5,8 @@ use std::time::{Duration, SystemTime};
 
 use super::repeat::Repeat;
 use crate::builtin::store::StoreError;
-use crate::context::Conversation;
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
+use crate::context::{Conversation, Principal};
+use crate::future::BoxFuture;
 
 /// Something that is to be done at some times.
 #[derive(Debug, Clone, PartialEq)]
@@ -29,7 +28,7 @@ pub struct Schedule {
     pub conversation: Option<Conversation>,
     /// The tools that whoever created it might not call: names, which may hold `*`.
     pub denied: Vec<String>,
-    /// Whether it was created or changed in a conversation that was [tainted](crate::Taint).
+    /// Whether it was created or changed in a conversation that was [tainted](crate::context::Taint).
     pub tainted: bool,
     /// The least time between two times of it.
     pub minimum_interval: Duration,

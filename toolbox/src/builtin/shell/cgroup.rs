@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::limits::{LimitExceeded, Limits};
+use super::settings::{LimitExceeded, Limits};
 
 /// Time that the kernel may take until a group of ended processes can be removed.
 const REMOVE: Duration = Duration::from_secs(2);

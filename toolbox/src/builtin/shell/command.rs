@@ -7,12 +7,11 @@ use std::time::Duration;
 
 use tokio::time::{sleep, timeout};
 
-use super::Shell;
 use super::launch::{Launched, launch};
 use super::output::Kept;
+use super::settings::ShellSettings;
+use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
 
 /// How long the output is read on when the command ended, while something that it started still holds it open.
 const DRAIN: Duration = Duration::from_secs(2);
@@ -36,7 +35,7 @@ enum How {
 ///
 /// Dropping the future kills what was started.
 pub(super) async fn run(
-    shell: &Shell,
+    shell: &ShellSettings,
     words: &[String],
     limit: Duration,
     network: bool,

@@ -4,8 +4,9 @@ use std::fmt;
 
 use serde::Serialize;
 
+use super::namespaces::Plan;
+use super::settings::ShellSettings;
 use super::system::{Isolation, System};
-use super::{Shell, Workspace};
 
 /// Something that a [`Shell`](super::Shell) promises about its commands, as far as the system can enforce it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
@@ -93,16 +94,6 @@ pub struct Guarantees {
 }
 
 impl Guarantees {
-    /// Returns what would hold for the commands of a shell with the default settings, in a temporary folder.
-    ///
-    /// # Errors
-    ///
-    /// Those of [`Shell::new`], and of making the folder.
-    pub fn of_this_system() -> std::io::Result<Self> {
-        let folder = tempfile::tempdir()?;
-        Ok(Shell::new(Workspace::open(folder.path())?)?.guarantees())
-    }
-
     fn add(&mut self, guarantee: Guarantee, holds: bool, detail: impl Into<String>) {
         self.guarantees.push(GuaranteeStatus { guarantee, holds, detail: detail.into() });
     }
@@ -150,7 +141,7 @@ impl fmt::Display for Guarantees {
 }
 
 /// Returns the guarantees for the commands of a shell.
-pub(super) fn of(shell: &Shell) -> Guarantees {
+pub(super) fn of(shell: &ShellSettings) -> Guarantees {
     let system = System::get();
     let files = shell.files();
     let isolation = shell.isolation(&files);
@@ -161,7 +152,7 @@ pub(super) fn of(shell: &Shell) -> Guarantees {
     let why = match &shell.no_namespaces {
         _ if !confined => "commands are not confined".to_owned(),
         Some(reason) => format!("no namespaces: {reason}"),
-        None => super::Plan::new(&files)
+        None => Plan::new(&files)
             .err()
             .map_or_else(String::new, |error| format!("no namespaces: {error}")),
     };

@@ -16,9 +16,8 @@ use landlock::{
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, test_kill_process};
 
-use super::limits::SWEEP;
 use super::procfs::ProcFs;
-use super::{DEVICES, Workspace};
+use super::settings::{DEVICES, Files, SWEEP};
 
 /// The newest rights known here. The system enforces those that it knows.
 const RIGHTS: ABI = ABI::V6;
@@ -44,13 +43,6 @@ pub(super) fn find() -> Result<bool, String> {
 
 fn has_scopes(status: &RestrictionStatus) -> bool {
     matches!(status.landlock, LandlockStatus::Available { effective_abi, .. } if effective_abi >= ABI::V6)
-}
-
-/// The files that a command may use.
-pub(super) struct Files {
-    pub(super) workspace: Workspace,
-    pub(super) readable: Vec<PathBuf>,
-    pub(super) writable: Vec<PathBuf>,
 }
 
 impl Files {

@@ -8,20 +8,20 @@ use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open};
-use rustix::thread::{CapabilitySet, CapabilitySets};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::process::{Child, ChildStdin, Command};
 use tokio::runtime::Handle;
 use tokio::sync::oneshot;
 use tokio::time::timeout;
 
-use super::Shell;
 use super::cgroup::Cgroup;
 use super::guard::{Guard, SYSTEM_PATH, Target};
-use super::landlock::{Domain, Files};
-use super::limits::{Limits, Members, ProcessTree, SWEEP};
+use super::landlock::Domain;
+use super::limits::{Members, ProcessTree};
 use super::namespaces::{self, OVERHEAD, READY};
+use super::privileges::give_up_capabilities;
 use super::procfs::ProcFs;
+use super::settings::{Files, Limits, SWEEP, ShellSettings, folder_of};
 use super::syscalls::Filters;
 use super::system::{Isolation, System};
 
@@ -69,7 +69,11 @@ struct Waiting {
 }
 
 /// Starts a command.
-pub(super) async fn launch(shell: &Shell, words: &[String], network: bool) -> io::Result<Launched> {
+pub(super) async fn launch(
+    shell: &ShellSettings,
+    words: &[String],
+    network: bool,
+) -> io::Result<Launched> {
     let launch = Launch::new(shell, words, network)?;
     let in_namespaces = matches!(launch.isolation, Isolation::Namespaces(_));
     let (waiting, waits) = oneshot::channel();
@@ -116,7 +120,7 @@ async fn ready(child: &mut Child) -> io::Result<()> {
 }
 
 impl Launch {
-    fn new(shell: &Shell, words: &[String], network: bool) -> io::Result<Self> {
+    fn new(shell: &ShellSettings, words: &[String], network: bool) -> io::Result<Self> {
         let files = shell.files();
         let isolation = shell.isolation(&files);
         let temporary = match &isolation {
@@ -162,7 +166,7 @@ impl Launch {
             }
             command.envs(&variables);
         }
-        command.args(words).current_dir(super::folder_of(&shell.workspace));
+        command.args(words).current_dir(folder_of(&shell.workspace));
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command.process_group(0).kill_on_drop(true);
         let filters = match &isolation {
@@ -276,18 +280,6 @@ impl ProcessTree {
         self.set_members(Members::Namespace { init: handle(init)?, parent, procfs });
         Ok(self)
     }
-}
-
-/// Gives up the capabilities of this thread, which the superuser has: they would open the environment of other processes.
-///
-/// To map the superuser into a user namespace takes one of them; there it is given up in the end.
-pub(super) fn give_up_capabilities(makes_namespaces: bool) -> io::Result<()> {
-    let own = rustix::thread::capabilities(None)?;
-    let kept = if makes_namespaces { CapabilitySet::SETFCAP } else { CapabilitySet::empty() };
-    let kept = own.permitted & kept;
-    let none = CapabilitySet::empty();
-    let sets = CapabilitySets { effective: kept, permitted: kept, inheritable: none };
-    Ok(rustix::thread::set_capabilities(None, sets)?)
 }
 
 impl Supervisor {

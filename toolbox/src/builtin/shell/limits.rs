@@ -3,7 +3,6 @@
 //! Where a control group is available, the kernel enforces both. Elsewhere it enforces the limit on processes with
 //! `RLIMIT_NPROC`, which does not hold for the superuser, and the process tree is sampled for the rest.
 
-use std::fmt;
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::time::Duration;
@@ -15,44 +14,10 @@ use rustix::process::{Pid, Signal};
 use super::cgroup::{Cgroup, Controller};
 use super::landlock::Domain;
 use super::procfs::ProcFs;
+use super::settings::{LimitExceeded, Limits, SWEEP};
 
 /// Interval between two samples. Commands that take less are never sampled.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
-
-/// Time within which killed processes must be gone.
-pub(super) const SWEEP: Duration = Duration::from_secs(2);
-
-/// Limits on all that a command started, together.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    /// Processes and threads.
-    pub(super) processes: u32,
-    /// In bytes.
-    pub(super) memory: u64,
-}
-
-/// A resource limit that a command exceeded.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum LimitExceeded {
-    Processes(u32),
-    Memory(u64),
-}
-
-impl fmt::Display for LimitExceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Processes(limit) => write!(
-                f,
-                "more than {limit} processes and threads at once; run fewer beside each other"
-            ),
-            Self::Memory(limit) => write!(
-                f,
-                "more than {} MiB of memory at once; work on less at a time",
-                limit.div_ceil(1 << 20)
-            ),
-        }
-    }
-}
 
 /// The processes started by one command.
 pub(super) struct ProcessTree {

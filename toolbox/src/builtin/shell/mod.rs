@@ -9,25 +9,24 @@ mod launch;
 mod limits;
 mod namespaces;
 mod output;
+mod privileges;
 mod procfs;
+mod settings;
 mod syscalls;
 mod system;
 
-use std::collections::BTreeMap;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::landlock::Files;
-use self::limits::Limits;
 use self::namespaces::Plan;
-use self::system::{Isolation, System};
+use self::settings::{Limits, ShellSettings};
+use self::system::System;
 use super::WhileTainted;
 use super::workspace::Workspace;
+use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
 use crate::tool::Tool;
 use crate::toolset;
 
@@ -35,44 +34,6 @@ pub use self::guarantees::{Guarantee, GuaranteeStatus, Guarantees};
 
 /// Variables of this process that a command gets as well.
 const PASSED_ON: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER"];
-
-/// Files and folders that programs need to start, to find their libraries, names, time zones and certificates.
-const READABLE: [&str; 28] = [
-    "/usr",
-    "/bin",
-    "/sbin",
-    "/lib",
-    "/lib32",
-    "/lib64",
-    "/opt",
-    "/nix/store",
-    "/proc",
-    "/etc/alternatives",
-    "/etc/ca-certificates",
-    "/etc/ld.so.cache",
-    "/etc/ld.so.conf",
-    "/etc/ld.so.conf.d",
-    "/etc/ssl/certs",
-    "/etc/ssl/openssl.cnf",
-    "/etc/pki/tls/certs",
-    "/etc/group",
-    "/etc/hosts",
-    "/etc/localtime",
-    "/etc/mime.types",
-    "/etc/nsswitch.conf",
-    "/etc/os-release",
-    "/etc/passwd",
-    "/etc/protocols",
-    "/etc/resolv.conf",
-    "/etc/services",
-    "/etc/timezone",
-];
-
-/// Devices that a command may use.
-const DEVICES: [&str; 5] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
-
-/// Size of the largest file a command may write, in the blocks of 512 bytes that `ulimit` counts: 1 GiB.
-const FILE_BLOCKS: u32 = 1 << 21;
 
 /// A shell in a workspace: `shell_exec` runs a command line and returns what it printed, whether it failed or not. Linux only.
 ///
@@ -111,20 +72,7 @@ const FILE_BLOCKS: u32 = 1 << 21;
 /// ```
 #[derive(Debug, Clone)]
 pub struct Shell {
-    workspace: Workspace,
-    confined: bool,
-    /// The reason why commands get no namespaces of their own.
-    no_namespaces: Option<Arc<str>>,
-    programs: Option<Vec<String>>,
-    variables: BTreeMap<String, String>,
-    readable: Vec<PathBuf>,
-    writable: Vec<PathBuf>,
-    network: bool,
-    while_tainted: WhileTainted,
-    timeout: Duration,
-    max_timeout: Duration,
-    output_bytes: usize,
-    limits: Limits,
+    settings: ShellSettings,
 }
 
 /// The system has no means to confine a command: neither namespaces nor Landlock.
@@ -140,16 +88,17 @@ impl Shell {
     ///
     /// [`NoSandboxError`] where the system can confine nothing. [`Shell::unconfined`] works everywhere, and confines nothing.
     pub fn new(workspace: Workspace) -> Result<Self, NoSandboxError> {
-        let mut shell = Self { confined: true, ..Self::unconfined(workspace) };
-        let plan = Plan::new(&shell.files());
-        let tried = plan.and_then(|plan| namespaces::try_out(&plan, &shell.workspace));
+        let mut shell = Self::unconfined(workspace);
+        shell.settings.confined = true;
+        let plan = Plan::new(&shell.settings.files());
+        let tried = plan.and_then(|plan| namespaces::try_out(&plan, &shell.settings.workspace));
         if let Err(reason) = tried {
             if let Err(no_landlock) = &System::get().landlock {
                 return Err(NoSandboxError(format!(
                     "namespaces: {reason}; Landlock: {no_landlock}"
                 )));
             }
-            shell.no_namespaces = Some(reason.into());
+            shell.settings.no_namespaces = Some(reason.into());
         }
         for warning in shell.guarantees().warnings() {
             tracing::warn!("{warning}");
@@ -163,14 +112,14 @@ impl Shell {
     /// tells what is lost.
     #[must_use]
     pub fn without_namespaces(mut self) -> Self {
-        self.no_namespaces = Some("switched off by the program".into());
+        self.settings.no_namespaces = Some("switched off by the program".into());
         self
     }
 
     /// Returns the guarantees that hold for the commands of this shell, on this system and with these settings.
     #[must_use]
     pub fn guarantees(&self) -> Guarantees {
-        guarantees::of(self)
+        guarantees::of(&self.settings)
     }
 
     /// Returns a shell whose commands can do whatever this process can. The workspace is only where they start.
@@ -179,7 +128,7 @@ impl Shell {
     #[must_use]
     pub fn unconfined(workspace: Workspace) -> Self {
         let passed = |name: &&str| Some(((*name).to_owned(), std::env::var(*name).ok()?));
-        Self {
+        let settings = ShellSettings {
             workspace,
             confined: false,
             no_namespaces: None,
@@ -193,7 +142,8 @@ impl Shell {
             max_timeout: Duration::from_secs(120),
             output_bytes: 32 << 10,
             limits: Limits { processes: 1024, memory: 4 << 30 },
-        }
+        };
+        Self { settings }
     }
 
     /// Runs only these programs, and no shell: the command line is split into words as a shell would, and nothing in it is
@@ -203,28 +153,28 @@ impl Shell {
     /// you to know: `git` and `cargo` run other programs when they are asked to.
     #[must_use]
     pub fn allow_only<P: Into<String>>(mut self, programs: impl IntoIterator<Item = P>) -> Self {
-        self.programs = Some(programs.into_iter().map(Into::into).collect());
+        self.settings.programs = Some(programs.into_iter().map(Into::into).collect());
         self
     }
 
     /// Sets a variable in the environment of commands.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        self.variables.insert(name.into(), value.into());
+        self.settings.variables.insert(name.into(), value.into());
         self
     }
 
     /// Lets confined commands read and run what is below a path, such as a toolchain.
     #[must_use]
     pub fn allow_read(mut self, path: impl Into<PathBuf>) -> Self {
-        self.readable.push(path.into());
+        self.settings.readable.push(path.into());
         self
     }
 
     /// Lets confined commands read and write what is below a path, such as a cache.
     #[must_use]
     pub fn allow_write(mut self, path: impl Into<PathBuf>) -> Self {
-        self.writable.push(path.into());
+        self.settings.writable.push(path.into());
         self
     }
 
@@ -237,24 +187,24 @@ impl Shell {
     /// [`while_tainted`](Self::while_tainted).
     #[must_use]
     pub fn allow_network(mut self, allow: bool) -> Self {
-        self.network = allow;
+        self.settings.network = allow;
         self
     }
 
     /// Says what becomes of a command that can reach the network, confined or not, once the conversation is
-    /// [tainted](crate::Taint). Default: it needs approval. A confined one that is not to ask runs without the network
+    /// [tainted](crate::context::Taint). Default: it needs approval. A confined one that is not to ask runs without the network
     /// ([`WhileTainted::Deny`]).
     ///
     /// What such a command prints counts as written by others, so from the second one on it is about each. Where the
     /// machine holds nothing that must not leave it, choose [`WhileTainted::Allow`].
     #[must_use]
     pub fn while_tainted(mut self, what: WhileTainted) -> Self {
-        self.while_tainted = what;
+        self.settings.while_tainted = what;
         self
     }
 
     fn reaches_network(&self) -> bool {
-        self.network || !self.confined
+        self.settings.network || !self.settings.confined
     }
 
     /// Lets the gate ask for approval where it is needed.
@@ -263,7 +213,7 @@ impl Shell {
             return tool;
         }
         let tool = tool.untrusted();
-        match self.while_tainted {
+        match self.settings.while_tainted {
             WhileTainted::Ask => tool.needs_approval_while_tainted(),
             WhileTainted::Deny | WhileTainted::Allow => tool,
         }
@@ -272,21 +222,21 @@ impl Shell {
     /// Limits the time of a command, unless the model asks for another. Default 10 seconds.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
-        self.timeout = timeout;
+        self.settings.timeout = timeout;
         self
     }
 
     /// Limits the time that a model can ask for. Default 120 seconds, at most an hour.
     #[must_use]
     pub fn max_timeout(mut self, timeout: Duration) -> Self {
-        self.max_timeout = timeout.min(Duration::from_secs(3600));
+        self.settings.max_timeout = timeout.min(Duration::from_secs(3600));
         self
     }
 
     /// Limits what is kept of each of the two streams, in bytes: the beginning and the end. Default 32 KiB.
     #[must_use]
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
-        self.output_bytes = bytes.max(256);
+        self.settings.output_bytes = bytes.max(256);
         self
     }
 
@@ -298,7 +248,7 @@ impl Shell {
     /// they are counted every 50 milliseconds. [`guarantees`](Self::guarantees) tells which of these it is.
     #[must_use]
     pub fn max_processes(mut self, processes: u32) -> Self {
-        self.limits.processes = processes.max(1);
+        self.settings.limits.processes = processes.max(1);
         self
     }
 
@@ -311,31 +261,8 @@ impl Shell {
     /// again from a file, do not count.
     #[must_use]
     pub fn max_memory_bytes(mut self, bytes: u64) -> Self {
-        self.limits.memory = bytes;
+        self.settings.limits.memory = bytes;
         self
-    }
-
-    /// Returns the files that a command may use.
-    fn files(&self) -> Files {
-        let paths = self.variables.get("PATH").map(String::as_str).unwrap_or_default();
-        let paths = std::env::split_paths(paths).filter(|path| path.is_absolute());
-        let known = READABLE.iter().map(PathBuf::from);
-        Files {
-            workspace: self.workspace.clone(),
-            readable: known.chain(paths).chain(self.readable.iter().cloned()).collect(),
-            writable: self.writable.clone(),
-        }
-    }
-
-    /// Chooses the way in which a command is confined.
-    fn isolation(&self, files: &Files) -> Isolation {
-        if !self.confined {
-            return Isolation::None;
-        }
-        match Plan::new(files) {
-            Ok(plan) if self.no_namespaces.is_none() => Isolation::Namespaces(Box::new(plan)),
-            _ => Isolation::Landlock,
-        }
     }
 
     /// Reads a command line: into words, where only some programs may run, else as a whole, for `sh`.
@@ -343,7 +270,7 @@ impl Shell {
         if command.contains('\0') {
             return Err("`command` holds a NUL character".to_owned());
         }
-        let Some(programs) = &self.programs else {
+        let Some(programs) = &self.settings.programs else {
             return Ok(vec!["sh".to_owned(), "-c".to_owned(), command.to_owned()]);
         };
         let words = shlex::split(command).ok_or(
@@ -358,6 +285,18 @@ impl Shell {
             )),
             None => Err("`command` is empty".to_owned()),
         }
+    }
+}
+
+impl Guarantees {
+    /// Returns what would hold for the commands of a shell with the default settings, in a temporary folder.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Shell::new`], and of making the folder.
+    pub fn of_this_system() -> std::io::Result<Self> {
+        let folder = tempfile::tempdir()?;
+        Ok(Shell::new(Workspace::open(folder.path())?)?.guarantees())
     }
 }
 
@@ -379,17 +318,17 @@ impl Shell {
             Ok(words) => words,
             Err(refusal) => return ToolResult::error(refusal),
         };
-        let denied = self.while_tainted == WhileTainted::Deny && context.is_tainted();
-        if denied && !self.confined {
+        let denied = self.settings.while_tainted == WhileTainted::Deny && context.is_tainted();
+        if denied && !self.settings.confined {
             return ToolResult::error(
                 "no command is run any more, for security: you have read what others wrote, and a command could send out what you know; go on without",
             );
         }
-        let network = self.network && !denied && context.permits("http_fetch");
-        let timeout = timeout_seconds.map_or(self.timeout, Duration::from_secs);
-        let timeout = timeout.min(self.max_timeout);
-        let _marks = self.workspace.command(context);
-        match command::run(self, &words, timeout, network, context).await {
+        let network = self.settings.network && !denied && context.permits("http_fetch");
+        let timeout = timeout_seconds.map_or(self.settings.timeout, Duration::from_secs);
+        let timeout = timeout.min(self.settings.max_timeout);
+        let _marks = self.settings.workspace.command(context);
+        match command::run(&self.settings, &words, timeout, network, context).await {
             Ok(ended) => ended.into_result(),
             Err(error) => ToolResult::failure(
                 FailureKind::Infrastructure,
@@ -397,12 +336,6 @@ impl Shell {
             ),
         }
     }
-}
-
-/// Returns a path by which a program can start in a workspace: by its handle, since the name may be another folder's by now.
-fn folder_of(workspace: &Workspace) -> PathBuf {
-    use std::os::fd::AsRawFd as _;
-    Path::new("/proc/self/fd").join(workspace.dir().as_raw_fd().to_string())
 }
 
 impl fmt::Display for NoSandboxError {

@@ -12,8 +12,9 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::guard::SYSTEM_PATH;
-use super::landlock::Files;
-use super::{DEVICES, FILE_BLOCKS};
+use super::privileges::give_up_capabilities;
+use super::settings::{DEVICES, FILE_BLOCKS, Files, folder_of};
+use crate::builtin::workspace::Workspace;
 
 /// The line that the script prints when all is mounted.
 pub(super) const READY: &str = "toolbox: ready";
@@ -165,7 +166,7 @@ pub(super) fn limits(processes: Option<u64>) -> String {
 }
 
 /// Returns the path that a workspace has now.
-fn real_path(workspace: &super::Workspace) -> PathBuf {
+fn real_path(workspace: &Workspace) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     let handle = format!("/proc/self/fd/{}", workspace.dir().as_raw_fd());
     let path = fs::read_link(handle).ok().filter(|path| path.is_dir());
@@ -389,7 +390,7 @@ fn unescaped(field: &str) -> PathBuf {
 }
 
 /// Starts a command as it will be started, and tells whether that works.
-pub(super) fn try_out(plan: &Plan, workspace: &super::Workspace) -> Result<(), String> {
+pub(super) fn try_out(plan: &Plan, workspace: &Workspace) -> Result<(), String> {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
@@ -397,10 +398,10 @@ pub(super) fn try_out(plan: &Plan, workspace: &super::Workspace) -> Result<(), S
     let filters = super::syscalls::Filters::new(false, true).map_err(|error| error.to_string())?;
     let mut command = Command::new("setpriv");
     command.args(&plan.words(&[], false, None)[1..]).arg("true");
-    command.env_clear().env("PATH", SYSTEM_PATH).current_dir(super::folder_of(workspace));
+    command.env_clear().env("PATH", SYSTEM_PATH).current_dir(folder_of(workspace));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let tried = std::thread::Builder::new().spawn(move || {
-        super::launch::give_up_capabilities(true)?;
+        give_up_capabilities(true)?;
         filters.apply()?;
         let mut child = command.spawn()?;
         if let Some(mut input) = child.stdin.take() {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
-use crate::unseen::clean;
+use crate::text::clean;
 
 /// What is kept of a stream.
 pub(super) struct Kept(Mutex<Parts>);

@@ -5,6 +5,7 @@ use std::sync::OnceLock;
 use super::cgroup::{Controller, Parents};
 use super::landlock;
 use super::namespaces::Plan;
+use super::settings::{Files, ShellSettings};
 
 /// The way in which a command is confined.
 pub(super) enum Isolation {
@@ -38,5 +39,18 @@ impl System {
 
     pub(super) fn limits_memory_by_group(&self) -> bool {
         self.parents.limit(Controller::Memory)
+    }
+}
+
+impl ShellSettings {
+    /// Chooses the way in which a command is confined.
+    pub(super) fn isolation(&self, files: &Files) -> Isolation {
+        if !self.confined {
+            return Isolation::None;
+        }
+        match Plan::new(files) {
+            Ok(plan) if self.no_namespaces.is_none() => Isolation::Namespaces(Box::new(plan)),
+            _ => Isolation::Landlock,
+        }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::error::{SharedError, ToolError};
+use crate::call::{SharedError, ToolError};
 
 /// Why a store did not do what it was asked.
 ///

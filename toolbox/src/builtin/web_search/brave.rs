@@ -10,7 +10,7 @@ use reqwest::{Client, Url};
 use serde::Deserialize;
 
 use super::{BoxError, SearchEngine, WebResult};
-use crate::tool::BoxFuture;
+use crate::future::BoxFuture;
 
 /// Where the key of the account stands.
 const TOKEN: HeaderName = HeaderName::from_static("x-subscription-token");

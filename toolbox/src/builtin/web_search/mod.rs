@@ -9,9 +9,11 @@ pub use brave::Brave;
 
 use super::http::plain_text;
 use super::quoted;
+use crate::definition::ToolDefinition;
+use crate::future::BoxFuture;
 use crate::search::{Catalog, Embedder, Embeddings, points};
-use crate::tool::{BoxFuture, Tool};
-use crate::{ToolDefinition, toolset};
+use crate::tool::Tool;
+use crate::toolset;
 
 /// What a place in an order that knows meaning counts, where the engine's own counts 1. An order by words counts as much as
 /// the engine's.

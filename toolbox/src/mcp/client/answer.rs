@@ -5,11 +5,9 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::text;
-use crate::arguments::cold::{self, Bounds};
-use crate::content::Content;
-use crate::error::FailureKind;
-use crate::result::ToolResult;
-use crate::unseen::{QUOTED, quote};
+use crate::call::{Content, FailureKind, ToolResult};
+use crate::text::{QUOTED, quote};
+use crate::validate::{self, Bounds};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -110,7 +108,8 @@ pub(super) fn misfit(result: &ToolResult, schema: Option<&Value>) -> Option<Stri
     let Some(structured) = result.structured_content() else {
         return Some("there is no structured result".to_owned());
     };
-    let faults = cold::conforms(&structured.to_string(), schema, schema, "", &Bounds::default());
+    let faults =
+        validate::conforms(&structured.to_string(), schema, schema, "", &Bounds::default());
     faults.first().map(|fault| text::clean(text::cut(&fault.to_string(), 300)).into_owned())
 }
 

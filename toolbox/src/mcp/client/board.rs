@@ -5,8 +5,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::link::Common;
 use super::status::ServerStatus;
-use crate::cancel::CancellationToken;
 use crate::collection::ToolBox;
+use crate::context::CancellationToken;
 use crate::mcp::lock::Lock;
 use crate::mcp::names::Names;
 use crate::tool::Tool;

@@ -7,8 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use tokio::sync::Notify;
 
-use crate::cancel::CancellationToken;
-use crate::context::ToolContext;
+use crate::context::{CancellationToken, ToolContext};
 use crate::mcp::client::text;
 
 /// The letterbox of one connection.

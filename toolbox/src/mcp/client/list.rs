@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 
 use super::answer::handed_on;
 use super::text;
-use crate::content::Icon;
+use crate::definition::Icon;
 use crate::definition::ToolAnnotations;
 
 /// How many pages of a list are read.

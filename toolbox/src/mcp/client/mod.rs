@@ -61,7 +61,7 @@ pub enum Connect {
 /// Each tool is an ordinary one under the name `<server>_<tool>` (see [`Names`] for when it differs), with
 /// [`Tool::source`](crate::Tool::source) and [`Tool::name_at_source`](crate::Tool::name_at_source) to tell where it is from.
 /// Its calls pass the gate of the box like all others. What a server says of itself grants nothing: annotations are shown, and
-/// no approval is spared for them. A conversation in which a tool answered is [tainted](crate::Taint), unless the program
+/// no approval is spared for them. A conversation in which a tool answered is [tainted](crate::context::Taint), unless the program
 /// [vouches](ServerConfig::trusted) for the server. A result that is not as the tool's output schema says is handed on as it is, and told of in
 /// the server's [`notices`](ServerStatus::notices).
 ///
@@ -289,7 +289,7 @@ impl ServersBuilder {
 
     /// Withholds tools that the lock file does not know, instead of approving of them on first sight. Default no.
     ///
-    /// What is in the box was then approved by a person, so its definitions do not [taint](crate::Taint) a conversation that they
+    /// What is in the box was then approved by a person, so its definitions do not [taint](crate::context::Taint) a conversation that they
     /// are shown in, as those do that were pinned on first sight. Start with a file that was not written without this.
     pub fn withhold_new(mut self, withhold: bool) -> Self {
         self.withhold_new = withhold;

@@ -7,12 +7,10 @@ use super::flags;
 use super::list::{self, Listed, ListedTool};
 use super::server::{Called, Server};
 use super::status::{WithheldReason, WithheldTool};
-use crate::call::Arguments;
+use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::error::FailureKind;
 use crate::mcp::lock::{Lock, Verdict};
 use crate::mcp::names;
-use crate::result::ToolResult;
 use crate::tool::Tool;
 
 /// What of a list is in the box, and what is not.

@@ -9,7 +9,7 @@ use rmcp::transport::DynamicTransportError;
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::text;
-use crate::error::chain;
+use crate::call::chain;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 

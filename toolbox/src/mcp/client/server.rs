@@ -16,11 +16,10 @@ use super::list::Listed;
 use super::mount::{self, Mounted};
 use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
+use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::error::FailureKind;
 use crate::mcp::config::{Reach, ServerConfig, shown_url};
 use crate::mcp::trace::TraceContext;
-use crate::result::ToolResult;
 
 /// A list is read again at most this often.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -155,7 +154,7 @@ impl Server {
     }
 
     /// Returns what is mounted: for notes about one server in the words of another.
-    pub(super) fn mounted(&self) -> Vec<crate::Tool> {
+    pub(super) fn mounted(&self) -> Vec<crate::tool::Tool> {
         self.now().mounted.tools.clone()
     }
 

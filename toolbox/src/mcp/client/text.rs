@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-pub(crate) use crate::unseen::clean;
+pub(crate) use crate::text::clean;
 
 /// Cleans the texts of a schema that a model reads, its `title`s and `description`s, in place.
 ///

@@ -12,9 +12,9 @@ use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 use super::problem::ConfigProblem;
 use super::table::{FILE, Key, Kind, SERVER};
 use super::variables::{self, Fault};
-use crate::arguments::cold::nearest_n;
+use crate::context::InvalidRuleError;
 use crate::mcp::names::{InvalidServerNameError, check_server_name};
-use crate::rules::InvalidRuleError;
+use crate::text::nearest_n;
 
 /// The longest time that a setting may say.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);

@@ -200,7 +200,7 @@ impl ServerConfig {
     }
 
     /// Says whether the program vouches for what the server's tools return. Default no: a conversation in which one
-    /// answered is [tainted](crate::Taint).
+    /// answered is [tainted](crate::context::Taint).
     #[must_use]
     pub fn trusted(mut self, trusted: bool) -> Self {
         self.trusted = trusted;

@@ -12,18 +12,16 @@ use rmcp::service::{Peer, RequestContext};
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::oneshot;
 
-use super::Shared;
 use super::caller::{Caller, MissingCapability, trace_of};
 use super::head;
 use super::result::{Reader, written};
 use super::running::Running;
+use super::shared::Shared;
 use super::text::Text;
 use super::version::ClientVersion;
-use crate::call::ToolCall;
-use crate::context::{Conversation, Progress, ToolContext};
+use crate::call::{FailureKind, ToolCall};
+use crate::context::{Conversation, Principal, Progress, ToolContext};
 use crate::dispatch::Pass;
-use crate::error::FailureKind;
-use crate::principal::Principal;
 
 /// How many agents are at work above a call in other processes, as `_meta` of a request may say.
 const DEPTH: &str = "toolbox/depth";

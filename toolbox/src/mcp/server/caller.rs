@@ -8,15 +8,14 @@ use rmcp::model::{ErrorCode, ErrorData, RequestMetaObject};
 use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
+use crate::call::{ToolError, ToolResult};
 use crate::context::{FromContext, ToolContext};
-use crate::error::ToolError;
 use crate::mcp::trace::TraceContext;
-use crate::result::ToolResult;
 
 /// The MCP client that made a call: who it says it is, and what it can do.
 ///
 /// A tool takes it as an argument; `Option<Caller>` where the tool is called by others as well. What a client says of
-/// itself is a claim, not a proof: see [`Principal`](crate::Principal).
+/// itself is a claim, not a proof: see [`Principal`](crate::context::Principal).
 ///
 /// ```
 /// use toolbox::mcp::{Caller, MissingCapability};

@@ -13,14 +13,14 @@ use rmcp::model::{
 use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
 
-use super::Shared;
 use super::call;
 use super::list::for_version;
 use super::running::Running;
+use super::shared::Shared;
 use super::version::ClientVersion;
-use crate::CancellationToken;
+use crate::context::CancellationToken;
 use crate::mcp::count::Place;
-use crate::unseen::{QUOTED, quote};
+use crate::text::{QUOTED, quote};
 
 /// The service as one connection, session or request sees it.
 pub(super) struct Handler {

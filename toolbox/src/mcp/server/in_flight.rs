@@ -12,7 +12,7 @@ use rmcp::model::{ErrorData, RequestId};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 
-use crate::unseen::{QUOTED, quote};
+use crate::text::{QUOTED, quote};
 
 type Key = (String, RequestId);
 

@@ -24,7 +24,7 @@ use tokio::time::{Instant, sleep_until};
 use super::in_flight::{self, InFlight};
 use super::running::{LAST_WORDS, Running};
 use super::text::{self, Text};
-use crate::unseen::{QUOTED, quote};
+use crate::text::{QUOTED, quote};
 
 /// Lines that wait to be written.
 const WAITING_LINES: usize = 64;

@@ -10,7 +10,7 @@ use super::result::{icons, meta_object};
 use super::version::ClientVersion;
 use crate::collection::{Snapshot, ToolBox};
 use crate::definition::ToolDefinition;
-use crate::schema::{Dialect, lower};
+use crate::dialect::{Dialect, lower};
 
 /// The tools of one generation of a box, as the protocol writes them.
 pub(super) struct Listing {
@@ -42,7 +42,7 @@ impl Listings {
 
 impl Listing {
     fn new(snapshot: &Snapshot, with_deferred: bool) -> Self {
-        let listed = |tool: &&crate::Tool| {
+        let listed = |tool: &&crate::tool::Tool| {
             snapshot.permits(tool.name()) && (with_deferred || !tool.definition().deferred)
         };
         let tools: Vec<Tool> =

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use crate::principal::Principal;
+use crate::context::Principal;
 
 /// Principals that are kept before those with nothing to remember are looked for.
 const KEPT: usize = 1024;

@@ -7,9 +7,9 @@ use rmcp::model::{
 use serde_json::{Map, Value};
 
 use super::version::ClientVersion;
-use crate::arguments::cold::{self, Bounds};
-use crate::content::{self, Attributes, Audience, Content, ResourceLink};
-use crate::result::ToolResult;
+use crate::call::{Attributes, Audience, Content, ResourceLink, ToolResult};
+use crate::definition;
+use crate::validate::{self, Bounds};
 
 /// The key in `_meta` of a failed result for data that the output schema of its tool does not describe.
 const ERROR_DATA: &str = "toolbox/error";
@@ -73,7 +73,7 @@ impl Reader<'_> {
 
 fn fits(value: &Value, schema: Option<&Value>) -> bool {
     schema.is_none_or(|schema| {
-        cold::conforms(&value.to_string(), schema, schema, "", &Bounds::default()).is_empty()
+        validate::conforms(&value.to_string(), schema, schema, "", &Bounds::default()).is_empty()
     })
 }
 
@@ -180,14 +180,14 @@ pub(super) fn meta_object(meta: Option<&Map<String, Value>>) -> Option<MetaObjec
     meta.filter(|meta| !meta.is_empty()).cloned().map(MetaObject)
 }
 
-pub(super) fn icons(own: &[content::Icon]) -> Option<Vec<Icon>> {
-    let icon = |own: &content::Icon| {
+pub(super) fn icons(own: &[definition::Icon]) -> Option<Vec<Icon>> {
+    let icon = |own: &definition::Icon| {
         let mut icon = Icon::new(own.src.as_str());
         icon.mime_type.clone_from(&own.mime_type);
         icon.sizes.clone_from(&own.sizes);
         icon.theme = own.theme.map(|theme| match theme {
-            content::IconTheme::Light => IconTheme::Light,
-            content::IconTheme::Dark => IconTheme::Dark,
+            definition::IconTheme::Light => IconTheme::Light,
+            definition::IconTheme::Dark => IconTheme::Dark,
         });
         icon
     };
@@ -204,7 +204,7 @@ fn resource_link(own: &ResourceLink, version: &ClientVersion) -> Resource {
     link
 }
 
-fn document(resource: &content::Resource) -> ResourceContents {
+fn document(resource: &crate::call::Resource) -> ResourceContents {
     let (uri, mime_type) = (resource.uri.clone(), resource.mime_type.clone());
     let meta = meta_object(resource.meta.as_ref());
     match &resource.blob {

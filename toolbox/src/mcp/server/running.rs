@@ -6,9 +6,8 @@ use std::time::Duration;
 use tokio::time::timeout;
 
 use super::pace::Pace;
-use crate::CancellationToken;
+use crate::context::{CancellationToken, Principal};
 use crate::mcp::count::{Count, Place};
-use crate::principal::Principal;
 
 /// How long calls that were cancelled get to say so, beyond any grace.
 pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);

@@ -195,7 +195,7 @@ impl Graph {
 /// Returns one schema that means `site` and `body` at once, if that can be said without `allOf`.
 ///
 /// Where both carry the same annotation, the one at the use site stays.
-pub(in crate::schema) fn merged(site: &Object, body: &Value) -> Option<Object> {
+pub(crate) fn merged(site: &Object, body: &Value) -> Option<Object> {
     let body = match body {
         Value::Object(body) => body,
         Value::Bool(true) => return Some(site.clone()),

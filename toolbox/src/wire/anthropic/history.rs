@@ -4,10 +4,9 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::{Kind, part};
-use crate::content::{Content, Media, Resource};
+use super::response::{Kind, part};
+use crate::call::{Content, Media, Resource, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
-use crate::result::ToolResult;
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {

@@ -6,10 +6,10 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::super::failure::{WORDS, service_error};
-use super::{Kind, Message, UsageIn, call, opaque, reply};
+use super::response::{Kind, Message, UsageIn, call, opaque, reply};
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse, Part};
+use crate::wire::failure::{WORDS, service_error};
 use crate::wire::{ResponseStream, WireError};
 
 /// Reads a streamed reply of [`Anthropic`](super::Anthropic): from `message_start` to `message_stop`.

@@ -1,9 +1,17 @@
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
+use super::response::opaque;
 use super::*;
-use crate::model::{Delta, History, ModelRequest, Replied, ToolChoice, ToolSearch, Unanswered};
+use serde::Deserialize;
+
+use crate::call::{Content, ToolCall, ToolResult};
+use crate::definition::ToolDefinition;
+use crate::model::{
+    Delta, Echo, Finish, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
+    Unanswered, Usage,
+};
 use crate::wire::ResponseStream;
-use crate::{Content, ToolDefinition, ToolResult};
 
 const WHOLE: &str = include_str!("payloads/reply.json");
 const EVENTS: &str = include_str!("payloads/reply.jsonl");
@@ -361,7 +369,7 @@ fn a_large_result_reads_back_as_it_was() {
 
 #[test]
 fn the_alias_that_a_model_calls_by_is_sent_as_it_is() {
-    let alias = crate::schema::outbound_name("docs.search", Dialect::Anthropic);
+    let alias = crate::dialect::outbound_name("docs.search", Dialect::Anthropic);
     let history = open(History::from("go"), Reply::calls([call_to(&alias)])).answer([]);
     let body = sent(&ModelRequest::new(history).with_tools(tools()));
     assert_eq!(body["messages"][1]["content"][0]["name"], *alias);
@@ -398,7 +406,7 @@ fn tools_that_can_be_found_are_deferred_and_referred_to() {
         searching(after_search(referring(&["docs.search", "list_orders", "docs.search"])));
     let body = sent(&request);
     let schema = json!({"type": "object", "properties": {}});
-    let alias = crate::schema::outbound_name("docs.search", Dialect::Anthropic).into_owned();
+    let alias = crate::dialect::outbound_name("docs.search", Dialect::Anthropic).into_owned();
     assert_eq!(
         body["tools"],
         json!([

@@ -5,10 +5,9 @@ use std::collections::HashSet;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-use super::part;
-use crate::content::{Content, Media, Resource};
+use super::response::part;
+use crate::call::{Content, Media, Resource, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
-use crate::result::ToolResult;
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {

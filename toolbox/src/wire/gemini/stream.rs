@@ -4,7 +4,7 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::part;
+use super::response::part;
 use crate::model::{Delta, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::failure::{WORDS, service_error};
 use crate::wire::{ResponseStream, WireError};

@@ -1,7 +1,13 @@
+use serde_json::{Value, json};
+
+use super::response::SKIPPED_SIGNATURE;
 use super::*;
-use crate::model::{Delta, Finish, History, Replied, Reply, ToolChoice, Unanswered, Usage};
+use crate::call::{Content, ToolCall, ToolResult};
+use crate::definition::ToolDefinition;
+use crate::model::{
+    Delta, Echo, Finish, History, Part, Replied, Reply, ToolChoice, Unanswered, Usage,
+};
 use crate::wire::ResponseStream;
-use crate::{Content, ToolDefinition, ToolResult};
 
 const WHOLE: &str = include_str!("payloads/reply.json");
 const EVENTS: &str = include_str!("payloads/reply.jsonl");
@@ -347,7 +353,7 @@ fn a_structure_too_deep_for_the_service_is_told_as_text() {
 
 #[test]
 fn the_alias_that_a_model_calls_by_is_sent_as_it_is() {
-    let alias = crate::schema::outbound_name("docs.search", Dialect::Gemini);
+    let alias = crate::dialect::outbound_name("docs.search", Dialect::Gemini);
     let call = ToolCall::new("a", &*alias, "{}");
     let history = open(History::from("go"), Reply::calls([call])).answer([]);
     let body = sent(&ModelRequest::new(history).with_tools(tools()));

@@ -2,14 +2,13 @@
 
 use serde_json::{Value, json};
 
-use crate::collection::Definitions;
-use crate::content::Content;
-use crate::error::FailureKind;
+use crate::call::{Content, FailureKind, ToolCall, ToolResult};
+use crate::definition::ToolDefinition;
+use crate::dialect::Definitions;
 use crate::model::{
     Delta, Finish, History, Message, ModelRequest, Part, Replied, Reply, ToolChoice,
 };
 use crate::wire::{Format, ResponseStream, WireError};
-use crate::{ToolCall, ToolDefinition, ToolResult};
 
 /// Tools with strict schemas and others, and with names that go by an alias.
 pub(in crate::wire) fn tools() -> Definitions {

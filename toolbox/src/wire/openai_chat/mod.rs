@@ -1,18 +1,17 @@
 //! `OpenAI` Chat Completions, and the many services that imitate it.
 
-mod body;
-mod read;
+mod history;
+mod request;
+mod response;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 pub use stream::OpenAiChatStream;
 
-use super::{Format, Transcript, WireError};
+use super::format::{Format, Transcript, WireError};
+use crate::dialect::Dialect;
 use crate::model::{ModelRequest, ModelResponse};
-use crate::schema::Dialect;
-
-const D: Dialect = Dialect::OpenAiChat;
 
 /// The form of `OpenAI` Chat Completions, and of the many services that imitate it.
 ///
@@ -34,19 +33,19 @@ const D: Dialect = Dialect::OpenAiChat;
 pub struct OpenAiChat;
 
 impl Format for OpenAiChat {
-    const DIALECT: Dialect = D;
+    const DIALECT: Dialect = Dialect::OpenAiChat;
 
     type Stream = OpenAiChatStream;
 
     fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
-        body::write(request, model, stream)
+        request::write(request, model, stream)
     }
 
     fn response(body: &str) -> Result<ModelResponse, WireError> {
-        read::response(body)
+        response::response(body)
     }
 
     fn history(messages: &str) -> Result<Transcript, WireError> {
-        read::history(messages)
+        history::history(messages)
     }
 }

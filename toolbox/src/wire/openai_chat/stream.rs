@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::read::{Envelope, Gathered, arguments, nullable, shown_reasoning};
+use super::response::{Envelope, Gathered, arguments, nullable, shown_reasoning};
 use crate::call::{Arguments, ToolCall};
 use crate::model::{Delta, ModelResponse, Usage};
 use crate::wire::openai::{invalid, read, reported, usage};

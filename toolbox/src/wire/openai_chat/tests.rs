@@ -1,14 +1,14 @@
 use serde_json::{Value, json};
 
 use super::OpenAiChat;
+use crate::call::{ToolCall, ToolResult};
+use crate::dialect::Dialect;
 use crate::model::{Delta, Echo, Finish, History, ModelRequest, Part, Reply, Usage};
-use crate::schema::Dialect;
 use crate::wire::openai::samples::{
     after, as_sent, call, events, histories, hostile, play, random, requests, tools,
     write_documents,
 };
 use crate::wire::{Format, WireError};
-use crate::{ToolCall, ToolResult};
 
 const CALLS: &str = include_str!("recorded/calls.json");
 const CALLS_STREAM: &str = include_str!("recorded/calls.sse");

@@ -1,30 +1,17 @@
 //! `OpenAI` Responses.
 
-mod body;
-mod read;
+mod history;
+mod request;
+mod response;
 mod stream;
 #[cfg(test)]
 mod tests;
 
 pub use stream::OpenAiResponsesStream;
 
-use serde_json::Value;
-
-use super::{Format, Transcript, WireError};
+use super::format::{Format, Transcript, WireError};
+use crate::dialect::Dialect;
 use crate::model::{ModelRequest, ModelResponse};
-use crate::schema::Dialect;
-
-const D: Dialect = Dialect::OpenAiResponses;
-
-/// The type of an item that calls for a search of tools.
-const SEARCH_CALL: &str = "tool_search_call";
-/// The type of an item with what such a search found.
-const SEARCH_OUTPUT: &str = "tool_search_output";
-
-/// Whether what goes back beside a call says that it came as a search, not as a call of a function.
-fn is_own_search(echo: Option<&Value>) -> bool {
-    echo.and_then(|echo| echo.get("type")).is_some_and(|kind| kind == SEARCH_CALL)
-}
 
 /// The form of `OpenAI` Responses, used without state on the side of the service.
 ///
@@ -59,19 +46,19 @@ fn is_own_search(echo: Option<&Value>) -> bool {
 pub struct OpenAiResponses;
 
 impl Format for OpenAiResponses {
-    const DIALECT: Dialect = D;
+    const DIALECT: Dialect = Dialect::OpenAiResponses;
 
     type Stream = OpenAiResponsesStream;
 
     fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
-        body::write(request, model, stream)
+        request::write(request, model, stream)
     }
 
     fn response(body: &str) -> Result<ModelResponse, WireError> {
-        read::response(body)
+        response::response(body)
     }
 
     fn history(messages: &str) -> Result<Transcript, WireError> {
-        read::history(messages)
+        history::history(messages)
     }
 }

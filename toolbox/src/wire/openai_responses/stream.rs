@@ -7,10 +7,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::SEARCH_CALL;
-use super::read::{Response, is_by_service};
+use super::response::SEARCH_CALL;
+use super::response::{Response, is_by_service};
+use crate::context::promotion::SEARCH_TOOL;
 use crate::model::{Delta, ModelResponse};
-use crate::promotion::SEARCH_TOOL;
 use crate::wire::openai::{invalid, reported};
 use crate::wire::{ResponseStream, WireError};
 

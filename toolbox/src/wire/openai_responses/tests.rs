@@ -1,17 +1,17 @@
 use serde_json::{Value, json};
 
 use super::OpenAiResponses;
-use crate::content::Content;
+use crate::call::{Content, ToolCall, ToolResult};
+use crate::definition::ToolDefinition;
+use crate::dialect::Dialect;
 use crate::model::{
     Delta, Echo, Finish, History, ModelRequest, Part, Reply, ToolChoice, ToolSearch, Usage,
 };
-use crate::schema::Dialect;
 use crate::wire::openai::samples::{
     after, as_sent, call, events, histories, hostile, play, random, requests, tools,
     write_documents,
 };
 use crate::wire::{Anthropic, Format, Gemini, OpenAiChat, WireError};
-use crate::{ToolCall, ToolDefinition, ToolResult};
 
 const CALLS: &str = include_str!("recorded/calls.json");
 const CALLS_STREAM: &str = include_str!("recorded/calls.sse");

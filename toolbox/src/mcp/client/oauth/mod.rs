@@ -14,7 +14,7 @@ pub use sign_in::{SignIn, SignInError};
 pub(super) use tokens::Tokens;
 
 use super::text;
-use crate::error::chain;
+use crate::call::chain;
 
 /// Returns the words of a failure, without what a terminal obeys: part of them may be a server's.
 pub(super) fn told(error: &AuthError) -> String {

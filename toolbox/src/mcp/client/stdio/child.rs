@@ -16,7 +16,7 @@ use super::guard::Group;
 use super::marked::{Mark, VARIABLE};
 #[cfg(target_os = "linux")]
 use super::tree::{self, Tree};
-use crate::cancel::CancellationToken;
+use crate::context::CancellationToken;
 use crate::mcp::client::text;
 use crate::mcp::config::Reach;
 use crate::mcp::count::Count;

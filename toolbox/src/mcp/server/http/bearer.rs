@@ -10,9 +10,9 @@ use axum::{Json, Router};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-use super::HttpOptions;
-use crate::principal::Principal;
-use crate::tool::BoxFuture;
+use super::options::HttpOptions;
+use crate::context::Principal;
+use crate::future::BoxFuture;
 
 /// Where clients look for what a server says of its tokens.
 const METADATA: &str = "/.well-known/oauth-protected-resource";

@@ -12,8 +12,8 @@ use tokio::time::{Sleep, sleep};
 
 use super::share::Held;
 use crate::mcp::count::Place;
-use crate::mcp::server::Shared;
 use crate::mcp::server::in_flight::Slot;
+use crate::mcp::server::shared::Shared;
 use crate::mcp::server::text::{Text, split};
 
 /// A body that has to be there in time, and that leaves the arguments of a call beside it.

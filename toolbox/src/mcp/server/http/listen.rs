@@ -11,9 +11,10 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
+use super::routes::Http;
 use super::share::Connections;
-use super::{Http, Options};
 use crate::mcp::server::running::{LAST_WORDS, Running};
+use crate::mcp::server::shared::Options;
 
 /// The greatest head of a request, in bytes.
 const MAX_HEAD: usize = 64 << 10;

@@ -6,55 +6,15 @@ use std::time::Duration;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use super::bearer::Resource;
-use super::{Http, TokenVerifier, listen};
+use super::routes::Http;
+use super::{TokenVerifier, listen};
+use crate::context::Principal;
 use crate::mcp::server::running::Running;
-use crate::mcp::server::{Options, ServeError, Service};
-use crate::principal::Principal;
+use crate::mcp::server::shared::Options;
+use crate::mcp::server::{ServeError, Service};
 
 /// Calls a second that a principal may make over HTTP: more than a model ever does.
 const CALLS_PER_SECOND: u32 = 100;
-
-/// The options of a service that hold over HTTP alone.
-#[derive(Clone)]
-pub(in crate::mcp::server) struct HttpOptions {
-    pub(super) max_connections: usize,
-    pub(super) max_connections_per_address: Option<usize>,
-    pub(super) max_sessions: usize,
-    pub(super) session_idle: Duration,
-    pub(super) read_timeout: Duration,
-    pub(super) keep_alive: Duration,
-    pub(super) hosts: Vec<String>,
-    pub(super) origins: Vec<String>,
-    pub(super) tokens: Vec<(Principal, String)>,
-    pub(super) verifier: Option<Arc<dyn TokenVerifier>>,
-    pub(super) resource: Option<Resource>,
-    public_without_auth: bool,
-}
-
-impl Default for HttpOptions {
-    fn default() -> Self {
-        Self {
-            max_connections: 1024,
-            max_connections_per_address: None,
-            max_sessions: 1024,
-            session_idle: Duration::from_secs(300),
-            read_timeout: Duration::from_secs(10),
-            keep_alive: Duration::from_secs(15),
-            hosts: Vec::new(),
-            origins: Vec::new(),
-            tokens: Vec::new(),
-            verifier: None,
-            resource: None,
-            public_without_auth: false,
-        }
-    }
-}
-
-impl HttpOptions {
-    pub(super) fn asks_for_token(&self) -> bool {
-        !self.tokens.is_empty() || self.verifier.is_some()
-    }
-}
 
 fn running(options: &Options) -> Running {
     Running::new(options.max_calls_per_second.unwrap_or(CALLS_PER_SECOND))
@@ -148,7 +108,8 @@ impl Service {
     ///
     /// ```
     /// use toolbox::mcp::{AccessToken, BearerToken, Service, VerifyTokenError};
-    /// use toolbox::{Principal, ToolBox};
+    /// use toolbox::ToolBox;
+    /// use toolbox::context::Principal;
     /// # struct Claims { sub: String, aud: String, exp: u64 }
     /// # fn decode(_: &str) -> Result<Claims, VerifyTokenError> { Err(VerifyTokenError::Invalid) }
     ///

@@ -10,9 +10,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::time::Instant;
 
-use crate::CancellationToken;
+use crate::context::{CancellationToken, Principal};
 use crate::mcp::count::{Count, Place};
-use crate::principal::Principal;
 
 /// The requests in progress, by whose they are.
 #[derive(Default)]

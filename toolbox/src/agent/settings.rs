@@ -1,0 +1,91 @@
+//! The settings of an agent.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Map, Value};
+
+use super::jobs::JobPolicy;
+use crate::context::Approver;
+use crate::model::ToolChoice;
+
+/// What becomes of a run whose model was asked as often as it may be.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum MaxIterations {
+    /// It stops, with what the model said last.
+    #[default]
+    Stop,
+    /// The model is asked once more, without tools, to say what it has; that counts as an iteration.
+    Summarize,
+    /// It is an error.
+    Error,
+}
+
+/// What becomes of a call whose tool failed for a reason outside the call
+/// ([`FailureKind::Infrastructure`](crate::call::FailureKind::Infrastructure)).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InfrastructurePolicy {
+    /// The model is told, as of any failure.
+    #[default]
+    Report,
+    /// It is made again, this many times at most, when its tool is read-only or idempotent; then the model is told.
+    Retry(u32),
+    /// The run ends with an error, once the other calls of the step have their results.
+    Abort,
+}
+
+/// The settings of an agent: limits, policies, options.
+#[derive(Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the builder with a name of its own"
+)]
+pub(super) struct AgentSettings {
+    pub(super) parallel: bool,
+    pub(super) max_iterations: u32,
+    pub(super) at_max_iterations: MaxIterations,
+    pub(super) max_calls_per_step: usize,
+    pub(super) max_total_calls: u64,
+    pub(super) max_total_tokens: u64,
+    pub(super) max_depth: u32,
+    pub(super) recursion: bool,
+    pub(super) repeat_limit: Option<u32>,
+    pub(super) timeout: Option<Duration>,
+    pub(super) jobs: JobPolicy,
+    pub(super) infrastructure: InfrastructurePolicy,
+    pub(super) error_prefix: String,
+    pub(super) tool_choice: ToolChoice,
+    pub(super) options: Map<String, Value>,
+    pub(super) approver: Option<Arc<dyn Approver>>,
+    pub(super) native_search: bool,
+    pub(super) max_answer_attempts: u32,
+    pub(super) inherits: bool,
+}
+
+impl Default for AgentSettings {
+    fn default() -> Self {
+        Self {
+            parallel: true,
+            max_iterations: 20,
+            at_max_iterations: MaxIterations::Stop,
+            max_calls_per_step: 64,
+            max_total_calls: 1000,
+            max_total_tokens: u64::MAX,
+            max_depth: 8,
+            recursion: false,
+            repeat_limit: Some(4),
+            timeout: None,
+            jobs: JobPolicy::Wait,
+            infrastructure: InfrastructurePolicy::Report,
+            error_prefix: String::new(),
+            tool_choice: ToolChoice::Auto,
+            options: Map::new(),
+            approver: None,
+            native_search: false,
+            max_answer_attempts: 3,
+            inherits: false,
+        }
+    }
+}

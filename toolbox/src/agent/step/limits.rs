@@ -1,0 +1,57 @@
+//! The limits of a run: cancellation, deadline, budgets, iterations.
+
+use std::time::Instant;
+
+use crate::agent::outcome::StopReason;
+use crate::agent::run_scope::Budgets;
+use crate::context::{CancellationToken, now};
+use crate::dispatch::{Ended, Supervised};
+
+/// The limits of a run, and how much of them is used.
+pub(super) struct RunLimits {
+    pub(super) cancellation: CancelOnDrop,
+    pub(super) deadline: Option<Instant>,
+    pub(super) budgets: Budgets,
+    /// Calls were refused because the run may make no more.
+    pub(super) over_budget: bool,
+    /// How often the model was asked.
+    pub(super) iterations: u32,
+    pub(super) max_depth: u32,
+}
+
+/// Cancels what a run started when the run is gone, unless it ended well.
+pub(super) struct CancelOnDrop {
+    pub(super) token: CancellationToken,
+    pub(super) armed: bool,
+}
+
+impl Drop for CancelOnDrop {
+    fn drop(&mut self) {
+        if self.armed {
+            self.token.cancel();
+        }
+    }
+}
+
+impl RunLimits {
+    /// Returns the reason for which the run may not ask the model again.
+    pub(super) fn exceeded(&self) -> Option<StopReason> {
+        if self.cancellation.token.is_cancelled() {
+            return Some(StopReason::Cancelled);
+        }
+        if self.deadline.is_some_and(|deadline| deadline <= now()) {
+            return Some(StopReason::TimedOut);
+        }
+        let spent = self.over_budget || self.budgets.are_tokens_spent();
+        spent.then_some(StopReason::Budget)
+    }
+
+    /// Waits for `future`, at most until the cancellation or the deadline.
+    pub(super) async fn within<'a, F>(&'a self, future: F) -> Ended<F::Output>
+    where
+        F: Future + Send + 'a,
+    {
+        let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now()));
+        Supervised::new(Box::pin(future), Some(&self.cancellation.token), left).await
+    }
+}

@@ -1,0 +1,481 @@
+//! The parts a result is made of: text, images, audio, resources, links to resources.
+
+mod annotations;
+mod base64;
+mod link;
+
+use std::borrow::{Borrow, Cow};
+use std::ops::Deref;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+pub(crate) use annotations::Attributes;
+pub use annotations::{Audience, ContentAnnotations};
+pub use base64::InvalidBase64Error;
+use link::LinkIn;
+pub use link::ResourceLink;
+
+/// One part of a tool's result, in the terms of the Model Context Protocol.
+///
+/// Each may carry [annotations](Content::with_annotations) and [`_meta`](Content::with_meta) for MCP clients; models read neither.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum Content {
+    /// Text for the model.
+    Text(Text),
+    /// An image.
+    Image(Box<Media>),
+    /// A sound.
+    Audio(Box<Media>),
+    /// A document, with its text or its bytes.
+    Resource(Box<Resource>),
+    /// A link to a document that the client can read by itself.
+    ResourceLink(Box<ResourceLink>),
+}
+
+/// The text of a text part; dereferences to `str`.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Text {
+    text: String,
+    pub(crate) attributes: Attributes,
+}
+
+/// Bytes of a kind that a MIME type names.
+///
+/// Made by [`Media::from_bytes`] of raw bytes, or by [`Media::from_base64`] of text that is encoded already.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Media {
+    /// The bytes, in standard base64 with padding.
+    pub data: String,
+    /// Such as `image/png`.
+    pub mime_type: String,
+    pub(crate) attributes: Attributes,
+}
+
+/// A document that a result carries along.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+#[non_exhaustive]
+pub struct Resource {
+    /// Where it is from, such as `file:///notes.md`.
+    pub uri: String,
+    /// Such as `text/markdown`, when known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub mime_type: Option<String>,
+    /// Its text, when it is text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub text: Option<String>,
+    /// Its bytes in base64, when it is not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub blob: Option<String>,
+    /// The `_meta` of the document itself, beside that of the [part](Content::meta).
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    pub meta: Option<Map<String, Value>>,
+    #[serde(skip)]
+    pub(crate) attributes: Attributes,
+}
+
+impl Text {
+    /// Returns the text alone.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.text
+    }
+
+    /// Changes the text in place.
+    pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut String)) {
+        edit(&mut self.text);
+    }
+
+    /// Takes the text alone, and leaves an empty one.
+    pub(crate) fn take(&mut self) -> String {
+        std::mem::take(&mut self.text)
+    }
+}
+
+impl Deref for Text {
+    type Target = str;
+
+    #[inline]
+    fn deref(&self) -> &str {
+        &self.text
+    }
+}
+
+impl From<String> for Text {
+    #[inline]
+    fn from(text: String) -> Self {
+        Self { text, attributes: Attributes::default() }
+    }
+}
+
+impl Media {
+    /// Returns media from its base64.
+    pub(crate) fn of_base64(data: String, mime_type: String) -> Self {
+        Self { data, mime_type, attributes: Attributes::default() }
+    }
+}
+
+impl Content {
+    /// Returns a text part.
+    pub fn text(text: impl Into<String>) -> Self {
+        Self::Text(Text::from(text.into()))
+    }
+
+    /// Returns an image part from its raw bytes, such as the content of a file.
+    ///
+    /// Text that is base64 already is refused by the compiler: it goes to [`image_base64`](Self::image_base64).
+    ///
+    /// ```
+    /// let image = toolbox::Content::image(b"\x89PNG", "image/png");
+    /// assert_eq!(serde_json::to_value(image)?["data"], "iVBORw==");
+    /// # Ok::<(), serde_json::Error>(())
+    /// ```
+    pub fn image<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
+        Self::Image(Box::new(Media::from_bytes(bytes, mime_type)))
+    }
+
+    /// Returns an image part from text that is base64 already.
+    ///
+    /// ```
+    /// use toolbox::Content;
+    ///
+    /// let image = Content::image_base64("iVBORw==", "image/png")?;
+    /// assert_eq!(image, Content::image(b"\x89PNG", "image/png"));
+    /// assert!(Content::image_base64("data:image/png;base64,iVBORw==", "image/png").is_err());
+    /// # Ok::<(), toolbox::call::InvalidBase64Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding (RFC 4648, section 4).
+    pub fn image_base64(
+        base64: impl Into<String>,
+        mime_type: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        Media::from_base64(base64, mime_type).map(|media| Self::Image(Box::new(media)))
+    }
+
+    /// Returns an audio part from its raw bytes.
+    pub fn audio<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
+        Self::Audio(Box::new(Media::from_bytes(bytes, mime_type)))
+    }
+
+    /// Returns an audio part from text that is base64 already.
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding.
+    pub fn audio_base64(
+        base64: impl Into<String>,
+        mime_type: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        Media::from_base64(base64, mime_type).map(|media| Self::Audio(Box::new(media)))
+    }
+
+    /// Returns a part with a document's text.
+    pub fn resource_text(
+        uri: impl Into<String>,
+        mime_type: impl Into<String>,
+        text: impl Into<String>,
+    ) -> Self {
+        Self::Resource(Box::new(Resource {
+            uri: uri.into(),
+            mime_type: Some(mime_type.into()),
+            text: Some(text.into()),
+            ..Resource::default()
+        }))
+    }
+
+    /// Returns a part with a document's raw bytes.
+    pub fn resource_bytes<M>(
+        uri: impl Into<String>,
+        mime_type: impl Into<String>,
+        bytes: impl RawBytes<M>,
+    ) -> Self {
+        Self::resource_blob(uri.into(), Media::from_bytes(bytes, mime_type))
+    }
+
+    /// Returns a part with a document's bytes from text that is base64 already.
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding.
+    pub fn resource_base64(
+        uri: impl Into<String>,
+        mime_type: impl Into<String>,
+        base64: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        Media::from_base64(base64, mime_type).map(|media| Self::resource_blob(uri.into(), media))
+    }
+
+    fn resource_blob(uri: String, Media { data, mime_type, .. }: Media) -> Self {
+        let (mime_type, blob) = (Some(mime_type), Some(data));
+        Self::Resource(Box::new(Resource { uri, mime_type, blob, ..Resource::default() }))
+    }
+
+    /// Returns a link to a document that the client can read by itself.
+    pub fn resource_link(uri: impl Into<String>, name: impl Into<String>) -> Self {
+        ResourceLink::new(uri, name).into()
+    }
+
+    /// Sets the hints for the client that receives the part.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: ContentAnnotations) -> Self {
+        self.attributes_mut().set_annotations(annotations);
+        self
+    }
+
+    /// Adds an entry to the `_meta` of the part, such as `com.example/page`.
+    #[must_use]
+    pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.attributes_mut().insert_meta(key.into(), value.into());
+        self
+    }
+
+    /// Returns the hints for the client that receives the part.
+    #[must_use]
+    pub fn annotations(&self) -> Option<&ContentAnnotations> {
+        self.attributes().annotations()
+    }
+
+    /// Returns the `_meta` of the part.
+    #[must_use]
+    pub fn meta(&self) -> Option<&Map<String, Value>> {
+        self.attributes().meta()
+    }
+
+    pub(crate) fn attributes(&self) -> &Attributes {
+        match self {
+            Self::Text(text) => &text.attributes,
+            Self::Image(media) | Self::Audio(media) => &media.attributes,
+            Self::Resource(resource) => &resource.attributes,
+            Self::ResourceLink(link) => &link.attributes,
+        }
+    }
+
+    pub(crate) fn attributes_mut(&mut self) -> &mut Attributes {
+        match self {
+            Self::Text(text) => &mut text.attributes,
+            Self::Image(media) | Self::Audio(media) => &mut media.attributes,
+            Self::Resource(resource) => &mut resource.attributes,
+            Self::ResourceLink(link) => &mut link.attributes,
+        }
+    }
+
+    /// Returns what a model reads where only text can stand: the text of a text part, or the line of a link.
+    #[must_use]
+    pub fn to_text(&self) -> Option<Cow<'_, str>> {
+        match self {
+            Self::Text(text) => Some(Cow::Borrowed(text)),
+            Self::ResourceLink(link) => Some(Cow::Owned(link.to_string())),
+            Self::Image(_) | Self::Audio(_) | Self::Resource(_) => None,
+        }
+    }
+
+    /// Returns the text of a text part.
+    #[must_use]
+    pub fn as_text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// Returns how many bytes the part holds, as it would be sent.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Image(media) | Self::Audio(media) => media.data.len(),
+            Self::Resource(resource) => {
+                resource.text.as_ref().or(resource.blob.as_ref()).map_or(0, String::len)
+            }
+            Self::ResourceLink(link) => {
+                let texts = [&link.title, &link.description, &link.mime_type];
+                let texts = texts.into_iter().flatten().map(String::len).sum::<usize>();
+                link.uri.len() + link.name.len() + texts
+            }
+        }
+    }
+
+    /// Returns whether the part holds nothing.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+impl Media {
+    /// Encodes raw bytes, such as the content of a file.
+    #[allow(clippy::needless_pass_by_value, reason = "a `Vec` is as welcome as a slice")]
+    pub fn from_bytes<M>(bytes: impl RawBytes<M>, mime_type: impl Into<String>) -> Self {
+        Self::of_base64(base64::encode(bytes.raw_bytes()), mime_type.into())
+    }
+
+    /// Takes text that is base64 already, and keeps it as it is.
+    ///
+    /// # Errors
+    ///
+    /// The text is not standard base64 with padding. URL-safe and unpadded base64, line breaks and `data:` URLs are refused,
+    /// because services that read the text refuse them as well.
+    pub fn from_base64(
+        base64: impl Into<String>,
+        mime_type: impl Into<String>,
+    ) -> Result<Self, InvalidBase64Error> {
+        let data = base64.into();
+        base64::check(&data)?;
+        Ok(Self::of_base64(data, mime_type.into()))
+    }
+}
+
+/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`, references to them, and whatever
+/// else implements `Borrow<[u8]>`.
+///
+/// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from references, and is
+/// always inferred.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not raw bytes",
+    label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `Bytes`",
+    note = "text that is base64 already goes to `image_base64`, `audio_base64`, `resource_base64` or `Media::from_base64`",
+    note = "for other types of bytes, pass a slice: `&bytes[..]`"
+)]
+pub trait RawBytes<M> {
+    /// Returns the bytes.
+    fn raw_bytes(&self) -> &[u8];
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Borrow<[u8]>> RawBytes<[u8; 0]> for T {
+    fn raw_bytes(&self) -> &[u8] {
+        self.borrow()
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl<T: Borrow<[u8]>> RawBytes<&[u8; 0]> for &T {
+    fn raw_bytes(&self) -> &[u8] {
+        T::borrow(self)
+    }
+}
+
+impl From<String> for Content {
+    fn from(text: String) -> Self {
+        Self::Text(text.into())
+    }
+}
+
+impl From<ResourceLink> for Content {
+    fn from(link: ResourceLink) -> Self {
+        Self::ResourceLink(Box::new(link))
+    }
+}
+
+impl From<&str> for Content {
+    fn from(text: &str) -> Self {
+        Self::text(text)
+    }
+}
+
+impl Serialize for Content {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        #[derive(Serialize)]
+        #[serde(rename_all = "camelCase")]
+        struct Bytes<'a> {
+            data: &'a str,
+            mime_type: &'a str,
+        }
+        #[derive(Serialize)]
+        #[serde(tag = "type", rename_all = "snake_case")]
+        enum Kind<'a> {
+            Text { text: &'a str },
+            Image(Bytes<'a>),
+            Audio(Bytes<'a>),
+            Resource { resource: &'a Resource },
+            ResourceLink(&'a ResourceLink),
+        }
+        #[derive(Serialize)]
+        struct Out<'a> {
+            #[serde(flatten)]
+            kind: Kind<'a>,
+            #[serde(skip_serializing_if = "Option::is_none")]
+            annotations: Option<&'a ContentAnnotations>,
+            #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+            meta: Option<&'a Map<String, Value>>,
+        }
+        let kind = match self {
+            Self::Text(text) => Kind::Text { text },
+            Self::Image(media) => {
+                Kind::Image(Bytes { data: &media.data, mime_type: &media.mime_type })
+            }
+            Self::Audio(media) => {
+                Kind::Audio(Bytes { data: &media.data, mime_type: &media.mime_type })
+            }
+            Self::Resource(resource) => Kind::Resource { resource },
+            Self::ResourceLink(link) => Kind::ResourceLink(link),
+        };
+        Out { kind, annotations: self.annotations(), meta: self.meta() }.serialize(serializer)
+    }
+}
+
+/// Annotations and `_meta` that are not as the protocol has them are left out, and the part stays.
+impl<'de> Deserialize<'de> for Content {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        #[serde(tag = "type", rename_all = "snake_case")]
+        enum Kind {
+            Text(In<TextIn>),
+            Image(In<MediaIn>),
+            Audio(In<MediaIn>),
+            Resource(In<ResourceIn>),
+            ResourceLink(LinkIn),
+        }
+        #[derive(Deserialize)]
+        struct In<T> {
+            #[serde(flatten)]
+            own: T,
+            #[serde(default)]
+            annotations: Option<Value>,
+            #[serde(default, rename = "_meta")]
+            meta: Option<Value>,
+        }
+        #[derive(Deserialize)]
+        struct TextIn {
+            text: String,
+        }
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct MediaIn {
+            data: String,
+            mime_type: String,
+        }
+        #[derive(Deserialize)]
+        struct ResourceIn {
+            resource: Resource,
+        }
+        impl<T> In<T> {
+            fn attributes(&self) -> Attributes {
+                Attributes::read(self.annotations.as_ref(), self.meta.as_ref())
+            }
+        }
+        let media = |read: In<MediaIn>| {
+            let attributes = read.attributes();
+            Box::new(Media { data: read.own.data, mime_type: read.own.mime_type, attributes })
+        };
+        Ok(match Kind::deserialize(deserializer)? {
+            Kind::Text(read) => {
+                let attributes = read.attributes();
+                Self::Text(Text { text: read.own.text, attributes })
+            }
+            Kind::Image(read) => Self::Image(media(read)),
+            Kind::Audio(read) => Self::Audio(media(read)),
+            Kind::Resource(read) => {
+                let attributes = read.attributes();
+                Self::Resource(Box::new(Resource { attributes, ..read.own.resource }))
+            }
+            Kind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
+        })
+    }
+}

@@ -1,0 +1,299 @@
+//! What tools may return, and how it becomes a result.
+
+use std::borrow::Cow;
+use std::error::Error;
+use std::fmt::Display;
+use std::sync::Arc;
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::call::{Content, FailureKind, ToolError, ToolResult};
+
+/// A value that is a tool's result by itself: text, content, a whole [`ToolResult`], or a `Result` of one.
+///
+/// Functions with `#[tool]` may return more: any `Serialize` type. Implement this to decide how a type of your own is
+/// told to the model.
+///
+/// ```
+/// use toolbox::ToolResult;
+/// use toolbox::call::IntoToolResult;
+///
+/// struct Table(Vec<[u32; 2]>);
+///
+/// impl IntoToolResult for Table {
+///     fn into_tool_result(self) -> ToolResult {
+///         let rows = self.0.iter().map(|[a, b]| format!("{a}\t{b}"));
+///         ToolResult::new(rows.collect::<Vec<_>>().join("\n"))
+///     }
+/// }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no result of a tool",
+    note = "return `String`, `Content`, `ToolResult`, or a `Result` of one, or implement `toolbox::call::IntoToolResult`"
+)]
+pub trait IntoToolResult {
+    /// Returns what the call came to.
+    fn into_tool_result(self) -> ToolResult;
+
+    /// Returns the JSON Schema of the result, where its text is JSON that fits one.
+    #[must_use]
+    fn output_schema() -> Option<Value>
+    where
+        Self: Sized,
+    {
+        None
+    }
+}
+
+impl IntoToolResult for ToolResult {
+    #[inline]
+    fn into_tool_result(self) -> ToolResult {
+        self
+    }
+}
+
+impl IntoToolResult for String {
+    #[inline]
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new(self)
+    }
+}
+
+macro_rules! texts {
+    ($($type:ty),*) => {$(
+        impl IntoToolResult for $type {
+            fn into_tool_result(self) -> ToolResult {
+                ToolResult::new(String::from(self))
+            }
+        }
+    )*};
+}
+
+texts!(&str, Box<str>, Cow<'_, str>, char);
+
+macro_rules! scalars {
+    ($($type:ty: $word:literal),*) => {$(
+        impl IntoToolResult for $type {
+            #[inline]
+            fn into_tool_result(self) -> ToolResult {
+                ToolResult::structured(self.to_string())
+            }
+
+            fn output_schema() -> Option<Value> {
+                Some(serde_json::json!({ "type": $word }))
+            }
+        }
+    )*};
+}
+
+scalars!(
+    bool: "boolean", f32: "number", f64: "number",
+    i8: "integer", i16: "integer", i32: "integer", i64: "integer", i128: "integer", isize: "integer",
+    u8: "integer", u16: "integer", u32: "integer", u64: "integer", u128: "integer", usize: "integer"
+);
+
+impl IntoToolResult for Value {
+    fn into_tool_result(self) -> ToolResult {
+        match self {
+            Self::String(text) => ToolResult::new(text),
+            value => ToolResult::json(value.to_string()),
+        }
+    }
+}
+
+impl IntoToolResult for Arc<str> {
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new(self.as_ref())
+    }
+}
+
+impl IntoToolResult for () {
+    /// Some providers refuse an empty result, so "nothing to say" is said.
+    fn into_tool_result(self) -> ToolResult {
+        ToolResult::new("ok")
+    }
+}
+
+impl IntoToolResult for Content {
+    fn into_tool_result(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl IntoToolResult for Vec<Content> {
+    fn into_tool_result(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl<T: IntoToolResult> IntoToolResult for Option<T> {
+    fn into_tool_result(self) -> ToolResult {
+        self.map_or_else(|| ToolResult::new("null"), T::into_tool_result)
+    }
+}
+
+impl IntoToolResult for ToolError {
+    fn into_tool_result(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl<T: IntoToolResult, E: IntoToolFailure> IntoToolResult for Result<T, E> {
+    fn into_tool_result(self) -> ToolResult {
+        match self {
+            Ok(value) => value.into_tool_result(),
+            Err(error) => error.into_tool_failure(),
+        }
+    }
+
+    fn output_schema() -> Option<Value> {
+        T::output_schema()
+    }
+}
+
+/// An error that a closure may return; `#[tool]` functions may return any `Display`.
+pub trait IntoToolFailure {
+    /// Returns the failure that the model is told.
+    fn into_tool_failure(self) -> ToolResult;
+}
+
+/// An error whose fields are data for programs: it is serialized beside its message.
+///
+/// Implement it for an error type of your own, and return that from a tool. The model reads what the error and its sources display;
+/// programs find the data in [`ToolResult::error_data`] and in the events of agents, MCP clients in `structuredContent`.
+///
+/// ```
+/// use serde::Serialize;
+/// use toolbox::{tool, tools, ToolBox, ToolCall};
+/// use toolbox::call::StructuredError;
+///
+/// #[derive(Debug, Serialize)]
+/// #[serde(tag = "code", rename_all = "snake_case")]
+/// enum BankError {
+///     TooLittle { balance: u32 },
+/// }
+///
+/// impl std::fmt::Display for BankError {
+///     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+///         let Self::TooLittle { balance } = self;
+///         write!(f, "there are only {balance} in the account")
+///     }
+/// }
+///
+/// impl std::error::Error for BankError {}
+/// impl StructuredError for BankError {}
+///
+/// /// Pays a sum out.
+/// #[tool]
+/// fn pay(sum: u32) -> Result<u32, BankError> {
+///     sum.checked_sub(10).ok_or(BankError::TooLittle { balance: sum })
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let result = ToolBox::from(tools![pay]).call(ToolCall::new("1", "pay", r#"{"sum":3}"#)).await;
+/// assert_eq!(result.text(), "there are only 3 in the account");
+/// assert_eq!(result.error_data(), Some(&serde_json::json!({"code": "too_little", "balance": 3})));
+/// # }
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` gives no data with its message",
+    note = "implement `std::error::Error` and `serde::Serialize` for `{Self}`, and then `toolbox::call::StructuredError`"
+)]
+pub trait StructuredError: Error + Serialize + Send + Sync + Sized + 'static {
+    /// Returns what kind of failure it is. Default: [reported](FailureKind::Reported), which the model can act on.
+    fn kind(&self) -> FailureKind {
+        FailureKind::Reported
+    }
+}
+
+impl<E: StructuredError> IntoToolFailure for E {
+    fn into_tool_failure(self) -> ToolResult {
+        let (kind, data) = (self.kind(), serde_json::to_value(&self).ok());
+        let failure = ToolResult::failure(kind, crate::call::error::chain(&self)).with_error(self);
+        match data {
+            Some(data) => failure.with_structured_content(data),
+            None => failure,
+        }
+    }
+}
+
+impl IntoToolFailure for ToolError {
+    fn into_tool_failure(self) -> ToolResult {
+        self.into()
+    }
+}
+
+impl IntoToolFailure for String {
+    fn into_tool_failure(self) -> ToolResult {
+        ToolResult::error(self)
+    }
+}
+
+impl IntoToolFailure for &str {
+    fn into_tool_failure(self) -> ToolResult {
+        ToolResult::error(self)
+    }
+}
+
+impl IntoToolFailure for Box<dyn Error + Send + Sync> {
+    fn into_tool_failure(self) -> ToolResult {
+        reported(Arc::from(self))
+    }
+}
+
+impl IntoToolFailure for std::convert::Infallible {
+    fn into_tool_failure(self) -> ToolResult {
+        match self {}
+    }
+}
+
+macro_rules! errors {
+    ($($type:ty),*) => {$(
+        impl IntoToolFailure for $type {
+            fn into_tool_failure(self) -> ToolResult {
+                reported(Arc::new(self))
+            }
+        }
+    )*};
+}
+
+errors!(
+    std::io::Error,
+    std::fmt::Error,
+    serde_json::Error,
+    std::num::ParseIntError,
+    std::num::ParseFloatError,
+    std::str::Utf8Error,
+    std::string::FromUtf8Error
+);
+
+/// Reports an error to the model, with the causes behind it, and keeps it for logs.
+pub(crate) fn reported(error: crate::call::SharedError) -> ToolResult {
+    ToolResult::error(crate::call::chain(error.as_ref())).with_source(error)
+}
+
+/// Reports something that can only be displayed; the alternate form shows the causes of `anyhow`-like errors.
+pub(crate) fn displayed(error: &dyn Display) -> ToolResult {
+    ToolResult::error(format!("{error:#}"))
+}
+
+/// Returns what JSON text says if it is a string, and the text itself if it is anything else: text has no quotes, whatever
+/// type it comes from.
+pub(crate) fn unquoted(json: String) -> String {
+    match json.starts_with('"').then(|| serde_json::from_str(&json)) {
+        Some(Ok(text)) => text,
+        _ => json,
+    }
+}
+
+/// Writes a value as the JSON text of a result.
+pub(crate) fn serialized<T: serde::Serialize>(value: &T) -> Result<String, ToolResult> {
+    serde_json::to_string(value).map_err(|error| {
+        ToolResult::failure(
+            FailureKind::InvalidOutput,
+            format!("the tool's output cannot be written as JSON: {error}"),
+        )
+        .with_error(error)
+    })
+}

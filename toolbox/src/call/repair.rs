@@ -1,0 +1,36 @@
+//! The record of a repair that was made to arguments.
+
+use std::fmt;
+
+/// A place where the arguments were not read literally, because the schema forbids that reading.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Repair {
+    /// Where: `filters[2].since`; empty for the arguments as a whole.
+    pub path: String,
+    /// What was done: `read the string "5" as the number 5`.
+    pub what: String,
+}
+
+impl Repair {
+    /// The repair of a null in the place of an optional value.
+    pub(crate) const NULL_LEFT_OUT: &str = "left out: it is optional and may not be null";
+
+    pub(crate) fn new(path: impl Into<String>, what: impl Into<String>) -> Self {
+        Self { path: path.into(), what: what.into() }
+    }
+
+    /// An optional argument was given as null.
+    pub(crate) fn null_left_out(path: &str) -> Self {
+        Self::new(path, Self::NULL_LEFT_OUT)
+    }
+}
+
+impl fmt::Display for Repair {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => write!(f, "the arguments: {}", self.what),
+            path => write!(f, "`{path}`: {}", self.what),
+        }
+    }
+}

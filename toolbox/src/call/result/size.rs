@@ -1,0 +1,401 @@
+//! The limit on the size of a result, in whatever form somebody reads it.
+//!
+//! Annotations and `_meta`, which no model reads, go first. Texts are cut, and a line says so. What has no half (images, audio,
+//! documents, links, JSON) is whole in every success: where it does not fit, the call fails.
+//!
+//! Texts count their bytes as their reader has them, without the escapes of JSON; each part after the first counts the braces
+//! and keys around it too. So many small parts are no way past the limit.
+
+use std::sync::Arc;
+
+use super::Parts;
+use crate::call::chain;
+use crate::call::{Attributes, Content, FailureKind, ToolError, ToolResult};
+use crate::definition::ToolDefinition;
+
+/// What JSON writes around a part that is text: `,{"type":"text","text":""}`.
+const TEXT: usize = 26;
+/// What JSON writes around an image or a sound: `,{"type":"image","data":"","mimeType":""}`.
+const MEDIA: usize = 41;
+/// What JSON writes around a document: `,{"type":"resource","resource":{"uri":""}}`.
+const DOCUMENT: usize = 42;
+/// What JSON writes around a link, beside the object of its fields: `,"type":"resource_link"`.
+const LINK: usize = 23;
+/// What JSON writes around a field of a document, at most: `,"mimeType":""`.
+const FIELD: usize = 14;
+/// What JSON writes around an entry of a list of texts.
+const ENTRY: usize = 3;
+/// What a part says of a result that only the model may read: `,"annotations":{"audience":["assistant"]}`.
+const AUDIENCE: usize = 41;
+
+impl ToolResult {
+    /// Cuts the texts of a result of `tool` to `limit` bytes, and says how much is missing in one line more.
+    ///
+    /// What has no half takes its bytes first, and stays; a success becomes a failure where that alone is too large. Of the
+    /// texts, the first stay whole; of the one that does not fit, the head and the tail stay; those after it go. A failure keeps
+    /// its text and may lose what has no half. A success never gets longer by this.
+    #[inline]
+    pub(crate) fn fit(&mut self, limit: usize, tool: &ToolDefinition) {
+        // Most results are small, whatever they hold.
+        if self.extra.is_none()
+            && let Parts::One(Content::Text(text)) = &self.content
+            && text.len() + text.attributes.size() <= limit
+        {
+            return;
+        }
+        self.fit_all(limit, tool);
+    }
+
+    #[cold]
+    fn fit_all(&mut self, limit: usize, tool: &ToolDefinition) {
+        let around = if self.flags.silent { AUDIENCE } else { 0 };
+        let structure = self.structure_bytes();
+        let mut omitted = 0;
+        if structure + size_of(self.content(), around) > limit {
+            omitted += self.drop_attributes();
+        }
+        let whole = structure + self.whole_bytes(around, structure, tool);
+        if whole > limit && !self.flags.error {
+            return self.refuse_size(whole, limit, tool);
+        }
+        self.fit_source(limit);
+        // Names of what was found are short, and worth more than the end of a text.
+        let (names, missing) = self.fit_references((limit / 4).min(limit.saturating_sub(whole)));
+        omitted += missing;
+        let mut left = limit.saturating_sub(names);
+        match left.checked_sub(structure) {
+            Some(rest) => left = rest,
+            None => {
+                self.drop_structure();
+                omitted += structure;
+            }
+        }
+        let size = size_of(self.content(), around);
+        if size > left {
+            let parts = match std::mem::replace(&mut self.content, Parts::Many(Vec::new())) {
+                Parts::One(part) => vec![part],
+                Parts::Many(parts) => parts,
+            };
+            let (mut kept, missing) = Cut { left, around, limit }.shortened(parts);
+            self.content = match kept.pop() {
+                Some(only) if kept.is_empty() => Parts::One(only),
+                last => {
+                    kept.extend(last);
+                    Parts::Many(kept)
+                }
+            };
+            omitted += missing;
+            self.flags.structured = false;
+            self.flags.json = false;
+        }
+        left = left.saturating_sub(size);
+        let Some(extra) = &mut self.extra else {
+            if omitted > 0 {
+                self.extra().omitted_bytes = omitted;
+            }
+            return;
+        };
+        if !extra.meta.is_empty() {
+            let size = as_json(Some(&extra.meta));
+            if let Some(rest) = left.checked_sub(size) {
+                left = rest;
+            } else {
+                extra.meta.clear();
+                omitted += size;
+            }
+        }
+        if let Some(text) = &mut extra.for_user
+            && text.len() > left
+        {
+            let parts = vec![Content::text(std::mem::take(text))];
+            let (short, missing) = Cut { left, around: 0, limit }.shortened(parts);
+            *text = short.into_iter().find_map(text_of).unwrap_or_default();
+            omitted += missing;
+        }
+        extra.omitted_bytes += omitted;
+    }
+
+    /// Returns how many bytes of the parts have no half, besides the structured result.
+    fn whole_bytes(&self, around: usize, structure: usize, tool: &ToolDefinition) -> usize {
+        // Where a tool says what its JSON is like, its text is that JSON, whoever made the result.
+        let is_json = self.flags.structured || self.flags.json || tool.output_schema.is_some();
+        match &self.content {
+            Parts::One(Content::Text(text)) if is_json && structure == 0 => text.len(),
+            _ => media_of(self.content(), around),
+        }
+    }
+
+    /// Returns the size of a structured result that stands beside the parts.
+    fn structure_bytes(&self) -> usize {
+        if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
+            return value.to_string().len();
+        }
+        0
+    }
+
+    /// Takes the annotations and the `_meta` off all parts; returns how many bytes that were.
+    fn drop_attributes(&mut self) -> usize {
+        let parts = match &mut self.content {
+            Parts::One(part) => std::slice::from_mut(part),
+            Parts::Many(parts) => parts,
+        };
+        let mut omitted = 0;
+        for part in parts {
+            let before = payload(part);
+            *part.attributes_mut() = Attributes::default();
+            if let Content::Resource(resource) = part {
+                resource.meta = None;
+            }
+            omitted += before - payload(part);
+        }
+        omitted
+    }
+
+    fn drop_structure(&mut self) {
+        if let Some(extra) = &mut self.extra {
+            extra.structured = None;
+        }
+    }
+
+    /// Puts a failure in the place of a result that is too large and cannot be cut.
+    fn refuse_size(&mut self, whole: usize, limit: usize, tool: &ToolDefinition) {
+        let name = &tool.name;
+        tracing::warn!(tool = &**name, bytes = whole, limit, "a result was larger than its limit");
+        let text = format!(
+            "tool `{name}` ran, and its result is too large: {whole} bytes that cannot be cut (images, audio, documents or JSON), \
+             and the limit is {limit}; ask it for less, or have the limit raised (`ToolBoxBuilder::max_result_bytes`, \
+             `\"maxResultBytes\"` in toolbox.jsonc)"
+        );
+        let mut result = Self::refusal(FailureKind::ResultTooLarge, text);
+        result.call_id = std::mem::take(&mut self.call_id);
+        let extra = result.extra();
+        extra.omitted_bytes = whole;
+        if let Some(before) = &mut self.extra {
+            extra.repairs = std::mem::take(&mut before.repairs);
+            extra.edited = before.edited.take();
+        }
+        *self = result;
+    }
+}
+
+impl ToolResult {
+    /// Keeps references of at most `limit` bytes; returns how many bytes they have, and how many were left out.
+    fn fit_references(&mut self, limit: usize) -> (usize, usize) {
+        let Some(extra) = &mut self.extra else { return (0, 0) };
+        let mut left = limit;
+        let fits = |name: &&String| {
+            let rest = left.checked_sub(name.len() + ENTRY);
+            left = rest.unwrap_or(left);
+            rest.is_some()
+        };
+        let kept = extra.references.iter().take_while(fits).count();
+        let omitted = extra.references.drain(kept..).map(|name| name.len()).sum();
+        (limit - left, omitted)
+    }
+
+    /// Bounds the underlying error where it is read in the place of a text.
+    fn fit_source(&mut self, limit: usize) {
+        let Some(source) = self.source().filter(|_| self.content().len() <= 1) else { return };
+        if self.content().iter().filter_map(Content::as_text).any(|text| !text.is_empty()) {
+            return;
+        }
+        let told = chain(source.as_ref());
+        if told.len() <= limit {
+            return;
+        }
+        match self.content() {
+            [] | [Content::Text(_)] => self.content = Parts::One(Content::text(told)),
+            _ => {
+                let cut = Cut { left: limit, around: 0, limit };
+                let (short, missing) = cut.shortened(vec![Content::text(told)]);
+                let short = short.into_iter().find_map(text_of).unwrap_or_default();
+                let extra = self.extra();
+                extra.source = Some(Arc::new(ToolError::reported(short)));
+                extra.omitted_bytes += missing;
+            }
+        }
+    }
+}
+
+fn text_of(part: Content) -> Option<String> {
+    match part {
+        Content::Text(text) => Some(text.into_string()),
+        _ => None,
+    }
+}
+
+fn is_text(part: &Content) -> bool {
+    part.as_text().is_some()
+}
+
+fn payload(part: &Content) -> usize {
+    let own = match part {
+        Content::Text(text) => text.len(),
+        Content::Image(media) | Content::Audio(media) => media.data.len() + media.mime_type.len(),
+        Content::Resource(resource) => {
+            let optional = [&resource.mime_type, &resource.text, &resource.blob];
+            let optional = optional.into_iter().flatten().map(String::len);
+            resource.uri.len() + optional.sum::<usize>() + as_json(resource.meta.as_ref())
+        }
+        // Each field may be of any length, so all are counted as they are written.
+        Content::ResourceLink(link) => as_json(Some(link)),
+    };
+    own + part.attributes().size()
+}
+
+/// Returns how long a value is as JSON, and 0 where there is none.
+fn as_json<T: serde::Serialize>(value: Option<&T>) -> usize {
+    value.and_then(|value| serde_json::to_string(value).ok()).map_or(0, |text| text.len())
+}
+
+fn around(part: &Content) -> usize {
+    match part {
+        Content::Text(_) => TEXT,
+        Content::Image(_) | Content::Audio(_) => MEDIA,
+        Content::Resource(resource) => {
+            let optional = [&resource.mime_type, &resource.text, &resource.blob];
+            let count =
+                optional.into_iter().flatten().count() + usize::from(resource.meta.is_some());
+            DOCUMENT + count * FIELD
+        }
+        Content::ResourceLink(_) => LINK,
+    }
+}
+
+/// Returns what counts as left out where a part is: an empty one is something as well.
+fn len(part: &Content) -> usize {
+    part.len().max(1)
+}
+
+/// Returns the size of each part, without what stands around the first.
+fn sizes(parts: &[Content], more: usize) -> impl Iterator<Item = (&Content, usize)> {
+    parts.iter().enumerate().map(move |(at, part)| {
+        let own = if at == 0 { 0 } else { around(part) + more };
+        (part, own + payload(part))
+    })
+}
+
+fn size_of(parts: &[Content], more: usize) -> usize {
+    sizes(parts, more).map(|(_, size)| size).sum()
+}
+
+/// Returns the size of the parts that are no text.
+fn media_of(parts: &[Content], more: usize) -> usize {
+    sizes(parts, more).filter(|(part, _)| !is_text(part)).map(|(_, size)| size).sum()
+}
+
+/// How parts are cut.
+#[derive(Clone, Copy)]
+struct Cut {
+    /// How many bytes they may have.
+    left: usize,
+    /// What stands around each part besides its own keys.
+    around: usize,
+    /// The limit of the whole result, to be named.
+    limit: usize,
+}
+
+impl Cut {
+    /// Returns parts of at most `left` bytes and a line that says what is missing, and how many bytes that is.
+    fn shortened(self, parts: Vec<Content>) -> (Vec<Content>, usize) {
+        let size = size_of(&parts, self.around);
+        let mut media = media_of(&parts, self.around);
+        let bytes: usize = parts.iter().map(len).sum();
+        // Half an image is no image, so all of them stay, or none does: then the call has failed already.
+        let parts: Vec<Content> = if media > self.left {
+            media = 0;
+            parts.into_iter().filter(is_text).collect()
+        } else {
+            parts
+        };
+        // Where the line would be longer than what it stands for, less is kept, and less is said.
+        for note in [Note::Whole, Note::Short, Note::None] {
+            let mut room = self.left - media;
+            loop {
+                let (kept, missing) = self.cut(&parts, bytes, room, note);
+                let over = size_of(&kept, self.around).saturating_sub(size);
+                if over == 0 {
+                    return (kept, missing);
+                }
+                if room == 0 {
+                    break;
+                }
+                room = room.saturating_sub(over);
+            }
+        }
+        (parts.into_iter().filter(|part| !is_text(part)).collect(), bytes)
+    }
+
+    /// Keeps `room` bytes of texts, and all that is no text. `bytes` is how much there was.
+    fn cut(
+        &self,
+        parts: &[Content],
+        bytes: usize,
+        room: usize,
+        note: Note,
+    ) -> (Vec<Content>, usize) {
+        let mut left = room;
+        let mut kept = Vec::new();
+        // The part whose text is cut, and what stays of it.
+        let mut short = None;
+        let mut whole = 0;
+        for (part, size) in sizes(parts, self.around) {
+            match part {
+                Content::Text(text) if short.is_none() && size > left => {
+                    let room = left.saturating_sub(size - text.len());
+                    short = Some((kept.len(), if room > 0 { ends(text, room) } else { ("", "") }));
+                    kept.push(Content::text(String::new()));
+                }
+                Content::Text(_) if short.is_some() => {}
+                part => {
+                    left -= if is_text(part) { size } else { 0 };
+                    whole += len(part);
+                    kept.push(part.clone());
+                }
+            }
+        }
+        let (at, (head, tail)) = short.unwrap_or_else(|| {
+            kept.push(Content::text(String::new()));
+            (kept.len() - 1, ("", ""))
+        });
+        let missing = bytes - whole - head.len() - tail.len();
+        let note = note.of(missing, self.limit);
+        kept[at] = Content::text(match (head, tail) {
+            ("", "") => note,
+            _ => format!("{head}\n{note}\n{tail}"),
+        });
+        (kept, missing)
+    }
+}
+
+/// How much is said of what is missing.
+#[derive(Clone, Copy)]
+enum Note {
+    Whole,
+    Short,
+    None,
+}
+
+impl Note {
+    fn of(self, bytes: usize, limit: usize) -> String {
+        match self {
+            Self::Whole => {
+                format!(
+                    "[{bytes} bytes left out: `max_result_bytes`, the limit of a result, is {limit}]"
+                )
+            }
+            Self::Short => "[cut]".to_owned(),
+            Self::None => String::new(),
+        }
+    }
+}
+
+/// Returns the head and the tail of a text that take `room` bytes together, three quarters and one.
+fn ends(text: &str, room: usize) -> (&str, &str) {
+    let most = (room - room / 4).min(text.len());
+    let head = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
+    let (head, rest) = text.split_at(head);
+    let least = rest.len().saturating_sub(room / 4);
+    let tail = (least..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
+    (head, &rest[tail..])
+}

@@ -1,0 +1,207 @@
+//! A call, with its arguments as JSON text.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+use serde_json::value::RawValue;
+use std::borrow::Cow;
+use std::collections::HashMap;
+use std::fmt;
+use std::hash::BuildHasher;
+
+/// One call that a model wants made: an id, a tool's name, and the arguments as JSON text.
+///
+/// Reads from what providers send: `OpenAI`'s `{"id", "type", "function": {"name", "arguments": "…"}}` and the flat
+/// `{"id", "name", "arguments"}`, with the arguments as JSON text or as an object. Writes the flat form.
+///
+/// ```
+/// use toolbox::ToolCall;
+///
+/// let wire = r#"{"id":"call_1","type":"function","function":{"name":"greet","arguments":"{\"name\":\"World\"}"}}"#;
+/// let call: ToolCall = serde_json::from_str(wire)?;
+/// assert_eq!(call, ToolCall::new("call_1", "greet", r#"{"name":"World"}"#));
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct ToolCall {
+    /// Ties the result to the call; as the provider gave it.
+    pub id: String,
+    /// The name of the tool.
+    pub name: String,
+    /// The arguments: JSON text, valid or not.
+    pub arguments: Arguments,
+}
+
+impl From<&ToolCall> for ToolCall {
+    fn from(call: &ToolCall) -> Self {
+        call.clone()
+    }
+}
+
+impl ToolCall {
+    /// Returns a call from its three parts.
+    pub fn new(
+        id: impl Into<String>,
+        name: impl Into<String>,
+        arguments: impl Into<Arguments>,
+    ) -> Self {
+        Self { id: id.into(), name: name.into(), arguments: arguments.into() }
+    }
+}
+
+impl<'de> Deserialize<'de> for ToolCall {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        #[derive(Deserialize)]
+        struct Wire {
+            #[serde(default)]
+            id: String,
+            name: Option<String>,
+            #[serde(default)]
+            arguments: Arguments,
+            function: Option<Function>,
+        }
+        #[derive(Deserialize)]
+        struct Function {
+            name: String,
+            #[serde(default)]
+            arguments: Arguments,
+        }
+        let wire = Wire::deserialize(deserializer)?;
+        match (wire.function, wire.name) {
+            (Some(function), _) => Ok(Self::new(wire.id, function.name, function.arguments)),
+            (None, Some(name)) => Ok(Self::new(wire.id, name, wire.arguments)),
+            (None, None) => Err(serde::de::Error::missing_field("name")),
+        }
+    }
+}
+
+/// The arguments of a call: the JSON text that the model wrote, untouched.
+///
+/// Serializes as a string that holds the text.
+#[derive(Clone, Default, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct Arguments(String);
+
+impl Arguments {
+    /// Returns the text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Returns the text, owned.
+    #[must_use]
+    pub fn into_string(self) -> String {
+        self.0
+    }
+
+    /// Reads the text into a type of your own.
+    ///
+    /// # Errors
+    ///
+    /// What `serde_json` says when the text does not fit.
+    pub fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
+        serde_json::from_str(&self.0)
+    }
+}
+
+/// What can be the arguments of a call made by the program itself: JSON text, or something to write as such.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot be the arguments of a call",
+    note = "give JSON text (`&str`, `Arguments`), a `serde_json::Value`, or a map of them"
+)]
+pub trait AsArguments {
+    /// Returns the JSON text.
+    fn as_arguments(&self) -> Cow<'_, str>;
+}
+
+impl AsArguments for str {
+    #[inline]
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl AsArguments for String {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Borrowed(self)
+    }
+}
+
+impl AsArguments for Arguments {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Borrowed(&self.0)
+    }
+}
+
+impl AsArguments for Value {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        Cow::Owned(self.to_string())
+    }
+}
+
+impl<S: BuildHasher> AsArguments for HashMap<String, Value, S> {
+    fn as_arguments(&self) -> Cow<'_, str> {
+        let entries: Vec<String> = self
+            .iter()
+            .map(|(name, value)| format!("{}:{value}", Value::from(name.as_str())))
+            .collect();
+        Cow::Owned(format!("{{{}}}", entries.join(",")))
+    }
+}
+
+impl<T: AsArguments + ?Sized> AsArguments for &T {
+    #[inline]
+    fn as_arguments(&self) -> Cow<'_, str> {
+        (**self).as_arguments()
+    }
+}
+
+impl fmt::Debug for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl fmt::Display for Arguments {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl From<String> for Arguments {
+    fn from(text: String) -> Self {
+        Self(text)
+    }
+}
+
+impl From<&str> for Arguments {
+    fn from(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+}
+
+impl From<&Value> for Arguments {
+    fn from(value: &Value) -> Self {
+        Self(value.to_string())
+    }
+}
+
+impl From<Value> for Arguments {
+    fn from(value: Value) -> Self {
+        Self(value.to_string())
+    }
+}
+
+impl<'de> Deserialize<'de> for Arguments {
+    /// Takes a string as the text itself, and any other JSON value as its own text.
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        if raw.get().starts_with('"') {
+            let text: Cow<'_, str> =
+                serde_json::from_str(raw.get()).map_err(serde::de::Error::custom)?;
+            return Ok(Self(text.into_owned()));
+        }
+        Ok(Self(String::from(Box::<str>::from(raw))))
+    }
+}

@@ -1,0 +1,78 @@
+//! The settings of a box.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::runtime::Handle;
+use tokio::sync::Semaphore;
+
+use crate::context::{Approver, Requirement};
+use crate::tool::layer::Layers;
+
+/// Settings of a [`ToolBox`](crate::ToolBox): limits, timeouts, approval, layers.
+#[derive(Clone)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of the box with a name of its own"
+)]
+pub(crate) struct BoxSettings {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) concurrency: Option<Arc<Semaphore>>,
+    pub(crate) exclusive: Arc<Semaphore>,
+    pub(crate) parallel: bool,
+    pub(crate) batch_calls: usize,
+    pub(crate) argument_bytes: usize,
+    pub(crate) argument_depth: usize,
+    pub(crate) result_bytes: usize,
+    pub(crate) runtime: Option<Handle>,
+    pub(crate) approver: Option<Arc<dyn Approver>>,
+    pub(crate) record_content: bool,
+    pub(crate) suggest_tools: bool,
+    /// Whether all tools are closed for strict providers.
+    pub(crate) strict: bool,
+    /// Whether a deferred tool can be called by its own name.
+    pub(crate) deferred_calls: bool,
+    /// What the program gives with each call.
+    pub(crate) call_state: Vec<Requirement>,
+    /// Code around the calls of every tool, the innermost first.
+    pub(crate) layers: Layers,
+    /// Whether a call can run right where it is made, as far as the box goes.
+    pub(crate) is_plain: bool,
+}
+
+impl BoxSettings {
+    pub(crate) const MAX_DEPTH: usize = 64;
+
+    /// Works out what each call would have to ask again.
+    pub(crate) fn settled(mut self) -> Self {
+        self.is_plain = self.concurrency.is_none()
+            && self.runtime.is_none()
+            && self.layers.is_empty()
+            && !self.strict;
+        self
+    }
+}
+
+impl Default for BoxSettings {
+    fn default() -> Self {
+        Self {
+            timeout: Some(Duration::from_secs(60)),
+            concurrency: None,
+            exclusive: Arc::new(Semaphore::new(1)),
+            parallel: true,
+            batch_calls: 1024,
+            argument_bytes: 1 << 20,
+            argument_depth: Self::MAX_DEPTH,
+            result_bytes: 256 << 10,
+            runtime: None,
+            approver: None,
+            record_content: false,
+            suggest_tools: false,
+            strict: false,
+            deferred_calls: true,
+            call_state: Vec::new(),
+            layers: Layers::default(),
+            is_plain: true,
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! Somebody's word before a tool runs.
+
+use std::fmt;
+use std::sync::Arc;
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+
+use super::context::ToolContext;
+use crate::call::Arguments;
+use crate::definition::ToolDefinition;
+use crate::future::BoxFuture;
+
+/// What an approver decides on: a call whose arguments are valid.
+#[non_exhaustive]
+pub struct ApprovalRequest {
+    /// The context of the call: its id, the conversation.
+    pub context: ToolContext,
+    /// The arguments, as the model wrote them.
+    pub arguments: Arguments,
+    definition: Arc<ToolDefinition>,
+}
+
+impl ApprovalRequest {
+    pub(crate) fn new(
+        definition: Arc<ToolDefinition>,
+        context: ToolContext,
+        arguments: Arguments,
+    ) -> Self {
+        Self { context, arguments, definition }
+    }
+
+    /// Returns what the model was told about the tool.
+    #[must_use]
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.definition
+    }
+
+    /// Returns the name of the tool.
+    #[must_use]
+    pub fn tool_name(&self) -> &str {
+        &self.definition.name
+    }
+
+    /// Returns whether the model has read what others wrote: see [`Taint`](crate::context::Taint).
+    #[must_use]
+    pub fn is_tainted(&self) -> bool {
+        self.context.is_tainted()
+    }
+}
+
+impl fmt::Debug for ApprovalRequest {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ApprovalRequest")
+            .field("tool", &self.definition.name)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What an approver says.
+///
+/// Serializes as `"approve"`, `{"deny": "reason"}`, `{"edit": "arguments"}` or `"defer"`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+#[non_exhaustive]
+pub enum Decision {
+    /// The call may run.
+    Approve,
+    /// It may not; the model is told why.
+    Deny(String),
+    /// It may run with these arguments instead, which are checked like the model's.
+    Edit(Arguments),
+    /// Nobody can say now: the call does not run. An agent stops there, and resumes when somebody has decided.
+    Defer,
+}
+
+/// Whose word a tool needs before it runs.
+#[derive(Clone, Default)]
+pub(crate) enum Approval {
+    #[default]
+    None,
+    /// The approver of the box, where one of these holds.
+    If(Vec<Condition>),
+    /// The approver of the box.
+    OfBox,
+    /// One of its own.
+    Own(Arc<dyn Approver>),
+}
+
+/// When a tool needs approval.
+#[derive(Clone)]
+pub(crate) struct Condition {
+    pub(crate) holds: Arc<dyn Fn(&ApprovalRequest) -> bool + Send + Sync>,
+    /// What a model can do where nobody gives it, or nothing.
+    pub(crate) advice: &'static str,
+}
+
+impl Approval {
+    /// Whether it may be needed.
+    pub(crate) fn is_needed(&self) -> bool {
+        !matches!(self, Self::None)
+    }
+}
+
+/// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a [`Decision`].
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` cannot decide on calls",
+    label = "this is no approver",
+    note = "an approver is an async closure: `|request: ApprovalRequest| async move {{ Decision::Approve }}`"
+)]
+pub trait Approver: Send + Sync + 'static {
+    /// Decides on one call.
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision>;
+}
+
+#[diagnostic::do_not_recommend]
+impl<F, Fut> Approver for F
+where
+    F: Fn(ApprovalRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Decision> + Send + 'static,
+{
+    fn decide(&self, request: ApprovalRequest) -> BoxFuture<'static, Decision> {
+        Box::pin(self(request))
+    }
+}
+
+/// Decides by arguments that are read into a type first.
+pub(crate) fn typed<T, F, Fut>(decide: F) -> impl Approver
+where
+    T: DeserializeOwned + Send + 'static,
+    F: Fn(T, ApprovalRequest) -> Fut + Send + Sync + 'static,
+    Fut: Future<Output = Decision> + Send + 'static,
+{
+    let decide = Arc::new(decide);
+    move |request: ApprovalRequest| {
+        let decide = Arc::clone(&decide);
+        async move {
+            match request.arguments.parse::<T>() {
+                Ok(arguments) => decide(arguments, request).await,
+                // What the tool takes and the approver cannot read is not approved.
+                Err(error) => Decision::Deny(format!(
+                    "the arguments cannot be judged by the rule of tool `{}`: {error}",
+                    request.tool_name()
+                )),
+            }
+        }
+    }
+}
+
+/// The approver of calls for which neither the tool nor the box has one.
+#[derive(Clone)]
+struct FallbackApprover(Arc<dyn Approver>);
+
+impl ToolContext {
+    pub(crate) fn approver(&self) -> Option<&Arc<dyn Approver>> {
+        self.extension().map(|FallbackApprover(approver)| approver)
+    }
+
+    pub(crate) fn with_shared_approver(self, approver: Arc<dyn Approver>) -> Self {
+        self.with_extension(FallbackApprover(approver))
+    }
+}

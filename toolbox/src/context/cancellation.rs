@@ -1,0 +1,97 @@
+//! Cancellation that reaches everything started under it.
+
+use std::fmt;
+use std::sync::Arc;
+
+use tokio::sync::watch;
+
+use crate::future::BoxFuture;
+
+/// A switch that can be thrown once, and that everybody who holds a clone or a child sees.
+///
+/// A child is cancelled with its parent; cancelling a child leaves the parent alone.
+///
+/// ```
+/// use toolbox::context::CancellationToken;
+///
+/// let run = CancellationToken::new();
+/// let call = run.child();
+/// run.cancel();
+/// assert!(call.is_cancelled());
+/// ```
+#[derive(Clone)]
+pub struct CancellationToken {
+    own: Arc<watch::Sender<bool>>,
+    parent: Option<Arc<CancellationToken>>,
+}
+
+impl CancellationToken {
+    /// Returns a token that nobody has cancelled.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { own: Arc::new(watch::Sender::new(false)), parent: None }
+    }
+
+    /// Returns a token that is cancelled with this one, or alone.
+    #[must_use]
+    pub fn child(&self) -> Self {
+        Self { parent: Some(Arc::new(self.clone())), ..Self::new() }
+    }
+
+    /// Cancels this token, its clones and its children. Doing it twice does nothing more.
+    pub fn cancel(&self) {
+        self.own.send_replace(true);
+    }
+
+    /// Returns whether this token or one above it was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        *self.own.borrow() || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
+    }
+
+    /// Waits until the token is cancelled.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future leaves nothing behind.
+    pub async fn cancelled(&self) {
+        match &self.parent {
+            None => self.thrown().await,
+            Some(parent) => either(self.thrown(), parent.cancelled_above()).await,
+        }
+    }
+
+    /// Waits like [`cancelled`](Self::cancelled), in a box: tokens may nest to any depth.
+    fn cancelled_above(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.cancelled())
+    }
+
+    async fn thrown(&self) {
+        // The sender is alive as long as `self` is, so waiting can only end by the switch.
+        let _ = self.own.subscribe().wait_for(|cancelled| *cancelled).await;
+    }
+}
+
+/// Waits for whichever future ends first.
+async fn either(first: impl Future<Output = ()>, mut second: BoxFuture<'_, ()>) {
+    let mut first = std::pin::pin!(first);
+    std::future::poll_fn(|context| {
+        if first.as_mut().poll(context).is_ready() {
+            return std::task::Poll::Ready(());
+        }
+        second.as_mut().poll(context)
+    })
+    .await;
+}
+
+impl Default for CancellationToken {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for CancellationToken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("CancellationToken").field("cancelled", &self.is_cancelled()).finish()
+    }
+}

@@ -1,0 +1,41 @@
+//! The end of a background job.
+
+use tokio::sync::mpsc::UnboundedSender;
+
+use super::context::ToolContext;
+use crate::call::{JobId, ToolResult};
+
+/// The end of a background job: its result, and the context of the call that started it.
+///
+/// Sent exactly once for each pending result, whether the job succeeded, failed, panicked or was cancelled.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Completion {
+    /// The job that ended.
+    pub job: JobId,
+    /// The context of the call that started it: the call's id, the tool's name, the conversation.
+    pub context: ToolContext,
+    /// What it came to, under the id of that call.
+    pub result: ToolResult,
+}
+
+/// The channel on which the completions of background tools arrive.
+#[derive(Clone)]
+struct Completions(UnboundedSender<Completion>);
+
+impl ToolContext {
+    /// Takes the completions of background tools. Without it, a background tool is waited for like any other.
+    #[must_use]
+    pub fn with_completions(self, completions: UnboundedSender<Completion>) -> Self {
+        self.with_extension(Completions(completions))
+    }
+
+    pub(crate) fn completions(&self) -> Option<&UnboundedSender<Completion>> {
+        self.extension().map(|Completions(sender)| sender)
+    }
+
+    /// Returns the context of a call that ended: it keeps no channel of completions open.
+    pub(crate) fn without_completions(&self) -> Self {
+        self.without_extension::<Completions>()
+    }
+}

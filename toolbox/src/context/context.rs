@@ -1,0 +1,331 @@
+//! The context of a call.
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::cancellation::CancellationToken;
+use super::progress::{Progress, ProgressSink};
+use super::rules::{InvalidRuleError, Rules};
+use super::state::{State, Values};
+use crate::definition::ToolDefinition;
+
+/// What a tool is told about the call it serves, and what the program gives along with a call.
+///
+/// The program builds one and passes it to [`ToolBox::call_in`](crate::ToolBox::call_in); the tool takes it as
+/// `&ToolContext`, with the id and name of its own call filled in. Values in it belong to one call, so that calls of
+/// different users never see each other's. Cloning is cheap but for the call's id.
+///
+/// ```
+/// use toolbox::{tool, ToolBox, ToolCall, ToolContext};
+/// use toolbox::context::Conversation;
+///
+/// /// Says where the conversation takes place.
+/// #[tool]
+/// fn place(context: &ToolContext) -> String {
+///     context.get::<Conversation>().map_or("nowhere".into(), |place| place.channel.clone())
+/// }
+///
+/// # #[tokio::main(flavor = "current_thread")] async fn main() {
+/// let toolbox = ToolBox::from(toolbox::tools![place]);
+/// let context = ToolContext::new().with(Conversation::new("telegram", "42"));
+/// let result = toolbox.call_in(&context, ToolCall::new("1", "place", "{}")).await;
+/// assert_eq!(result.text(), "telegram");
+/// # }
+/// ```
+#[derive(Clone, Default)]
+pub struct ToolContext {
+    pub(crate) call_id: String,
+    pub(crate) tool: Option<Arc<ToolDefinition>>,
+    pub(crate) given: Option<Arc<Given>>,
+    /// State bound to the tool, then state of the box.
+    pub(crate) bound: Option<Arc<Values>>,
+    pub(crate) state: Option<Arc<Values>>,
+    /// Whether somebody gave their word for this very call.
+    pub(crate) approved: bool,
+}
+
+/// What the program gave with a call.
+#[derive(Clone, Default)]
+pub(crate) struct Given {
+    values: Values,
+    /// What other modules of this crate add, by its type; tools do not see it.
+    extensions: Values,
+    /// For what neither the call, nor the tool, nor its box holds.
+    fallback: Option<Arc<Values>>,
+    cancellation: Option<CancellationToken>,
+    deadline: Option<Instant>,
+    /// What may not be called on the way down from here; only grows.
+    rules: Option<Arc<Rules>>,
+    progress: Option<ProgressSink>,
+    /// How many agents are at work above this call.
+    depth: u32,
+    /// Whether a call that needs an approval which nobody here gives may wait for it.
+    deferrable: bool,
+}
+
+impl ToolContext {
+    /// Returns a context that gives nothing.
+    #[must_use]
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn given(&mut self) -> &mut Given {
+        Arc::make_mut(self.given.get_or_insert_default())
+    }
+
+    /// Adds a value, replacing another of its type.
+    #[must_use]
+    pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.given().values.insert(Arc::new(value));
+        self
+    }
+
+    /// Lets `token` cancel the call: it is answered at once, and the tool's future is dropped.
+    #[must_use]
+    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+        self.given().cancellation = Some(token);
+        self
+    }
+
+    /// Ends the call at `deadline` at the latest, even where the tool's own timeout would be longer.
+    #[must_use]
+    pub fn with_deadline(mut self, deadline: Instant) -> Self {
+        let earlier = self.deadline().map_or(deadline, |own| own.min(deadline));
+        self.given().deadline = Some(earlier);
+        self
+    }
+
+    /// Hands what tools say of their progress to `sink`.
+    #[must_use]
+    pub fn with_progress(mut self, sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
+        self.given().progress = Some(Arc::new(sink));
+        self
+    }
+
+    /// Forbids tools for this call and everything below it: calls that its tool makes in turn, and agents it starts.
+    ///
+    /// The name may hold `*` for any run of characters. What is forbidden once stays so: nothing further down lifts it.
+    ///
+    /// # Panics
+    ///
+    /// If it names no tool, like `""` or `*`; [`ToolContext::try_with_blacklist`] takes names from outside the program.
+    #[must_use]
+    #[track_caller]
+    pub fn with_blacklist(self, name: &str) -> Self {
+        match self.try_with_blacklist(name) {
+            Ok(context) => context,
+            Err(error) => panic!("{error}"),
+        }
+    }
+
+    /// Forbids tools, like [`ToolContext::with_blacklist`].
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidRuleError`] if it names no tool.
+    pub fn try_with_blacklist(mut self, name: &str) -> Result<Self, InvalidRuleError> {
+        InvalidRuleError::check(name)?;
+        Arc::make_mut(self.given().rules.get_or_insert_default()).blacklist(name);
+        Ok(self)
+    }
+
+    /// Returns whether a tool of that name may be called from here, as far as the program's context says.
+    #[must_use]
+    pub fn permits(&self, name: &str) -> bool {
+        self.rules().is_none_or(|rules| rules.permit(name))
+    }
+
+    /// Says how far the call has come; nobody hears it where the caller does not listen.
+    pub fn report_progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
+        let Some(sink) = self.given.as_ref().and_then(|given| given.progress.as_ref()) else {
+            return;
+        };
+        let message = Some(message.into()).filter(|message| !message.is_empty());
+        let (call_id, tool) = (self.call_id.clone(), self.tool_name().to_owned());
+        sink(Progress { call_id, tool, done, total, message });
+    }
+
+    /// Returns how many agents are at work above this call: zero for a call that no agent made.
+    #[must_use]
+    pub fn depth(&self) -> u32 {
+        self.given.as_ref().map_or(0, |given| given.depth)
+    }
+
+    /// Says that `depth` agents are at work above, some of them perhaps in other processes. It never gets less.
+    #[must_use]
+    pub fn with_depth(mut self, depth: u32) -> Self {
+        let own = self.depth();
+        self.given().depth = own.max(depth);
+        self
+    }
+
+    /// Returns the id of the call, as the model gave it.
+    #[must_use]
+    pub fn call_id(&self) -> &str {
+        &self.call_id
+    }
+
+    /// Returns the name of the tool; empty outside of a call.
+    #[must_use]
+    pub fn tool_name(&self) -> &str {
+        self.tool.as_ref().map_or("", |definition| &definition.name)
+    }
+
+    /// Returns a value that the program gave with this call, as it is, behind an `Arc` or as a [`State`].
+    #[must_use]
+    pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.given.as_ref()?.values.find_ref()
+    }
+
+    /// Returns a value of the call, else of the tool, else of the box, else of the agent that makes the call.
+    #[must_use]
+    pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
+        let given = self.given.as_deref();
+        let last = given.and_then(|given| given.fallback.as_deref());
+        [given.map(|given| &given.values), self.bound.as_deref(), self.state.as_deref(), last]
+            .into_iter()
+            .flatten()
+            .find_map(Values::find)
+            .map(State::from)
+    }
+
+    /// Returns the switch that cancels this call, if the program gave one.
+    #[must_use]
+    pub fn cancellation(&self) -> Option<&CancellationToken> {
+        self.given.as_ref()?.cancellation.as_ref()
+    }
+
+    /// Returns whether the call was cancelled.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancellation().is_some_and(CancellationToken::is_cancelled)
+    }
+
+    /// Waits until the call is cancelled; for ever, if nobody can.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future leaves nothing behind.
+    pub async fn cancelled(&self) {
+        match self.cancellation() {
+            Some(token) => token.cancelled().await,
+            None => std::future::pending().await,
+        }
+    }
+
+    /// Returns when the call ends at the latest, if the program said so.
+    #[must_use]
+    pub fn deadline(&self) -> Option<Instant> {
+        self.given.as_ref()?.deadline
+    }
+
+    /// Returns how much time the program left for the call.
+    #[must_use]
+    pub fn remaining(&self) -> Option<Duration> {
+        self.deadline().map(|deadline| deadline.saturating_duration_since(now()))
+    }
+
+    pub(crate) fn rules(&self) -> Option<&Arc<Rules>> {
+        self.given.as_ref()?.rules.as_ref()
+    }
+
+    /// Returns what a call made with this context is given.
+    ///
+    /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of that tool again.
+    #[inline]
+    pub(crate) fn given_below(&self) -> Option<Arc<Given>> {
+        if self.tool.is_some() && self.is_deferrable() {
+            return self.without_deferral().given;
+        }
+        self.given.clone()
+    }
+
+    /// Returns what a call gets that is made in the place of this one.
+    pub(crate) fn in_its_place(&self) -> Self {
+        Self { tool: None, ..self.clone() }
+    }
+
+    /// Returns the context of a call that nobody waits for, or nobody who could go on with it later.
+    #[cold]
+    pub(crate) fn without_deferral(&self) -> Self {
+        let mut own = self.clone();
+        own.given().deferrable = false;
+        own
+    }
+
+    pub(crate) fn is_deferrable(&self) -> bool {
+        self.given.as_ref().is_some_and(|given| given.deferrable)
+    }
+
+    /// Returns a value that another module of this crate added.
+    pub(crate) fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
+        self.given.as_ref()?.extensions.find_ref()
+    }
+
+    pub(crate) fn with_extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
+        self.given().extensions.insert(Arc::new(value));
+        self
+    }
+
+    /// Returns the context without the extension of type `T`.
+    pub(crate) fn without_extension<T: Send + Sync + 'static>(&self) -> Self {
+        let mut own = self.clone();
+        if own.extension::<T>().is_some() {
+            own.given().extensions.remove::<T>();
+        }
+        own
+    }
+
+    /// Sets the values for what neither the call, nor the tool, nor its box holds, in place of those of an agent above, or
+    /// before them.
+    pub(crate) fn with_fallback(mut self, values: Option<&Arc<Values>>, inherits: bool) -> Self {
+        let above = self.given().fallback.take().filter(|_| inherits);
+        self.given().fallback = match (values, above) {
+            (Some(own), Some(above)) => {
+                let mut own = Values::clone(own);
+                own.fill_from(&above);
+                Some(Arc::new(own))
+            }
+            (own, above) => own.cloned().or(above),
+        };
+        self
+    }
+
+    pub(crate) fn with_deferral(mut self) -> Self {
+        self.given().deferrable = true;
+        self
+    }
+
+    /// Adds a value that somebody else holds as well.
+    pub(crate) fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
+        self.given().values.insert(value);
+        self
+    }
+
+    /// Returns what an agent starts from that a call of this context starts: all that was given, and nothing of the call.
+    pub(crate) fn for_agent_below(&self) -> Self {
+        Self { given: self.given.clone(), ..Self::default() }
+    }
+
+    /// Adds rules to those that travel already.
+    pub(crate) fn with_rules(mut self, rules: &Rules) -> Self {
+        Arc::make_mut(self.given().rules.get_or_insert_default()).extend(rules);
+        self
+    }
+}
+
+/// Returns the time by the clock of the runtime, which a test may pause.
+pub(crate) fn now() -> Instant {
+    tokio::time::Instant::now().into_std()
+}
+
+impl fmt::Debug for ToolContext {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ToolContext")
+            .field("call_id", &self.call_id)
+            .field("tool", &self.tool_name())
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,31 @@
+//! Somebody who is told what becomes of calls while they run.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::ToolContext;
+use crate::call::{Arguments, ToolResult};
+
+/// Hears of the calls made under a context, those that tools make in turn among them.
+pub(crate) trait CallObserver: Send + Sync {
+    /// The tool is about to run.
+    fn started(&self, context: &ToolContext, arguments: &Arguments);
+    /// Somebody is asked whether the tool may run.
+    fn asked(&self, context: &ToolContext, arguments: &Arguments);
+    /// The call was let in and has its result.
+    fn finished(&self, context: &ToolContext, result: &ToolResult, took: Duration);
+}
+
+#[derive(Clone)]
+struct Observed(Arc<dyn CallObserver>);
+
+impl ToolContext {
+    /// Returns the observer of the calls made under this context.
+    pub(crate) fn observer(&self) -> Option<&dyn CallObserver> {
+        self.extension().map(|Observed(observer)| &**observer)
+    }
+
+    pub(crate) fn with_observer(self, observer: Arc<dyn CallObserver>) -> Self {
+        self.with_extension(Observed(observer))
+    }
+}

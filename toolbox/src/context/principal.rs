@@ -1,0 +1,49 @@
+//! For whom a call is made.
+
+use super::context::ToolContext;
+use super::from_context::FromContext;
+use crate::call::ToolError;
+
+/// Whoever a call is made for: a user, a team, a tenant.
+///
+/// What is stored belongs to a principal, and no principal sees what is another's. The program says who it is, with each
+/// call ([`ToolContext::with`]) or for a whole box ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)); a model
+/// cannot, for it is no argument. A server that lets clients in by a token says it by that token
+/// (`mcp::Service::bearer_token_of`, `mcp::Service::token_verifier`). Calls that come without one share a principal of their own, the default one.
+///
+/// ```
+/// use toolbox::ToolContext;
+/// use toolbox::context::Principal;
+///
+/// let context = ToolContext::new().with(Principal::new("user-17"));
+/// assert_eq!(Principal::of(&context).as_str(), "user-17");
+/// assert_eq!(Principal::of(&ToolContext::new()), Principal::default());
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct Principal(String);
+
+impl Principal {
+    /// Returns a principal by an id that the program chose, and never gives to anybody else.
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self(id.into())
+    }
+
+    /// Returns the principal of a call.
+    #[must_use]
+    pub fn of(context: &ToolContext) -> Self {
+        context.state::<Self>().map_or_else(Self::default, |own| (*own).clone())
+    }
+
+    /// Returns its id.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromContext for Principal {
+    fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
+        Ok(Self::of(context))
+    }
+}

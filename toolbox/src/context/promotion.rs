@@ -1,0 +1,46 @@
+//! Tools that a search found, on their way into the next requests of a run.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::definition::ToolDefinition;
+
+/// The name of the tool that searches by words.
+///
+/// It stands here because formats read calls of it by this name, with or without a gateway in the program.
+pub(crate) const SEARCH_TOOL: &str = "toolbox_search_bm25";
+
+/// Given with every call of an agent that can offer more tools in its next steps.
+#[derive(Default)]
+pub(crate) struct Promotions(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    step: u32,
+    /// Each tool with the last step it is offered in, in the order they were found.
+    tools: Vec<(Arc<ToolDefinition>, u32)>,
+}
+
+impl Promotions {
+    /// Offers tools in the next `steps` requests; one that was found again stays longer.
+    pub(crate) fn add<'a>(&self, tools: impl Iterator<Item = &'a Arc<ToolDefinition>>, steps: u32) {
+        if steps == 0 {
+            return;
+        }
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let until = state.step.saturating_add(steps);
+        for tool in tools {
+            match state.tools.iter_mut().find(|(own, _)| own.name == tool.name) {
+                Some(own) => *own = (Arc::clone(tool), until),
+                None => state.tools.push((Arc::clone(tool), until)),
+            }
+        }
+    }
+
+    /// Begins a step, and returns the tools that are offered in it.
+    pub(crate) fn enter(&self, step: u32) -> Vec<Arc<ToolDefinition>> {
+        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        state.step = step;
+        state.tools.retain(|(_, until)| *until >= step);
+        state.tools.iter().map(|(tool, _)| Arc::clone(tool)).collect()
+    }
+}

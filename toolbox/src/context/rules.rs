@@ -1,0 +1,152 @@
+//! Which tools may be called: the blacklist and the allow-list.
+
+use std::fmt;
+
+/// A rule that names tools: a name, or a name with `*` for any run of characters.
+///
+/// Rules ignore ASCII case, so that no other spelling of a name gets around one.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Rule(String);
+
+impl Rule {
+    pub(crate) fn new(pattern: &str) -> Self {
+        Self(pattern.to_ascii_lowercase())
+    }
+
+    pub(crate) fn matches(&self, name: &str) -> bool {
+        matches(self.0.as_bytes(), name.as_bytes())
+    }
+}
+
+/// Matches `*` greedily, going back to the last one only: linear in practice, never worse than the product.
+fn matches(pattern: &[u8], name: &[u8]) -> bool {
+    let (mut p, mut n) = (0, 0);
+    let mut star: Option<(usize, usize)> = None;
+    while n < name.len() {
+        if pattern.get(p) == Some(&b'*') {
+            star = Some((p, n));
+            p += 1;
+        } else if pattern.get(p) == Some(&name[n].to_ascii_lowercase()) {
+            p += 1;
+            n += 1;
+        } else if let Some((at, from)) = star {
+            star = Some((at, from + 1));
+            p = at + 1;
+            n = from + 1;
+        } else {
+            return false;
+        }
+    }
+    pattern[p..].iter().all(|&byte| byte == b'*')
+}
+
+/// Rules of a box: what may not be called, and what may only.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Rules {
+    blacklist: Vec<Rule>,
+    allowed: Option<Vec<Rule>>,
+}
+
+impl Rules {
+    pub(crate) fn blacklist(&mut self, pattern: &str) {
+        let rule = Rule::new(pattern);
+        if !self.blacklist.contains(&rule) {
+            self.blacklist.push(rule);
+        }
+    }
+
+    /// Says what may be called, instead of an earlier list.
+    pub(crate) fn allow_only<'a>(&mut self, patterns: impl Iterator<Item = &'a str>) {
+        self.allowed = Some(patterns.map(Rule::new).collect());
+    }
+
+    pub(crate) fn permit(&self, name: &str) -> bool {
+        !self.blacklist.iter().any(|rule| rule.matches(name))
+            && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(|rule| rule.matches(name)))
+    }
+
+    /// Forbids what other rules forbid as well.
+    pub(crate) fn extend(&mut self, other: &Self) {
+        for rule in &other.blacklist {
+            if !self.blacklist.contains(rule) {
+                self.blacklist.push(rule.clone());
+            }
+        }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.blacklist.is_empty() && self.allowed.is_none()
+    }
+
+    /// Returns the rules of the blacklist, in small letters.
+    pub(crate) fn blacklisted(&self) -> Vec<String> {
+        self.blacklist.iter().map(|rule| rule.0.clone()).collect()
+    }
+
+    pub(crate) fn lift(&mut self, pattern: &str) -> bool {
+        let rule = Rule::new(pattern);
+        let before = self.blacklist.len();
+        self.blacklist.retain(|own| *own != rule);
+        self.blacklist.len() < before
+    }
+}
+
+/// A rule that would name no tool, or hide that it names every one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InvalidRuleError(String);
+
+impl InvalidRuleError {
+    pub(crate) fn check(pattern: &str) -> Result<(), Self> {
+        let name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.' | '*');
+        if pattern.chars().all(name) && pattern.chars().any(|c| c != '*') {
+            return Ok(());
+        }
+        Err(Self(pattern.to_owned()))
+    }
+}
+
+impl fmt::Display for InvalidRuleError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "the rule {:?} names no tool; write a tool's name, or a part of one with `*`: `fs_*`",
+            self.0
+        )
+    }
+}
+
+impl std::error::Error for InvalidRuleError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_match_names() {
+        let cases = [
+            ("shell", "shell", true),
+            ("shell", "Shell", true),
+            ("SHELL", "shell", true),
+            ("shell", "shell2", false),
+            ("fs_*", "fs_read", true),
+            ("fs_*", "fs_", true),
+            ("fs_*", "gs_read", false),
+            ("*_read", "fs_read", true),
+            ("*_read", "fs_read_all", false),
+            ("a*b*c", "a_b_b_c", true),
+            ("a*b*c", "a_c_b", false),
+            ("*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
+        ];
+        for (pattern, name, expected) in cases {
+            assert_eq!(Rule::new(pattern).matches(name), expected, "{pattern} on {name}");
+        }
+    }
+
+    #[test]
+    fn d10_rules_that_name_nothing_are_refused() {
+        for pattern in ["", "*", "**", " ", "[a-", "sh ell", "ѕhell"] {
+            assert!(InvalidRuleError::check(pattern).is_err(), "{pattern:?}");
+        }
+        assert!(InvalidRuleError::check("fs_*").is_ok());
+    }
+}

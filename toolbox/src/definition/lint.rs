@@ -1,0 +1,76 @@
+//! What could be said better about a tool: a review of definitions, for the tests of those who write them.
+
+use std::fmt;
+
+use serde_json::Value;
+
+use crate::definition::ToolDefinition;
+
+/// The fewest words that say what a tool does, and when to use it.
+const FEWEST_WORDS: usize = 3;
+
+/// Something a model is told too little about.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Remark {
+    /// The description says next to nothing.
+    ShortDescription {
+        /// The tool.
+        tool: String,
+        /// Its description.
+        description: String,
+    },
+    /// An argument has no description.
+    UndescribedArgument {
+        /// The tool.
+        tool: String,
+        /// The argument.
+        argument: String,
+    },
+}
+
+impl fmt::Display for Remark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ShortDescription { tool, description } => write!(
+                f,
+                "tool `{tool}` is described as {description:?}: say what it does, when to use it and when not to"
+            ),
+            Self::UndescribedArgument { tool, argument } => {
+                write!(
+                    f,
+                    "argument `{argument}` of tool `{tool}` has no description: write a doc comment above it"
+                )
+            }
+        }
+    }
+}
+
+impl ToolDefinition {
+    /// Returns what a model is told too little about: a description of less than three words, arguments without one.
+    #[must_use]
+    pub fn remarks(&self) -> Vec<Remark> {
+        let mut remarks = Vec::new();
+        if self.description.split_whitespace().count() < FEWEST_WORDS {
+            remarks.push(Remark::ShortDescription {
+                tool: self.name.clone(),
+                description: self.description.clone(),
+            });
+        }
+        let arguments = self.input_schema["properties"].as_object();
+        let silent = |schema: &Value| {
+            let definition = schema["$ref"]
+                .as_str()
+                .and_then(|reference| self.input_schema.pointer(reference.strip_prefix('#')?));
+            [Some(schema), definition].into_iter().flatten().all(|schema| {
+                schema["description"].as_str().is_none_or(|text| text.trim().is_empty())
+            })
+        };
+        let silent = arguments.into_iter().flatten().filter(|(_, schema)| silent(schema));
+        remarks.extend(silent.map(|(argument, _)| Remark::UndescribedArgument {
+            tool: self.name.clone(),
+            argument: argument.clone(),
+        }));
+        remarks
+    }
+}

@@ -1,0 +1,249 @@
+//! What a model is told about a tool: name, description, schemas, annotations.
+
+mod icon;
+mod lint;
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+use serde_json::{Map, Value};
+
+pub use icon::{Icon, IconTheme};
+pub use lint::Remark;
+
+/// The longest name a tool may carry, in bytes. Providers that allow fewer get a shortened alias.
+pub const MAX_NAME_LEN: usize = 128;
+
+/// What a model is told about one tool.
+///
+/// Serializes to exactly `{"name", "description", "input_schema"}`, followed by what else is set.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::ToolDefinition;
+///
+/// let definition = ToolDefinition::new("ping", "Checks a host", json!({"type": "object"}));
+/// assert_eq!(
+///     serde_json::to_string(&definition)?,
+///     r#"{"name":"ping","description":"Checks a host","input_schema":{"type":"object"}}"#,
+/// );
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ToolDefinition {
+    /// The name the model calls it by; unique in a [`ToolBox`](crate::ToolBox).
+    pub name: String,
+    /// What the model reads when it decides whether to call the tool.
+    pub description: String,
+    /// JSON Schema (draft 2020-12) of the arguments: always an object.
+    pub input_schema: Value,
+    /// A name for people, shown by hosts that list tools.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// JSON Schema of the structured result, when the tool has one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub output_schema: Option<Value>,
+    /// Hints about what a call does to the world.
+    #[serde(skip_serializing_if = "ToolAnnotations::is_empty")]
+    pub annotations: ToolAnnotations,
+    /// Whole argument objects that show how the tool is meant to be called.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub examples: Vec<Value>,
+    /// Words that group tools, for filters and search.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub tags: Vec<String>,
+    /// Kept out of the list sent to the model; found by search and callable all the same.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub deferred: bool,
+    /// Closed for `OpenAI`'s strict mode, also where the schema leaves more open than that mode can say.
+    ///
+    /// See [`Tool::strict`](crate::Tool::strict).
+    #[serde(skip)]
+    pub strict: bool,
+    /// Icons for MCP clients to display beside it. Models see none.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub icons: Vec<Icon>,
+    /// The `_meta` that MCP clients get along with it. Models see none of it.
+    #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
+    pub meta: Map<String, Value>,
+    /// The title among the hints of a tool of an MCP server: older servers and clients know no other.
+    #[serde(skip)]
+    pub(crate) hint_title: Option<String>,
+    /// Whether others wrote it, and nobody approved of it.
+    #[serde(skip)]
+    pub(crate) untrusted: bool,
+}
+
+impl ToolDefinition {
+    /// Returns a definition with a name, a description and the schema of its arguments.
+    pub fn new(
+        name: impl Into<String>,
+        description: impl Into<String>,
+        input_schema: Value,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            description: description.into(),
+            input_schema,
+            title: None,
+            output_schema: None,
+            annotations: ToolAnnotations::default(),
+            examples: Vec::new(),
+            tags: Vec::new(),
+            deferred: false,
+            strict: false,
+            icons: Vec::new(),
+            meta: Map::new(),
+            hint_title: None,
+            untrusted: false,
+        }
+    }
+
+    /// Returns the name for people: the title, or the one that an MCP server has among its hints.
+    #[must_use]
+    pub fn display_title(&self) -> Option<&str> {
+        self.title.as_deref().or(self.hint_title.as_deref())
+    }
+
+    /// Returns whether somebody else wrote the definition, and nobody approved of it: that of a tool of a mounted MCP server.
+    ///
+    /// A model that reads it has read what others wrote: see [`Taint`](crate::context::Taint).
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        self.untrusted
+    }
+}
+
+/// Hints about what a call does, with the names and defaults of the Model Context Protocol.
+///
+/// Each is `None` until somebody says so; [`ToolAnnotations::is_read_only`] and its siblings give the
+/// protocol's defaults for what was not said. They are hints: from a server you do not trust they grant nothing.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub struct ToolAnnotations {
+    /// The call changes nothing. Default `false`.
+    pub read_only: Option<bool>,
+    /// The call may destroy or overwrite. Default `true` unless read-only.
+    pub destructive: Option<bool>,
+    /// The same call twice does no more than once. Default `false`.
+    pub idempotent: Option<bool>,
+    /// The call reaches things outside a closed world, such as the web. Default `true`.
+    pub open_world: Option<bool>,
+}
+
+impl ToolAnnotations {
+    /// Returns whether nothing was said at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Returns whether the call changes nothing (default `false`).
+    #[must_use]
+    pub fn is_read_only(&self) -> bool {
+        self.read_only.unwrap_or(false)
+    }
+
+    /// Returns whether the call may destroy something (default: unless it is read-only).
+    #[must_use]
+    pub fn is_destructive(&self) -> bool {
+        self.destructive.unwrap_or(!self.is_read_only())
+    }
+
+    /// Returns whether the same call twice does no more than once (default: if it is read-only).
+    #[must_use]
+    pub fn is_idempotent(&self) -> bool {
+        self.idempotent.unwrap_or(self.is_read_only())
+    }
+
+    /// Returns whether the call reaches outside a closed world (default `true`).
+    #[must_use]
+    pub fn is_open_world(&self) -> bool {
+        self.open_world.unwrap_or(true)
+    }
+}
+
+impl Serialize for ToolAnnotations {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        use serde::ser::SerializeMap;
+        let hints = [
+            ("readOnlyHint", self.read_only),
+            ("destructiveHint", self.destructive),
+            ("idempotentHint", self.idempotent),
+            ("openWorldHint", self.open_world),
+        ];
+        let mut map = serializer.serialize_map(None)?;
+        for (name, hint) in hints {
+            if let Some(hint) = hint {
+                map.serialize_entry(name, &hint)?;
+            }
+        }
+        map.end()
+    }
+}
+
+/// Why a name cannot be a tool's name.
+///
+/// Names hold 1 to 128 of the characters `A-Z a-z 0-9 _ . -` and start with a letter or `_`; names that a provider
+/// would refuse for its length or its dots are lowered to an alias for that provider.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum InvalidNameError {
+    /// The name is empty.
+    Empty,
+    /// The name is longer than [`MAX_NAME_LEN`] bytes.
+    TooLong {
+        /// How long it is, in bytes.
+        len: usize,
+    },
+    /// The name holds a character that no provider takes.
+    Character {
+        /// The name as given.
+        name: String,
+        /// The first such character.
+        character: char,
+    },
+}
+
+impl fmt::Display for InvalidNameError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Empty => f.write_str("a tool name cannot be empty"),
+            Self::TooLong { len } => {
+                write!(f, "a tool name of {len} bytes is longer than {MAX_NAME_LEN}")
+            }
+            Self::Character { name, character } => write!(
+                f,
+                "tool name {name:?} contains {character:?}; use letters, digits, `_`, `-` and `.`, and start with a letter or `_`"
+            ),
+        }
+    }
+}
+
+impl std::error::Error for InvalidNameError {}
+
+/// Checks a tool name against the rule that [`InvalidNameError`] states.
+///
+/// # Errors
+///
+/// [`InvalidNameError`] says which part of the rule the name breaks.
+pub fn check_name(name: &str) -> Result<(), InvalidNameError> {
+    if name.is_empty() {
+        return Err(InvalidNameError::Empty);
+    }
+    if name.len() > MAX_NAME_LEN {
+        return Err(InvalidNameError::TooLong { len: name.len() });
+    }
+    let fault = name.char_indices().find(|&(at, c)| {
+        !(c.is_ascii_alphabetic()
+            || c == '_'
+            || (at > 0 && (c.is_ascii_digit() || c == '-' || c == '.')))
+    });
+    match fault {
+        None => Ok(()),
+        Some((_, character)) => {
+            Err(InvalidNameError::Character { name: name.to_owned(), character })
+        }
+    }
+}

@@ -1,0 +1,78 @@
+//! The providers' dialects, and what lowering to one gives.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// A provider's way to write down tools.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// `OpenAI` Chat Completions, and the many services that imitate it.
+    OpenAiChat,
+    /// `OpenAI` Responses.
+    OpenAiResponses,
+    /// Anthropic Messages.
+    Anthropic,
+    /// Gemini `generateContent`.
+    Gemini,
+    /// The Model Context Protocol.
+    Mcp,
+}
+
+impl Dialect {
+    /// Every dialect.
+    pub const ALL: [Self; 5] =
+        [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
+
+    pub(super) fn is_open_ai(self) -> bool {
+        matches!(self, Self::OpenAiChat | Self::OpenAiResponses)
+    }
+}
+
+/// One tool, ready for the list of one provider.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Lowered {
+    /// The name as sent: the tool's own, or an [alias](super::outbound_name).
+    pub name: String,
+    /// The complete entry of the provider's list.
+    pub tool: Value,
+    /// The provider guarantees arguments that match the schema.
+    pub strict: bool,
+    /// Why an `OpenAI` tool is not strict: the place and the reason. `None` elsewhere and when it is.
+    pub strict_obstacle: Option<String>,
+    /// What the provider is not told in its schema.
+    pub losses: Vec<Loss>,
+    pub(super) dialect: Dialect,
+}
+
+impl Lowered {
+    /// Returns the dialect this was lowered to.
+    #[must_use]
+    pub fn dialect(&self) -> Dialect {
+        self.dialect
+    }
+}
+
+/// One keyword that a dialect cannot express.
+///
+/// Displays as one line, such as `` `maxLength` at /properties/name: moved to the description ``.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Loss {
+    /// JSON Pointer to the schema that holds the keyword; empty for the root of the input schema.
+    pub path: String,
+    /// The keyword.
+    pub keyword: String,
+    /// The model still reads it, as a sentence in a description.
+    pub moved_to_description: bool,
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let place = if self.path.is_empty() { "the root" } else { &self.path };
+        let fate = if self.moved_to_description { "moved to the description" } else { "dropped" };
+        write!(f, "`{}` at {place}: {fate}", self.keyword)
+    }
+}

@@ -1,0 +1,167 @@
+//! One definition, as each provider's tool list wants it; pure, and honest about what got lost.
+
+mod closed;
+mod loose;
+mod notes;
+mod root;
+mod strict;
+#[cfg(test)]
+mod tests;
+
+use serde_json::{Value, json};
+
+use super::dialect::{Dialect, Loss, Lowered};
+use super::names::outbound_name;
+use crate::definition::ToolDefinition;
+use crate::schema::walk::Object;
+
+/// Turns a definition into the entry of one provider's tool list.
+///
+/// What arguments are checked against stays the definition's own schema; the entry says as much of it as the provider
+/// can take, and [`Lowered::losses`] says the rest.
+///
+/// - **`OpenAI`**: strict when the schema can be expressed exactly in the strict subset, decided for each tool; then optional
+///   properties become required unions with null, see [`restore_optional`](super::restore_optional). Lengths, formats and defaults that strict mode
+///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is closed and simplified first, so that
+///   nearly every schema becomes strict; what that narrows is among the losses. Chat omits `strict` when it is off; Responses always says it, because the service
+///   would otherwise try on its own.
+/// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and which ones is not for
+///   one tool to decide. Examples become `input_examples`.
+/// - **Gemini**: `parametersJsonSchema`, because the older `parameters` knows no `$ref`, `const` or
+///   `additionalProperties`. A tool without arguments leaves it unset.
+/// - **MCP**: the schema as it is.
+///
+/// The root is an object with `properties` everywhere, whatever the schema was; model providers get a root union
+/// as one object that takes each alternative's properties.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::ToolDefinition;
+/// use toolbox::dialect::{Dialect, lower};
+///
+/// let schema = json!({"type": "object", "properties": {"path": {"type": "string", "maxLength": 255}},
+///     "required": ["path"], "additionalProperties": false});
+/// let lowered = lower(&ToolDefinition::new("read_file", "Reads a file", schema), Dialect::OpenAiChat);
+/// assert!(lowered.strict);
+/// assert_eq!(lowered.losses[0].to_string(), "`maxLength` at /properties/path: moved to the description");
+/// ```
+#[must_use]
+pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
+    let name = outbound_name(&definition.name, dialect).into_owned();
+    let mut losses = Vec::new();
+    let mut description = definition.description.clone();
+    let rooted = root::object(&definition.input_schema, dialect, &mut losses);
+    if let Some(note) = &rooted.note {
+        description = notes::joined(&description, note);
+    }
+    if !definition.examples.is_empty() && dialect != Dialect::Anthropic {
+        let keyword = "examples".to_owned();
+        losses.push(Loss { path: String::new(), keyword, moved_to_description: false });
+    }
+
+    let mut strict = false;
+    let mut strict_obstacle = None;
+    let mut schema = None;
+    if matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses) {
+        // Closed only where that was asked for: what stays open stays as it is.
+        let mut narrowed = Vec::new();
+        let closed = definition.strict.then(|| closed::closed(&rooted.schema, &mut narrowed));
+        let closed =
+            closed.flatten().map(|schema| root::Rooted { schema, note: None, widened: false });
+        match strict::strict(closed.as_ref().unwrap_or(&rooted)) {
+            Ok((lowered, moved)) => {
+                strict = true;
+                schema = Some(lowered);
+                losses.extend(narrowed);
+                losses.extend(moved);
+            }
+            Err(obstacle) => strict_obstacle = Some(obstacle),
+        }
+    }
+    let schema = schema.unwrap_or_else(|| loose::loose(rooted.schema, dialect));
+    let tool = match dialect {
+        Dialect::OpenAiChat => chat(&name, &description, strict, schema),
+        Dialect::OpenAiResponses => json!({
+            "type": "function",
+            "name": name,
+            "description": description,
+            "strict": strict,
+            "parameters": schema,
+        }),
+        Dialect::Anthropic => anthropic(definition, &name, &description, &schema),
+        Dialect::Gemini => gemini(&name, &description, schema),
+        Dialect::Mcp => mcp(definition, &name, &description, schema),
+    };
+    Lowered { name, tool, strict, strict_obstacle, losses, dialect }
+}
+
+fn chat(name: &str, description: &str, strict: bool, schema: Value) -> Value {
+    let mut function = Object::new();
+    function.insert("name".to_owned(), name.into());
+    function.insert("description".to_owned(), description.into());
+    if strict {
+        function.insert("strict".to_owned(), true.into());
+    }
+    function.insert("parameters".to_owned(), schema);
+    json!({"type": "function", "function": function})
+}
+
+fn anthropic(definition: &ToolDefinition, name: &str, description: &str, schema: &Value) -> Value {
+    let mut tool = json!({"name": name, "description": description, "input_schema": schema});
+    let examples: Vec<&Value> = definition.examples.iter().filter(|e| e.is_object()).collect();
+    if !examples.is_empty() {
+        tool["input_examples"] = json!(examples);
+    }
+    tool
+}
+
+fn gemini(name: &str, description: &str, schema: Value) -> Value {
+    let mut tool = json!({"name": name, "description": description});
+    let no_properties = |map: &Value| map.as_object().is_some_and(Object::is_empty);
+    let takes_more = schema.get("additionalProperties").is_some_and(|more| more != false)
+        || schema.get("patternProperties").is_some();
+    if takes_more || !schema.get("properties").is_none_or(no_properties) {
+        tool["parametersJsonSchema"] = schema;
+    }
+    tool
+}
+
+fn mcp(definition: &ToolDefinition, name: &str, description: &str, schema: Value) -> Value {
+    let mut tool = Object::new();
+    tool.insert("name".to_owned(), name.into());
+    if let Some(title) = &definition.title {
+        tool.insert("title".to_owned(), title.as_str().into());
+    }
+    tool.insert("description".to_owned(), description.into());
+    tool.insert("inputSchema".to_owned(), schema);
+    if let Some(output) = &definition.output_schema {
+        tool.insert("outputSchema".to_owned(), output.clone());
+    }
+    if !definition.annotations.is_empty() {
+        tool.insert("annotations".to_owned(), json!(definition.annotations));
+    }
+    if let Some(title) = &definition.hint_title {
+        let hints = tool.entry("annotations").or_insert_with(|| json!({}));
+        hints["title"] = title.as_str().into();
+    }
+    if !definition.icons.is_empty() {
+        tool.insert("icons".to_owned(), json!(definition.icons));
+    }
+    if !definition.meta.is_empty() {
+        tool.insert("_meta".to_owned(), Value::Object(definition.meta.clone()));
+    }
+    Value::Object(tool)
+}
+
+/// Returns the whole `tools` value of a request.
+///
+/// An array with one entry a tool, in order; for Gemini `[{"functionDeclarations": [...]}]`, and `[]` without tools.
+/// All of `lowered` are expected to be of one dialect; the first decides.
+#[must_use]
+pub fn list(lowered: &[Lowered]) -> Value {
+    let tools: Vec<Value> = lowered.iter().map(|tool| tool.tool.clone()).collect();
+    match lowered.first() {
+        Some(first) if first.dialect == Dialect::Gemini => json!([{"functionDeclarations": tools}]),
+        _ => Value::Array(tools),
+    }
+}

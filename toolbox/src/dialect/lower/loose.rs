@@ -1,0 +1,94 @@
+//! The schema as it is, with the few rewrites that a provider needs and that change no meaning.
+
+use serde_json::{Value, json};
+
+use crate::dialect::Dialect;
+use crate::schema::walk::{self, Object};
+
+/// Returns `schema` in the form `dialect` reads, accepting exactly the same arguments.
+pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
+    let mut schema = Value::Object(schema);
+    walk::each_mut(&mut schema, &mut |map| {
+        if dialect != Dialect::Mcp {
+            for keyword in ["$schema", "$comment"] {
+                map.shift_remove(keyword);
+            }
+        }
+        walk::children_mut(map, &mut |keyword, child| {
+            if let Value::Bool(takes) = child
+                && matches!(
+                    keyword,
+                    "properties" | "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" | "$defs"
+                )
+            {
+                // Readers that expect a map at every schema refuse the whole list over one `true`.
+                *child = if *takes { json!({}) } else { json!({"not": {}}) };
+            }
+            if matches!(dialect, Dialect::Anthropic | Dialect::Mcp)
+                && matches!(keyword, "properties" | "items" | "additionalProperties")
+            {
+                name_types(child);
+            }
+        });
+        if dialect.is_open_ai() || dialect == Dialect::Gemini {
+            isolate_reference(map);
+            complete_array(map);
+        }
+        if dialect == Dialect::Gemini
+            && !map.contains_key("enum")
+            && let Some(constant) = map.shift_remove("const")
+        {
+            map.insert("enum".to_owned(), Value::Array(vec![constant]));
+        }
+    });
+    schema
+}
+
+/// A schema without a type takes anything, and hosts send it as a string (claude-code#82652): names all types.
+fn name_types(schema: &mut Value) {
+    if let Value::Object(map) = schema
+        && map.keys().all(|keyword| walk::is_annotation(keyword))
+    {
+        let any = json!(["string", "number", "boolean", "object", "array", "null"]);
+        map.insert("type".to_owned(), any);
+    }
+}
+
+/// A reference beside other keywords is refused (schemars#473): it moves into an `anyOf` of its own.
+fn isolate_reference(map: &mut Object) {
+    let alone = map.keys().all(|keyword| matches!(keyword.as_str(), "$ref" | "$defs"));
+    if alone || map.contains_key("anyOf") {
+        return;
+    }
+    if let Some(reference) = map.shift_remove("$ref") {
+        map.insert("anyOf".to_owned(), json!([{"$ref": reference}]));
+    }
+}
+
+/// An array without `items` is refused ("array schema missing items"): says what follows from the rest.
+fn complete_array(map: &mut Object) {
+    let array = map.get("type").is_some_and(|kind| {
+        kind == "array"
+            || kind.as_array().is_some_and(|kinds| kinds.iter().any(|kind| kind == "array"))
+    });
+    if !array || map.contains_key("items") {
+        return;
+    }
+    let listed = map.get("prefixItems").and_then(Value::as_array);
+    // With a tuple's exact length nothing is left for `items` to decide, so it may repeat the members.
+    let exact = listed.filter(|list| {
+        map.get("maxItems").and_then(Value::as_u64).is_some_and(|max| max <= list.len() as u64)
+    });
+    let mut kinds: Vec<&Value> = Vec::new();
+    for kind in exact.into_iter().flatten() {
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    let items = match kinds.as_slice() {
+        [] => json!({}),
+        [single] => (*single).clone(),
+        several => json!({"anyOf": several}),
+    };
+    map.insert("items".to_owned(), items);
+}

@@ -1,0 +1,44 @@
+//! A call on its way through the gate.
+
+use std::sync::Arc;
+
+use crate::call::{Arguments, ToolResult};
+use crate::collection::Shared;
+use crate::context::ToolContext;
+use crate::tool::Tool;
+
+/// What is known of a call before it is made.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Pass {
+    /// Somebody gave their word for it already.
+    pub(crate) approved: bool,
+    /// It comes through a gateway, and may reach what is hidden behind it.
+    pub(crate) hidden: bool,
+}
+
+/// A call that was let in: its tool, its box, and its context.
+pub(super) struct Admitted {
+    pub(super) tool: Tool,
+    pub(super) shared: Arc<Shared>,
+    pub(super) context: ToolContext,
+}
+
+/// A call that was let in, and owns all it needs to end.
+pub(super) struct Waiting {
+    pub(super) admitted: Admitted,
+    pub(super) arguments: Arguments,
+}
+
+impl std::ops::Deref for Waiting {
+    type Target = Admitted;
+
+    fn deref(&self) -> &Admitted {
+        &self.admitted
+    }
+}
+
+/// Returns a result under the id of its call.
+pub(super) fn answer(id: String, mut result: ToolResult) -> ToolResult {
+    result.call_id = id;
+    result
+}

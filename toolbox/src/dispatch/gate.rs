@@ -1,0 +1,195 @@
+//! The entry of the gate: a call finds its tool, and runs at once where nothing stands before it.
+
+use std::sync::Arc;
+
+use super::admitted::{Admitted, Pass, Waiting, answer};
+use super::{run, trace};
+use crate::call::{ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult};
+use crate::collection::{BoxSettings, Entry, Snapshot, ToolBox};
+use crate::context::{Taint, ToolContext};
+use crate::text::{QUOTED, nearest_n, quote};
+use crate::tool::{Handler, Tool};
+
+/// How far a call came without waiting.
+enum Begun {
+    Done(ToolResult),
+    /// Only the tool's own future is left to wait for.
+    Ready(Admitted),
+    Waiting(Admitted),
+}
+
+impl ToolBox {
+    /// Makes one call and returns its result, whatever happens: there is no error to handle.
+    ///
+    /// An unknown name gives `tool not found: <name>`, an error of the tool its own message, arguments that do not fit a
+    /// list of what is wrong, a panic and a timeout a sentence that says so; see [`ToolResult::code`].
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
+    pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResult> + Send {
+        self.dispatch(None, call, Pass::default())
+    }
+
+    /// Makes one call with what the program gives along: a conversation, a cancellation, a deadline.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`ToolBox::call`].
+    pub fn call_in(
+        &self,
+        context: &ToolContext,
+        call: ToolCall,
+    ) -> impl Future<Output = ToolResult> + Send {
+        self.dispatch(Some(context), call, Pass::default())
+    }
+
+    /// Makes one call of a tool that may be one of those hidden behind others.
+    pub(crate) async fn call_hidden(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
+        // Who approved of the call of the gateway saw what it asks for.
+        let pass = Pass { approved: context.approved, hidden: true };
+        // The call stands in the place of the gateway's own, and may wait for a decision as that one could.
+        self.dispatch(Some(&context.in_its_place()), call, pass).await
+    }
+
+    /// Makes one call.
+    #[inline]
+    pub(crate) async fn dispatch(
+        &self,
+        given: Option<&ToolContext>,
+        call: ToolCall,
+        pass: Pass,
+    ) -> ToolResult {
+        match self.begin(call.id, &call.name, call.arguments.as_str(), given, pass) {
+            Begun::Done(result) => result,
+            Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
+        }
+    }
+
+    /// Runs a tool by name, with arguments as JSON text or as JSON; no id, no context. Text is not copied.
+    ///
+    /// # Errors
+    ///
+    /// The text of a failure, as a model would read it.
+    ///
+    /// # Cancellation
+    ///
+    /// As for [`ToolBox::call`].
+    pub async fn execute(&self, name: &str, arguments: impl AsArguments) -> Result<String, String> {
+        let arguments = &*arguments.as_arguments();
+        let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
+            Begun::Done(result) => result,
+            Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
+            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into()).await,
+        };
+        let failed = result.is_error();
+        let text = result.into_text();
+        if failed { Err(text) } else { Ok(text) }
+    }
+
+    /// Takes a call as far as it goes without waiting: for most synchronous tools, to its end.
+    #[allow(clippy::inline_always, reason = "else every result is moved once more")]
+    #[inline(always)]
+    fn begin(
+        &self,
+        id: String,
+        name: &str,
+        text: &str,
+        given: Option<&ToolContext>,
+        pass: Pass,
+    ) -> Begun {
+        let snapshot = self.shared.current.load();
+        let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
+        let Some(entry) = found.filter(|entry| self.is_open_to(entry, pass)) else {
+            return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings, given));
+        };
+        let settings = &self.shared.settings;
+        let permitted =
+            entry.permitted && given.is_none_or(|context| context.permits(entry.tool.name()));
+        if !permitted || text.len() > settings.argument_bytes {
+            return Begun::Done(refuse(entry, permitted, id, text, settings));
+        }
+        let tool = entry.tool.inner();
+        let mut context = ToolContext {
+            call_id: id,
+            tool: Some(Arc::clone(&tool.definition)),
+            given: given.and_then(ToolContext::given_below),
+            bound: tool.running.state.clone(),
+            state: self.shared.state.clone(),
+            approved: pass.approved,
+        };
+        if !(entry.at_once && settings.is_plain && context.given.is_none()) || trace::is_on() {
+            return Begun::Waiting(self.admit(entry, context));
+        }
+        match &tool.handler {
+            Handler::Async(_) => Begun::Ready(self.admit(entry, context)),
+            Handler::Sync(handler) => {
+                let depth = settings.argument_depth;
+                let mut result = run::sync(&**handler, tool, &context, text, depth);
+                result.call_id = std::mem::take(&mut context.call_id);
+                result.fit(settings.result_bytes, entry.tool.definition());
+                Begun::Done(result)
+            }
+        }
+    }
+
+    /// Whether a tool can be called at all: a deferred one may be hidden behind those that search.
+    #[inline]
+    fn is_open_to(&self, entry: &Entry, pass: Pass) -> bool {
+        self.shared.settings.deferred_calls || pass.hidden || !entry.tool.definition().deferred
+    }
+
+    #[inline]
+    fn admit(&self, entry: &Entry, context: ToolContext) -> Admitted {
+        Admitted { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
+    }
+}
+
+#[cold]
+fn not_found(
+    snapshot: &Snapshot,
+    id: String,
+    name: &str,
+    settings: &BoxSettings,
+    given: Option<&ToolContext>,
+) -> ToolResult {
+    let shown = quote(name, QUOTED);
+    tracing::warn!(tool = shown, "the tool that was called is not in the box");
+    let mut text = format!("tool not found: {shown}");
+    if settings.suggest_tools && name.is_ascii() {
+        let near = nearest_n(name, snapshot.listed().map(Tool::name), 3);
+        if !near.is_empty() {
+            let shown = near.iter().filter_map(|name| snapshot.get(name));
+            if let Some(taint) = given.and_then(ToolContext::get::<Taint>) {
+                // A name is a text as well, and whoever wrote the definition chose it.
+                shown.for_each(|entry| {
+                    taint.show_definitions(std::slice::from_ref(entry.tool.definition()));
+                });
+            }
+            text = format!("{text}; the nearest names are {}", near.join(", "));
+        }
+    }
+    answer(id, ToolResult::refusal(FailureKind::NotFound, text))
+}
+
+#[cold]
+fn refuse(
+    entry: &Entry,
+    permitted: bool,
+    id: String,
+    arguments: &str,
+    settings: &BoxSettings,
+) -> ToolResult {
+    let name = entry.tool.name();
+    if !permitted {
+        tracing::warn!(tool = name, "a blacklisted tool was called");
+        let text = format!("tool `{name}` is blacklisted: it may not be called");
+        return answer(id, ToolResult::refusal(FailureKind::Blacklisted, text));
+    }
+    let fault = Fault::too_large(settings.argument_bytes, arguments.len());
+    let error = ArgumentsError::new(name, fault);
+    let text = format!("{error}; `ToolBoxBuilder::max_argument_bytes` raises the limit");
+    let result = ToolResult::refusal(FailureKind::InvalidArguments, text);
+    answer(id, result.with_code(error.code()))
+}

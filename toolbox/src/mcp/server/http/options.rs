@@ -1,0 +1,49 @@
+//! The options of a service that hold over HTTP alone.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::bearer::{Resource, TokenVerifier};
+use crate::context::Principal;
+
+/// The options of a service that hold over HTTP alone.
+#[derive(Clone)]
+pub(in crate::mcp::server) struct HttpOptions {
+    pub(super) max_connections: usize,
+    pub(super) max_connections_per_address: Option<usize>,
+    pub(super) max_sessions: usize,
+    pub(super) session_idle: Duration,
+    pub(super) read_timeout: Duration,
+    pub(super) keep_alive: Duration,
+    pub(super) hosts: Vec<String>,
+    pub(super) origins: Vec<String>,
+    pub(super) tokens: Vec<(Principal, String)>,
+    pub(super) verifier: Option<Arc<dyn TokenVerifier>>,
+    pub(super) resource: Option<Resource>,
+    pub(super) public_without_auth: bool,
+}
+
+impl Default for HttpOptions {
+    fn default() -> Self {
+        Self {
+            max_connections: 1024,
+            max_connections_per_address: None,
+            max_sessions: 1024,
+            session_idle: Duration::from_secs(300),
+            read_timeout: Duration::from_secs(10),
+            keep_alive: Duration::from_secs(15),
+            hosts: Vec::new(),
+            origins: Vec::new(),
+            tokens: Vec::new(),
+            verifier: None,
+            resource: None,
+            public_without_auth: false,
+        }
+    }
+}
+
+impl HttpOptions {
+    pub(super) fn asks_for_token(&self) -> bool {
+        !self.tokens.is_empty() || self.verifier.is_some()
+    }
+}

@@ -1,0 +1,69 @@
+//! Terms: what the words of a text stand for in the index.
+
+use super::lists::Known;
+use super::words::{self, Kind, Term, words};
+
+/// Stands in a sequence of terms where two neighbours are not neighbours: between fields, and for a stop word.
+pub(super) const BREAK: u32 = u32::MAX;
+
+/// The role of a term in the ranking.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Role {
+    Part,
+    Stop,
+    Whole,
+    Pair,
+    Single,
+    Class,
+}
+
+/// One term that a word stands for.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Piece {
+    pub(super) term: u32,
+    pub(super) role: Role,
+    /// The word asks for something whatever it is, or is grammar: it says little of what is asked for.
+    pub(super) faint: bool,
+}
+
+impl Role {
+    /// Returns the role of a term, and whether it is faint.
+    pub(super) fn of(term: &Term<'_>, known: Option<&Known>) -> (Self, bool) {
+        match term.kind {
+            Kind::Part if known.is_some_and(|known| known.stop) => (Self::Stop, false),
+            Kind::Part => (Self::Part, known.is_some_and(|known| known.request)),
+            Kind::Whole => (Self::Whole, false),
+            Kind::Pair => (Self::Pair, words::is_grammar(term.folded)),
+            Kind::Single => (Self::Single, words::is_grammar(term.folded)),
+        }
+    }
+
+    /// Returns whether a term of this role counts for plain BM25: words and pairs of characters, and nothing made of them.
+    pub(super) fn counts_plainly(self) -> bool {
+        matches!(self, Self::Part | Self::Pair)
+    }
+
+    pub(super) fn has_classes(self) -> bool {
+        matches!(self, Self::Part | Self::Whole)
+    }
+}
+
+pub(super) fn narrow(number: usize) -> u32 {
+    u32::try_from(number).expect("fewer terms than 2^32")
+}
+
+/// Returns the letters and digits of a name in one spelling.
+pub(super) fn key(name: &str) -> String {
+    let mut key = String::with_capacity(name.len());
+    if name.is_ascii() {
+        let characters = name.chars().filter(char::is_ascii_alphanumeric);
+        key.extend(characters.map(|c| c.to_ascii_lowercase()));
+        return key;
+    }
+    let mut out = String::new();
+    for word in words(name) {
+        words::fold(word, &mut out);
+        key.push_str(&out);
+    }
+    key
+}

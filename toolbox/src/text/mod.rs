@@ -1,0 +1,13 @@
+//! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close names, paths of arguments.
+
+mod list;
+mod nearest;
+mod path;
+mod quote;
+mod sanitize;
+
+pub(crate) use list::{list, names};
+pub(crate) use nearest::{nearest, nearest_n};
+pub(crate) use path::{argument_path, join, push_index, push_key};
+pub(crate) use quote::{QUOTED, quote};
+pub(crate) use sanitize::{clean, is_unseen};

@@ -1,0 +1,61 @@
+//! Quotation of texts of third parties within messages.
+
+use super::is_unseen;
+
+/// The longest name, value or identifier of somebody else that a message repeats, in characters.
+pub(crate) const QUOTED: usize = 128;
+
+/// Returns a piece of text that somebody else wrote as a message may repeat it: on one line, at most `limit` characters, and with
+/// everything escaped that moves a cursor, colours a terminal, or hides and reorders what stands around it.
+///
+/// Every message that repeats what a model, a server or a client wrote does it by this.
+pub(crate) fn quote(text: &str, limit: usize) -> String {
+    let mut quoted = String::new();
+    let (mut width, mut cut) = (0, 0);
+    for c in text.chars() {
+        let start = quoted.len();
+        if matches!(c, '\n' | '\t') || is_unseen(c) {
+            quoted.extend(c.escape_default());
+            width += quoted.len() - start;
+        } else {
+            quoted.push(c);
+            width += 1;
+        }
+        if width > limit {
+            quoted.truncate(cut);
+            quoted.push('…');
+            return quoted;
+        }
+        // One place is kept for the mark.
+        if width < limit {
+            cut = quoted.len();
+        }
+    }
+    quoted
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_quoted_is_one_line_of_what_can_be_seen() {
+        for (text, limit, expected) in [
+            ("plain", 9, "plain"),
+            ("größer 日本", 99, "größer 日本"),
+            ("a\u{202e}b\u{200b}c", 99, r"a\u{202e}b\u{200b}c"),
+            ("\u{61c}\u{ad}\u{180e}", 99, r"\u{61c}\u{ad}\u{180e}"),
+            ("\u{e0041}\u{e01ef}\u{fe0f}", 99, r"\u{e0041}\u{e01ef}\u{fe0f}"),
+            ("a\nb\tc\r\u{1b}[31m\u{9b}", 99, r"a\nb\tc\r\u{1b}[31m\u{9b}"),
+            ("\u{2028}\u{2029}\u{85}", 99, r"\u{2028}\u{2029}\u{85}"),
+            ("abcdef", 6, "abcdef"),
+            ("abcdef", 5, "abcd…"),
+            ("ab\u{202e}", 5, "ab…"),
+            ("", 0, ""),
+        ] {
+            assert_eq!(quote(text, limit), expected, "{text:?}");
+        }
+        let all: String = ('\0'..=char::MAX).filter(|c| is_unseen(*c)).collect();
+        assert!(!quote(&all, usize::MAX).contains(is_unseen));
+    }
+}

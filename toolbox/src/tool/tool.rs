@@ -1,0 +1,609 @@
+//! A tool as a value.
+
+use std::fmt;
+use std::panic::Location;
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::Value;
+use tokio::sync::Semaphore;
+
+use super::builder::ToolBuilder;
+use super::layer::{Layers, Next};
+use crate::arguments::call::Call;
+use crate::arguments::signature::Signature;
+use crate::call::ToolResult;
+use crate::context::approval::Approval;
+use crate::context::{Approver, Requirement, Values};
+use crate::definition::{Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
+use crate::future::BoxFuture;
+
+/// Something a model can call: a definition, and what runs.
+///
+/// A tool is a value. It comes from `#[tool]`, from a closure ([`Tool::from_fn`]), from the builder ([`Tool::new`]), from raw
+/// parts ([`Tool::raw`]) or from a type of your own ([`ToolHandler`](super::ToolHandler)); [`Tool::renamed`], [`Tool::with_timeout`]
+/// and the like return a changed copy. Cloning shares everything.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolbox::tool;
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let tool = add::tool().prefixed("math").with_timeout(Duration::from_secs(1));
+/// assert_eq!(tool.name(), "math_add");
+/// assert_eq!(add(2, 3), 5);
+/// ```
+#[derive(Clone)]
+pub struct Tool {
+    inner: Arc<Inner>,
+}
+
+#[derive(Clone)]
+pub(crate) struct Inner {
+    pub(crate) definition: Arc<ToolDefinition>,
+    pub(crate) signature: Arc<Signature>,
+    pub(crate) handler: Handler,
+    pub(crate) origin: Origin,
+    pub(crate) requirements: Arc<[Requirement]>,
+    pub(crate) source: Option<Arc<str>>,
+    pub(crate) name_at_source: Option<Arc<str>>,
+    pub(crate) running: Running,
+}
+
+/// How a tool may run.
+#[derive(Clone, Default)]
+#[allow(
+    clippy::struct_excessive_bools,
+    reason = "each is an option of `#[tool]` with a name of its own"
+)]
+pub(crate) struct Running {
+    pub(crate) timeout: Option<Duration>,
+    pub(crate) limit: Option<Arc<Semaphore>>,
+    pub(crate) state: Option<Arc<Values>>,
+    pub(crate) layers: Layers,
+    pub(crate) blocking: bool,
+    pub(crate) exclusive: bool,
+    pub(crate) background: bool,
+    pub(crate) approval: Approval,
+    /// Whether others wrote what it returns.
+    pub(crate) untrusted: bool,
+    /// Whether a URL that it returned may be fetched like one that the user named.
+    pub(crate) shows_urls: bool,
+    /// Whether its handler is this crate's and passes on what the gate says, mark and all.
+    pub(crate) relays: bool,
+    /// Whether a call starts a run, which may stop and be resumed with the run above it.
+    pub(crate) starts_run: bool,
+    /// The tools whose results a run that it starts may repeat.
+    pub(crate) repeats: Option<Arc<dyn RepeatedTools>>,
+}
+
+impl Running {
+    /// Whether a call can run right where it is made: nothing to wait for, nothing around it.
+    #[inline]
+    pub(crate) fn is_plain(&self) -> bool {
+        !(self.blocking || self.exclusive || self.background || self.approval.is_needed())
+            && self.limit.is_none()
+            && self.layers.is_empty()
+    }
+
+    /// Whether each call is made again as a call of the tool that it names, so that layers of the box see only that one.
+    pub(crate) fn is_forwarded(&self) -> bool {
+        if self.starts_run {
+            return false;
+        }
+        self.relays
+    }
+}
+
+/// The tools whose results a tool may repeat, such as those of an agent.
+pub(crate) trait RepeatedTools: Send + Sync {
+    /// Identifies the collection, so that agents that have each other as tools are asked once.
+    fn id(&self) -> usize;
+
+    /// Returns the tools there are now.
+    fn tools(&self) -> Vec<Tool>;
+}
+
+/// What runs. Public in name only: it stands in the hidden methods of public traits.
+#[derive(Clone)]
+#[allow(unreachable_pub, missing_docs, reason = "cannot be named from outside")]
+pub enum Handler {
+    Sync(Arc<SyncHandler>),
+    Async(Arc<AsyncHandler>),
+}
+
+/// A handler that answers where it is called.
+pub(crate) type SyncHandler = dyn for<'call> Fn(&'call Call<'call>) -> ToolResult + Send + Sync;
+/// A handler that answers when its future ends.
+pub(crate) type AsyncHandler =
+    dyn for<'call> Fn(&'call Call<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync;
+
+impl fmt::Debug for Handler {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Sync(_) => "Sync",
+            Self::Async(_) => "Async",
+        })
+    }
+}
+
+/// Where a tool was made: shown when two of one name meet.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Origin {
+    file: &'static str,
+    line: u32,
+}
+
+impl Origin {
+    pub(crate) const fn new(file: &'static str, line: u32) -> Self {
+        Self { file, line }
+    }
+
+    #[track_caller]
+    pub(super) fn here() -> Self {
+        let caller = Location::caller();
+        Self { file: caller.file(), line: caller.line() }
+    }
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
+}
+
+impl Tool {
+    /// Starts a tool without a macro and without a schema: name it, add parameters, end with
+    /// [`call`](ToolBuilder::call).
+    ///
+    /// ```
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let search = Tool::new("search", "Searches the web")
+    ///     .param("query", "string", "The search query")
+    ///     .param_opt("limit", "integer", "How many hits (default 5)")
+    ///     .call(|args| {
+    ///         let query = args["query"].as_str().unwrap_or("");
+    ///         let limit = args["limit"].as_u64().unwrap_or(5);
+    ///         Ok::<_, String>(format!("{limit} hits for {query}"))
+    ///     });
+    /// let toolbox = ToolBox::from(search);
+    /// let result = toolbox.call(ToolCall::new("1", "search", r#"{"query":"macros"}"#)).await;
+    /// assert_eq!(result.text(), "5 hits for macros");
+    /// # }
+    /// ```
+    ///
+    /// A tool is complete when it has its function, and not before:
+    ///
+    /// ```compile_fail
+    /// # use toolbox::{Tool, ToolBox};
+    /// let toolbox = ToolBox::from(Tool::new("search", "Searches the web"));
+    /// ```
+    #[track_caller]
+    #[allow(
+        clippy::new_ret_no_self,
+        reason = "the specification names it so: a tool begins with its name"
+    )]
+    pub fn new(name: impl Into<String>, description: impl Into<String>) -> ToolBuilder {
+        ToolBuilder::new(name.into(), description.into(), Origin::here())
+    }
+
+    pub(crate) fn from_parts(
+        definition: ToolDefinition,
+        handler: Handler,
+        signature: Signature,
+        origin: Origin,
+    ) -> Result<Self, InvalidNameError> {
+        check_name(&definition.name)?;
+        Ok(Self {
+            inner: Arc::new(Inner {
+                definition: Arc::new(definition),
+                signature: Arc::new(signature),
+                handler,
+                origin,
+                requirements: Arc::from([]),
+                source: None,
+                name_at_source: None,
+                running: Running::default(),
+            }),
+        })
+    }
+
+    /// Returns the name the model calls the tool by.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.inner.definition.name
+    }
+
+    /// Returns what the model reads about the tool.
+    #[must_use]
+    pub fn description(&self) -> &str {
+        &self.inner.definition.description
+    }
+
+    /// Returns everything the model is told about the tool.
+    #[must_use]
+    pub fn definition(&self) -> &ToolDefinition {
+        &self.inner.definition
+    }
+
+    /// Returns where the tool was made.
+    #[must_use]
+    pub fn origin(&self) -> &Origin {
+        &self.inner.origin
+    }
+
+    /// Returns the server the tool comes from, if it comes from one.
+    #[must_use]
+    pub fn source(&self) -> Option<&str> {
+        self.inner.source.as_deref()
+    }
+
+    /// Returns the tool as one of a server, such as `github`: a search for the server finds it.
+    #[must_use]
+    pub fn from_source(mut self, server: impl Into<Arc<str>>) -> Self {
+        self.inner_mut().source = Some(server.into());
+        self
+    }
+
+    /// Returns what the server calls the tool, if it comes from one and that is known. Renaming changes nothing about it.
+    #[must_use]
+    pub fn name_at_source(&self) -> Option<&str> {
+        self.inner.name_at_source.as_deref()
+    }
+
+    pub(crate) fn with_name_at_source(mut self, name: Arc<str>) -> Self {
+        self.inner_mut().name_at_source = Some(name);
+        self
+    }
+
+    pub(crate) fn shared_definition(&self) -> &Arc<ToolDefinition> {
+        &self.inner.definition
+    }
+
+    /// Returns the states that the tool needs and that are not bound to it yet.
+    pub fn requirements(&self) -> impl Iterator<Item = &Requirement> {
+        let bound = self.inner.running.state.as_deref();
+        self.inner.requirements.iter().filter(move |requirement| !requirement.is_met_by(bound))
+    }
+
+    /// Returns whether both are clones of one tool.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.inner, &other.inner)
+    }
+
+    pub(crate) fn inner(&self) -> &Inner {
+        &self.inner
+    }
+
+    pub(crate) fn inner_mut(&mut self) -> &mut Inner {
+        Arc::make_mut(&mut self.inner)
+    }
+
+    pub(super) fn definition_mut(&mut self) -> &mut ToolDefinition {
+        Arc::make_mut(&mut self.inner_mut().definition)
+    }
+
+    /// Returns the tool under another name.
+    ///
+    /// # Errors
+    ///
+    /// [`InvalidNameError`] if the name is not one that tools may have.
+    pub fn try_renamed(mut self, name: impl Into<String>) -> Result<Self, InvalidNameError> {
+        let name = name.into();
+        check_name(&name)?;
+        self.definition_mut().name = name;
+        Ok(self)
+    }
+
+    /// Returns the tool under another name.
+    ///
+    /// # Panics
+    ///
+    /// If the name is not one that tools may have; [`Tool::try_renamed`] takes names from outside the program.
+    #[must_use]
+    #[track_caller]
+    pub fn renamed(self, name: impl Into<String>) -> Self {
+        made(self.try_renamed(name))
+    }
+
+    /// Returns the tool under the name `<prefix>_<name>`.
+    ///
+    /// # Panics
+    ///
+    /// If that is not a name that tools may have.
+    #[must_use]
+    #[track_caller]
+    pub fn prefixed(self, prefix: &str) -> Self {
+        let name = format!("{prefix}_{}", self.name());
+        self.renamed(name)
+    }
+
+    /// Returns the tool with another description.
+    #[must_use]
+    pub fn with_description(mut self, description: impl Into<String>) -> Self {
+        self.definition_mut().description = description.into();
+        self
+    }
+
+    /// Returns the tool with a name for people.
+    #[must_use]
+    pub fn with_title(mut self, title: impl Into<String>) -> Self {
+        self.definition_mut().title = Some(title.into());
+        self
+    }
+
+    /// Returns the tool with these annotations.
+    #[must_use]
+    pub fn with_annotations(mut self, annotations: ToolAnnotations) -> Self {
+        self.definition_mut().annotations = annotations;
+        self
+    }
+
+    /// Returns the tool closed for `OpenAI`'s strict mode, which holds a model to the schema.
+    ///
+    /// For tools whose schemas somebody else wrote; those of typed functions are strict wherever they can be. Objects are closed, optional
+    /// properties are required and may be null, `oneOf` becomes `anyOf`, `allOf` is merged, a value of any shape is written as an
+    /// object with its JSON text under `json_text`; what cannot be said is among the
+    /// [losses](crate::dialect::Lowered::losses). Before a call, a null of an optional property is taken out and JSON text
+    /// put in its place, so the tool gets what its own schema describes: null then always means "left out" for an optional property.
+    /// Other providers are given the schema as it is, and what their models write is restored in the same way.
+    ///
+    /// ```
+    /// use serde_json::json;
+    /// use toolbox::{Tool, ToolBox, ToolCall};
+    /// use toolbox::call::Arguments;
+    /// use toolbox::dialect::{Dialect, lower};
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let schema = json!({"type": "object", "properties": {"query": {"type": "string"}, "filter": {"type": "object"}}});
+    /// let find = Tool::raw("find", "Finds notes", schema, async |arguments: Arguments| arguments.to_string());
+    /// assert!(!lower(find.definition(), Dialect::OpenAiChat).strict);
+    /// let find = find.strict();
+    /// assert!(lower(find.definition(), Dialect::OpenAiChat).strict);
+    ///
+    /// let arguments = r#"{"query":null,"filter":{"json_text":"{\"tag\":1}"}}"#;
+    /// let result = ToolBox::from(find).call(ToolCall::new("1", "find", arguments)).await;
+    /// assert_eq!(result.text(), r#"{"filter":{"tag":1}}"#);
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn strict(mut self) -> Self {
+        self.definition_mut().strict = true;
+        self
+    }
+
+    /// Adds an icon for MCP clients to display beside the tool.
+    #[must_use]
+    pub fn with_icon(mut self, icon: Icon) -> Self {
+        self.definition_mut().icons.push(icon);
+        self
+    }
+
+    /// Adds an entry to the `_meta` of the definition that MCP clients get, such as `com.example/team`.
+    ///
+    /// ```
+    /// use toolbox::Tool;
+    /// use toolbox::definition::Icon;
+    ///
+    /// let tool = Tool::new("deploy", "Deploys a branch")
+    ///     .call(|_| "deployed")
+    ///     .with_icon(Icon::new("https://example.com/rocket.png").with_mime_type("image/png"))
+    ///     .with_meta("com.example/team", "release");
+    /// assert_eq!(tool.definition().meta["com.example/team"], "release");
+    /// ```
+    #[must_use]
+    pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
+        self.definition_mut().meta.insert(key.into(), value.into());
+        self
+    }
+
+    /// Sets what a server of MCP says of the tool for people and programs, and not for models.
+    pub(crate) fn with_presentation(
+        mut self,
+        hint_title: Option<String>,
+        icons: Vec<Icon>,
+        meta: serde_json::Map<String, Value>,
+    ) -> Self {
+        let definition = self.definition_mut();
+        (definition.hint_title, definition.icons, definition.meta) = (hint_title, icons, meta);
+        self
+    }
+
+    /// Returns the tool with these tags instead of its own.
+    #[must_use]
+    pub fn with_tags<T: Into<String>>(mut self, tags: impl IntoIterator<Item = T>) -> Self {
+        self.definition_mut().tags = tags.into_iter().map(Into::into).collect();
+        self
+    }
+
+    /// Returns the tool with the schema of its structured result.
+    #[must_use]
+    pub fn with_output_schema(mut self, schema: Value) -> Self {
+        self.definition_mut().output_schema = Some(schema);
+        self
+    }
+
+    /// Returns the tool kept out of the list that is sent to the model; it can be called all the same.
+    #[must_use]
+    pub fn deferred(mut self) -> Self {
+        self.definition_mut().deferred = true;
+        self
+    }
+
+    /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
+    ///
+    /// It is asked once the arguments were found valid.
+    #[must_use]
+    pub fn with_approver(mut self, approver: impl Approver) -> Self {
+        self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
+        self
+    }
+
+    /// Returns the tool with a limit on the time of one call, instead of the box's.
+    ///
+    /// An async tool is dropped where it waits; a blocking one runs on unseen, and its result says so.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.inner_mut().running.timeout = Some(timeout);
+        self
+    }
+
+    /// Returns the tool without a limit on the time of one call but what the caller leaves it.
+    #[must_use]
+    pub fn without_timeout(self) -> Self {
+        self.with_timeout(Duration::MAX)
+    }
+
+    /// Says that the tool's handler, of this crate, answers with what the gate said to a call that it made.
+    pub(crate) fn relaying(mut self) -> Self {
+        self.inner_mut().running.relays = true;
+        self
+    }
+
+    /// Says that a call of the tool starts a run of an agent.
+    pub(crate) fn starting_a_run(mut self, with: Arc<dyn RepeatedTools>) -> Self {
+        let running = &mut self.inner_mut().running;
+        running.starts_run = true;
+        running.relays = true;
+        running.repeats = Some(with);
+        self
+    }
+
+    /// Returns the tool with a limit on how many of its calls run at once; the others wait their turn.
+    ///
+    /// Clones of the returned tool share the limit. Zero counts as one.
+    #[must_use]
+    pub fn with_max_concurrency(mut self, calls: usize) -> Self {
+        self.inner_mut().running.limit = Some(Arc::new(Semaphore::new(calls.max(1))));
+        self
+    }
+
+    /// Returns the tool with a state of its own, found before the box's.
+    ///
+    /// Tools of different states can so live in one box.
+    #[must_use]
+    pub fn with_state<T: Send + Sync + 'static>(self, state: T) -> Self {
+        let mut values = Values::default();
+        values.insert(Arc::new(state));
+        self.bound_to(&values)
+    }
+
+    /// Binds the values to the tool, under those it was bound to before.
+    pub(crate) fn bound_to(mut self, values: &Values) -> Self {
+        let state = &mut self.inner_mut().running.state;
+        Arc::make_mut(state.get_or_insert_default()).fill_from(values);
+        self
+    }
+
+    /// Returns the tool with the layers of a box around its own, for calls in another box.
+    pub(crate) fn within(mut self, of_box: &Layers) -> Self {
+        if !of_box.is_empty() && !self.inner().running.is_forwarded() {
+            let layers = &mut self.inner_mut().running.layers;
+            *layers = layers.iter().chain(&**of_box).cloned().collect();
+        }
+        self
+    }
+
+    /// Returns the tool so that it never runs beside another exclusive tool of its box.
+    #[must_use]
+    pub fn exclusive(mut self) -> Self {
+        self.inner_mut().running.exclusive = true;
+        self
+    }
+
+    /// Returns the tool so that its synchronous function runs on the thread pool for blocking work.
+    #[must_use]
+    pub fn blocking(mut self) -> Self {
+        self.inner_mut().running.blocking = true;
+        self
+    }
+
+    /// Returns the tool so that a call is answered at once and goes on in the background, where the caller takes its end.
+    ///
+    /// Its end arrives on the receiver given with the call
+    /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without one waits.
+    #[must_use]
+    pub fn background(mut self) -> Self {
+        self.inner_mut().running.background = true;
+        self
+    }
+
+    /// Returns the tool without a check of its arguments against its schema: its function gets whatever text came, valid
+    /// or not, within the box's limit of bytes.
+    ///
+    /// For tools that read the text themselves ([`Tool::raw`], [`ToolHandler`](super::ToolHandler)); typed arguments are always checked.
+    #[must_use]
+    pub fn with_unchecked_arguments(mut self) -> Self {
+        Arc::make_mut(&mut self.inner_mut().signature).unchecked = true;
+        self
+    }
+
+    /// Returns the tool with code around each of its calls: it sees the arguments first and the result last.
+    ///
+    /// The layer added last is outermost. A panic in it is contained like one of the tool's own.
+    ///
+    /// ```
+    /// use toolbox::{tool, ToolBox, ToolCall};
+    ///
+    /// /// Says a word.
+    /// #[tool]
+    /// fn say(word: &str) -> String {
+    ///     word.to_owned()
+    /// }
+    ///
+    /// # #[tokio::main(flavor = "current_thread")] async fn main() {
+    /// let loud = say::tool().layer(|next: toolbox::tool::Next| async move {
+    ///     let result = next.run().await;
+    ///     toolbox::ToolResult::new(result.text().to_uppercase())
+    /// });
+    /// let result = ToolBox::from(loud).call(ToolCall::new("1", "say", r#"{"word":"hi"}"#)).await;
+    /// assert_eq!(result.text(), "HI");
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn layer<F, Fut>(mut self, layer: F) -> Self
+    where
+        F: Fn(Next) -> Fut + Send + Sync + 'static,
+        Fut: Future<Output = ToolResult> + Send + 'static,
+    {
+        self.inner_mut().running.layers.push(layer);
+        self
+    }
+
+    pub(crate) fn with_requirements(mut self, requirements: Vec<Requirement>) -> Self {
+        self.inner_mut().requirements = Arc::from(requirements);
+        self
+    }
+
+    pub(crate) fn with_examples(mut self, examples: Vec<Value>) -> Self {
+        if !examples.is_empty() {
+            self.definition_mut().examples = examples;
+        }
+        self
+    }
+}
+
+impl fmt::Debug for Tool {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Tool")
+            .field("name", &self.name())
+            .field("origin", &format_args!("{}", self.origin()))
+            .finish_non_exhaustive()
+    }
+}
+
+/// Unwraps a tool that the program itself wrote.
+#[track_caller]
+pub(crate) fn made(tool: Result<Tool, impl fmt::Display>) -> Tool {
+    match tool {
+        Ok(tool) => tool,
+        Err(error) => panic!("{error}"),
+    }
+}

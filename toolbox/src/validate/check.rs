@@ -1,0 +1,602 @@
+//! A value against its schema: every fault, with its path.
+
+use super::value::RECEIVED;
+use crate::call::{Fault, FaultKind, Faults};
+use crate::text::{names, nearest, nearest_n, push_index, push_key, quote};
+use std::collections::{HashMap, HashSet};
+
+use serde_json::{Map, Value};
+
+use super::json::{Kind, Node};
+use super::number::Decimal;
+use super::read;
+use super::references::{REFERENCES, References, ResourceId};
+use super::schema::{self, Kinds};
+use super::value::{self, equals, holds_json, show};
+
+/// How many sub-schemas may be in progress at once: a chain of references ends here.
+const DEEPEST: usize = 512;
+
+/// How many steps a check of `text` may take: far more than an honest schema needs.
+pub(super) fn budget(text: &str) -> u64 {
+    10_000 + 32 * text.len() as u64
+}
+
+enum Step<'a> {
+    Key(Node<'a>),
+    Index(usize),
+}
+
+/// One check of one document.
+pub(super) struct Checker<'a> {
+    pub(super) refs: &'a References<'a>,
+    /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks through them.
+    scopes: Vec<ResourceId>,
+    base: &'a str,
+    /// Whether a schema is read as a whole, of those that were asked for.
+    read: HashMap<*const Value, bool>,
+    path: Vec<Step<'a>>,
+    budget: u64,
+    depth: usize,
+    exhausted: bool,
+    /// Whether faults are described, or only counted.
+    listening: bool,
+    /// How many of the schemas in progress say that their value is secret.
+    secrets: usize,
+    faults: Faults,
+    count: usize,
+    #[cfg(feature = "pattern")]
+    patterns: HashMap<&'a str, Option<regex_lite::Regex>>,
+}
+
+impl<'a> Checker<'a> {
+    /// Makes a checker whose paths start with `base`.
+    pub(super) fn new(refs: &'a References<'a>, base: &'a str, budget: u64) -> Self {
+        Self {
+            refs,
+            scopes: vec![0],
+            base,
+            read: HashMap::new(),
+            path: Vec::new(),
+            budget,
+            depth: 0,
+            exhausted: false,
+            listening: true,
+            secrets: 0,
+            faults: Faults::default(),
+            count: 0,
+            #[cfg(feature = "pattern")]
+            patterns: HashMap::new(),
+        }
+    }
+
+    /// Checks a whole document and returns its faults.
+    pub(super) fn run(mut self, node: Node<'a>, schema: &'a Value) -> Faults {
+        if !self.refs.is_known() {
+            return Faults::default();
+        }
+        self.check(node, schema);
+        if self.exhausted {
+            // With half the answers missing, even the faults found so far may be wrong.
+            return Fault::new(
+                FaultKind::SchemaTooLarge,
+                self.base,
+                "the tool's schema takes too many steps",
+            )
+            .into();
+        }
+        self.faults
+    }
+
+    /// Whether a value meets a schema; also returns what is left of the budget.
+    pub(super) fn accepts(mut self, node: Node<'a>, schema: &'a Value) -> (bool, u64) {
+        let faults = self.count_faults(node, schema);
+        (faults == 0 && !self.exhausted, self.budget)
+    }
+
+    /// Counts the faults of a value without describing them.
+    pub(super) fn count_faults(&mut self, node: Node<'a>, schema: &'a Value) -> usize {
+        let listening = std::mem::replace(&mut self.listening, false);
+        let before = std::mem::replace(&mut self.count, 0);
+        self.check(node, schema);
+        self.listening = listening;
+        std::mem::replace(&mut self.count, before)
+    }
+
+    /// Whether a value meets a schema beyond doubt: nothing in the schema is left unread.
+    ///
+    /// A value that has no faults may still not meet a schema with keywords that are not read. Only where that is no matter
+    /// may it be refused for meeting the schema.
+    pub(super) fn accepts_for_sure(&mut self, node: Node<'a>, schema: &'a Value) -> bool {
+        self.count_faults(node, schema) == 0 && !self.exhausted && self.is_read(schema)
+    }
+
+    /// Whether a schema holds no keyword that is not read.
+    pub(super) fn is_read(&mut self, schema: &'a Value) -> bool {
+        let known = self.read.entry(std::ptr::from_ref(schema));
+        *known.or_insert_with(|| read::is_read(schema, self.refs))
+    }
+
+    /// Checks one value and everything in it.
+    pub(super) fn check(&mut self, node: Node<'a>, schema: &'a Value) {
+        if self.is_spent() {
+            return;
+        }
+        match schema {
+            Value::Object(map) => {
+                let secret = usize::from(schema::says_secret(map));
+                self.secrets += secret;
+                self.enter(schema, |c| c.keywords(node, schema, map));
+                self.secrets -= secret;
+            }
+            Value::Bool(false) => {
+                self.report(|c| c.fault(FaultKind::Rejected, "must be left out"));
+            }
+            _ => {}
+        }
+    }
+
+    /// Runs one step below a schema: within its resource, one level deeper.
+    pub(super) fn enter<T>(&mut self, schema: &'a Value, run: impl FnOnce(&mut Self) -> T) -> T {
+        let owner = self.refs.owner(schema);
+        let is_other = self.scopes.last() != Some(&owner);
+        if is_other {
+            self.scopes.push(owner);
+        }
+        self.depth += 1;
+        let result = run(self);
+        self.depth -= 1;
+        if is_other {
+            self.scopes.pop();
+        }
+        result
+    }
+
+    /// Whether there is neither budget nor depth left for one more schema.
+    pub(super) fn is_spent(&mut self) -> bool {
+        self.spend(1);
+        self.exhausted |= self.depth >= DEEPEST;
+        self.exhausted
+    }
+
+    /// Returns the value of a keyword, if the draft of the schema has it.
+    pub(super) fn keyword(&self, map: &'a Map<String, Value>, keyword: &str) -> Option<&'a Value> {
+        map.get(keyword).filter(|_| self.refs.knows(keyword))
+    }
+
+    /// Returns the target of one reference; `None` if it is not in this document.
+    pub(super) fn follow(
+        &mut self,
+        keyword: &str,
+        reference: &Value,
+        from: &'a Value,
+    ) -> Option<&'a Value> {
+        let reference = reference.as_str()?;
+        self.spend((reference.len() + self.scopes.len()) as u64 / 16);
+        match keyword {
+            "$ref" => self.refs.resolve(reference, from),
+            _ => self.refs.resolve_dynamic(keyword, reference, from, &self.scopes),
+        }
+    }
+
+    fn keywords(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+        for keyword in REFERENCES {
+            let reference = self.keyword(map, keyword);
+            if let Some(next) = reference.and_then(|to| self.follow(keyword, to, schema)) {
+                self.check(node, next);
+            }
+        }
+        if self.refs.refs_alone() && map.contains_key("$ref") {
+            return;
+        }
+        let types = Kinds::of_type(map);
+        if !types.meets(Kinds::of(node)) {
+            // The other keywords would only say the same in more words.
+            return self.wrong_type(node, schema, types);
+        }
+        self.listed_values(node, schema, map);
+        match node.kind() {
+            Kind::Number => self.number(node, schema, map),
+            Kind::String => self.string(node, schema, map),
+            Kind::Array => self.array(node, schema, map),
+            Kind::Object => self.object(node, schema, map),
+            Kind::Null | Kind::Bool => {}
+        }
+        for next in schema::branches(schema, "allOf") {
+            self.check(node, next);
+        }
+        for (keyword, exactly_one) in [("anyOf", false), ("oneOf", true)] {
+            let any = schema::branches(schema, keyword);
+            if !any.is_empty() {
+                self.any_of(node, schema, any, exactly_one);
+            }
+        }
+        self.conditional(node, map);
+        if let Some(unwanted) = map.get("not")
+            && self.accepts_for_sure(node, unwanted)
+        {
+            self.report(|c| {
+                let fault = c.fault(FaultKind::Rejected, "must not have this value");
+                fault.received(c.show(node, schema))
+            });
+        }
+    }
+
+    pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: Kinds) {
+        self.report(|c| {
+            c.fault(FaultKind::WrongType, types.phrase()).received(c.show(node, schema))
+        });
+    }
+
+    fn listed_values(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+        let listed: Vec<&Value> = match (map.get("enum"), self.keyword(map, "const")) {
+            (Some(Value::Array(values)), None) => values.iter().collect(),
+            (_, Some(only)) => vec![only],
+            _ => return,
+        };
+        self.spend(listed.len() as u64);
+        if !listed.iter().any(|value| equals(node, value)) {
+            self.not_listed(node, schema, &listed);
+        }
+        if let (Some(Value::Array(values)), Some(_)) = (map.get("enum"), self.keyword(map, "const"))
+            && !values.iter().any(|value| equals(node, value))
+        {
+            self.not_listed(node, schema, &values.iter().collect::<Vec<_>>());
+        }
+    }
+
+    pub(super) fn not_listed(&mut self, node: Node<'a>, schema: &'a Value, listed: &[&Value]) {
+        self.report(|c| {
+            let expected = match listed {
+                [only] => schema::value_list(&[only]),
+                _ => format!("one of {}", schema::value_list(listed)),
+            };
+            let meant = (node.kind() == Kind::String)
+                .then(|| nearest(&node.string(), listed.iter().filter_map(|value| value.as_str())))
+                .flatten();
+            c.fault(FaultKind::NotOneOf, expected)
+                .received(c.show(node, schema))
+                .suggest(meant.map(|meant| quote(&Value::from(meant).to_string(), 60)))
+        });
+    }
+
+    fn number(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+        let bounds = ["minimum", "exclusiveMinimum", "maximum", "exclusiveMaximum", "multipleOf"];
+        if !bounds.iter().any(|keyword| map.contains_key(*keyword)) {
+            return;
+        }
+        let value = Decimal::new(node.source());
+        for keyword in bounds {
+            let Some(Value::Number(bound)) = map.get(keyword) else { continue };
+            let limit = Decimal::new(&bound.to_string());
+            // In draft 4, a bound is exclusive if a flag beside it says so.
+            let is_flagged = |flag: &str| map.get(flag) == Some(&Value::Bool(true));
+            let (holds, phrase) = match keyword {
+                "minimum" if is_flagged("exclusiveMinimum") => (value > limit, "greater than"),
+                "maximum" if is_flagged("exclusiveMaximum") => (value < limit, "less than"),
+                "minimum" => (value >= limit, "at least"),
+                "exclusiveMinimum" => (value > limit, "greater than"),
+                "maximum" => (value <= limit, "at most"),
+                "exclusiveMaximum" => (value < limit, "less than"),
+                _ => (value.is_multiple_of(&limit), "a multiple of"),
+            };
+            if !holds {
+                self.report(|c| {
+                    c.fault(FaultKind::OutOfRange, format!("{phrase} {bound}"))
+                        .received(c.show(node, schema))
+                });
+            }
+        }
+    }
+
+    fn string(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+        if map.contains_key("minLength") || map.contains_key("maxLength") {
+            self.spend(node.span().len() as u64 / 64);
+            self.length(map, ["minLength", "maxLength"], "character", node.chars().count());
+        }
+        if let Some(Value::String(pattern)) = map.get("pattern")
+            && !self.matches(pattern, node)
+        {
+            self.report(|c| {
+                c.fault(FaultKind::Pattern, quote(pattern, RECEIVED)).received(c.show(node, schema))
+            });
+        }
+    }
+
+    fn length(
+        &mut self,
+        map: &'a Map<String, Value>,
+        [least, most]: [&str; 2],
+        unit: &str,
+        count: usize,
+    ) {
+        let actual = Decimal::new(&count.to_string());
+        for (keyword, phrase) in [(least, "at least"), (most, "at most")] {
+            let Some(Value::Number(bound)) = map.get(keyword) else { continue };
+            let limit = Decimal::new(&bound.to_string());
+            if if keyword == least { actual < limit } else { actual > limit } {
+                self.report(|c| {
+                    let plural = if bound.as_u64() == Some(1) { "" } else { "s" };
+                    c.fault(FaultKind::Length, format!("{phrase} {bound} {unit}{plural}"))
+                        .received(count.to_string())
+                });
+            }
+        }
+    }
+
+    /// Whether a string matches; a pattern that cannot be compiled is not enforced.
+    #[cfg(feature = "pattern")]
+    pub(super) fn matches(&mut self, pattern: &'a str, text: Node<'a>) -> bool {
+        // To start a search takes as long as a few steps of another kind.
+        self.spend(4 + text.span().len() as u64 / 16);
+        if self.exhausted {
+            return true;
+        }
+        let compiled =
+            self.patterns.entry(pattern).or_insert_with(|| regex_lite::Regex::new(pattern).ok());
+        compiled.as_ref().is_none_or(|regex| regex.is_match(&text.string()))
+    }
+
+    /// Without the feature `pattern`, every string matches.
+    #[cfg(not(feature = "pattern"))]
+    #[expect(
+        clippy::unused_self,
+        reason = "the other form of this method compiles and keeps patterns"
+    )]
+    pub(super) fn matches(&mut self, _pattern: &'a str, _text: Node<'a>) -> bool {
+        true
+    }
+
+    fn array(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+        let (first, rest) = self.items(map);
+        if rest.is_some() || !first.is_empty() {
+            for (index, item) in node.items().enumerate() {
+                let Some(rule) = first.get(index).or(rest) else { break };
+                self.check_item(index, item, rule);
+            }
+        }
+        if map.contains_key("minItems") || map.contains_key("maxItems") {
+            self.length(map, ["minItems", "maxItems"], "item", node.items().count());
+        }
+        self.contains(node, map);
+        self.unevaluated_items(node, schema, map);
+        if map.get("uniqueItems").and_then(Value::as_bool) == Some(true)
+            && let Some((one, other)) = value::equal_items(node)
+        {
+            self.report(|c| {
+                let says = format!("must hold no item twice: items {one} and {other} are equal");
+                c.fault(FaultKind::Rejected, says)
+            });
+        }
+    }
+
+    /// Returns the schemas of the first items, and the one of all others.
+    pub(super) fn items(&self, map: &'a Map<String, Value>) -> (&'a [Value], Option<&'a Value>) {
+        // Up to draft 2019-09, `items` is a list where each item has a schema of its own.
+        let (first, rest) = match map.get("items") {
+            Some(Value::Array(first)) => (Some(first), map.get("additionalItems")),
+            rest => (self.keyword(map, "prefixItems").and_then(Value::as_array), rest),
+        };
+        (first.map_or(&[][..], Vec::as_slice), rest)
+    }
+
+    fn object(&mut self, node: Node<'a>, schema: &'a Value, map: &'a Map<String, Value>) {
+        self.required(node, map);
+        self.dependents(node, map);
+        let declared = map.get("properties").and_then(Value::as_object);
+        let patterns = map.get("patternProperties").and_then(Value::as_object);
+        let rest = map.get("additionalProperties");
+        if let Some(rule) = self.keyword(map, "propertyNames") {
+            self.names(node, rule);
+        }
+        // Where it cannot be told which names are accounted for, all are.
+        let unevaluated = self
+            .keyword(map, "unevaluatedProperties")
+            .and_then(|rule| Some((rule, self.in_place(node, schema)?)));
+        if declared.is_some() || patterns.is_some() || rest.is_some() || unevaluated.is_some() {
+            for (key, value) in node.fields() {
+                if self.exhausted {
+                    return;
+                }
+                self.path.push(Step::Key(key));
+                let known = self.field(key, value, declared, patterns);
+                let rule = match (&unevaluated, rest) {
+                    _ if known => None,
+                    (_, Some(rest)) => Some(rest),
+                    (Some((rule, all)), None) if !self.is_evaluated(all, key) => Some(*rule),
+                    _ => None,
+                };
+                match rule {
+                    Some(Value::Bool(false)) => self.unknown(node, key, schema),
+                    Some(rule) => self.check(value, rule),
+                    None => {}
+                }
+                self.path.pop();
+            }
+        }
+        if map.contains_key("minProperties") || map.contains_key("maxProperties") {
+            let count = node.fields().count();
+            self.length(map, ["minProperties", "maxProperties"], "field", count);
+        }
+    }
+
+    /// Holds each name of an object against `propertyNames`.
+    fn names(&mut self, node: Node<'a>, rule: &'a Value) {
+        for (key, _) in node.fields() {
+            if self.count_faults(key, rule) == 0 {
+                continue;
+            }
+            self.path.push(Step::Key(key));
+            self.report(|c| {
+                let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
+                let meant = nearest(&key.string(), listed.into_iter());
+                c.fault(FaultKind::UnknownName, schema::name_rule(rule, c.refs))
+                    .suggest(meant.map(|name| quote(name, 64)))
+            });
+            self.path.pop();
+        }
+    }
+
+    /// Checks a field by its name; returns whether the name is known.
+    fn field(
+        &mut self,
+        key: Node<'a>,
+        value: Node<'a>,
+        declared: Option<&'a Map<String, Value>>,
+        patterns: Option<&'a Map<String, Value>>,
+    ) -> bool {
+        let by_name = declared.and_then(|declared| declared.get(&*key.string()));
+        if let Some(schema) = by_name {
+            self.check(value, schema);
+        }
+        let mut known = by_name.is_some();
+        for (pattern, schema) in patterns.into_iter().flatten() {
+            if !cfg!(feature = "pattern") {
+                // Which names a pattern allows cannot be told, so none is called unknown.
+                known = true;
+            } else if self.matches(pattern, key) {
+                known = true;
+                self.check(value, schema);
+            }
+        }
+        known
+    }
+
+    fn required(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
+        let Some(Value::Array(required)) = map.get("required") else { return };
+        let mut absent: HashSet<&str> = required.iter().filter_map(Value::as_str).collect();
+        for (key, _) in node.fields() {
+            if absent.is_empty() {
+                return;
+            }
+            absent.remove(&*key.string());
+        }
+        for name in required.iter().filter_map(Value::as_str).filter(|name| absent.contains(name)) {
+            let property = map.get("properties").and_then(|properties| properties.get(name));
+            self.missing(name, property.map(|property| schema::describe(property, self.refs)));
+        }
+    }
+
+    pub(super) fn missing(&mut self, name: &str, description: Option<String>) {
+        self.report(|c| {
+            let mut path = c.path();
+            push_key(&mut path, name);
+            Fault::new(FaultKind::Missing, path, description.unwrap_or_default())
+        });
+    }
+
+    /// Reports the key that the path ends with.
+    fn unknown(&mut self, node: Node<'a>, key: Node<'a>, schema: &'a Value) {
+        self.report(|c| {
+            let (known, patterns) = c.known_names(schema);
+            // A name that is given already was not meant; nobody gives a thousand.
+            let given = |name: &str| node.fields().take(1_000).any(|(key, _)| key.is_text(name));
+            let near = nearest_n(&key.string(), known.iter().copied(), 3);
+            let meant = near.into_iter().find(|name| !given(name)).map(|name| quote(name, 64));
+            let allowed = schema::allowed_names(known.into_iter(), patterns.into_iter());
+            c.fault(FaultKind::UnknownName, allowed).suggest(meant)
+        });
+    }
+
+    /// The names and the patterns of names that an object schema declares, also through references and `allOf`.
+    fn known_names(&self, schema: &'a Value) -> (Vec<&'a str>, Vec<&'a str>) {
+        let mut names = Vec::new();
+        let mut patterns = Vec::new();
+        let mut open = vec![schema];
+        for _ in 0..64 {
+            let Some(schema) = open.pop() else { break };
+            let declared = schema.get("properties").and_then(Value::as_object);
+            names.extend(declared.into_iter().flatten().map(|(name, _)| name.as_str()));
+            let rules = schema.get("patternProperties").and_then(Value::as_object);
+            patterns.extend(rules.into_iter().flatten().map(|(pattern, _)| pattern.as_str()));
+            if schema.get("unevaluatedProperties").is_some() {
+                open.extend(self.refs.target(schema));
+                for keyword in ["allOf", "anyOf", "oneOf"] {
+                    open.extend(schema::branches(schema, keyword).iter().rev());
+                }
+            }
+        }
+        (names, patterns)
+    }
+
+    /// Checks one item of an array, under its path.
+    pub(super) fn check_item(&mut self, index: usize, item: Node<'a>, schema: &'a Value) {
+        self.path.push(Step::Index(index));
+        self.check(item, schema);
+        self.path.pop();
+    }
+
+    /// Checks the value of one field of `node`, under its path.
+    pub(super) fn at_field(
+        &mut self,
+        node: Node<'a>,
+        name: &str,
+        run: impl FnOnce(&mut Self, Node<'a>),
+    ) {
+        if let Some((key, value)) = node.fields().find(|(key, _)| key.is_text(name)) {
+            self.path.push(Step::Key(key));
+            run(self, value);
+            self.path.pop();
+        }
+    }
+
+    /// Reports the first field of `node` as a name that is not among `known`.
+    pub(super) fn unknown_variant(&mut self, node: Node<'a>, known: &[&str]) {
+        let Some((key, _)) = node.fields().next() else { return };
+        self.path.push(Step::Key(key));
+        self.report(|c| {
+            let meant = nearest(&key.string(), known.iter().copied());
+            c.fault(FaultKind::UnknownName, names(known.iter().copied()))
+                .suggest(meant.map(|name| quote(name, 64)))
+        });
+        self.path.pop();
+    }
+
+    /// Whether another fault would be described.
+    pub(super) fn is_listening(&self) -> bool {
+        self.listening && self.faults.have_room()
+    }
+
+    /// Counts a fault, and describes it if anybody will read it.
+    pub(super) fn report(&mut self, fault: impl FnOnce(&Self) -> Fault) {
+        self.count += 1;
+        if self.listening {
+            let mut faults = std::mem::take(&mut self.faults);
+            faults.push_with(|| fault(self));
+            self.faults = faults;
+        }
+    }
+
+    /// A fault at the current path.
+    pub(super) fn fault(&self, kind: FaultKind, expected: impl Into<String>) -> Fault {
+        Fault::new(kind, self.path(), expected)
+    }
+
+    fn path(&self) -> String {
+        let mut path = self.base.to_owned();
+        for step in &self.path {
+            match step {
+                Step::Key(key) => push_key(&mut path, &key.string()),
+                Step::Index(index) => push_index(&mut path, *index),
+            }
+        }
+        path
+    }
+
+    /// A value as it may be shown.
+    pub(super) fn show(&self, node: Node<'_>, schema: &Value) -> String {
+        // A container is shown without what it holds, so only its own secrecy counts.
+        let is_closed = matches!(node.kind(), Kind::Array | Kind::Object) || holds_json(node);
+        if self.secrets > 0 || (!is_closed && schema::is_secret(schema, self.refs)) {
+            return "***".to_owned();
+        }
+        show(node)
+    }
+
+    pub(super) fn spend(&mut self, steps: u64) {
+        match self.budget.checked_sub(steps) {
+            Some(left) => self.budget = left,
+            None => self.exhausted = true,
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The cold path: arguments that could not be read at once are read again, with their schema.
+//!
+//! The fast parser knows nothing of paths and stops at the first mistake. Here the text becomes a
+//! tree, the tree is held against the schema, and either a safe repair makes it right or every
+//! fault is reported at once. Time is linear in the text, memory a small multiple of it, and
+//! recursion ends at the depth limit.
+
+mod check;
+mod conditions;
+mod json;
+mod number;
+mod path;
+mod phrases;
+mod read;
+mod read_error;
+mod references;
+mod refused;
+mod repair;
+mod schema;
+mod syntax_hint;
+mod unevaluated;
+mod unions;
+mod uri;
+mod value;
+
+#[cfg(test)]
+mod suite;
+#[cfg(test)]
+mod tests;
+
+use serde_json::Value;
+
+use self::check::Checker;
+use self::json::{Document, Flaw, Refusal};
+use self::references::References;
+
+pub(crate) use self::number::with_plain_integers;
+pub(crate) use self::path::path_at;
+pub(crate) use self::read_error::ReadError;
+pub(crate) use self::refused::{Subject, refused};
+use crate::call::{Fault, FaultKind, Faults, Repair};
+use crate::text::join;
+
+/// What arguments may cost before anyone looks at what they say.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Bounds {
+    /// How many levels may nest; the outermost object is the first.
+    pub(crate) depth: usize,
+}
+
+impl Default for Bounds {
+    fn default() -> Self {
+        Self { depth: 64 }
+    }
+}
+
+/// What the cold path found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Verdict {
+    /// The text is valid as it stands.
+    Sound,
+    /// The text is valid in this other form.
+    Repaired { text: String, repairs: Vec<Repair> },
+    /// The text cannot be read safely. Where some repairs were possible, these are the faults
+    /// that would remain after them.
+    Faulty {
+        faults: Faults,
+        /// The text that the faults are about, if it is JSON.
+        text: Option<String>,
+    },
+}
+
+impl Verdict {
+    /// Refuses a text that cannot be read at all.
+    fn unreadable(fault: Fault) -> Self {
+        Self::Faulty { faults: fault.into(), text: None }
+    }
+}
+
+/// Holds the text of a call's arguments against the tool's schema.
+pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
+    if let Some(fault) = bound(text, bounds) {
+        return Verdict::unreadable(fault);
+    }
+    let (inner, base, mut repairs) = repair::bare(text);
+    let refs = &References::new(schema);
+    match repair::string_content(inner, refs) {
+        Some((content, unwrapped)) => {
+            repairs.push(unwrapped);
+            match bound(&content, bounds) {
+                Some(fault) => Verdict::unreadable(fault),
+                None => settle(&content, 0, &content, refs, bounds, repairs),
+            }
+        }
+        None => settle(text, base, inner, refs, bounds, repairs),
+    }
+}
+
+/// Decides about `inner`, which starts at `base` of `whole`, after the repairs around it.
+fn settle(
+    whole: &str,
+    base: usize,
+    inner: &str,
+    refs: &References<'_>,
+    bounds: &Bounds,
+    mut repairs: Vec<Repair>,
+) -> Verdict {
+    let document = match json::parse(inner, bounds.depth) {
+        Ok(document) => document,
+        Err(refusal) => {
+            return Verdict::unreadable(unreadable(refusal, whole, base, inner, bounds));
+        }
+    };
+    let faults = all_faults(&document, refs.root, refs, "");
+    if faults.is_empty() {
+        return if repairs.is_empty() {
+            Verdict::Sound
+        } else {
+            Verdict::Repaired { text: inner.to_owned(), repairs }
+        };
+    }
+    let Some((text, more)) = repair::mend(document.root(), refs, bounds, check::budget(inner))
+    else {
+        return Verdict::Faulty { faults, text: Some(inner.to_owned()) };
+    };
+    drop(document);
+    // The repaired text is judged like any other, so no repair can let anything through.
+    let remaining = match bound(&text, bounds) {
+        Some(fault) => fault.into(),
+        None => match json::parse(&text, bounds.depth) {
+            Ok(document) => all_faults(&document, refs.root, refs, ""),
+            Err(_) => faults,
+        },
+    };
+    if !remaining.is_empty() {
+        return Verdict::Faulty { faults: remaining, text: Some(text) };
+    }
+    repairs.extend(more);
+    Verdict::Repaired { text, repairs }
+}
+
+/// Holds the text of one argument against its schema; `root` is where references point, `path`
+/// the argument's own path.
+pub(crate) fn conforms(
+    value_text: &str,
+    schema: &Value,
+    root: &Value,
+    path: &str,
+    bounds: &Bounds,
+) -> Faults {
+    match json::parse(value_text, bounds.depth) {
+        Ok(document) => all_faults(&document, schema, &References::new(root), path),
+        Err(refusal) => {
+            let mut fault = unreadable(refusal, value_text, 0, value_text, bounds);
+            fault.path = join(path, &fault.path);
+            // A line and column inside a slice would mislead.
+            fault.position = None;
+            fault.into()
+        }
+    }
+}
+
+fn all_faults(
+    document: &Document<'_>,
+    schema: &Value,
+    refs: &References<'_>,
+    base: &str,
+) -> Faults {
+    let mut faults = Faults::default();
+    for flaw in document.flaws() {
+        let at = |offset| join(base, &path_at(document.text(), offset));
+        faults.push_with(|| match *flaw {
+            Flaw::Duplicate(offset) => {
+                Fault::new(FaultKind::DuplicateKey, at(offset), "each name once")
+            }
+            Flaw::Range(offset) => {
+                let range = "a number between -1.8e308 and 1.8e308";
+                Fault::new(FaultKind::OutOfRange, at(offset), range)
+            }
+        });
+    }
+    let budget = check::budget(document.text());
+    faults.append(Checker::new(refs, base, budget).run(document.root(), schema));
+    faults
+}
+
+fn unreadable(refusal: Refusal, whole: &str, base: usize, inner: &str, bounds: &Bounds) -> Fault {
+    match refusal {
+        Refusal::Syntax(error) => syntax_hint::fault(whole, base, inner, error),
+        Refusal::TooDeep => Fault::too_deep(bounds.depth),
+        Refusal::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
+    }
+}
+
+/// The fields of a JSON object with their values as text; none, if the text is no object.
+pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
+    let Ok(document) = json::parse(text, depth) else { return Vec::new() };
+    let fields = document.root().fields();
+    fields.map(|(key, value)| (key.string().into_owned(), &text[value.span()])).collect()
+}
+
+/// Counts levels without reading values: stops at the first one too many.
+pub(crate) fn bound(text: &str, bounds: &Bounds) -> Option<Fault> {
+    if u32::try_from(text.len()).is_err() {
+        return Some(Fault::too_large(u32::MAX as usize, text.len()));
+    }
+    let bytes = text.as_bytes();
+    let mut depth = 0_usize;
+    let mut at = 0;
+    while let Some(byte) = bytes.get(at) {
+        match byte {
+            b'"' => {
+                at = json::string_end(bytes, at);
+                continue;
+            }
+            b'{' | b'[' => {
+                depth += 1;
+                if depth > bounds.depth {
+                    return Some(Fault::too_deep(bounds.depth));
+                }
+            }
+            b'}' | b']' => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        at += 1;
+    }
+    None
+}

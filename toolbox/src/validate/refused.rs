@@ -1,0 +1,543 @@
+//! Values that the schema accepts and their types refuse: dates, ids, `try_from`, numbers too large for the type.
+//!
+//! Serde stops at the first of them. To find the others, the value at fault is cut out of the text and the rest is
+//! deserialized again, until nothing is refused or the limits below are reached. A container that was cut is not
+//! reported itself: what it says then may be about the cut.
+
+use crate::call::{Fault, FaultKind, Faults};
+use crate::text::{push_index, push_key};
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::Value;
+
+use super::ReadError;
+use super::check::{Checker, budget};
+use super::json;
+use super::json::{Kind, Node};
+use super::phrases::{cleaned, expectation, format_of, format_phrase, says_itself, schema_phrase};
+use super::references::References;
+use super::schema::{self, Kinds};
+use super::value::{holds_json, show};
+
+/// How many times one argument is deserialized at most.
+const READINGS: usize = 64;
+/// How many bytes of edited text are kept for one argument.
+const COPIED: usize = 4 << 20;
+/// How many parts of one value are replaced by examples, to find which of them is refused.
+const REPLACED: usize = 16;
+/// Larger values, in bytes, are not searched for the part that is refused, nor held against each alternative of a schema.
+const SEARCHED: usize = 16 << 10;
+
+/// One argument, or the object of all arguments.
+#[derive(Clone, Copy)]
+pub(crate) struct Subject<'s> {
+    pub(crate) schema: &'s Value,
+    /// The schema that references point into.
+    pub(crate) root: &'s Value,
+    /// The path of the value; empty for the whole object.
+    pub(crate) path: &'s str,
+    pub(crate) depth: usize,
+}
+
+/// Finds every value of `text` that `read` refuses, beside the faults that are `known` already.
+///
+/// `keep` stores an edited text for as long as `read` needs it.
+pub(crate) fn refused<'call>(
+    text: &'call str,
+    subject: Subject<'_>,
+    known: &[Fault],
+    keep: &dyn Fn(String) -> &'call str,
+    read: &mut dyn FnMut(&'call str) -> Result<(), ReadError>,
+) -> Faults {
+    let mut faults = Faults::default();
+    let Ok(document) = json::parse(text, subject.depth) else { return faults };
+    let references = References::new(subject.root);
+    let mut search = Search {
+        root: document.root(),
+        subject,
+        refs: &references,
+        edits: BTreeMap::new(),
+        touched: BTreeSet::new(),
+        readings: READINGS,
+        copied: 0,
+        keep,
+        read,
+    };
+    for fault in known {
+        search.cut_known(&fault.path);
+    }
+    while faults.have_room() {
+        let Reading::Refused(error) = search.read_again() else { break };
+        let chain = search.locate(error.offset);
+        let Some(mut last) = chain.last().copied() else { break };
+        let mut chain = chain;
+        if !search.is_touched(last.node) {
+            if let Some((deeper, example)) = search.replaced(&chain, &error) {
+                faults.push(search.fault(&deeper, &error));
+                if let Some(leaf) = deeper.last() {
+                    search.edits.insert(leaf.node.start(), Some(example));
+                }
+                continue;
+            }
+            faults.push(search.fault(&chain, &error));
+        }
+        // What cannot be cut out of a tuple is cut with the tuple.
+        loop {
+            chain.pop();
+            let Some(parent) = chain.last().copied() else { return faults };
+            search.touched.insert(parent.node.start());
+            if !search.is_tuple(&chain) {
+                search.edits.insert(last.node.start(), None);
+                break;
+            }
+            last = parent;
+        }
+    }
+    faults
+}
+
+/// An error of a type, at an offset of the original text.
+struct Refusal {
+    message: String,
+    expected: Option<String>,
+    offset: usize,
+}
+
+/// The outcome of deserializing an edited text.
+enum Reading {
+    Accepted,
+    Refused(Refusal),
+    /// A limit was reached.
+    Exhausted,
+}
+
+/// A value on the way from the root to a value at fault.
+#[derive(Clone, Copy)]
+struct Step<'a> {
+    node: Node<'a>,
+    key: Option<Node<'a>>,
+    index: usize,
+    /// Whether the offset that was looked for lies in the key.
+    in_key: bool,
+}
+
+struct Search<'s, 'a, 'call> {
+    root: Node<'a>,
+    refs: &'a References<'a>,
+    subject: Subject<'s>,
+    /// Values cut out (`None`) or replaced, by where they start.
+    edits: BTreeMap<usize, Option<String>>,
+    /// Containers with something cut out of them or missing in them.
+    touched: BTreeSet<usize>,
+    readings: usize,
+    copied: usize,
+    keep: &'s dyn Fn(String) -> &'call str,
+    read: &'s mut dyn FnMut(&'call str) -> Result<(), ReadError>,
+}
+
+impl<'a> Search<'_, 'a, '_> {
+    /// Deserializes the edited text once.
+    fn read_again(&mut self) -> Reading {
+        let Some(left) = self.readings.checked_sub(1) else { return Reading::Exhausted };
+        self.readings = left;
+        let mut text = String::new();
+        let mut pieces = Vec::new();
+        self.write(self.root, &mut text, &mut pieces);
+        self.copied += text.len();
+        if self.copied > COPIED.max(2 * self.root.span().len()) {
+            return Reading::Exhausted;
+        }
+        let Err(error) = (self.read)((self.keep)(text)) else { return Reading::Accepted };
+        let offset = error.offset().unwrap_or_default();
+        let piece = pieces.partition_point(|&(edited, _)| edited <= offset).saturating_sub(1);
+        let (edited, original) = pieces.get(piece).copied().unwrap_or_default();
+        Reading::Refused(Refusal {
+            message: error.message().to_owned(),
+            expected: error.expected().map(str::to_owned),
+            offset: original + (offset - edited),
+        })
+    }
+
+    /// Writes a value without what was cut, and notes which offsets of `out` came from which of the original.
+    fn write(&self, node: Node<'a>, out: &mut String, pieces: &mut Vec<(usize, usize)>) {
+        let span = node.span();
+        pieces.push((out.len(), span.start));
+        if let Some(Some(example)) = self.edits.get(&span.start) {
+            out.push_str(example);
+            return;
+        }
+        if self.edits.range(span.clone()).next().is_none() {
+            out.push_str(node.source());
+            return;
+        }
+        let is_cut = |value: Node<'_>| self.edits.get(&value.start()) == Some(&None);
+        let (open, close) = if node.kind() == Kind::Array { ('[', ']') } else { ('{', '}') };
+        out.push(open);
+        let mut comma = "";
+        for item in node.items().filter(|item| !is_cut(*item)) {
+            out.push_str(comma);
+            comma = ",";
+            self.write(item, out, pieces);
+        }
+        for (key, value) in node.fields().filter(|(_, value)| !is_cut(*value)) {
+            out.push_str(comma);
+            comma = ",";
+            pieces.push((out.len(), key.start()));
+            out.push_str(key.source());
+            out.push(':');
+            self.write(value, out, pieces);
+        }
+        pieces.push((out.len(), span.end - 1));
+        out.push(close);
+    }
+
+    /// The values around an offset, outermost first.
+    fn locate(&self, offset: usize) -> Vec<Step<'a>> {
+        let mut step = Step { node: self.root, key: None, index: 0, in_key: false };
+        let mut chain = vec![step];
+        loop {
+            let items = step.node.items().enumerate().map(|(index, node)| Step {
+                node,
+                key: None,
+                index,
+                in_key: false,
+            });
+            let fields = step.node.fields().enumerate().map(|(index, (key, node))| Step {
+                node,
+                key: Some(key),
+                index,
+                in_key: key.span().contains(&offset),
+            });
+            let within = |step: &Step<'_>| step.in_key || step.node.span().contains(&offset);
+            let Some(next) = items.chain(fields).find(within) else { return chain };
+            chain.push(next);
+            if next.in_key {
+                return chain;
+            }
+            step = next;
+        }
+    }
+
+    /// Cuts the value that a known fault is about; where it names something missing, marks the container.
+    fn cut_known(&mut self, fault: &str) {
+        let Some(rest) = fault.strip_prefix(self.subject.path) else { return };
+        if !(rest.is_empty() || self.subject.path.is_empty() || rest.starts_with(['.', '['])) {
+            return;
+        }
+        let mut node = self.root;
+        let mut path = self.subject.path.to_owned();
+        loop {
+            self.touched.insert(node.start());
+            let Some(value) = self.child_on(node, &mut path, fault) else { return };
+            if path == fault {
+                self.edits.insert(value.start(), None);
+                return;
+            }
+            node = value;
+        }
+    }
+
+    /// The child of `node` that the path of a fault leads through; `path` is extended to it.
+    fn child_on(&mut self, node: Node<'a>, path: &mut String, fault: &str) -> Option<Node<'a>> {
+        let length = path.len();
+        if node.kind() == Kind::Array {
+            let digits = fault[length..].strip_prefix('[')?.split(']').next()?;
+            let index = digits.parse().ok()?;
+            push_index(path, index);
+            return node.items().nth(index);
+        }
+        let mut last = None;
+        for (key, value) in node.fields() {
+            path.truncate(length);
+            push_key(path, &key.string());
+            let rest = fault.strip_prefix(path.as_str());
+            if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])) {
+                // A key may be given twice; each is cut.
+                if let Some(earlier) = last.replace(value) {
+                    let earlier: Node<'a> = earlier;
+                    self.edits.insert(earlier.start(), None);
+                }
+            }
+        }
+        let value = last?;
+        path.truncate(length);
+        let (key, _) = node.fields().find(|(_, other)| other.start() == value.start())?;
+        push_key(path, &key.string());
+        Some(value)
+    }
+
+    fn is_touched(&self, node: Node<'a>) -> bool {
+        let span = node.span();
+        self.touched.range(span.clone()).next().is_some()
+            || self.edits.range(span).any(|(_, edit)| edit.is_none())
+    }
+
+    /// Whether the last value of a chain takes its items by position.
+    fn is_tuple(&self, chain: &[Step<'a>]) -> bool {
+        let Some(last) = chain.last() else { return false };
+        last.node.kind() == Kind::Array
+            && self.schemas(chain).iter().any(|schema| schema.get("prefixItems").is_some())
+    }
+
+    /// Whether the last value of a chain is one of several kinds of object.
+    fn is_union(&self, chain: &[Step<'a>]) -> bool {
+        let refs = self.refs;
+        self.schemas(chain).iter().any(|schema| {
+            ["anyOf", "oneOf"].iter().any(|keyword| {
+                let branches = schema::branches(schema, keyword).iter();
+                let objects =
+                    branches.filter(|branch| schema::kinds(branch, refs).meets(Kinds::OBJECT));
+                objects.count() > 1
+            })
+        })
+    }
+
+    /// Finds the part of a value that is refused where the error names none, as for an enum with a tag: the part whose
+    /// replacement by an example of its own schema changes the error.
+    fn replaced(&mut self, chain: &[Step<'a>], error: &Refusal) -> Option<(Vec<Step<'a>>, String)> {
+        let container = chain.last()?.node;
+        let is_container = matches!(container.kind(), Kind::Array | Kind::Object);
+        if chain.last()?.in_key || !is_container || container.span().len() > SEARCHED {
+            return None;
+        }
+        // A rule of the container's own would change with any part; only an alternative hides which part it is about.
+        let out_of_range = |(kind, _): &(FaultKind, String)| *kind == FaultKind::OutOfRange;
+        let is_number =
+            error.expected.as_deref().and_then(expectation).is_some_and(|e| out_of_range(&e));
+        if !is_number && !self.is_union(chain) {
+            return None;
+        }
+        let kind = if is_number { Kind::Number } else { Kind::String };
+        let mut candidates = Vec::new();
+        self.candidates(&mut chain.to_vec(), &mut { 256 }, &mut candidates);
+        for (deeper, example) in candidates {
+            let part = deeper.last()?.node;
+            let start = part.start();
+            if part.kind() != kind {
+                continue;
+            }
+            self.edits.insert(start, Some(example.clone()));
+            let changed = match self.read_again() {
+                Reading::Refused(other) => {
+                    other.message != error.message || other.offset != error.offset
+                }
+                Reading::Accepted => true,
+                Reading::Exhausted => return None,
+            };
+            self.edits.remove(&start);
+            if changed {
+                return Some((deeper, example));
+            }
+        }
+        None
+    }
+
+    fn candidates(
+        &self,
+        chain: &mut Vec<Step<'a>>,
+        left: &mut usize,
+        found: &mut Vec<(Vec<Step<'a>>, String)>,
+    ) {
+        let Some(last) = chain.last().copied() else { return };
+        if found.len() >= REPLACED || *left == 0 || self.edits.contains_key(&last.node.start()) {
+            return;
+        }
+        *left -= 1;
+        let step = |node, key, index| Step { node, key, index, in_key: false };
+        match last.node.kind() {
+            Kind::Array | Kind::Object => {
+                let items = last.node.items().enumerate().map(|(at, node)| step(node, None, at));
+                let fields = last.node.fields().enumerate();
+                let fields = fields.map(|(at, (key, node))| step(node, Some(key), at));
+                for next in items.chain(fields) {
+                    chain.push(next);
+                    self.candidates(chain, left, found);
+                    chain.pop();
+                }
+            }
+            Kind::String | Kind::Number => {
+                if let Some(example) = self.example(chain) {
+                    found.push((chain.clone(), example));
+                }
+            }
+            Kind::Null | Kind::Bool => {}
+        }
+    }
+
+    /// A text that the type of a value probably accepts: an example of its format, or a small number.
+    fn example(&self, chain: &[Step<'a>]) -> Option<String> {
+        let node = chain.last()?.node;
+        if node.kind() == Kind::Number {
+            return self.accepted(chain, ["1", "0", "10", "100"]).map(str::to_owned);
+        }
+        let format = self.schemas(chain).into_iter().find_map(format_of)?;
+        Some(Value::from(format.example).to_string())
+    }
+
+    /// The first of some texts that the schema of a value accepts.
+    fn accepted(&self, chain: &[Step<'a>], texts: [&'static str; 4]) -> Option<&'static str> {
+        let schemas = self.schemas(chain);
+        texts.into_iter().find(|text| {
+            json::parse(text, 1).is_ok_and(|document| {
+                schemas.iter().all(|schema| {
+                    let checker = Checker::new(self.refs, "", budget(text));
+                    checker.accepts(document.root(), schema).0
+                })
+            })
+        })
+    }
+
+    /// The schemas that describe the last value of a chain, references and alternatives followed.
+    fn schemas(&self, chain: &[Step<'a>]) -> Vec<&Value> {
+        let refs = self.refs;
+        let mut here = vec![self.subject.schema];
+        for (at, step) in chain.iter().enumerate() {
+            if at > 0 {
+                here = below(&here, step);
+            }
+            here = expanded(here, step.node, refs);
+        }
+        here
+    }
+
+    fn path(&self, chain: &[Step<'a>]) -> String {
+        let mut path = self.subject.path.to_owned();
+        for step in chain.iter().skip(1) {
+            match step.key {
+                Some(key) => push_key(&mut path, &key.string()),
+                None => push_index(&mut path, step.index),
+            }
+        }
+        path
+    }
+
+    /// Whether the last value of a chain, one around it or one below it is marked as secret.
+    fn is_secret(&self, chain: &[Step<'a>]) -> bool {
+        let refs = self.refs;
+        let mut here = vec![self.subject.schema];
+        for (at, step) in chain.iter().enumerate() {
+            if at > 0 {
+                here = below(&here, step);
+            }
+            here = alternatives(here, refs);
+            if here.iter().any(|schema| schema.as_object().is_some_and(schema::says_secret)) {
+                return true;
+            }
+        }
+        here.iter().any(|schema| schema::is_secret(schema, refs))
+    }
+
+    fn fault(&self, chain: &[Step<'a>], error: &Refusal) -> Fault {
+        let path = self.path(chain);
+        let Some(last) = chain.last() else {
+            return Fault::new(FaultKind::Rejected, path, "was refused");
+        };
+        let secret = self.is_secret(chain);
+        if last.in_key {
+            let names = match error.expected.as_deref().and_then(expectation) {
+                Some((_, phrase)) => format!("names that stand for {phrase}"),
+                None if secret => "names of another form".to_owned(),
+                None => format!("names of another form: {}", cleaned(&error.message)),
+            };
+            return Fault::new(FaultKind::UnknownName, path, names);
+        }
+        let schemas = self.schemas(chain);
+        let received = if secret { "***".to_owned() } else { received(last.node) };
+        let words = (!secret).then(|| cleaned(&error.message)).filter(|words| !words.is_empty());
+        if let Some(phrase) = format_phrase(&schemas, last.node) {
+            let words = words.filter(|_| error.expected.is_none());
+            return Fault::new(FaultKind::Rejected, path, format!("must be {phrase}"))
+                .received(received)
+                .suggest(words);
+        }
+        if let Some((kind, phrase)) = error.expected.as_deref().and_then(expectation) {
+            let phrase = match kind {
+                FaultKind::OutOfRange => phrase,
+                _ => format!("must be {phrase}"),
+            };
+            return Fault::new(kind, path, phrase).received(received);
+        }
+        let expected = match (words, schema_phrase(&schemas)) {
+            (Some(words), _) if says_itself(&words) => words,
+            (Some(words), _) if path.is_empty() => format!("are not accepted: {words}"),
+            (Some(words), _) => format!("is not accepted: {words}"),
+            (None, Some(phrase)) => format!("must be {phrase}"),
+            (None, None) => "must be a value that the tool accepts".to_owned(),
+        };
+        Fault::new(FaultKind::Rejected, path, expected).received(received)
+    }
+}
+
+/// Schemas with those they refer to; of alternatives, the ones that accept the value.
+fn expanded<'v>(mut open: Vec<&'v Value>, node: Node<'_>, refs: &References<'v>) -> Vec<&'v Value> {
+    let mut all: Vec<&Value> = Vec::new();
+    while let Some(next) = open.pop() {
+        if all.len() >= 64 || all.iter().any(|seen| std::ptr::eq(*seen, next)) {
+            continue;
+        }
+        all.push(next);
+        open.extend(refs.target(next));
+        open.extend(schema::branches(next, "allOf"));
+        for keyword in ["anyOf", "oneOf"] {
+            let branches = schema::branches(next, keyword);
+            let accepts = |branch: &&Value| {
+                let checker = Checker::new(refs, "", budget(node.source()));
+                checker.accepts(node, branch).0
+            };
+            let fitting: Vec<&Value> = match node.span().len() {
+                ..=SEARCHED => branches.iter().filter(accepts).collect(),
+                _ => Vec::new(),
+            };
+            if fitting.is_empty() {
+                open.extend(branches);
+            } else {
+                open.extend(fitting);
+            }
+        }
+    }
+    all
+}
+
+/// The schemas one step further down.
+fn below<'v>(schemas: &[&'v Value], step: &Step<'_>) -> Vec<&'v Value> {
+    let mut all = Vec::new();
+    for schema in schemas {
+        let next = match step.key {
+            Some(key) => schema
+                .get("properties")
+                .and_then(|all| all.get(&*key.string()))
+                .or_else(|| {
+                    let rules = schema.get("patternProperties").and_then(Value::as_object)?;
+                    rules.values().next().filter(|_| rules.len() == 1)
+                })
+                .or_else(|| schema.get("additionalProperties")),
+            None => schema::branches(schema, "prefixItems")
+                .get(step.index)
+                .or_else(|| schema.get("items")),
+        };
+        all.extend(next);
+    }
+    all
+}
+
+/// Schemas with all that they refer to and all their alternatives.
+fn alternatives<'v>(mut open: Vec<&'v Value>, refs: &References<'v>) -> Vec<&'v Value> {
+    let mut seen = std::collections::HashSet::new();
+    let mut all = Vec::new();
+    while let Some(next) = open.pop() {
+        if !seen.insert(std::ptr::from_ref(next)) {
+            continue;
+        }
+        all.push(next);
+        open.extend(refs.targets(next));
+        for keyword in ["allOf", "anyOf", "oneOf"] {
+            open.extend(schema::branches(next, keyword));
+        }
+    }
+    all
+}
+
+/// A value as JSON, where it says anything that the kind does not.
+fn received(node: Node<'_>) -> String {
+    if holds_json(node) { "a string that holds JSON".to_owned() } else { show(node) }
+}

@@ -1,0 +1,324 @@
+//! The safe repairs, and no others.
+//!
+//! A repair happens only where the schema forbids the literal reading, and each one is reported.
+//! Nothing is ever completed, dropped or guessed: a document that is not JSON is refused.
+
+use crate::text::{push_index, push_key, quote};
+use serde_json::Value;
+
+use super::check::Checker;
+use super::json;
+use super::json::{Kind, Node};
+use super::references::References;
+use super::schema::{self, Kinds};
+use super::unions::{tag_name, tag_value};
+use super::value::show;
+use super::{Bounds, bound};
+use crate::call::Repair;
+
+/// More repairs than this are counted, not listed.
+const LISTED: usize = 20;
+
+/// Takes off what stands around a document: space, a byte order mark, one code fence. Nothing at
+/// all, and `null`, mean no arguments. Returns the document and where it starts.
+pub(super) fn bare(text: &str) -> (&str, usize, Vec<Repair>) {
+    let mut repairs = Vec::new();
+    let mut inner = text;
+    if let Some(rest) = inner.trim_start_matches(is_space).strip_prefix('\u{feff}') {
+        repairs.push(Repair::new("", "took off a byte order mark"));
+        inner = rest;
+    }
+    if let Some(rest) = without_fence(inner) {
+        repairs.push(Repair::new("", "took off a code fence"));
+        inner = rest;
+    }
+    match inner.trim_matches(is_space) {
+        "" => {
+            repairs.push(Repair::new("", "read empty text as `{}`"));
+            ("{}", 0, repairs)
+        }
+        "null" => {
+            repairs.push(Repair::new("", "read `null` as `{}`"));
+            ("{}", 0, repairs)
+        }
+        // A document that needs no repair stays as it is, space included.
+        _ if repairs.is_empty() => (text, 0, repairs),
+        trimmed => {
+            // Only starts were cut before this point, but for the fence, whose end is found again.
+            let base = text.find(trimmed).unwrap_or(0);
+            (trimmed, base, repairs)
+        }
+    }
+}
+
+fn without_fence(text: &str) -> Option<&str> {
+    let inside = text.trim_matches(is_space).strip_prefix("```")?.strip_suffix("```")?;
+    let language = inside.find(|c: char| !c.is_ascii_alphanumeric()).unwrap_or(inside.len());
+    let (word, rest) = inside.split_at(language);
+    // "```null```" holds a value, "```json" names a language.
+    if matches!(word, "null" | "true" | "false") { Some(inside) } else { Some(rest) }
+}
+
+fn is_space(c: char) -> bool {
+    matches!(c, ' ' | '\t' | '\n' | '\r')
+}
+
+/// The content of a document that is one JSON string, where the schema wants an object in it.
+pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(String, Repair)> {
+    if !text.trim_start_matches(is_space).starts_with('"')
+        || schema::kinds(refs.root, refs).meets(Kinds::STRING)
+    {
+        return None;
+    }
+    let document = json::parse(text, 1).ok()?;
+    let content = document.root().string();
+    let inner = content.trim_matches(is_space);
+    if inner.is_empty() {
+        return Some(("{}".to_owned(), Repair::new("", "read an empty string as `{}`")));
+    }
+    inner
+        .starts_with('{')
+        .then(|| (inner.to_owned(), Repair::new("", "read the string as the JSON object it holds")))
+}
+
+/// Applies the repairs inside a document; returns the new text, if anything was repaired.
+pub(super) fn mend(
+    node: Node<'_>,
+    refs: &References<'_>,
+    bounds: &Bounds,
+    budget: u64,
+) -> Option<(String, Vec<Repair>)> {
+    let mut mender =
+        Mender { refs, bounds, budget, path: String::new(), repairs: Vec::new(), more: 0 };
+    let mut out = String::new();
+    mender.write(node, &[refs.root], &mut out);
+    if mender.more > 0 {
+        let what = format!("and {} more repairs", mender.more);
+        mender.repairs.push(Repair::new("", what));
+    }
+    (!mender.repairs.is_empty()).then_some((out, mender.repairs))
+}
+
+struct Mender<'s> {
+    refs: &'s References<'s>,
+    bounds: &'s Bounds,
+    budget: u64,
+    path: String,
+    repairs: Vec<Repair>,
+    more: usize,
+}
+
+impl<'s> Mender<'s> {
+    /// Writes a value that must meet all of `schemas`, repaired.
+    fn write(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
+        // A value on which a bomb of a schema has spent the budget is copied as it is.
+        self.budget = self.budget.saturating_sub(1 + schemas.len() as u64);
+        if schemas.is_empty() || self.budget == 0 {
+            return out.push_str(node.source());
+        }
+        match node.kind() {
+            Kind::String => self.write_string(node, schemas, out),
+            Kind::Array => {
+                let schemas = self.applicable(node, schemas);
+                let has_items =
+                    |s: &&Value| s.get("items").is_some() || s.get("prefixItems").is_some();
+                if !schemas.iter().any(has_items) {
+                    return out.push_str(node.source());
+                }
+                out.push('[');
+                for (index, item) in node.items().enumerate() {
+                    if index > 0 {
+                        out.push(',');
+                    }
+                    let below = item_schemas(&schemas, index);
+                    self.below(|path| push_index(path, index), |m| m.write(item, &below, out));
+                }
+                out.push(']');
+            }
+            Kind::Object => self.write_object(node, schemas, out),
+            Kind::Null | Kind::Bool | Kind::Number => out.push_str(node.source()),
+        }
+    }
+
+    fn write_object(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
+        let schemas = self.applicable(node, schemas);
+        out.push('{');
+        let mut first = true;
+        for (key, value) in node.fields() {
+            let name = key.string();
+            let below = field_schemas(&schemas, &name);
+            if value.kind() == Kind::Null && self.may_leave_out(&schemas, &name, &below) {
+                self.below(|path| push_key(path, &name), |m| m.note(Repair::NULL_LEFT_OUT));
+                continue;
+            }
+            if !std::mem::take(&mut first) {
+                out.push(',');
+            }
+            out.push_str(key.source());
+            out.push(':');
+            self.below(|path| push_key(path, &name), |m| m.write(value, &below, out));
+        }
+        out.push('}');
+    }
+
+    /// `null` stands for "absent" where the field is declared, optional and never null.
+    fn may_leave_out(&self, objects: &[&Value], name: &str, schemas: &[&Value]) -> bool {
+        let declared = |s: &&Value| s.get("properties").is_some_and(|all| all.get(name).is_some());
+        let required = |s: &&Value| {
+            schema::branches(s, "required").iter().any(|required| required.as_str() == Some(name))
+        };
+        objects.iter().any(declared)
+            && !objects.iter().any(required)
+            && !self.kinds(schemas).meets(Kinds::NULL)
+    }
+
+    fn write_string(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
+        let kinds = self.kinds(schemas);
+        if kinds.meets(Kinds::STRING) {
+            return self.write_choice(node, schemas, out);
+        }
+        let content = node.string();
+        let bytes = content.trim_matches(is_space).as_bytes();
+        let holds = match bytes.first() {
+            Some(b'{') => Kinds::OBJECT,
+            Some(b'[') => Kinds::ARRAY,
+            // A literal must be the whole string, to the last space.
+            Some(b't' | b'f') if content.len() == bytes.len() => Kinds::BOOL,
+            Some(b'-' | b'0'..=b'9') if content.len() == bytes.len() => Kinds::NUMBER,
+            _ => Kinds::NONE,
+        };
+        let document = kinds
+            .meets(holds)
+            .then(|| {
+                // The content may nest as deeply as a whole document; where both together are too
+                // deep, the check of the repaired text says so.
+                bound(&content, self.bounds)
+                    .is_none()
+                    .then(|| json::parse(&content, self.bounds.depth).ok())?
+            })
+            .flatten();
+        match document {
+            Some(inner) if holds.meets(Kinds::OBJECT | Kinds::ARRAY) => {
+                let what = if holds == Kinds::OBJECT { "object" } else { "array" };
+                self.note(format!("read the string as the JSON {what} it holds"));
+                self.write(inner.root(), schemas, out);
+            }
+            Some(inner) if self.accepts(inner.root(), schemas) => {
+                let what = if holds == Kinds::BOOL { "the value" } else { "the number" };
+                self.note_reading(schemas, node, &format!("{what} {}", show(inner.root())));
+                out.push_str(&content);
+            }
+            _ => out.push_str(node.source()),
+        }
+    }
+
+    /// Providers do not guarantee the case of a listed value.
+    fn write_choice(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
+        let listed = schemas.iter().find_map(|s| schema::listed_strings(s, self.refs));
+        let given = node.string();
+        let meant = listed.filter(|listed| !listed.contains(&&*given)).and_then(|listed| {
+            let mut near = listed.into_iter().filter(|value| value.eq_ignore_ascii_case(&given));
+            near.next().filter(|first| near.all(|other| other == *first))
+        });
+        match meant {
+            Some(meant) => {
+                let quoted = Value::from(meant).to_string();
+                self.note_reading(schemas, node, &quote(&quoted, 60));
+                out.push_str(&quoted);
+            }
+            None => out.push_str(node.source()),
+        }
+    }
+
+    fn kinds(&self, schemas: &[&Value]) -> Kinds {
+        schemas.iter().fold(Kinds::ALL, |kinds, s| kinds & schema::kinds(s, self.refs))
+    }
+
+    fn accepts(&mut self, node: Node<'_>, schemas: &[&Value]) -> bool {
+        schemas.iter().all(|s| {
+            let (holds, left) = Checker::new(self.refs, "", self.budget).accepts(node, s);
+            self.budget = left;
+            holds
+        })
+    }
+
+    /// The schemas that hold for a value in place: references followed, `allOf` spread, and of
+    /// alternatives the one that is meant beyond doubt.
+    fn applicable(&self, node: Node<'_>, schemas: &[&'s Value]) -> Vec<&'s Value> {
+        let mut all = Vec::new();
+        let mut open: Vec<&'s Value> = schemas.iter().rev().copied().collect();
+        for _ in 0..64 {
+            let Some(next) = open.pop() else { break };
+            all.push(next);
+            open.extend(self.refs.target(next));
+            open.extend(schema::branches(next, "allOf"));
+            open.extend(self.chosen(node, schema::branches(next, "anyOf")));
+            open.extend(self.chosen(node, schema::branches(next, "oneOf")));
+        }
+        all
+    }
+
+    fn chosen(&self, node: Node<'_>, branches: &'s [Value]) -> Option<&'s Value> {
+        let kind = Kinds::of(node);
+        let fitting: Vec<&Value> =
+            branches.iter().filter(|branch| schema::kinds(branch, self.refs).meets(kind)).collect();
+        if let [only] = fitting[..] {
+            return Some(only);
+        }
+        let tag = tag_name(&fitting, self.refs)?;
+        let given = node.field(tag).filter(|given| given.kind() == Kind::String)?.string();
+        let tagged = |fits: &dyn Fn(&str) -> bool| {
+            let mut fitting = fitting.iter().filter(|branch| {
+                tag_value(branch, tag, self.refs).and_then(Value::as_str).is_some_and(fits)
+            });
+            fitting.next().filter(|_| fitting.next().is_none()).copied()
+        };
+        tagged(&|tag| tag == given).or_else(|| tagged(&|tag| tag.eq_ignore_ascii_case(&given)))
+    }
+
+    fn below(&mut self, push: impl FnOnce(&mut String), run: impl FnOnce(&mut Self)) {
+        let length = self.path.len();
+        push(&mut self.path);
+        run(self);
+        self.path.truncate(length);
+    }
+
+    fn note_reading(&mut self, schemas: &[&Value], node: Node<'_>, as_what: &str) {
+        if schemas.iter().any(|s| schema::is_secret(s, self.refs)) {
+            self.note("read the string as the value it spells");
+        } else {
+            self.note(format!("read the string {} as {as_what}", show(node)));
+        }
+    }
+
+    fn note(&mut self, what: impl Into<String>) {
+        if self.repairs.len() >= LISTED {
+            self.more += 1;
+        } else {
+            self.repairs.push(Repair::new(self.path.clone(), what));
+        }
+    }
+}
+
+fn field_schemas<'s>(objects: &[&'s Value], name: &str) -> Vec<&'s Value> {
+    objects
+        .iter()
+        .filter_map(|object| {
+            let declared = object.get("properties").and_then(|all| all.get(name));
+            // Whether a pattern claims the name is not asked here, so the rest may not apply.
+            let rest = object
+                .get("additionalProperties")
+                .filter(|rest| rest.is_object() && object.get("patternProperties").is_none());
+            declared.or(rest)
+        })
+        .collect()
+}
+
+fn item_schemas<'s>(arrays: &[&'s Value], index: usize) -> Vec<&'s Value> {
+    arrays
+        .iter()
+        .filter_map(|array| {
+            schema::branches(array, "prefixItems").get(index).or_else(|| array.get("items"))
+        })
+        .collect()
+}

@@ -1,0 +1,376 @@
+//! Questions about a schema: what a reference means, which kinds of value can be right.
+
+use super::value::RECEIVED;
+use crate::text::{list, names, quote};
+use std::collections::HashSet;
+use std::ops::{BitAnd, BitOr};
+
+use serde_json::{Map, Value};
+
+use super::json::{Kind, Node};
+use super::number::Decimal;
+use super::references::References;
+use crate::schema::children;
+
+/// How many sub-schemas a question may look at before it settles for "anything".
+const FUEL: u32 = 256;
+
+/// A set of JSON types; whole and broken numbers count as two.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Kinds(u8);
+
+impl Kinds {
+    pub(super) const NONE: Self = Self(0);
+    pub(super) const NULL: Self = Self(1);
+    pub(super) const BOOL: Self = Self(2);
+    pub(super) const INTEGER: Self = Self(4);
+    const FRACTION: Self = Self(8);
+    pub(super) const NUMBER: Self = Self(4 | 8);
+    pub(super) const STRING: Self = Self(16);
+    pub(super) const ARRAY: Self = Self(32);
+    pub(super) const OBJECT: Self = Self(64);
+    pub(super) const ALL: Self = Self(127);
+
+    pub(super) fn of(node: Node<'_>) -> Self {
+        match node.kind() {
+            Kind::Null => Self::NULL,
+            Kind::Bool => Self::BOOL,
+            Kind::String => Self::STRING,
+            Kind::Array => Self::ARRAY,
+            Kind::Object => Self::OBJECT,
+            Kind::Number if Decimal::new(node.source()).is_integer() => Self::INTEGER,
+            Kind::Number => Self::FRACTION,
+        }
+    }
+
+    fn of_value(value: &Value) -> Self {
+        match value {
+            Value::Null => Self::NULL,
+            Value::Bool(_) => Self::BOOL,
+            Value::String(_) => Self::STRING,
+            Value::Array(_) => Self::ARRAY,
+            Value::Object(_) => Self::OBJECT,
+            Value::Number(number) if Decimal::new(&number.to_string()).is_integer() => {
+                Self::INTEGER
+            }
+            Value::Number(_) => Self::FRACTION,
+        }
+    }
+
+    pub(super) fn named(name: &str) -> Self {
+        match name {
+            "null" => Self::NULL,
+            "boolean" => Self::BOOL,
+            "integer" => Self::INTEGER,
+            "number" => Self::NUMBER,
+            "string" => Self::STRING,
+            "array" => Self::ARRAY,
+            "object" => Self::OBJECT,
+            _ => Self::NONE,
+        }
+    }
+
+    /// The types that the keyword `type` names; all without it.
+    pub(super) fn of_type(schema: &Map<String, Value>) -> Self {
+        match schema.get("type") {
+            Some(Value::String(name)) => Self::named(name),
+            Some(Value::Array(names)) => names
+                .iter()
+                .filter_map(Value::as_str)
+                .fold(Self::NONE, |kinds, name| kinds | Self::named(name)),
+            _ => Self::ALL,
+        }
+    }
+
+    pub(super) fn meets(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    /// "a string or null".
+    pub(super) fn phrase(self) -> String {
+        let with_article = [
+            (Self::STRING, "a string"),
+            (Self::NUMBER, "a number"),
+            (Self::INTEGER, "an integer"),
+            (Self::BOOL, "`true` or `false`"),
+            (Self::ARRAY, "an array"),
+            (Self::OBJECT, "an object"),
+            (Self::NULL, "null"),
+        ];
+        self.words(&with_article)
+    }
+
+    fn bare(self) -> String {
+        let names = [
+            (Self::STRING, "string"),
+            (Self::NUMBER, "number"),
+            (Self::INTEGER, "integer"),
+            (Self::BOOL, "boolean"),
+            (Self::ARRAY, "array"),
+            (Self::OBJECT, "object"),
+            (Self::NULL, "null"),
+        ];
+        self.words(&names)
+    }
+
+    fn words(self, names: &[(Self, &str)]) -> String {
+        if self == Self::ALL {
+            return "any value".to_owned();
+        }
+        let mut left = self;
+        let mut words = Vec::new();
+        for &(kinds, name) in names {
+            if left & kinds == kinds {
+                words.push(name);
+                left = Self(left.0 & !kinds.0);
+            }
+        }
+        match words.split_last() {
+            None => "nothing".to_owned(),
+            Some((last, [])) => (*last).to_owned(),
+            Some((last, first)) => format!("{} or {last}", first.join(", ")),
+        }
+    }
+}
+
+impl BitOr for Kinds {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+impl BitAnd for Kinds {
+    type Output = Self;
+
+    fn bitand(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+}
+
+/// The schema behind a chain of references.
+pub(super) fn target<'s>(schema: &'s Value, refs: &References<'s>) -> &'s Value {
+    let mut schema = schema;
+    for _ in 0..16 {
+        match refs.target(schema) {
+            Some(next) => schema = next,
+            None => break,
+        }
+    }
+    schema
+}
+
+/// The members of an array keyword.
+pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
+    schema.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
+}
+
+/// The kinds of value that a schema may accept; "all" where that would take long to find out.
+pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> Kinds {
+    kinds_within(schema, refs, &mut { FUEL }, 0)
+}
+
+fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u32) -> Kinds {
+    if *fuel == 0 || level > 32 {
+        return Kinds::ALL;
+    }
+    *fuel -= 1;
+    let map = match schema {
+        Value::Object(map) => map,
+        Value::Bool(false) => return Kinds::NONE,
+        _ => return Kinds::ALL,
+    };
+    let mut kinds = Kinds::of_type(map);
+    if let Some(value) = map.get("const") {
+        kinds = kinds & Kinds::of_value(value);
+    }
+    if let Some(values) = map.get("enum").and_then(Value::as_array) {
+        kinds = kinds & values.iter().fold(Kinds::NONE, |all, value| all | Kinds::of_value(value));
+    }
+    if let Some(next) = refs.target(schema) {
+        kinds = kinds & kinds_within(next, refs, fuel, level + 1);
+    }
+    for next in branches(schema, "allOf") {
+        kinds = kinds & kinds_within(next, refs, fuel, level + 1);
+    }
+    for keyword in ["anyOf", "oneOf"] {
+        let any = branches(schema, keyword);
+        if !any.is_empty() {
+            kinds = kinds
+                & any
+                    .iter()
+                    .fold(Kinds::NONE, |all, next| all | kinds_within(next, refs, fuel, level + 1));
+        }
+    }
+    kinds
+}
+
+/// Every value a schema accepts, if they are listed one by one (`null` as a type counts).
+pub(super) fn choices<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s Value>> {
+    choices_within(schema, refs, &mut { FUEL }, 0)
+}
+
+fn choices_within<'s>(
+    schema: &'s Value,
+    refs: &References<'s>,
+    fuel: &mut u32,
+    level: u32,
+) -> Option<Vec<&'s Value>> {
+    *fuel = fuel.checked_sub(1)?;
+    let map = schema.as_object().filter(|_| level <= 32)?;
+    if let Some(value) = map.get("const") {
+        return Some(vec![value]);
+    }
+    if let Some(values) = map.get("enum").and_then(Value::as_array) {
+        return Some(values.iter().collect());
+    }
+    if map.get("type").and_then(Value::as_str) == Some("null") {
+        return Some(vec![&Value::Null]);
+    }
+    if let Some(next) = refs.target(schema) {
+        return choices_within(next, refs, fuel, level + 1);
+    }
+    if let [only] = branches(schema, "allOf") {
+        return choices_within(only, refs, fuel, level + 1);
+    }
+    let any = match branches(schema, "anyOf") {
+        [] => branches(schema, "oneOf"),
+        any => any,
+    };
+    if any.is_empty() {
+        return None;
+    }
+    let mut all = Vec::new();
+    for next in any {
+        all.extend(choices_within(next, refs, fuel, level + 1)?);
+    }
+    Some(all)
+}
+
+/// The strings a schema accepts, if every string it accepts is listed.
+pub(super) fn listed_strings<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s str>> {
+    let strings = |values: Vec<&'s Value>| values.into_iter().filter_map(Value::as_str).collect();
+    if let Some(values) = choices(schema, refs) {
+        return Some(strings(values));
+    }
+    let schema = target(schema, refs);
+    let any = match branches(schema, "anyOf") {
+        [] => branches(schema, "oneOf"),
+        any => any,
+    };
+    if any.is_empty() {
+        return None;
+    }
+    let mut all = Vec::new();
+    for next in any {
+        match choices(next, refs) {
+            Some(values) => all.extend::<Vec<&str>>(strings(values)),
+            None if kinds(next, refs).meets(Kinds::STRING) => return None,
+            None => {}
+        }
+    }
+    Some(all)
+}
+
+/// Whether a value must never be shown: `writeOnly`, `format: password`, here, in a branch or
+/// below. A password in the place of the object that should hold it is a password still.
+///
+/// Each subschema is visited once, so a recursive type is secret only if a part of it is marked.
+pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
+    let mut seen = HashSet::new();
+    let mut open = vec![schema];
+    while let Some(next) = open.pop() {
+        let Some(map) = next.as_object().filter(|map| seen.insert(std::ptr::from_ref(*map))) else {
+            continue;
+        };
+        if says_secret(map) {
+            return true;
+        }
+        open.extend(refs.targets(next));
+        children(map, &mut |keyword, _, child| {
+            // Definitions count where they are referenced, and `not` describes other values.
+            if !matches!(keyword, "$defs" | "definitions" | "not") {
+                open.push(child);
+            }
+        });
+    }
+    false
+}
+
+/// Whether a schema itself says that its value is secret.
+pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
+    schema.get("format").and_then(Value::as_str) == Some("password")
+        || schema.get("writeOnly").and_then(Value::as_bool) == Some(true)
+}
+
+/// The names that an object schema allows, as a phrase: those declared, then the rules for others; empty if it allows
+/// none.
+pub(super) fn allowed_names<'s>(
+    declared: impl Iterator<Item = &'s str>,
+    patterns: impl Iterator<Item = &'s str>,
+) -> String {
+    let mut patterns = patterns.map(|pattern| format!("`{}`", quote(pattern, RECEIVED)));
+    let rules = match list(&mut patterns) {
+        rules if rules.is_empty() => None,
+        rules => Some(format!("names that match {rules}")),
+    };
+    let declared = Some(names(declared)).filter(|names| !names.is_empty());
+    declared.into_iter().chain(rules).collect::<Vec<_>>().join(", and ")
+}
+
+/// The names that `propertyNames` allows, as a phrase.
+pub(super) fn name_rule(schema: &Value, refs: &References<'_>) -> String {
+    if let Some(listed) = listed_strings(schema, refs).filter(|listed| !listed.is_empty()) {
+        return names(listed.into_iter());
+    }
+    let schema = target(schema, refs);
+    let mut rules = Vec::new();
+    if let Some(pattern) = schema.get("pattern").and_then(Value::as_str) {
+        rules.push(format!("match `{}`", quote(pattern, RECEIVED)));
+    }
+    for (keyword, phrase) in [("minLength", "at least"), ("maxLength", "at most")] {
+        if let Some(bound) = schema.get(keyword).and_then(Value::as_u64) {
+            rules.push(format!(
+                "have {phrase} {bound} character{}",
+                if bound == 1 { "" } else { "s" }
+            ));
+        }
+    }
+    if let Some(format) = schema.get("format").and_then(Value::as_str) {
+        rules.push(format!("have the format `{}`", quote(format, RECEIVED)));
+    }
+    match rules.as_slice() {
+        [] => "names of another form".to_owned(),
+        rules => format!("names that {}", rules.join(" and ")),
+    }
+}
+
+/// "string: Words to look for".
+pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
+    let aim = target(schema, refs);
+    let mut text = match choices(schema, refs) {
+        Some(values) if values.len() > 1 => format!("one of {}", value_list(&values)),
+        Some(values) if values.len() == 1 => value_list(&values),
+        _ => match kinds(schema, refs) {
+            Kinds::ARRAY => match aim.get("items").map(|items| kinds(items, refs)) {
+                Some(items) if items != Kinds::ALL => format!("array of {}", items.bare()),
+                _ => "array".to_owned(),
+            },
+            kinds => kinds.bare(),
+        },
+    };
+    let words =
+        schema.get("description").or_else(|| aim.get("description")).and_then(Value::as_str);
+    if let Some(line) = words.and_then(|words| words.lines().map(str::trim).find(|l| !l.is_empty()))
+    {
+        text.push_str(": ");
+        text.push_str(&quote(line, 120));
+    }
+    text
+}
+
+/// Values as JSON with commas between, a few.
+pub(super) fn value_list(values: &[&Value]) -> String {
+    list(values.iter().map(|value| quote(&value.to_string(), 60)))
+}

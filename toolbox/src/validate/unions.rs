@@ -1,0 +1,151 @@
+//! `anyOf` and `oneOf`: which alternative was meant, and what is wrong with the value as that one.
+
+use crate::call::FaultKind;
+use serde_json::Value;
+
+use super::check::Checker;
+use super::json::{Kind, Node};
+use super::references::References;
+use super::schema::{self, Kinds};
+use super::value::equals;
+
+impl<'a> Checker<'a> {
+    /// Checks a value against alternatives.
+    pub(super) fn any_of(
+        &mut self,
+        node: Node<'a>,
+        schema: &'a Value,
+        branches: &'a [Value],
+        exactly_one: bool,
+    ) {
+        let mut counts = Vec::with_capacity(branches.len());
+        let mut matched = 0;
+        for branch in branches {
+            let count = self.count_faults(node, branch);
+            matched += usize::from(count == 0);
+            if matched > 0 && !exactly_one {
+                return;
+            }
+            counts.push(count);
+        }
+        match matched {
+            1 => {}
+            0 if !self.is_listening() => self.report(|c| c.fault(FaultKind::Rejected, "")),
+            0 => self.explain(node, schema, branches, &counts),
+            // One that has keywords which are not read may not have matched.
+            _ if branches.iter().filter(|branch| self.accepts_for_sure(node, branch)).count()
+                < 2 => {}
+            _ => self.report(|c| {
+                let says = format!("must match exactly one alternative, but matches {matched}");
+                c.fault(FaultKind::Rejected, says)
+            }),
+        }
+    }
+
+    fn explain(
+        &mut self,
+        node: Node<'a>,
+        schema: &'a Value,
+        branches: &'a [Value],
+        counts: &[usize],
+    ) {
+        let refs = self.refs;
+        let choices: Option<Vec<Vec<&Value>>> =
+            branches.iter().map(|branch| schema::choices(branch, refs)).collect();
+        if let Some(choices) = choices {
+            return self.not_listed(node, schema, &choices.concat());
+        }
+        let kind = Kinds::of(node);
+        let fitting: Vec<(&Value, usize)> = branches
+            .iter()
+            .zip(counts.iter().copied())
+            .filter(|(branch, _)| schema::kinds(branch, refs).meets(kind))
+            .collect();
+        if fitting.is_empty() {
+            let all =
+                branches.iter().fold(Kinds::NONE, |all, branch| all | schema::kinds(branch, refs));
+            return self.wrong_type(node, schema, all);
+        }
+        if node.kind() == Kind::Object && fitting.len() > 1 {
+            let branches: Vec<&Value> = fitting.iter().map(|(branch, _)| *branch).collect();
+            if self.explain_by_tag(node, schema, &branches) || self.explain_by_key(node, &branches)
+            {
+                return;
+            }
+        }
+        if let Some((best, _)) = fitting.iter().min_by_key(|(_, count)| *count) {
+            self.check(node, best);
+        }
+    }
+
+    /// Alternatives that a constant field tells apart: `{"kind": "circle", …}`.
+    fn explain_by_tag(
+        &mut self,
+        node: Node<'a>,
+        schema: &'a Value,
+        branches: &[&'a Value],
+    ) -> bool {
+        let refs = self.refs;
+        let Some(tag) = tag_name(branches, refs) else { return false };
+        let values: Vec<&Value> =
+            branches.iter().filter_map(|branch| tag_value(branch, tag, refs)).collect();
+        let Some(given) = node.field(tag) else {
+            self.missing(tag, Some(format!("one of {}", schema::value_list(&values))));
+            return true;
+        };
+        let chosen = branches
+            .iter()
+            .find(|branch| tag_value(branch, tag, refs).is_some_and(|value| equals(given, value)));
+        match chosen {
+            Some(branch) => self.check(node, branch),
+            None => {
+                self.at_field(node, tag, |c, value| c.not_listed(value, schema, &values));
+            }
+        }
+        true
+    }
+
+    /// Alternatives that the name of their only field tells apart: `{"circle": {…}}`.
+    fn explain_by_key(&mut self, node: Node<'a>, branches: &[&'a Value]) -> bool {
+        let refs = self.refs;
+        let keys: Option<Vec<&str>> =
+            branches.iter().map(|branch| only_key(schema::target(branch, refs))).collect();
+        let Some(keys) = keys else { return false };
+        match keys.iter().position(|key| node.field(key).is_some()) {
+            Some(chosen) => self.check(node, branches[chosen]),
+            None if node.fields().next().is_some() => self.unknown_variant(node, &keys),
+            None => return false,
+        }
+        true
+    }
+}
+
+/// The field that has a constant in every one of these schemas.
+pub(super) fn tag_name<'s>(branches: &[&'s Value], refs: &References<'s>) -> Option<&'s str> {
+    let first = schema::target(branches.first()?, refs).get("properties")?.as_object()?;
+    first
+        .keys()
+        .find(|name| branches.iter().all(|branch| tag_value(branch, name, refs).is_some()))
+        .map(String::as_str)
+}
+
+/// The constant of a field, also written as an `enum` of one.
+pub(super) fn tag_value<'s>(
+    schema: &'s Value,
+    tag: &str,
+    refs: &References<'s>,
+) -> Option<&'s Value> {
+    let field = schema::target(schema, refs).get("properties")?.get(tag)?;
+    match schema::branches(field, "enum") {
+        [only] => Some(only),
+        _ => field.get("const"),
+    }
+}
+
+fn only_key(schema: &Value) -> Option<&str> {
+    let properties = schema.get("properties")?.as_object()?;
+    match (schema::branches(schema, "required"), properties.len()) {
+        ([only], 1) => only.as_str().filter(|name| properties.contains_key(*name)),
+        _ => None,
+    }
+}

@@ -1,0 +1,140 @@
+//! Values of a document: equal or not, and how they are shown.
+
+use crate::text::{list, quote};
+use std::borrow::Cow;
+use std::hash::{BuildHasher, Hash as _, Hasher as _};
+
+use serde_json::Value;
+
+use super::json::{Kind, Node};
+use super::number::Decimal;
+
+/// The longest part of a value that is repeated, in characters.
+pub(super) const RECEIVED: usize = 100;
+
+/// A value in at most a hundred characters. What an object or array holds is not shown: any part
+/// of it could be secret, and it is the kind that is wrong.
+pub(super) fn show(node: Node<'_>) -> String {
+    match node.kind() {
+        Kind::Array => match node.items().count() {
+            0 => "an empty array".to_owned(),
+            1 => "an array of 1 item".to_owned(),
+            count => format!("an array of {count} items"),
+        },
+        Kind::Object if node.fields().next().is_none() => "an empty object".to_owned(),
+        Kind::Object => {
+            let keys = list(node.fields().take(13).map(|(key, _)| key.string().into_owned()));
+            quote(&format!("an object with {keys}"), RECEIVED)
+        }
+        Kind::String if holds_json(node) => "a string that holds JSON".to_owned(),
+        Kind::String => {
+            let source = node.source();
+            let shown = quote(source, RECEIVED);
+            match shown.strip_suffix('…') {
+                Some(start) if shown.len() < source.len() => {
+                    let start: String = start.chars().take(RECEIVED - 2).collect();
+                    format!("{start}…\"")
+                }
+                _ => shown,
+            }
+        }
+        _ => quote(node.source(), RECEIVED),
+    }
+}
+
+/// Whether a string looks like a document of its own, which is not shown any more than an object.
+pub(super) fn holds_json(node: Node<'_>) -> bool {
+    node.kind() == Kind::String
+        && node.chars().find(|c| !c.is_whitespace()).is_some_and(|c| matches!(c, '{' | '[' | '"'))
+}
+
+/// Whether a value equals one written in a schema; numbers by value, objects in any order.
+pub(super) fn equals(node: Node<'_>, value: &Value) -> bool {
+    match (node.kind(), value) {
+        (Kind::Null, Value::Null) => true,
+        (Kind::Bool, Value::Bool(truth)) => node.is_true() == *truth,
+        (Kind::String, Value::String(text)) => node.is_text(text),
+        (Kind::Number, Value::Number(number)) => {
+            Decimal::new(node.source()) == Decimal::new(&number.to_string())
+        }
+        (Kind::Array, Value::Array(items)) => {
+            node.items().count() == items.len()
+                && node.items().zip(items).all(|(item, value)| equals(item, value))
+        }
+        (Kind::Object, Value::Object(map)) => {
+            node.fields().count() == map.len()
+                && node.fields().all(|(key, value)| {
+                    map.get(&*key.string()).is_some_and(|other| equals(value, other))
+                })
+        }
+        _ => false,
+    }
+}
+
+/// Whether two values are equal in the sense of [`equals`].
+fn same(a: Node<'_>, b: Node<'_>) -> bool {
+    if a.kind() != b.kind() {
+        return false;
+    }
+    match a.kind() {
+        Kind::Null => true,
+        Kind::Bool => a.is_true() == b.is_true(),
+        Kind::String => a.chars().eq(b.chars()),
+        Kind::Number => Decimal::new(a.source()) == Decimal::new(b.source()),
+        Kind::Array => {
+            a.items().count() == b.items().count()
+                && a.items().zip(b.items()).all(|(a, b)| same(a, b))
+        }
+        Kind::Object => {
+            // Sorting both sides keeps wide objects from costing the square of their width.
+            let (a, b) = (sorted_fields(a), sorted_fields(b));
+            a.len() == b.len()
+                && a.iter().zip(&b).all(|(a, b)| a.0 == b.0)
+                && a.iter().zip(&b).all(|(a, b)| same(a.1, b.1))
+        }
+    }
+}
+
+fn sorted_fields(node: Node<'_>) -> Vec<(Cow<'_, str>, Node<'_>)> {
+    let mut fields: Vec<_> = node.fields().map(|(key, value)| (key.string(), value)).collect();
+    fields.sort_by(|a, b| a.0.cmp(&b.0));
+    fields
+}
+
+/// Two equal items of an array, found by sorting hashes with a random seed.
+pub(super) fn equal_items(array: Node<'_>) -> Option<(usize, usize)> {
+    let state = foldhash::fast::RandomState::default();
+    let mut hashed: Vec<(u64, usize, Node<'_>)> =
+        array.items().enumerate().map(|(at, item)| (hash(item, &state), at, item)).collect();
+    hashed.sort_unstable_by_key(|&(hash, at, _)| (hash, at));
+    let equal =
+        |a: &(u64, usize, Node<'_>), b: &(u64, usize, Node<'_>)| a.0 == b.0 && same(a.2, b.2);
+    let pairs = hashed.windows(2).filter(|pair| equal(&pair[0], &pair[1]));
+    pairs.map(|pair| (pair[0].1, pair[1].1)).min_by_key(|&(_, later)| later)
+}
+
+/// A hash that equal values share.
+fn hash(node: Node<'_>, state: &foldhash::fast::RandomState) -> u64 {
+    let mut hasher = state.build_hasher();
+    match node.kind() {
+        Kind::Null => hasher.write_u8(0),
+        Kind::Bool => hasher.write_u8(1 + u8::from(node.is_true())),
+        Kind::Number => Decimal::new(node.source()).hash(&mut hasher),
+        Kind::String => node.string().hash(&mut hasher),
+        Kind::Array => {
+            hasher.write_u8(3);
+            node.items().for_each(|item| hasher.write_u64(hash(item, state)));
+        }
+        Kind::Object => {
+            // A sum does not depend on the order of the fields.
+            let sum = node.fields().fold(4_u64, |sum, (key, value)| {
+                let mut field = state.build_hasher();
+                key.string().hash(&mut field);
+                field.write_u64(hash(value, state));
+                sum.wrapping_add(field.finish())
+            });
+            hasher.write_u64(sum);
+        }
+    }
+    hasher.finish()
+}

@@ -1,0 +1,402 @@
+//! A request, as Anthropic Messages takes it.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+
+use serde::ser::{SerializeMap, SerializeSeq};
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use crate::call::{Content, ToolCall, ToolResult};
+use crate::dialect::Dialect;
+use crate::model::{Finish, History, Message, ModelRequest, Part, Step, ToolChoice};
+use crate::wire::offered::{Offered, Search};
+use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
+
+/// How many tokens a reply may have when the request does not say; the service wants to be told.
+const MAX_TOKENS: u64 = 8192;
+
+/// How many tools the service takes beside a tool search.
+const MAX_TOOLS: usize = 10_000;
+
+pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
+    let tools = Offered::of(request, Dialect::Anthropic);
+    serde_json::to_string(&Body { request, model, tools: &tools, stream }).unwrap_or_default()
+}
+
+struct Body<'a> {
+    request: &'a ModelRequest,
+    model: &'a str,
+    tools: &'a Offered<'a>,
+    stream: bool,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { request, model, tools, stream } = *self;
+        let thinking = thinking(request);
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("model", model)?;
+        if request.options.get("max_tokens").is_none_or(Value::is_null) {
+            // The budget of thinking counts against the whole, and has to be smaller.
+            let budget = thinking.and_then(|thinking| thinking.get("budget_tokens")?.as_u64());
+            map.serialize_entry("max_tokens", &budget.unwrap_or(0).saturating_add(MAX_TOKENS))?;
+        }
+        for (name, value) in &request.options {
+            match name.as_str() {
+                name if RESERVED.contains(&name) => {}
+                _ if value.is_null() => {}
+                "thinking" => {
+                    if let Some(thinking) = thinking {
+                        map.serialize_entry("thinking", thinking)?;
+                    }
+                }
+                "stop" if value.is_string() => map.serialize_entry("stop_sequences", &[value])?,
+                "stop" => map.serialize_entry("stop_sequences", value)?,
+                name => map.serialize_entry(name, value)?,
+            }
+        }
+        if let Some(system) = request.system.as_deref().filter(|text| !text.trim().is_empty()) {
+            map.serialize_entry("system", system)?;
+        }
+        if !request.tools.is_empty() {
+            match &tools.search {
+                None => map.serialize_entry("tools", tools.list.raw())?,
+                Some(search) => {
+                    let history = &request.history;
+                    map.serialize_entry("tools", &WithSearch { tools, search, history })?;
+                }
+            }
+            if let Some(choice) = tool_choice(request, tools, thinking) {
+                map.serialize_entry("tool_choice", &choice)?;
+            }
+        }
+        map.serialize_entry("messages", &messages(request, tools))?;
+        if stream {
+            map.serialize_entry("stream", &true)?;
+        }
+        map.end()
+    }
+}
+
+/// Returns the option `thinking`, unless the service would refuse it.
+///
+/// With thinking switched on, the replies since the user last spoke must begin with a thinking block. They do not when
+/// another service wrote them; then this one goes on without thinking until the user speaks again.
+fn thinking(request: &ModelRequest) -> Option<&Value> {
+    let thinking = request.options.get("thinking")?;
+    if thinking.get("type").is_none_or(|kind| kind != "enabled") {
+        return Some(thinking);
+    }
+    let mut open = request
+        .history
+        .messages()
+        .iter()
+        .rev()
+        .skip_while(|message| matches!(message, Message::User(_)))
+        .map_while(|message| match message {
+            Message::Step(step) if !step.results().is_empty() => Some(step),
+            _ => None,
+        })
+        .peekable();
+    let thought = |step: &std::sync::Arc<Step>| {
+        written(step).iter().any(|part| matches!(part, Part::Reasoning { .. }))
+    };
+    (open.peek().is_none() || open.any(thought)).then_some(thinking)
+}
+
+/// The tools, and behind them those that are loaded once a search refers to them.
+struct WithSearch<'a> {
+    tools: &'a Offered<'a>,
+    search: &'a Search<'a>,
+    history: &'a History,
+}
+
+impl Serialize for WithSearch<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let Self { tools, search, history } = *self;
+        let mut seq = serializer.serialize_seq(None)?;
+        let mut listed = 0;
+        for (_, tool) in tools.listed() {
+            listed += 1;
+            // The service takes no examples beside a tool search.
+            match tool.tool.as_object().filter(|fields| fields.contains_key("input_examples")) {
+                None => seq.serialize_element(&tool.tool)?,
+                Some(fields) => {
+                    let mut fields = fields.clone();
+                    fields.remove("input_examples");
+                    seq.serialize_element(&fields)?;
+                }
+            }
+        }
+        let deferred = search.deferred().deferred();
+        if listed + deferred.len() <= MAX_TOOLS {
+            let places = (0..deferred.len()).filter(|at| search.is_found(*at));
+            places.map(|at| &deferred[at]).try_for_each(|tool| seq.serialize_element(tool))?;
+        } else {
+            // The search is not the service's, so it need know no more than what was found.
+            let found: BTreeSet<usize> = history
+                .steps()
+                .flat_map(Step::calls)
+                .filter_map(|(call, result)| references(search, call, result))
+                .flatten()
+                .collect();
+            found.iter().try_for_each(|at| seq.serialize_element(&deferred[*at]))?;
+        }
+        seq.end()
+    }
+}
+
+/// Returns where the tools stand that a call found, if it was a search whose result is written as nothing but references.
+///
+/// One reference to a tool that is not in the list, and the service refuses the whole request.
+fn references(search: &Search<'_>, call: &ToolCall, result: &ToolResult) -> Option<Vec<usize>> {
+    if !search.is_named(&call.name) {
+        return None;
+    }
+    let (found, all) = search.found(result);
+    (all && !found.is_empty()).then_some(found)
+}
+
+fn tool_choice(
+    request: &ModelRequest,
+    tools: &Offered<'_>,
+    thinking: Option<&Value>,
+) -> Option<Value> {
+    // The service refuses to force a call while it thinks.
+    let thinks = thinking
+        .and_then(|thinking| thinking.get("type"))
+        .is_some_and(|kind| kind == "enabled" || kind == "adaptive");
+    let mut choice = match &request.tool_choice {
+        ToolChoice::None => return Some(json!({"type": "none"})),
+        ToolChoice::Required if !thinks => json!({"type": "any"}),
+        ToolChoice::Tool(name) if !thinks => {
+            json!({"type": "tool", "name": tools.sent_name(name)})
+        }
+        _ if request.parallel_tool_calls => return None,
+        _ => json!({"type": "auto"}),
+    };
+    if !request.parallel_tool_calls {
+        choice["disable_parallel_tool_use"] = true.into();
+    }
+    Some(choice)
+}
+
+#[derive(Serialize)]
+struct MessageOut<'a> {
+    role: &'static str,
+    content: Vec<Block<'a>>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Block<'a> {
+    Own(Own<'a>),
+    Echo(&'a Value),
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum Own<'a> {
+    Text {
+        text: Words<'a>,
+    },
+    Image {
+        source: Source<'a>,
+    },
+    Document {
+        source: Source<'a>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        title: Option<&'a str>,
+    },
+    ToolUse {
+        id: &'a str,
+        name: Cow<'a, str>,
+        input: &'a RawValue,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        caller: Option<&'a Value>,
+    },
+    ToolReference {
+        tool_name: &'a str,
+    },
+    ToolResult {
+        tool_use_id: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        content: Option<ResultContent<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        is_error: bool,
+    },
+}
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename = "base64")]
+struct Source<'a> {
+    media_type: &'a str,
+    data: &'a str,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum ResultContent<'a> {
+    Text(Words<'a>),
+    Blocks(Vec<Own<'a>>),
+}
+
+fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<MessageOut<'a>> {
+    let mut messages: Vec<MessageOut<'_>> = Vec::new();
+    let turns = turns(&request.history, |step| written(step));
+    let last = turns.len() - 1;
+    for (place, turn) in turns.into_iter().enumerate() {
+        let user = |content| MessageOut { role: "user", content };
+        match turn {
+            Turn::User(said) => {
+                let said = said.into_iter().map(|content| Block::Own(shown(content)));
+                match messages.last_mut() {
+                    // The results of the calls just before stand in it, and stay first.
+                    Some(results) if results.role == "user" => results.content.extend(said),
+                    _ => messages.push(user(said.collect())),
+                }
+            }
+            Turn::Model(parts) => {
+                let mut content: Vec<_> =
+                    parts.into_iter().map(|part| block(part, tools)).collect();
+                // The service refuses a transcript that ends in the model's words and blanks behind them.
+                if let (true, Some(Block::Own(Own::Text { text: Words::Plain(text) }))) =
+                    (place == last, content.last_mut())
+                {
+                    *text = text.trim_end().to_owned().into();
+                }
+                messages.push(MessageOut { role: "assistant", content });
+            }
+            Turn::Results(step) => {
+                let results = step.calls().map(|(call, own)| Block::Own(result(call, own, tools)));
+                messages.push(user(results.collect()));
+            }
+        }
+    }
+    for message in &mut messages {
+        if message.content.is_empty() {
+            message.content.push(Block::Own(Own::Text { text: NOTHING_SAID.into() }));
+        }
+    }
+    messages
+}
+
+/// Returns the parts of a step that are sent.
+fn written(step: &Step) -> Vec<&Part> {
+    let whole = step.reply().finish.allows_calls() || step.reply().finish == Finish::Pause;
+    let mut parts: Vec<&Part> = step
+        .reply()
+        .parts
+        .iter()
+        .filter(|part| match part {
+            Part::Text { text, .. } => !text.trim().is_empty(),
+            Part::Call { .. } => true,
+            Part::Reasoning { .. } => part
+                .echo(Dialect::Anthropic)
+                .is_some_and(|block| matches!(kind(block), Some("thinking" | "redacted_thinking"))),
+            Part::Other(_) => {
+                part.echo(Dialect::Anthropic).is_some_and(|block| match kind(block) {
+                    // Those with parts of their own are written from these alone.
+                    None
+                    | Some(
+                        "text" | "thinking" | "redacted_thinking" | "tool_use" | "tool_result",
+                    ) => false,
+                    // Cut off before its result came: the service refuses the one without the other.
+                    Some("server_tool_use" | "mcp_tool_use") => whole || has_result(step, block),
+                    Some(_) => true,
+                })
+            }
+        })
+        .collect();
+    // A message must not end with thinking, which a reply does that was cut off in time.
+    while matches!(parts.last(), Some(Part::Reasoning { .. })) {
+        parts.pop();
+    }
+    parts
+}
+
+fn kind(block: &Value) -> Option<&str> {
+    block.get("type")?.as_str()
+}
+
+fn has_result(step: &Step, call: &Value) -> bool {
+    step.reply().parts.iter().any(|part| {
+        part.echo(Dialect::Anthropic)
+            .and_then(|block| block.get("tool_use_id"))
+            .is_some_and(|id| Some(id) == call.get("id"))
+    })
+}
+
+fn block<'a>(part: &'a Part, tools: &Offered<'_>) -> Block<'a> {
+    let echo = part.echo(Dialect::Anthropic);
+    match (part, echo) {
+        (Part::Call { call, .. }, _) => Block::Own(Own::ToolUse {
+            id: &call.id,
+            name: tools.sent_name(&call.name),
+            // A history keeps nothing but objects here.
+            input: serde_json::from_str(call.arguments.as_str()).unwrap_or(no_arguments()),
+            caller: echo.and_then(|echo| echo.get("caller")).filter(|caller| caller.is_object()),
+        }),
+        (Part::Reasoning { .. } | Part::Other(_), Some(block)) => Block::Echo(block),
+        (Part::Text { text, .. } | Part::Reasoning { text, .. }, _) => {
+            Block::Own(Own::Text { text: text.as_str().into() })
+        }
+        (Part::Other(echo), None) => Block::Echo(&echo.value),
+    }
+}
+
+fn no_arguments() -> &'static RawValue {
+    serde_json::from_str("{}").unwrap_or(RawValue::NULL)
+}
+
+fn result<'a>(call: &ToolCall, result: &'a ToolResult, tools: &'a Offered<'_>) -> Own<'a> {
+    let search = tools.search.as_ref();
+    if let Some((search, found)) =
+        search.and_then(|search| Some((search, references(search, call, result)?)))
+    {
+        let lowered = search.deferred().tools();
+        let references =
+            found.into_iter().map(|at| Own::ToolReference { tool_name: &lowered[at].name });
+        return Own::ToolResult {
+            tool_use_id: result.call_id(),
+            content: Some(ResultContent::Blocks(references.collect())),
+            is_error: false,
+        };
+    }
+    let parts = result.content().iter().filter(|part| !is_blank(part));
+    let mut blocks: Vec<_> = parts.map(shown).collect();
+    let content = match (blocks.pop(), blocks.is_empty()) {
+        (Some(Own::Text { text }), true) => Some(ResultContent::Text(text)),
+        (Some(last), _) => {
+            blocks.push(last);
+            Some(ResultContent::Blocks(blocks))
+        }
+        (None, _) => match result.text() {
+            text if !text.trim().is_empty() => Some(ResultContent::Text(Words::Plain(text))),
+            // A failure without a word is refused.
+            _ => result.is_error().then_some(ResultContent::Text("failed".into())),
+        },
+    };
+    Own::ToolResult { tool_use_id: result.call_id(), content, is_error: result.is_error() }
+}
+
+/// Returns the block that shows the model a part, or says what it is not shown.
+fn shown(content: &Content) -> Own<'_> {
+    match bytes(content) {
+        Some((media_type @ ("image/jpeg" | "image/png" | "image/gif" | "image/webp"), data)) => {
+            Own::Image { source: Source { media_type, data } }
+        }
+        Some((media_type @ "application/pdf", data)) => {
+            let title = match content {
+                Content::Resource(resource) => Some(resource.uri.as_str()),
+                _ => None,
+            };
+            // A title has 1 to 500 characters.
+            let title = title.filter(|title| (1..=500).contains(&title.chars().count()));
+            Own::Document { source: Source { media_type, data }, title }
+        }
+        _ => Own::Text { text: Words::Of(content) },
+    }
+}

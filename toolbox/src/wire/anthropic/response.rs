@@ -1,0 +1,163 @@
+//! Reads a whole reply, and the blocks of one.
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use crate::call::{Arguments, ToolCall};
+use crate::dialect::Dialect;
+use crate::model::{Echo, Finish, ModelResponse, Part, Reply, Usage};
+use crate::wire::WireError;
+use crate::wire::failure::{WORDS, service_error};
+
+/// Reads a whole reply.
+pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
+    let message: Message<'_> = serde_json::from_str(body)?;
+    if let Some(error) = &message.error {
+        return Err(service_error(error, &WORDS));
+    }
+    if message.content.is_none() && message.stop_reason.is_none() {
+        return Err(WireError::Invalid("there is no `content`".into()));
+    }
+    let blocks = message.content.unwrap_or_default();
+    let mut parts = Vec::with_capacity(blocks.len());
+    for block in blocks {
+        parts.extend(part(block)?);
+    }
+    Ok(ModelResponse {
+        reply: reply(parts, message.stop_reason.as_deref()),
+        usage: message.usage.unwrap_or_default().total(),
+        model: message.model,
+        id: message.id,
+    })
+}
+
+#[derive(Deserialize)]
+pub(super) struct Message<'a> {
+    #[serde(borrow)]
+    pub(super) content: Option<Vec<&'a RawValue>>,
+    pub(super) stop_reason: Option<String>,
+    pub(super) usage: Option<UsageIn>,
+    pub(super) model: Option<String>,
+    pub(super) id: Option<String>,
+    pub(super) error: Option<Value>,
+}
+
+pub(super) fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {
+    let reply = Reply::new(parts);
+    let finish = match stop_reason {
+        // A reply that waits for results says so, whatever word its service found for the end.
+        None | Some("end_turn" | "stop_sequence") => return reply,
+        Some("tool_use") => Finish::Calls,
+        Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
+        Some("pause_turn") => Finish::Pause,
+        Some("refusal") => Finish::Refusal,
+        Some(other) => Finish::Other(other.to_owned()),
+    };
+    reply.with_finish(finish)
+}
+
+/// What a message cost, where it says so.
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct UsageIn {
+    pub(super) input_tokens: Option<u64>,
+    pub(super) cache_read_input_tokens: Option<u64>,
+    pub(super) cache_creation_input_tokens: Option<u64>,
+    pub(super) output_tokens: Option<u64>,
+    pub(super) output_tokens_details: Option<OutputDetails>,
+}
+
+#[derive(Debug, Default, Deserialize)]
+pub(super) struct OutputDetails {
+    pub(super) thinking_tokens: Option<u64>,
+}
+
+impl UsageIn {
+    /// Takes over what `newer` says: counts of a stream are of the whole, not of what is new.
+    pub(super) fn update(&mut self, newer: Self) {
+        self.input_tokens = newer.input_tokens.or(self.input_tokens);
+        self.cache_read_input_tokens =
+            newer.cache_read_input_tokens.or(self.cache_read_input_tokens);
+        self.cache_creation_input_tokens =
+            newer.cache_creation_input_tokens.or(self.cache_creation_input_tokens);
+        self.output_tokens = newer.output_tokens.or(self.output_tokens);
+        self.output_tokens_details =
+            newer.output_tokens_details.or(self.output_tokens_details.take());
+    }
+
+    pub(super) fn total(&self) -> Usage {
+        let read = self.cache_read_input_tokens.unwrap_or(0);
+        let created = self.cache_creation_input_tokens.unwrap_or(0);
+        Usage {
+            input_tokens: self
+                .input_tokens
+                .unwrap_or(0)
+                .saturating_add(read)
+                .saturating_add(created),
+            output_tokens: self.output_tokens.unwrap_or(0),
+            cache_read_input_tokens: read,
+            cache_creation_input_tokens: created,
+            reasoning_tokens: self
+                .output_tokens_details
+                .as_ref()
+                .and_then(|details| details.thinking_tokens)
+                .unwrap_or(0),
+        }
+    }
+}
+
+#[derive(Deserialize)]
+pub(super) struct Kind {
+    #[serde(rename = "type")]
+    pub(super) kind: String,
+}
+
+/// Returns the part that a block of a reply is; `None` for `null`.
+pub(super) fn part(block: &RawValue) -> Result<Option<Part>, WireError> {
+    #[derive(Deserialize)]
+    struct Text {
+        text: Option<String>,
+    }
+    #[derive(Deserialize)]
+    struct ToolUse {
+        id: Option<String>,
+        name: Option<String>,
+        input: Option<Arguments>,
+        caller: Option<Value>,
+    }
+    let Some(Kind { kind }) = serde_json::from_str(block.get())? else { return Ok(None) };
+    Ok(Some(match kind.as_str() {
+        "text" => {
+            let Text { text } = serde_json::from_str(block.get())?;
+            Part::text(text.unwrap_or_default())
+        }
+        "tool_use" => {
+            let ToolUse { id, name, input, caller } = serde_json::from_str(block.get())?;
+            let input = input.unwrap_or_default();
+            call(id.unwrap_or_default(), name.unwrap_or_default(), input, caller)
+        }
+        _ => opaque(serde_json::from_str(block.get())?),
+    }))
+}
+
+pub(super) fn call(id: String, name: String, input: Arguments, caller: Option<Value>) -> Part {
+    let input = if input.as_str().trim().is_empty() { Arguments::from("{}") } else { input };
+    Part::Call {
+        call: ToolCall { id, name, arguments: input },
+        echo: caller
+            .map(|caller| Echo::new(Dialect::Anthropic, serde_json::json!({ "caller": caller }))),
+    }
+}
+
+/// Returns the part that a block is which nobody but the service reads.
+pub(super) fn opaque(block: Value) -> Part {
+    let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
+    // What the service cannot verify it refuses: thinking that was cut off before its signature stays here.
+    let (shown, proof) = match text("type") {
+        "thinking" => (text("thinking").to_owned(), text("signature")),
+        "redacted_thinking" => (String::new(), text("data")),
+        _ => return Part::Other(Echo::new(Dialect::Anthropic, block)),
+    };
+    let verified = !proof.is_empty();
+    Part::Reasoning { text: shown, echo: verified.then(|| Echo::new(Dialect::Anthropic, block)) }
+}

@@ -1,0 +1,285 @@
+//! Writes a request, from borrowed data straight into the text.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde_json::{Value, json};
+
+use crate::call::Content;
+use crate::dialect::DefinitionList;
+use crate::dialect::Dialect;
+use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
+use crate::wire::openai::{DataUrl, Options, Piece, ResultText, Shown};
+
+pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
+    // A document of text keys and plain values always has a text.
+    serde_json::to_string(&Body {
+        request,
+        tools: &request.tools.lowered(Dialect::OpenAiChat),
+        model,
+        stream,
+    })
+    .unwrap_or_default()
+}
+
+struct Body<'a> {
+    request: &'a ModelRequest,
+    tools: &'a DefinitionList,
+    model: &'a str,
+    stream: bool,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let request = self.request;
+        let options = Options(&request.options);
+        let has_tools = !request.tools.is_empty();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("model", self.model)?;
+        map.serialize_entry("messages", &Messages { request, tools: self.tools })?;
+        if has_tools {
+            map.serialize_entry("tools", self.tools.raw())?;
+            if let Some(choice) = tool_choice(&request.tool_choice, self.tools) {
+                options.default_entry(&mut map, "tool_choice", &choice)?;
+            }
+            // Several calls are the service's default, and its reasoning models refuse the field.
+            if !request.parallel_tool_calls {
+                options.default_entry(&mut map, "parallel_tool_calls", &false)?;
+            }
+        }
+        if self.stream {
+            map.serialize_entry("stream", &true)?;
+            options.default_entry(&mut map, "stream_options", &json!({"include_usage": true}))?;
+        }
+        options.write(&mut map, |key| match key {
+            "model" | "messages" | "tools" | "stream" => true,
+            // Without what they are about, they are refused.
+            "tool_choice" | "parallel_tool_calls" => !has_tools,
+            "stream_options" => !self.stream,
+            _ => false,
+        })?;
+        map.end()
+    }
+}
+
+/// Returns the choice as the service writes it; nothing where it is what the service does anyway.
+fn tool_choice(choice: &ToolChoice, tools: &DefinitionList) -> Option<Value> {
+    Some(match choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        ToolChoice::Tool(name) => {
+            json!({"type": "function", "function": {"name": tools.sent_name(name)}})
+        }
+    })
+}
+
+struct Messages<'a> {
+    request: &'a ModelRequest,
+    tools: &'a DefinitionList,
+}
+
+impl Serialize for Messages<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(None)?;
+        if let Some(system) = self.request.system.as_deref().filter(|text| !text.trim().is_empty())
+        {
+            seq.serialize_element(&Plain { role: "system", content: system })?;
+        }
+        for message in self.request.history.messages() {
+            match message {
+                Message::User(content) => {
+                    let content = UserParts::of(content);
+                    if !content.0.is_empty() {
+                        seq.serialize_element(&Plain { role: "user", content })?;
+                    }
+                }
+                Message::Step(step) => write_step(&mut seq, step, self.tools)?,
+            }
+        }
+        seq.end()
+    }
+}
+
+fn write_step<S: SerializeSeq>(
+    seq: &mut S,
+    step: &Step,
+    tools: &DefinitionList,
+) -> Result<(), S::Error> {
+    if let Some(assistant) = Assistant::of(step.reply(), tools) {
+        seq.serialize_element(&assistant)?;
+    }
+    for (call, result) in step.calls() {
+        let content = ResultText(result);
+        seq.serialize_element(&Told { role: "tool", tool_call_id: &call.id, content })?;
+    }
+    // Not between the results: all of them have to stand together, right after the calls.
+    let attachments = UserParts::attached(step, tools);
+    if !attachments.0.is_empty() {
+        seq.serialize_element(&Plain { role: "user", content: attachments })?;
+    }
+    Ok(())
+}
+
+#[derive(Serialize)]
+struct Plain<C> {
+    role: &'static str,
+    content: C,
+}
+
+#[derive(Serialize)]
+struct Told<'a> {
+    role: &'static str,
+    tool_call_id: &'a str,
+    content: ResultText<'a>,
+}
+
+#[derive(Serialize)]
+struct Assistant<'a> {
+    role: &'static str,
+    content: Option<Cow<'a, str>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reasoning_content: Option<&'a Value>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    tool_calls: Vec<Call<'a>>,
+}
+
+#[derive(Serialize)]
+struct Call<'a> {
+    id: &'a str,
+    #[serde(rename = "type")]
+    kind: &'static str,
+    function: Function<'a>,
+    /// What Gemini hangs on a call when it is spoken to in this form, and wants back.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    extra_content: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Function<'a> {
+    name: Cow<'a, str>,
+    arguments: &'a str,
+}
+
+impl<'a> Assistant<'a> {
+    /// Returns the message of a reply, unless nothing would be in it.
+    fn of(reply: &'a Reply, tools: &DefinitionList) -> Option<Self> {
+        let content = Some(reply.content()).filter(|text| !text.trim().is_empty());
+        let mut reasoning_content = None;
+        let mut tool_calls = Vec::new();
+        for part in &reply.parts {
+            let echo = part.echo(Dialect::OpenAiChat);
+            match part {
+                Part::Call { call, .. } => tool_calls.push(Call {
+                    id: &call.id,
+                    kind: "function",
+                    function: Function {
+                        name: tools.sent_name(&call.name),
+                        arguments: call.arguments.as_str(),
+                    },
+                    extra_content: echo.and_then(|echo| echo.get("extra_content")),
+                }),
+                Part::Reasoning { .. } => {
+                    let reasoning = echo.and_then(|echo| echo.get("reasoning_content"));
+                    reasoning_content = reasoning.or(reasoning_content);
+                }
+                Part::Text { .. } | Part::Other(_) => {}
+            }
+        }
+        if tool_calls.is_empty() {
+            // The services want the reasoning of a step with calls, and some refuse that of an answer.
+            reasoning_content = None;
+            content.as_ref()?;
+        }
+        Some(Self { role: "assistant", content, reasoning_content, tool_calls })
+    }
+}
+
+/// The parts of a message of the user; one text is written as a string.
+struct UserParts<'a>(Vec<UserPart<'a>>);
+
+#[derive(Serialize)]
+#[serde(tag = "type", rename_all = "snake_case")]
+enum UserPart<'a> {
+    Text {
+        text: Shown<Piece<'a>>,
+    },
+    #[serde(rename = "text")]
+    Label {
+        text: String,
+    },
+    ImageUrl {
+        image_url: ImageUrl<'a>,
+    },
+    InputAudio {
+        input_audio: InputAudio<'a>,
+    },
+    File {
+        file: File<'a>,
+    },
+}
+
+#[derive(Serialize)]
+struct ImageUrl<'a> {
+    url: Shown<DataUrl<'a>>,
+}
+
+#[derive(Serialize)]
+struct InputAudio<'a> {
+    data: &'a str,
+    format: &'static str,
+}
+
+#[derive(Serialize)]
+struct File<'a> {
+    filename: &'a str,
+    file_data: Shown<DataUrl<'a>>,
+}
+
+impl<'a> UserPart<'a> {
+    fn of(piece: Piece<'a>) -> Self {
+        match piece {
+            Piece::Image(bytes) => Self::ImageUrl { image_url: ImageUrl { url: bytes.url() } },
+            Piece::Sound { format, bytes } => {
+                Self::InputAudio { input_audio: InputAudio { data: bytes.data, format } }
+            }
+            Piece::File { name, bytes } => {
+                Self::File { file: File { filename: name, file_data: bytes.url() } }
+            }
+            text => Self::Text { text: Shown(text) },
+        }
+    }
+}
+
+impl<'a> UserParts<'a> {
+    fn of(content: &'a [Content]) -> Self {
+        let pieces = content.iter().map(Piece::of).filter(|piece| !piece.is_blank());
+        Self(pieces.map(UserPart::of).collect())
+    }
+
+    /// Returns what the results of a step hold beside text, each under the name of its call.
+    fn attached(step: &'a Step, tools: &DefinitionList) -> Self {
+        let mut parts = Vec::new();
+        for (call, result) in step.calls() {
+            let attachments = result.content().iter().map(Piece::of).filter(Piece::is_attachment);
+            let before = parts.len();
+            parts.extend(attachments.map(UserPart::of));
+            if parts.len() > before {
+                let name = tools.sent_name(&call.name);
+                let text = format!("From the result of `{name}` (call {}):", call.id);
+                parts.insert(before, UserPart::Label { text });
+            }
+        }
+        Self(parts)
+    }
+}
+
+impl Serialize for UserParts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [UserPart::Text { text }] => text.serialize(serializer),
+            parts => parts.serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,254 @@
+//! Reads replies and transcripts.
+
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+
+use crate::call::{Arguments, ToolCall};
+use crate::dialect::Dialect;
+use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
+use crate::wire::WireError;
+use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
+
+/// What a whole reply and a chunk of one have around their choices.
+#[derive(Deserialize)]
+pub(super) struct Envelope<C> {
+    pub(super) id: Option<String>,
+    pub(super) model: Option<String>,
+    #[serde(default = "Vec::new", deserialize_with = "nullable")]
+    #[serde(bound(deserialize = "C: Deserialize<'de>"))]
+    pub(super) choices: Vec<C>,
+    pub(super) usage: Option<Value>,
+    error: Option<Value>,
+    object: Option<String>,
+    message: Option<Value>,
+}
+
+impl<C> Envelope<C> {
+    /// Returns the failure that the service reports in place of a reply, if it does.
+    pub(super) fn failure(&self) -> Option<WireError> {
+        let failure = reported(self.error.as_ref());
+        if failure.is_some() || self.object.as_deref() != Some("error") {
+            return failure;
+        }
+        reported(self.message.as_ref()).or_else(|| Some(invalid("an error without a message")))
+    }
+}
+
+#[derive(Deserialize)]
+struct Choice {
+    message: Option<Message>,
+    finish_reason: Option<String>,
+    error: Option<Value>,
+}
+
+/// A message of an assistant, whole or (in a transcript) of anybody.
+#[derive(Default, Deserialize)]
+pub(super) struct Message {
+    pub(super) role: Option<String>,
+    #[serde(default)]
+    pub(super) content: Value,
+    refusal: Option<String>,
+    reasoning_content: Option<String>,
+    #[serde(default)]
+    reasoning: Value,
+    #[serde(default, deserialize_with = "nullable")]
+    tool_calls: Vec<Call>,
+    function_call: Option<Function>,
+    pub(super) tool_call_id: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Call {
+    id: Option<String>,
+    function: Option<Function>,
+    custom: Option<Custom>,
+    extra_content: Option<Value>,
+}
+
+#[derive(Deserialize)]
+struct Function {
+    name: Option<String>,
+    #[serde(default, deserialize_with = "arguments")]
+    arguments: Arguments,
+}
+
+/// A call of a tool that takes free text.
+#[derive(Deserialize)]
+struct Custom {
+    name: Option<String>,
+    #[serde(default)]
+    input: String,
+}
+
+/// Reads null as nothing: many services write it where a key could be left out.
+pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// Reads arguments: JSON text in a string, or the object itself, which some services send.
+pub(super) fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Arguments, D::Error> {
+    let arguments = Arguments::deserialize(deserializer)?;
+    Ok(if arguments.as_str() == "null" { Arguments::default() } else { arguments })
+}
+
+/// What a reply is made of, whether it came at once or in pieces.
+#[derive(Default)]
+pub(super) struct Gathered {
+    pub(super) reasoning: String,
+    /// The reasoning came in the field that services want back.
+    pub(super) echo_reasoning: bool,
+    pub(super) content: String,
+    pub(super) refusal: String,
+    pub(super) calls: Vec<(ToolCall, Option<Value>)>,
+    pub(super) finish: Option<String>,
+}
+
+impl Gathered {
+    pub(super) fn into_reply(self) -> Result<Reply, WireError> {
+        let mut parts = Vec::with_capacity(self.calls.len() + 2);
+        if !self.reasoning.is_empty() {
+            let echo = self.echo_reasoning.then(|| {
+                let field = ("reasoning_content".to_owned(), Value::from(self.reasoning.clone()));
+                Echo::new(Dialect::OpenAiChat, Value::Object(Map::from_iter([field])))
+            });
+            parts.push(Part::Reasoning { text: self.reasoning, echo });
+        }
+        let refused = !self.refusal.is_empty();
+        let text = self.content + &self.refusal;
+        if !text.is_empty() {
+            parts.push(Part::text(text));
+        }
+        let has_calls = !self.calls.is_empty();
+        parts.extend(self.calls.into_iter().map(|(call, extra)| {
+            let field = extra.map(|extra| ("extra_content".to_owned(), extra));
+            let echo = field.map(|field| {
+                Echo::new(Dialect::OpenAiChat, Value::Object(Map::from_iter([field])))
+            });
+            Part::Call { call, echo }
+        }));
+        let finish = match self.finish {
+            _ if refused => Finish::Refusal,
+            None => ended(has_calls),
+            Some(word) => match word.as_str() {
+                // Services disagree about which of these goes with calls, so the calls decide.
+                "" | "stop" | "tool_calls" | "function_call" => ended(has_calls),
+                "length" => Finish::Length,
+                "content_filter" => Finish::Refusal,
+                "error" => {
+                    let message = "the reply ended with an error that is not described".to_owned();
+                    return Err(WireError::Service { kind: word, message });
+                }
+                _ => Finish::Other(word),
+            },
+        };
+        Ok(Reply::new(parts).with_finish(finish))
+    }
+}
+
+pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
+    let mut response: Envelope<Choice> = read(body)?;
+    if let Some(error) = response.failure() {
+        return Err(error);
+    }
+    if response.choices.is_empty() {
+        return Err(invalid("`choices` is empty"));
+    }
+    let choice = response.choices.swap_remove(0);
+    if let Some(error) = reported(choice.error.as_ref()) {
+        return Err(error);
+    }
+    let message = choice.message.ok_or_else(|| invalid("the choice has no `message`"))?;
+    let mut gathered = message.gather()?;
+    gathered.finish = choice.finish_reason;
+    Ok(ModelResponse {
+        reply: gathered.into_reply()?,
+        usage: usage(response.usage.as_ref()),
+        model: response.model,
+        id: response.id,
+    })
+}
+
+/// Text of what a model shows of its thoughts: a string, or blocks with text in them.
+pub(super) fn shown_reasoning(value: Value) -> String {
+    match value {
+        Value::String(text) => text,
+        Value::Array(blocks) => blocks
+            .into_iter()
+            .map(|mut block| match block {
+                Value::String(text) => text,
+                _ => take_text(&mut block, "text").unwrap_or_default(),
+            })
+            .collect(),
+        _ => String::new(),
+    }
+}
+
+impl Message {
+    pub(super) fn gather(self) -> Result<Gathered, WireError> {
+        let mut gathered = Gathered::default();
+        match self.reasoning_content.filter(|text| !text.is_empty()) {
+            Some(text) => {
+                gathered.reasoning = text;
+                gathered.echo_reasoning = true;
+            }
+            None => gathered.reasoning = shown_reasoning(self.reasoning),
+        }
+        gathered.add_content(self.content)?;
+        gathered.refusal.push_str(&self.refusal.unwrap_or_default());
+        for call in self.tool_calls {
+            gathered.calls.push(call.read()?);
+        }
+        if let Some(function) = self.function_call {
+            gathered.calls.push((function.read(String::new()), None));
+        }
+        Ok(gathered)
+    }
+}
+
+impl Gathered {
+    /// Adds content: nothing, a text, or a list of parts.
+    pub(super) fn add_content(&mut self, content: Value) -> Result<(), WireError> {
+        match content {
+            Value::Null => {}
+            Value::String(text) if self.content.is_empty() => self.content = text,
+            Value::String(text) => self.content.push_str(&text),
+            Value::Array(parts) => {
+                for mut part in parts {
+                    if let Some(text) = take_text(&mut part, "text") {
+                        self.content.push_str(&text);
+                    } else if let Some(text) = take_text(&mut part, "refusal") {
+                        self.refusal.push_str(&text);
+                    } else if let Some(thinking) = part.get_mut("thinking").map(Value::take) {
+                        self.reasoning.push_str(&shown_reasoning(thinking));
+                    }
+                }
+            }
+            _ => return Err(invalid("`content` is neither text nor a list of parts")),
+        }
+        Ok(())
+    }
+}
+
+impl Call {
+    fn read(self) -> Result<(ToolCall, Option<Value>), WireError> {
+        let id = self.id.unwrap_or_default();
+        let call = match (self.function, self.custom) {
+            (Some(function), _) => function.read(id),
+            (None, Some(custom)) => {
+                ToolCall::new(id, custom.name.unwrap_or_default(), custom.input)
+            }
+            (None, None) => return Err(invalid("a tool call has no `function`")),
+        };
+        Ok((call, self.extra_content))
+    }
+}
+
+impl Function {
+    fn read(self, id: String) -> ToolCall {
+        ToolCall::new(id, self.name.unwrap_or_default(), self.arguments)
+    }
+}

@@ -1,0 +1,452 @@
+//! Writes a request, from borrowed data straight into the text.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+use serde::ser::{SerializeMap, SerializeSeq, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::response::{SEARCH_CALL, SEARCH_OUTPUT, is_by_service, is_own_search};
+use crate::call::{Content, ToolCall, ToolResult};
+use crate::definition::ToolDefinition;
+use crate::dialect::Dialect;
+use crate::dialect::Lowered;
+use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
+use crate::wire::offered::{Offered, Search};
+use crate::wire::openai::{DataUrl, Options, Piece, ResultText, Shown};
+
+pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
+    // A document of text keys and plain values always has a text.
+    serde_json::to_string(&Body {
+        request,
+        tools: &Offered::of(request, Dialect::OpenAiResponses),
+        model,
+        stream,
+    })
+    .unwrap_or_default()
+}
+
+struct Body<'a> {
+    request: &'a ModelRequest,
+    tools: &'a Offered<'a>,
+    model: &'a str,
+    stream: bool,
+}
+
+impl Serialize for Body<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let request = self.request;
+        let options = Options(&request.options);
+        let has_tools = !request.tools.is_empty();
+        let mut map = serializer.serialize_map(None)?;
+        map.serialize_entry("model", self.model)?;
+        let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
+        if let Some(system) = system {
+            map.serialize_entry("instructions", system)?;
+        }
+        let is_stored = request.options.get("store").and_then(Value::as_bool) == Some(true);
+        map.serialize_entry("input", &Input { request, tools: self.tools, is_stored })?;
+        if has_tools {
+            match &self.tools.search {
+                None => map.serialize_entry("tools", self.tools.list.raw())?,
+                Some(search) => {
+                    map.serialize_entry("tools", &WithSearch { tools: self.tools, search })?;
+                }
+            }
+            if let Some(choice) = tool_choice(&request.tool_choice, self.tools) {
+                options.default_entry(&mut map, "tool_choice", &choice)?;
+            }
+            // Several calls are the service's default, and its reasoning models refuse the field.
+            if !request.parallel_tool_calls {
+                options.default_entry(&mut map, "parallel_tool_calls", &false)?;
+            }
+        }
+        if self.stream {
+            map.serialize_entry("stream", &true)?;
+        }
+        options.default_entry(&mut map, "store", &false)?;
+        if may_reason(self.model) {
+            options.default_entry(&mut map, "include", &["reasoning.encrypted_content"])?;
+        }
+        let given = |key: &str| request.options.get(key).filter(|value| !value.is_null());
+        if let Some(most) = given("max_tokens") {
+            options.default_entry(&mut map, "max_output_tokens", most)?;
+        }
+        if let Some(effort) = given("reasoning_effort") {
+            options.default_entry(&mut map, "reasoning", &json!({"effort": effort}))?;
+        }
+        options.write(&mut map, |key| match key {
+            "model" | "input" | "tools" | "stream" | "max_tokens" | "reasoning_effort" => true,
+            "instructions" => system.is_some(),
+            // Without what they are about, they are refused.
+            "tool_choice" | "parallel_tool_calls" => !has_tools,
+            _ => false,
+        })?;
+        map.end()
+    }
+}
+
+/// Whether a model may be asked for its reasoning. Those without any refuse the question, and their list is closed.
+fn may_reason(model: &str) -> bool {
+    // Services that pass requests on put the maker before the name; tuned models put `ft:` there.
+    let name = model.rsplit('/').next().unwrap_or(model).trim_start_matches("ft:");
+    !(name.starts_with("gpt-4") || name.starts_with("gpt-3") || name.contains("chat"))
+}
+
+/// Returns the choice as the service writes it; nothing where it is what the service does anyway.
+fn tool_choice(choice: &ToolChoice, tools: &Offered<'_>) -> Option<Value> {
+    let is_function = |name: &str| {
+        let is_search = tools.search.as_ref().is_some_and(|search| search.is_named(name));
+        !is_search && tools.listed().any(|(definition, _)| definition.name == name)
+    };
+    Some(match choice {
+        ToolChoice::Auto => return None,
+        ToolChoice::None => json!("none"),
+        ToolChoice::Required => json!("required"),
+        // There is no word for a search, nor for what has yet to be found.
+        ToolChoice::Tool(name) if tools.search.is_some() && !is_function(name) => json!("required"),
+        ToolChoice::Tool(name) => json!({"type": "function", "name": tools.sent_name(name)}),
+    })
+}
+
+/// The tools, with the service's own form of the one that searches.
+struct WithSearch<'a> {
+    tools: &'a Offered<'a>,
+    search: &'a Search<'a>,
+}
+
+impl Serialize for WithSearch<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.tools.listed().map(|(definition, lowered)| {
+            if self.search.is_named(&definition.name) {
+                Listed::Search(SearchTool::of(definition, lowered))
+            } else {
+                Listed::Function(&lowered.tool)
+            }
+        }))
+    }
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Listed<'a> {
+    Search(SearchTool<'a>),
+    Function(&'a Value),
+}
+
+#[derive(Serialize)]
+struct SearchTool<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    execution: &'static str,
+    description: &'a Value,
+    parameters: &'a Value,
+}
+
+impl<'a> SearchTool<'a> {
+    fn of(definition: &'a ToolDefinition, lowered: &'a Lowered) -> Self {
+        let schema = &definition.input_schema;
+        // The tool has no strict mode, so its schema is the one it was written with, unless that is no object.
+        let is_object = schema.get("type").is_some_and(|kind| kind == "object");
+        Self {
+            kind: "tool_search",
+            execution: "client",
+            description: &lowered.tool["description"],
+            parameters: if is_object { schema } else { &lowered.tool["parameters"] },
+        }
+    }
+}
+
+struct Input<'a> {
+    request: &'a ModelRequest,
+    tools: &'a Offered<'a>,
+    /// The service keeps what it answered, and knows its items by their ids.
+    is_stored: bool,
+}
+
+impl Serialize for Input<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut seq = serializer.serialize_seq(None)?;
+        for message in self.request.history.messages() {
+            match message {
+                Message::User(content) => {
+                    let content = UserParts::of(content);
+                    if !content.0.is_empty() {
+                        seq.serialize_element(&Said { role: "user", content })?;
+                    }
+                }
+                Message::Step(step) => self.write_step(&mut seq, step)?,
+            }
+        }
+        seq.end()
+    }
+}
+
+impl Input<'_> {
+    fn write_step<S: SerializeSeq>(&self, seq: &mut S, step: &Step) -> Result<(), S::Error> {
+        self.write_reply(seq, step.reply())?;
+        let mut fruitless = Vec::new();
+        let calls = step.reply().parts.iter().filter_map(|part| match part {
+            Part::Call { call, .. } => Some((call, part.echo(Dialect::OpenAiResponses))),
+            _ => None,
+        });
+        for ((call, echo), result) in calls.zip(step.results()) {
+            if let Some(search) = self.searches(call, echo) {
+                let (found, _) = search.found(result);
+                if result.references().is_empty() || result.is_error() {
+                    fruitless.push(result);
+                }
+                let lowered = search.deferred().tools();
+                seq.serialize_element(&SearchOutput {
+                    kind: SEARCH_OUTPUT,
+                    call_id: &call.id,
+                    execution: "client",
+                    status: "completed",
+                    tools: found.into_iter().map(|at| &lowered[at].tool).collect(),
+                })?;
+            } else {
+                let kind = "function_call_output";
+                seq.serialize_element(&Answered { kind, call_id: &call.id, output: Told(result) })?;
+            }
+        }
+        // An output of a search has no place for words, such as why it failed. They are nobody's orders, so they stand
+        // where a user's would, behind all outputs.
+        for result in fruitless {
+            let text = result.text();
+            if !text.trim().is_empty() {
+                let content = format!("The search found no tools: {text}");
+                seq.serialize_element(&Said { role: "user", content })?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Returns the search that a call is one of, in the service's own form.
+    fn searches(&self, call: &ToolCall, echo: Option<&Value>) -> Option<&Search<'_>> {
+        let search = self.tools.search.as_ref()?;
+        (search.is_named(&call.name) || is_own_search(echo)).then_some(search)
+    }
+
+    fn write_reply<S: SerializeSeq>(&self, seq: &mut S, reply: &Reply) -> Result<(), S::Error> {
+        let last = reply.parts.iter().rposition(|part| match part {
+            Part::Text { text, .. } => !text.trim().is_empty(),
+            Part::Call { .. } => true,
+            Part::Other(_) => Self::other(reply, part).is_some(),
+            Part::Reasoning { .. } => false,
+        });
+        // Reasoning without what followed it is refused, so a reply that got no further is left out.
+        let Some(last) = last else { return Ok(()) };
+        for part in &reply.parts[..=last] {
+            let echo = part.echo(Dialect::OpenAiResponses);
+            let own = |key: &str| echo.and_then(|echo| echo.get(key));
+            match part {
+                Part::Text { text, .. } if text.trim().is_empty() => {}
+                Part::Text { text, .. } => match own("id").and_then(Value::as_str) {
+                    Some(id) => seq.serialize_element(&Answer {
+                        kind: "message",
+                        role: "assistant",
+                        id,
+                        status: "completed",
+                        content: [AnswerText { kind: "output_text", text, annotations: [] }],
+                        phase: own("phase"),
+                    })?,
+                    None => seq.serialize_element(&Said { role: "assistant", content: text })?,
+                },
+                Part::Call { call, .. } if self.searches(call, echo).is_some() => {
+                    let text = call.arguments.as_str();
+                    seq.serialize_element(&SearchCall {
+                        kind: SEARCH_CALL,
+                        // The service tells items apart by how their ids begin.
+                        id: own("id").filter(|_| is_own_search(echo)),
+                        call_id: &call.id,
+                        execution: "client",
+                        status: "completed",
+                        // A history keeps nothing but objects here.
+                        arguments: serde_json::from_str(text).unwrap_or(RawValue::NULL),
+                    })?;
+                }
+                Part::Call { call, .. } => seq.serialize_element(&FunctionCall {
+                    kind: "function_call",
+                    id: own("id").filter(|_| !is_own_search(echo)),
+                    call_id: &call.id,
+                    name: self.tools.sent_name(&call.name),
+                    namespace: own("namespace"),
+                    arguments: call.arguments.as_str(),
+                })?,
+                Part::Reasoning { .. } => {
+                    if let Some(item) = echo.filter(|item| self.is_understood(item)) {
+                        seq.serialize_element(item)?;
+                    }
+                }
+                Part::Other(_) => {
+                    if let Some(item) = Self::other(reply, part) {
+                        seq.serialize_element(item)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether the service can make something of a reasoning item: it is all there, or the service has kept it.
+    fn is_understood(&self, item: &Value) -> bool {
+        let has = |key: &str| match item.get(key) {
+            Some(Value::String(text)) => !text.is_empty(),
+            Some(Value::Array(parts)) => !parts.is_empty(),
+            _ => false,
+        };
+        self.is_stored || has("encrypted_content") || has("content")
+    }
+
+    /// Returns an item of the service's own that goes back; not one that waits for an output nobody can give.
+    fn other<'p>(reply: &Reply, part: &'p Part) -> Option<&'p Value> {
+        let item = part.echo(Dialect::OpenAiResponses)?;
+        match item.get("type")?.as_str()? {
+            // One that the service made itself, and answered.
+            SEARCH_CALL if is_by_service(item) && has_output(reply) => Some(item),
+            // The first three have parts of their own, and are written from these alone.
+            "reasoning"
+            | "function_call"
+            | "function_call_output"
+            | "custom_tool_call"
+            | "computer_call"
+            | "local_shell_call"
+            | "shell_call"
+            | "apply_patch_call"
+            | SEARCH_CALL
+            | "mcp_approval_request" => None,
+            _ => Some(item),
+        }
+    }
+}
+
+fn has_output(reply: &Reply) -> bool {
+    let others = reply.parts.iter().filter(|part| matches!(part, Part::Other(_)));
+    others.filter_map(|part| part.echo(Dialect::OpenAiResponses)).any(|item| {
+        is_by_service(item) && item.get("type").is_some_and(|kind| kind == SEARCH_OUTPUT)
+    })
+}
+
+#[derive(Serialize)]
+struct Said<C> {
+    role: &'static str,
+    content: C,
+}
+
+/// A text of the model as it came, under its id.
+#[derive(Serialize)]
+struct Answer<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    role: &'static str,
+    id: &'a str,
+    status: &'static str,
+    content: [AnswerText<'a>; 1],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    phase: Option<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct AnswerText<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    text: &'a str,
+    annotations: [(); 0],
+}
+
+#[derive(Serialize)]
+struct FunctionCall<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Value>,
+    call_id: &'a str,
+    name: Cow<'a, str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    namespace: Option<&'a Value>,
+    arguments: &'a str,
+}
+
+#[derive(Serialize)]
+struct SearchCall<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    id: Option<&'a Value>,
+    call_id: &'a str,
+    execution: &'static str,
+    status: &'static str,
+    arguments: &'a RawValue,
+}
+
+/// The tools a search found, whole.
+#[derive(Serialize)]
+struct SearchOutput<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    call_id: &'a str,
+    execution: &'static str,
+    status: &'static str,
+    tools: Vec<&'a Value>,
+}
+
+#[derive(Serialize)]
+struct Answered<'a> {
+    #[serde(rename = "type")]
+    kind: &'static str,
+    call_id: &'a str,
+    output: Told<'a>,
+}
+
+/// A result: its text, or a list of parts when there is something to see in it.
+struct Told<'a>(&'a ToolResult);
+
+impl Serialize for Told<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let content = self.0.content();
+        let has_more = content.iter().any(|part| Piece::of(part).without_sound().is_attachment());
+        if has_more {
+            UserParts::of(content).0.serialize(serializer)
+        } else {
+            ResultText(self.0).serialize(serializer)
+        }
+    }
+}
+
+/// The parts of a message of the user; one text is written as a string.
+struct UserParts<'a>(Vec<UserPart<'a>>);
+
+#[derive(Serialize)]
+#[serde(tag = "type")]
+enum UserPart<'a> {
+    #[serde(rename = "input_text")]
+    Text { text: Shown<Piece<'a>> },
+    #[serde(rename = "input_image")]
+    Image { detail: &'static str, image_url: Shown<DataUrl<'a>> },
+    #[serde(rename = "input_file")]
+    File { filename: &'a str, file_data: Shown<DataUrl<'a>> },
+}
+
+impl<'a> UserParts<'a> {
+    fn of(content: &'a [Content]) -> Self {
+        let pieces = content.iter().map(Piece::of).filter(|piece| !piece.is_blank());
+        let parts = pieces.map(|piece| match piece.without_sound() {
+            Piece::Image(bytes) => UserPart::Image { detail: "auto", image_url: bytes.url() },
+            Piece::File { name, bytes } => {
+                UserPart::File { filename: name, file_data: bytes.url() }
+            }
+            text => UserPart::Text { text: Shown(text) },
+        });
+        Self(parts.collect())
+    }
+}
+
+impl Serialize for UserParts<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self.0.as_slice() {
+            [UserPart::Text { text }] => text.serialize(serializer),
+            parts => parts.serialize(serializer),
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Reads replies and transcripts.
+
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use crate::call::{Arguments, Content, ToolCall, ToolResult};
+use crate::context::promotion::SEARCH_TOOL;
+use crate::dialect::Dialect;
+use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
+use crate::wire::WireError;
+use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
+
+/// The type of an item that calls for a search of tools.
+pub(super) const SEARCH_CALL: &str = "tool_search_call";
+/// The type of an item with what such a search found.
+pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
+
+/// Whether what goes back beside a call says that it came as a search, not as a call of a function.
+pub(super) fn is_own_search(echo: Option<&Value>) -> bool {
+    echo.and_then(|echo| echo.get("type")).is_some_and(|kind| kind == SEARCH_CALL)
+}
+
+#[derive(Deserialize)]
+pub(super) struct Response {
+    id: Option<String>,
+    model: Option<String>,
+    status: Option<String>,
+    error: Option<Value>,
+    incomplete_details: Option<Value>,
+    pub(super) output: Option<Vec<Value>>,
+    usage: Option<Value>,
+}
+
+pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
+    read::<Response>(body)?.into_model_response()
+}
+
+impl Response {
+    pub(super) fn into_model_response(self) -> Result<ModelResponse, WireError> {
+        if let Some(error) = reported(self.error.as_ref()) {
+            return Err(error);
+        }
+        let status = self.status.as_deref().unwrap_or("completed");
+        match status {
+            "completed" | "incomplete" => {}
+            "failed" | "cancelled" => {
+                let message = format!("the response is {status}, without a reason");
+                return Err(WireError::Service { kind: status.to_owned(), message });
+            }
+            other => return Err(invalid(format!("the response is not done: `{other}`"))),
+        }
+        let reason = self.incomplete_details.as_ref().and_then(|details| details.get("reason"));
+        let cut = (status == "incomplete").then(|| match reason.and_then(Value::as_str) {
+            Some("content_filter") => Finish::Refusal,
+            // For whatever reason: it is not whole, so its calls may not run.
+            _ => Finish::Length,
+        });
+        let items = self.output.ok_or_else(|| invalid("there is no `output`"))?;
+        let mut reply = read_items(items)?;
+        reply.finish = cut.unwrap_or(reply.finish);
+        let usage = usage(self.usage.as_ref());
+        Ok(ModelResponse { reply, usage, model: self.model, id: self.id })
+    }
+}
+
+/// Reads what a model said, item by item.
+pub(super) fn read_items(items: Vec<Value>) -> Result<Reply, WireError> {
+    let mut parts = Vec::with_capacity(items.len());
+    let mut refused = false;
+    for item in items {
+        let (part, refusal) = read_item(item)?;
+        refused |= refusal;
+        parts.extend(part);
+    }
+    let calls = parts.iter().any(|part| matches!(part, Part::Call { .. }));
+    let finish = if refused { Finish::Refusal } else { ended(calls) };
+    Ok(Reply::new(parts).with_finish(finish))
+}
+
+/// Reads one item: its part, unless nothing is in it, and whether it refuses.
+fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
+    let fields = item.as_object_mut().ok_or_else(|| invalid("an item is not an object"))?;
+    // The service writes null where it would not read it again.
+    fields.retain(|_, value| !value.is_null());
+    let kind = fields.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
+    match kind.as_str() {
+        "message" => {
+            let (text, refused) = message_text(item.get_mut("content").map(Value::take))?;
+            let echo = kept(&mut item, &["id", "phase"]);
+            // Under no id there is nothing to tie the rest to.
+            let echo = echo.filter(|echo| echo.value.get("id").is_some_and(Value::is_string));
+            Ok(((!text.is_empty()).then_some(Part::Text { text, echo }), refused))
+        }
+        "function_call" => {
+            let arguments = arguments(&mut item);
+            let id = take_text(&mut item, "call_id").unwrap_or_default();
+            let name = take_text(&mut item, "name").unwrap_or_default();
+            let echo = kept(&mut item, &["id", "namespace"]);
+            Ok((Some(Part::Call { call: ToolCall::new(id, name, arguments), echo }), false))
+        }
+        // One that the service runs itself comes with its output.
+        SEARCH_CALL if !is_by_service(&item) => {
+            let arguments = arguments(&mut item);
+            let id = take_text(&mut item, "call_id").unwrap_or_default();
+            let echo = kept(&mut item, &["type", "id"]);
+            Ok((Some(Part::Call { call: ToolCall::new(id, SEARCH_TOOL, arguments), echo }), false))
+        }
+        "reasoning" => {
+            let text = reasoning_text(&item);
+            let echo = Some(Echo::new(Dialect::OpenAiResponses, item));
+            Ok((Some(Part::Reasoning { text, echo }), false))
+        }
+        _ => Ok((Some(Part::Other(Echo::new(Dialect::OpenAiResponses, item))), false)),
+    }
+}
+
+/// Takes the arguments of a call: JSON text, or for some items an object.
+fn arguments(item: &mut Value) -> Arguments {
+    match item.get_mut("arguments").map(Value::take) {
+        None => Arguments::default(),
+        Some(Value::String(text)) => Arguments::from(text),
+        Some(other) => Arguments::from(other),
+    }
+}
+
+/// Whether the service ran a search itself.
+pub(super) fn is_by_service(item: &Value) -> bool {
+    item.get("execution").is_some_and(|execution| execution == "server")
+}
+
+/// Reads the output of a search: the tools it found, as text that says so, and their names.
+pub(super) fn found(tools: Option<Value>) -> ToolResult {
+    let tools = match tools {
+        Some(Value::Array(tools)) if !tools.is_empty() => tools,
+        _ => return ToolResult::kept(Vec::new(), None),
+    };
+    let functions = tools.iter().flat_map(|tool| match tool.get("tools") {
+        // A namespace.
+        Some(Value::Array(tools)) => tools.as_slice(),
+        _ => std::slice::from_ref(tool),
+    });
+    let name = |tool: &Value| Some(tool.get("name")?.as_str()?.to_owned());
+    let names = functions.filter_map(name).collect();
+    let text = json!({ "tools": tools }).to_string();
+    ToolResult::kept(vec![Content::text(text)], None).with_references(names)
+}
+
+/// Returns what goes back of an item beside what every service knows.
+fn kept(item: &mut Value, keys: &[&str]) -> Option<Echo> {
+    let fields = keys.iter().filter_map(|key| {
+        let value = item.get_mut(*key)?.take();
+        Some(((*key).to_owned(), value))
+    });
+    let fields: Map<String, Value> = fields.collect();
+    (!fields.is_empty()).then(|| Echo::new(Dialect::OpenAiResponses, Value::Object(fields)))
+}
+
+/// Returns the text of a message of the model, and whether it refuses.
+fn message_text(content: Option<Value>) -> Result<(String, bool), WireError> {
+    let parts = match content {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::String(text)) => return Ok((text, false)),
+        Some(Value::Array(parts)) => parts,
+        Some(_) => return Err(invalid("`content` is neither text nor a list of parts")),
+    };
+    let mut all = String::new();
+    let mut refused = false;
+    for mut part in parts {
+        let refusal = take_text(&mut part, "refusal");
+        refused |= refusal.as_ref().is_some_and(|text| !text.is_empty());
+        let text = refusal.or_else(|| take_text(&mut part, "text")).unwrap_or_default();
+        if all.is_empty() {
+            all = text;
+        } else {
+            all.push_str(&text);
+        }
+    }
+    Ok((all, refused))
+}
+
+/// Returns what the service shows of a model's thoughts: the summary, else the thoughts themselves.
+fn reasoning_text(item: &Value) -> String {
+    let texts = |key: &str, between: &str| {
+        let parts = item.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);
+        let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
+        texts.join(between)
+    };
+    let summary = texts("summary", "\n\n");
+    if summary.is_empty() { texts("content", "") } else { summary }
+}
