@@ -152,41 +152,30 @@ macro_rules! server_info {
     };
 }
 
-/// The code blocks of the pages outside of this crate, compiled with its tests.
-#[cfg(all(
-    doctest,
-    unix,
-    feature = "openai",
-    feature = "search",
-    feature = "mcp",
-    feature = "files",
-    feature = "shell",
-    feature = "http"
-))]
-#[doc = include_str!("../../README.md")]
-mod readme {}
+/// Compiles the code blocks of the pages outside of this crate with its documentation tests.
+#[cfg(doctest)]
+macro_rules! pages {
+    ($($name:ident $path:literal if $condition:meta;)*) => {
+        $(
+            #[cfg($condition)]
+            #[doc = include_str!($path)]
+            mod $name {}
+        )*
+    };
+}
 
-/// The page on arguments, which needs no feature.
-#[cfg(all(doctest, feature = "macros"))]
-#[doc = include_str!("../../docs/arguments.md")]
-mod arguments_page {}
-
-/// The page for users of rmcp.
-#[cfg(all(doctest, feature = "mcp-server"))]
-#[doc = include_str!("../../docs/from-rmcp.md")]
-mod from_rmcp_page {}
-
-/// The page for users of rig.
-#[cfg(all(doctest, feature = "agent"))]
-#[doc = include_str!("../../docs/from-rig.md")]
-mod from_rig_page {}
-
-/// The page on commands.
-#[cfg(all(doctest, target_os = "linux", feature = "shell"))]
-#[doc = include_str!("../../docs/shell.md")]
-mod shell_page {}
-
-/// The page on the program.
-#[cfg(all(doctest, feature = "cli"))]
-#[doc = include_str!("../../docs/program.md")]
-mod program_page {}
+#[cfg(doctest)]
+pages! {
+    readme "../../README.md" if all(feature = "macros", feature = "agent");
+    first_tool "../../docs/first-tool.md" if feature = "macros";
+    arguments_page "../../docs/arguments.md" if feature = "macros";
+    taint_page "../../docs/taint.md" if feature = "macros";
+    agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
+    search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
+    mcp_page "../../docs/mcp.md" if feature = "mcp";
+    from_rmcp_page "../../docs/from-rmcp.md" if feature = "mcp-server";
+    from_rig_page "../../docs/from-rig.md" if feature = "agent";
+    builtin_page "../../docs/builtin.md" if all(target_os = "linux", feature = "files", feature = "shell", feature = "http");
+    shell_page "../../docs/shell.md" if all(target_os = "linux", feature = "shell");
+    program_page "../../docs/program.md" if feature = "cli";
+}
