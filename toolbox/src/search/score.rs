@@ -296,7 +296,7 @@ impl Scratch {
         self.lift_named(index, filter);
     }
 
-    /// Returns how rare a term is, if the query says it.
+    /// Returns the rarity of a term, if the query contains it.
     #[inline]
     fn rarity_in_query(&self, term: u32) -> Option<f32> {
         let &(mark, rare) = self.marks.get(term as usize)?;
@@ -338,9 +338,15 @@ impl Scratch {
         let answers = |ranked: &Ranked| {
             let sequence =
                 index.slots[ranked.slot as usize].iter().flat_map(|entry| &*entry.sequence);
-            sequence.filter(|&&term| self.rarity_in_query(term).is_some()).fold(0_u64, |bits, &term| {
-                bits | words[..kept].iter().position(|word| word.0 == term).map_or(0, |at| 1 << at)
-            })
+            sequence.filter(|&&term| self.rarity_in_query(term).is_some()).fold(
+                0_u64,
+                |bits, &term| {
+                    bits | words[..kept]
+                        .iter()
+                        .position(|word| word.0 == term)
+                        .map_or(0, |at| 1 << at)
+                },
+            )
         };
         let sum = |mut bits: u64| {
             let mut sum = 0.0;
