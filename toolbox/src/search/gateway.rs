@@ -410,7 +410,7 @@ fn with_schema(result: ToolResult, schema: &Value) -> ToolResult {
         json!({ "properties": parts, "required": schema["required"] }).to_string()
     };
     let of_gate = result.is_of_gate();
-    let result = result.with_text(format!("{told}\nthe schema of its arguments: {relevant}"));
+    let result = result.with_text(format!("{failure}\nthe schema of its arguments: {relevant}"));
     if of_gate { result.marked_as_gate() } else { result }
 }
 
