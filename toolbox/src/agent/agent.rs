@@ -31,7 +31,8 @@ use crate::model::Model;
 ///     a + b
 /// }
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // In place of a real one, such as `OpenAi::from_env("gpt-5")?`.
 /// let model = ScriptedModel::new().calls("add", r#"{"a": 2, "b": 3}"#).text("It is 5.");
 /// let agent = Agent::builder(model).tools(tools![add]).build()?;

@@ -207,11 +207,12 @@ impl AgentBuilder {
     ///     format!("{word} is a word")
     /// }
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let clerk = Agent::builder(ScriptedModel::new().calls("lookup", r#"{"word":"ibis"}"#).text("done"))
-    ///     .inherit_tools()
-    ///     .build()?;
-    /// let boss = Agent::builder(ScriptedModel::new().calls("clerk", r#"{"task":"go"}"#).text("ok"))
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let model = ScriptedModel::new().calls("lookup", r#"{"word":"ibis"}"#).text("done");
+    /// let clerk = Agent::builder(model).inherit_tools().build()?;
+    /// let model = ScriptedModel::new().calls("clerk", r#"{"task":"go"}"#).text("ok");
+    /// let boss = Agent::builder(model)
     ///     .tools(tools![lookup])
     ///     .add_subagent(clerk.as_tool("clerk", "Looks things up"))
     ///     .build()?;

@@ -66,7 +66,8 @@ impl Agent {
     ///     age: u8,
     /// }
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let model = ScriptedModel::answering(r#"{"name": "Ada", "age": 36}"#);
     /// let agent = Agent::builder(model).build()?;
     /// let person: Person = agent.extract("Ada died at the age of 36.").await?;
@@ -242,11 +243,13 @@ impl Run {
     ///     }
     /// }
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let model = ScriptedModel::new()
     ///     .calls("final_answer", r#"{"answer": 7}"#)
     ///     .calls("final_answer", r#"{"answer": 2}"#);
-    /// let outcome = Agent::builder(model).build()?.run("Grade this.").answering_with::<Grade>().await?;
+    /// let agent = Agent::builder(model).build()?;
+    /// let outcome = agent.run("Grade this.").answering_with::<Grade>().await?;
     /// assert_eq!(outcome.answer_as::<Grade>()?, Grade(2));
     /// assert_eq!(outcome.iterations, 2);
     /// # Ok(())
@@ -289,7 +292,8 @@ impl Run {
     /// ```
     /// # use toolbox::agent::{Agent, EventKind};
     /// # use toolbox::testing::ScriptedModel;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let agent = Agent::builder(ScriptedModel::answering("Hello.")).build()?;
     /// let mut events = agent.run("Hi").events();
     /// while let Some(event) = events.next().await {

@@ -33,9 +33,11 @@ impl Agent {
     /// use toolbox::agent::Agent;
     /// use toolbox::testing::ScriptedModel;
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let math = Agent::builder(ScriptedModel::answering("42")).build()?;
-    /// let boss = Agent::builder(ScriptedModel::new().calls("math", r#"{"task": "6 * 7"}"#).text("It is 42."))
+    /// let model = ScriptedModel::new().calls("math", r#"{"task": "6 * 7"}"#).text("It is 42.");
+    /// let boss = Agent::builder(model)
     ///     .add_subagent(math.as_tool("math", "Works out sums; give it the whole sum"))
     ///     .build()?;
     /// assert_eq!(boss.run("What is 6 * 7?").await?.content, "It is 42.");

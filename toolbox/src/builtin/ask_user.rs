@@ -78,7 +78,8 @@ where
 ///     Answer::from(question.options.first().cloned().unwrap_or_default())
 /// });
 /// let toolbox = ToolBox::from(ask);
-/// let call = ToolCall::new("1", "ask_user", r#"{"question": "Which one?", "options": ["red", "blue"]}"#);
+/// let arguments = r#"{"question": "Which one?", "options": ["red", "blue"]}"#;
+/// let call = ToolCall::new("1", "ask_user", arguments);
 /// assert_eq!(toolbox.call(call).await.text(), "the user answers: red");
 /// # }
 /// ```

@@ -24,9 +24,11 @@ use crate::toolset;
 /// use toolbox::builtin::notes::Notes;
 /// use toolbox::{ToolBox, ToolCall};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let toolbox = ToolBox::from(Notes::new(SqliteStore::in_memory()?));
-/// let call = ToolCall::new("1", "note_write", r#"{"name": "plan", "text": "1. water the ferns"}"#);
+/// let arguments = r#"{"name": "plan", "text": "1. water the ferns"}"#;
+/// let call = ToolCall::new("1", "note_write", arguments);
 /// assert_eq!(toolbox.call(call).await.text(), "wrote `plan`: 18 bytes");
 /// # Ok(())
 /// # }

@@ -26,7 +26,8 @@ use crate::text::is_unseen;
 /// let more = ProtectedPaths::default().with("deploy/*.sh", "the nightly deployment");
 /// assert!(more.iter().any(|path| path.path() == ".envrc" && path.read_by() == "direnv"));
 /// let workspace = Workspace::open(".")?.protect(more);
-/// let other = Workspace::open(".")?.protect(["policy/", "/locked.toml"]); // a list of one's own, instead
+/// // A list of its own, in place of the default.
+/// let other = Workspace::open(".")?.protect(["policy/", "/locked.toml"]);
 /// # Ok(())
 /// # }
 /// ```

@@ -191,9 +191,10 @@ pub enum Ranking {
     /// The formula of the textbook (Robertson & Zaragoza 2009) over all fields as one text.
     ///
     /// A tool's score is the sum, over the terms of the query, of
-    /// `ln(1 + (N - n + 0.5) / (n + 0.5)) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`,
-    /// for `n` of `N` tools that hold the term. Terms are words, taken apart and stemmed as ever,
-    /// without stop words.
+    /// `ln(1 + (N - n + 0.5) / (n + 0.5))` times
+    /// `tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`, for `n` of `N` tools that
+    /// hold the term. Terms are words, split and stemmed as in the tuned ranking, without stop
+    /// words.
     Plain {
         /// The saturation of repeated terms; usually 1.2.
         k1: f64,

@@ -65,9 +65,10 @@ const MESSAGE: usize = 400;
 /// assert_eq!(toolbox.definitions().len(), 3);
 ///
 /// let call = ToolCall::new("1", "toolbox_search_bm25", r#"{"text":"time timezone"}"#);
-/// assert!(toolbox.call(call).await.text().starts_with(r#"{"tools":[{"name":"time_get_current_time","description":"#));
+/// let found = toolbox.call(call).await;
+/// assert!(found.text().starts_with(r#"{"tools":[{"name":"time_get_current_time","#));
 ///
-/// let arguments = r#"{"name":"time_get_current_time","arguments":"{\"timezone\":\"Asia/Tokyo\"}"}"#;
+/// let arguments = r#"{"name":"time_get_current_time","arguments":{"timezone":"Asia/Tokyo"}}"#;
 /// let result = toolbox.call(ToolCall::new("2", "toolbox_execute", arguments)).await;
 /// assert_eq!(result.text(), "noon in Asia/Tokyo");
 /// # }
@@ -253,8 +254,8 @@ impl Gateway {
         for hit in hits {
             let definition = &*hit.definition;
             let whole =
-                ListedTool { schema: Some(&definition.input_schema), ..ListedTool::of(definition) };
-            let short = ListedTool::of(definition);
+                ListedHit { schema: Some(&definition.input_schema), ..ListedHit::of(definition) };
+            let short = ListedHit::of(definition);
             let fits = |text: &RawValue| text.get().len() < left;
             let text = [whole, short]
                 .iter()
@@ -323,14 +324,14 @@ fn shared(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
 
 /// A hit as it is returned to the model.
 #[derive(Serialize)]
-struct ListedTool<'a> {
+struct ListedHit<'a> {
     name: &'a str,
     description: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<&'a Value>,
 }
 
-impl<'a> ListedTool<'a> {
+impl<'a> ListedHit<'a> {
     fn of(definition: &'a ToolDefinition) -> Self {
         Self { name: &definition.name, description: &definition.description, schema: None }
     }

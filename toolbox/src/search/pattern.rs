@@ -11,7 +11,7 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use super::hit::{Hit, hit};
 use super::index::{Filter, Index};
 use super::term::narrow;
-use super::texts::{FIELDS, TextBlock, ToolText};
+use super::texts::{FIELDS, TextChunk, ToolText};
 use super::words;
 
 /// The maximum length of a pattern, in characters.
@@ -142,9 +142,9 @@ impl Pattern {
         Ok(Self { regex, scope: MatchScope::of(&parsed) })
     }
 
-    /// Calls `visit` with each tool that matches, by its index in the block, and the first field
+    /// Calls `visit` with each tool that matches, by its index in the chunk, and the first field
     /// that does.
-    fn scan(&self, row: &TextBlock, mut visit: impl FnMut(usize, usize)) {
+    fn scan(&self, row: &TextChunk, mut visit: impl FnMut(usize, usize)) {
         if self.scope != MatchScope::Line {
             for (tool, text) in row.tools().enumerate() {
                 if let Some(field) = self.field(text) {
@@ -180,8 +180,8 @@ impl Pattern {
     /// registration order.
     pub(super) fn hits(&self, index: &Index, limit: usize, filter: Filter<'_>) -> Vec<Hit> {
         let mut found = Vec::new();
-        for (first, block) in index.texts.blocks() {
-            self.scan(block, |tool, field| {
+        for (first, chunk) in index.texts.chunks() {
+            self.scan(chunk, |tool, field| {
                 // A tool that was removed leaves an empty line, which some patterns match.
                 if let Some(entry) = &index.slots[first + tool] {
                     found.push((field, entry.order, first + tool));

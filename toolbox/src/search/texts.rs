@@ -16,33 +16,33 @@ pub(super) const FIELDS: [Field; 6] = [
 
 /// The number of tools whose texts are stored together: enough to amortize starting a search, few
 /// enough to move the texts when one of them changes.
-const BLOCK_TOOLS: usize = 64;
+const CHUNK_TOOLS: usize = 64;
 
 /// The texts of all tools, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    blocks: Vec<TextBlock>,
+    chunks: Vec<TextChunk>,
 }
 
 impl Texts {
     /// Sets the text of a slot, which is one that has a text or the next; that of no tool is empty.
     pub(super) fn put(&mut self, slot: u32, builder: &TextBuilder) {
-        let (number, at) = (slot as usize / BLOCK_TOOLS, slot as usize % BLOCK_TOOLS);
-        if number == self.blocks.len() {
-            self.blocks.push(TextBlock::default());
+        let (number, at) = (slot as usize / CHUNK_TOOLS, slot as usize % CHUNK_TOOLS);
+        if number == self.chunks.len() {
+            self.chunks.push(TextChunk::default());
         }
-        self.blocks[number].put(at, builder);
+        self.chunks[number].put(at, builder);
     }
 
-    /// Returns the blocks, each with the slot of its first tool.
-    pub(super) fn blocks(&self) -> impl Iterator<Item = (usize, &TextBlock)> {
-        (0..).step_by(BLOCK_TOOLS).zip(&self.blocks)
+    /// Returns the chunks, each with the slot of its first tool.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (usize, &TextChunk)> {
+        (0..).step_by(CHUNK_TOOLS).zip(&self.chunks)
     }
 }
 
 /// The texts of tools in a row. Each field of each tool stands on lines of its own.
 #[derive(Debug, Default)]
-pub(super) struct TextBlock {
+pub(super) struct TextChunk {
     pub(super) text: String,
     spans: Vec<TextSpan>,
 }
@@ -61,7 +61,7 @@ impl TextSpan {
     }
 }
 
-impl TextBlock {
+impl TextChunk {
     fn put(&mut self, at: usize, builder: &TextBuilder) {
         let (parts, ends) = builder.parts();
         if at == self.spans.len() {
@@ -72,7 +72,7 @@ impl TextBlock {
             }
             self.spans.push(TextSpan { start: self.text.len(), ends });
             self.text.extend(parts);
-            if at + 1 == BLOCK_TOOLS {
+            if at + 1 == CHUNK_TOOLS {
                 self.text.shrink_to_fit();
             }
             return;

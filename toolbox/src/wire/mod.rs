@@ -14,7 +14,9 @@
 //! use toolbox::wire::{Format, OpenAiResponses};
 //! use toolbox::ToolBox;
 //!
-//! async fn answer(toolbox: &ToolBox, question: &str) -> Result<String, Box<dyn std::error::Error>> {
+//! type BoxError = Box<dyn std::error::Error>;
+//!
+//! async fn answer(toolbox: &ToolBox, question: &str) -> Result<String, BoxError> {
 //!     let mut history = History::from(question);
 //!     loop {
 //!         let request = ModelRequest::new(history).with_tools(toolbox);

@@ -16,9 +16,9 @@ use crate::call::{Content, Media, Resource, ResourceLink, ToolResult};
 use crate::model::{Finish, Usage};
 
 /// A value that is serialized as its `Display` text, without a copy.
-pub(super) struct Displayed<T>(pub(super) T);
+pub(super) struct AsDisplay<T>(pub(super) T);
 
-impl<T: fmt::Display> Serialize for Displayed<T> {
+impl<T: fmt::Display> Serialize for AsDisplay<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
@@ -63,8 +63,8 @@ pub(super) struct Base64Data<'a> {
 }
 
 impl<'a> Base64Data<'a> {
-    pub(super) fn url(self) -> Displayed<DataUrl<'a>> {
-        Displayed(DataUrl { mime: self.mime, data: self.data })
+    pub(super) fn url(self) -> AsDisplay<DataUrl<'a>> {
+        AsDisplay(DataUrl { mime: self.mime, data: self.data })
     }
 }
 

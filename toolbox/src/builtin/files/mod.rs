@@ -78,7 +78,8 @@ use crate::toolset;
 /// # std::fs::create_dir_all(&folder)?;
 /// let toolbox = ToolBox::from(Files::in_folder(&folder)?);
 ///
-/// let call = ToolCall::new("1", "file_write", r#"{"path": "notes/today.txt", "content": "water the plants\n"}"#);
+/// let arguments = r#"{"path": "notes/today.txt", "content": "water the plants\n"}"#;
+/// let call = ToolCall::new("1", "file_write", arguments);
 /// assert_eq!(toolbox.call(call).await.text(), "created `notes/today.txt`: 1 line, 17 bytes");
 ///
 /// let call = ToolCall::new("2", "file_read", r#"{"path": "../secrets"}"#);

@@ -54,7 +54,8 @@ const CHUNK: usize = 1500;
 /// use toolbox::{ToolBox, ToolCall, ToolContext};
 /// use toolbox::context::Principal;
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let ann = Principal::new("ann");
 /// let knowledge = Arc::new(Knowledge::new(SqliteStore::in_memory()?));
 /// knowledge.add_document(&ann, "garden.md", "Roses want sun.\n\nFerns want shade.").await?;

@@ -65,13 +65,18 @@ use repeat::RepeatRule;
 /// use toolbox::builtin::schedule::Schedules;
 /// use toolbox::{ToolBox, ToolCall};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let schedules = Schedules::new(SqliteStore::in_memory()?).time_zone("Europe/Berlin")?;
 /// let toolbox = ToolBox::from(schedules);
 ///
-/// let arguments = r#"{"prompt": "Water the ferns", "when": {"repeat": "weekly", "day": "monday", "time": "09:00"}}"#;
+/// let arguments = r#"{
+///     "prompt": "Water the ferns",
+///     "when": {"repeat": "weekly", "day": "monday", "time": "09:00"}
+/// }"#;
 /// let created = toolbox.call(ToolCall::new("1", "schedule_create", arguments)).await;
-/// assert!(created.text().starts_with(r#"created schedule 1: "Water the ferns", weekly on monday at 09:00"#));
+/// let expected = r#"created schedule 1: "Water the ferns", weekly on monday at 09:00"#;
+/// assert!(created.text().starts_with(expected));
 ///
 /// let never = r#"{"prompt": "Rest", "when": {"repeat": "cron", "expression": "0 9 30 2 *"}}"#;
 /// assert!(toolbox.call(ToolCall::new("2", "schedule_create", never)).await.is_error());

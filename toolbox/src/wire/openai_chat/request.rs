@@ -10,7 +10,7 @@ use crate::call::Content;
 use crate::dialect::DefinitionList;
 use crate::dialect::Dialect;
 use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
-use crate::wire::openai::{DataUrl, Displayed, ExtraOptions, MessagePart, ResultText};
+use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
 
 pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
     // A document of text keys and plain values always serializes.
@@ -204,7 +204,7 @@ struct UserParts<'a>(Vec<UserPart<'a>>);
 #[serde(tag = "type", rename_all = "snake_case")]
 enum UserPart<'a> {
     Text {
-        text: Displayed<MessagePart<'a>>,
+        text: AsDisplay<MessagePart<'a>>,
     },
     #[serde(rename = "text")]
     Label {
@@ -223,7 +223,7 @@ enum UserPart<'a> {
 
 #[derive(Serialize)]
 struct ImageUrl<'a> {
-    url: Displayed<DataUrl<'a>>,
+    url: AsDisplay<DataUrl<'a>>,
 }
 
 #[derive(Serialize)]
@@ -235,7 +235,7 @@ struct InputAudio<'a> {
 #[derive(Serialize)]
 struct FileOut<'a> {
     filename: &'a str,
-    file_data: Displayed<DataUrl<'a>>,
+    file_data: AsDisplay<DataUrl<'a>>,
 }
 
 impl<'a> UserPart<'a> {
@@ -250,7 +250,7 @@ impl<'a> UserPart<'a> {
             MessagePart::File { name, bytes } => {
                 Self::File { file: FileOut { filename: name, file_data: bytes.url() } }
             }
-            text => Self::Text { text: Displayed(text) },
+            text => Self::Text { text: AsDisplay(text) },
         }
     }
 }

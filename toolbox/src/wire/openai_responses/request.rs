@@ -14,7 +14,7 @@ use crate::dialect::Dialect;
 use crate::dialect::Lowered;
 use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
 use crate::wire::offered::{Offered, OfferedSearch};
-use crate::wire::openai::{DataUrl, Displayed, ExtraOptions, MessagePart, ResultText};
+use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
 
 pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
     // A document of text keys and plain values always serializes.
@@ -121,9 +121,9 @@ impl Serialize for WithSearch<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.tools.listed().map(|(definition, lowered)| {
             if self.search.is_named(&definition.name) {
-                ListedTool::Search(SearchTool::of(definition, lowered))
+                ToolItem::Search(SearchTool::of(definition, lowered))
             } else {
-                ListedTool::Function(&lowered.tool)
+                ToolItem::Function(&lowered.tool)
             }
         }))
     }
@@ -131,7 +131,7 @@ impl Serialize for WithSearch<'_> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum ListedTool<'a> {
+enum ToolItem<'a> {
     Search(SearchTool<'a>),
     Function(&'a Value),
 }
@@ -433,11 +433,11 @@ struct UserParts<'a>(Vec<UserPart<'a>>);
 #[serde(tag = "type")]
 enum UserPart<'a> {
     #[serde(rename = "input_text")]
-    Text { text: Displayed<MessagePart<'a>> },
+    Text { text: AsDisplay<MessagePart<'a>> },
     #[serde(rename = "input_image")]
-    Image { detail: &'static str, image_url: Displayed<DataUrl<'a>> },
+    Image { detail: &'static str, image_url: AsDisplay<DataUrl<'a>> },
     #[serde(rename = "input_file")]
-    File { filename: &'a str, file_data: Displayed<DataUrl<'a>> },
+    File { filename: &'a str, file_data: AsDisplay<DataUrl<'a>> },
 }
 
 impl<'a> UserParts<'a> {
@@ -448,7 +448,7 @@ impl<'a> UserParts<'a> {
             MessagePart::File { name, bytes } => {
                 UserPart::File { filename: name, file_data: bytes.url() }
             }
-            text => UserPart::Text { text: Displayed(text) },
+            text => UserPart::Text { text: AsDisplay(text) },
         });
         Self(parts.collect())
     }
