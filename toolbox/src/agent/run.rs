@@ -87,16 +87,16 @@ impl Agent {
         self.run(input).extract().await
     }
 
-    /// Goes on with a run that stopped for an approval, with what somebody decided about its
-    /// [pending calls](Paused::pending), by their ids. A call without a decision goes on waiting.
+    /// Goes on with a run that stopped for an approval, with the decisions about its
+    /// [pending calls](Paused::pending), by their ids. A call without a decision keeps waiting.
     ///
     /// The run goes on in the agent that stopped, or in one built the same way: an agent of another
     /// name is refused, and so is a context ([`Run::in_context`]) for another
     /// [`Principal`](crate::context::Principal), with
     /// [`RunErrorKind::ForeignPause`](super::RunErrorKind::ForeignPause). Tools are not compared.
-    /// What the agent may not call by now, or has no more, does not run, whatever was decided; a
-    /// call whose tool has changed is checked against its schema of today. Nothing says that the
-    /// document is as it was written: keep it where only the program writes.
+    /// A tool that the agent may not call by now, or has no more, does not run, whatever was
+    /// decided; a call whose tool has changed is validated against its current schema. The document
+    /// is not signed: keep it where only the program writes.
     ///
     /// ```no_run
     /// # use toolbox::agent::{Agent, Paused};
@@ -138,12 +138,12 @@ impl Run {
         }
     }
 
-    /// Puts the run behind what was said before. A resumed run has its own transcript and takes no
+    /// Continues an earlier transcript. A resumed run has its own and takes no
     /// other.
     pub fn with_history(mut self, history: History) -> Self {
         if let Start::Fresh(own) = &mut self.start {
-            let said = std::mem::replace(own, history);
-            own.append(said);
+            let earlier = std::mem::replace(own, history);
+            own.append(earlier);
         }
         self
     }
@@ -196,7 +196,7 @@ impl Run {
         self
     }
 
-    /// Hands each event to `listener`, where it happens. It should be quick: the run waits for it.
+    /// Calls `listener` with each event. It should be quick: the run waits for it.
     pub fn on_event(mut self, listener: impl Fn(Event) + Send + Sync + 'static) -> Self {
         self.sink = Some(Arc::new(listener));
         self
@@ -207,17 +207,17 @@ impl Run {
     /// The model is offered a tool `final_answer` whose arguments are a `T` (under the key
     /// `answer`, where the JSON of a `T` need not be an object), and each request says that a tool
     /// has to be called, unless the agent has a [choice](super::AgentBuilder::tool_choice) of its
-    /// own. JSON that it writes down instead is taken as well: bare, in a fence, or between words.
+    /// own. JSON in the text of a reply is accepted as well: bare, in a fence, or between words.
     ///
-    /// A server that refuses to be told which tool to call (some imitations of `OpenAI`'s do) needs
+    /// A server that refuses a tool choice (some imitations of `OpenAI`'s do) needs
     /// [`.option("tool_choice", "auto")`](super::AgentBuilder::option) on the agent: for the two
-    /// forms of `OpenAI`, that takes the place of what the request would say. Anthropic's gets
-    /// `auto` by itself beside thinking, which does not go with another choice.
+    /// forms of `OpenAI`, that replaces the choice of the request. Anthropic's gets `auto` by
+    /// itself beside thinking, which does not go with another choice.
     ///
-    /// The answer is deserialized as it comes, so what a `TryFrom` or a `deserialize_with` of `T`
-    /// refuses, the model is told like any fault in arguments, with its path, and may try again:
-    /// three times in all, or as often as
-    /// [`max_answer_attempts`](super::AgentBuilder::max_answer_attempts) says. Then the run stops
+    /// The answer is deserialized at once, so an error of a `TryFrom` or a `deserialize_with` of
+    /// `T` is reported to the model like any fault in arguments, with its path, and the model may
+    /// try again: three times in all, or
+    /// [`max_answer_attempts`](super::AgentBuilder::max_answer_attempts) times. Then the run stops
     /// with [`StopReason::AnswerInvalid`](super::StopReason::AnswerInvalid). A text that holds two
     /// different documents, and a reply that gives two answers, are faults as well.
     ///
@@ -239,7 +239,8 @@ impl Run {
     ///     type Error = String;
     ///
     ///     fn try_from(grade: u8) -> Result<Self, String> {
-    ///         (1..=6).contains(&grade).then_some(Self(grade)).ok_or(format!("{grade} is no grade from 1 to 6"))
+    ///         let known = (1..=6).contains(&grade);
+    ///         known.then_some(Self(grade)).ok_or(format!("{grade} is no grade from 1 to 6"))
     ///     }
     /// }
     ///

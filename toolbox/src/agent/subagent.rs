@@ -223,8 +223,8 @@ impl AgentTool {
     ) -> ToolResult {
         let (name, text) = (&self.name, &outcome.content);
         let stopped = |why: &str| {
-            let said = if text.is_empty() { String::new() } else { format!(": {text}") };
-            ToolResult::error(format!("agent `{name}` {why}{said}"))
+            let detail = if text.is_empty() { String::new() } else { format!(": {text}") };
+            ToolResult::error(format!("agent `{name}` {why}{detail}"))
         };
         match outcome.reason {
             StopReason::Answered if self.answer.is_some() => {

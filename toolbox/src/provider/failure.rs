@@ -126,10 +126,10 @@ pub(super) fn unread(error: WireError) -> (ModelErrorKind, String, bool) {
         // The reply was on its way when the connection ended.
         WireError::CutOff => (ModelErrorKind::Connection, error.to_string(), true),
         WireError::Service { kind, message } => {
-            let said = ServiceFailure { words: kind, message };
-            let kind = said.kind_by_words();
-            let again = kind.is_retryable() && !said.is_final();
-            let message = format!("the service reports `{}`: {}", said.words, said.message);
+            let failure = ServiceFailure { words: kind, message };
+            let kind = failure.kind_by_words();
+            let again = kind.is_retryable() && !failure.is_final();
+            let message = format!("the service reports `{}`: {}", failure.words, failure.message);
             (kind, message, again)
         }
         // A page of a proxy, or a reply that was cut: the next response is usually complete.
@@ -140,7 +140,7 @@ pub(super) fn unread(error: WireError) -> (ModelErrorKind, String, bool) {
 /// Returns the beginning of a text on one line, to recognize it by.
 pub(super) fn snippet(text: &str) -> String {
     if text.trim().is_empty() {
-        return "nothing more is said".to_owned();
+        return "no message is given".to_owned();
     }
     let mut head = String::new();
     for word in text.split_whitespace() {
@@ -205,14 +205,14 @@ mod tests {
             ),
             (529, r#"{"error":"overloaded"}"#, Kind::Unavailable, "overloaded"),
             (422, r#"{"detail":"field required"}"#, Kind::InvalidRequest, "field required"),
-            (400, "", Kind::InvalidRequest, "nothing more is said"),
+            (400, "", Kind::InvalidRequest, "no message is given"),
             (302, "null", Kind::Other, "null"),
             (500, "[]", Kind::Unavailable, "[]"),
         ];
         for (status, body, kind, message) in cases {
-            let said = ServiceFailure::of(body);
-            assert_eq!(said.kind(StatusCode::from_u16(status).unwrap()), kind, "{body}");
-            assert_eq!(said.message, message);
+            let failure = ServiceFailure::of(body);
+            assert_eq!(failure.kind(StatusCode::from_u16(status).unwrap()), kind, "{body}");
+            assert_eq!(failure.message, message);
         }
         let words = [
             ("rate_limit_exceeded", Kind::RateLimited),

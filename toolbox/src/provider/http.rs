@@ -408,8 +408,9 @@ impl HttpModel {
         );
         // The status suffices where the body does not arrive.
         let body = body.await.ok().and_then(Result::ok).unwrap_or_default();
-        let said = ServiceFailure::of(&String::from_utf8_lossy(&body));
-        let mut failed = self.failed(said.kind(status), &said.message, again && !said.is_final());
+        let failure = ServiceFailure::of(&String::from_utf8_lossy(&body));
+        let mut failed =
+            self.failed(failure.kind(status), &failure.message, again && !failure.is_final());
         failed.error = failed.error.with_status(status.as_u16());
         if let Some(wait) = wait {
             failed.error = failed.error.with_retry_after(wait);

@@ -264,31 +264,31 @@ impl Scratch {
         let mut candidates = std::mem::take(&mut self.candidates);
         for ranked in &mut candidates {
             let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
-            let (mut all, mut asked, mut phrases) = (0.0, 0.0, 0.0);
+            let (mut all, mut requested, mut phrases) = (0.0, 0.0, 0.0);
             // A long text has many words in a row by chance, or on purpose.
             #[expect(clippy::cast_precision_loss, reason = "a count of words")]
             let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
             let mut last = None;
             for (at, &term) in entry.sequence.iter().enumerate() {
-                let said = self.rarity_in_query(term);
+                let rarity = self.rarity_in_query(term);
                 let in_name = at < usize::from(entry.name_len);
                 if in_name && term != BREAK {
                     let idf = quick_idf(index, index.postings(term).len());
                     all += idf;
-                    asked += if said.is_some() { idf } else { 0.0 };
+                    requested += if rarity.is_some() { idf } else { 0.0 };
                 }
-                if let (Some((first, before)), Some(rare)) = (last, said)
+                if let (Some((first, before)), Some(rare)) = (last, rarity)
                     && self.query.phrases.binary_search(&(first, term)).is_ok()
                 {
                     let weight =
                         if in_name { weights.name_phrase } else { weights.phrase * length };
                     phrases += (before + rare) * weight;
                 }
-                last = said.map(|rare| (term, rare));
+                last = rarity.map(|rare| (term, rare));
             }
             ranked.score += phrases;
             if all > 0.0 {
-                let share: f32 = asked / all;
+                let share: f32 = requested / all;
                 ranked.score *= 1.0 + weights.cover * share.powi(weights.cover_power);
             }
         }

@@ -78,15 +78,15 @@ pub(super) fn turns<'a>(
 }
 
 fn user<'a>(turns: &mut Vec<TranscriptTurn<'a>>, content: &'a [Content]) {
-    let said = content.iter().filter(|part| !is_blank(part));
+    let texts = content.iter().filter(|part| !is_blank(part));
     match turns.last_mut() {
-        Some(TranscriptTurn::User(before)) => before.extend(said),
+        Some(TranscriptTurn::User(before)) => before.extend(texts),
         last => {
-            let said: Vec<_> = said.collect();
+            let texts: Vec<_> = texts.collect();
             // After results a blank message adds nothing, since the results are the user's turn
             // already.
-            if !said.is_empty() || !matches!(last, Some(TranscriptTurn::Results(_))) {
-                turns.push(TranscriptTurn::User(said));
+            if !texts.is_empty() || !matches!(last, Some(TranscriptTurn::Results(_))) {
+                turns.push(TranscriptTurn::User(texts));
             }
         }
     }

@@ -147,7 +147,7 @@ impl Passage {
                 }
                 (false, counted_lines) => {
                     format!(
-                        "line {} of `{}` is too far down: {counted_lines} lines were passed over",
+                        "line {} of `{}` is too far down: {counted_lines} lines were skipped",
                         lines.start(),
                         display_path(path)
                     )

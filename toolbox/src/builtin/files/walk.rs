@@ -95,7 +95,7 @@ pub(super) fn list(
         }
     }
     if walk.visited >= ENTRIES || context.is_cancelled() {
-        text.push_str("\n[not everything was looked at]");
+        text.push_str("\n[not every entry was visited]");
     }
     Ok(text)
 }

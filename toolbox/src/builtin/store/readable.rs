@@ -72,7 +72,7 @@ fn log_once(file: &Connection, table: &'static str, id: Option<i64>, error: &Err
         table,
         id,
         column,
-        "a row of the store cannot be read and is passed over; `DELETE FROM {table} WHERE id = {id}` takes it out"
+        "a row of the store cannot be read and is skipped; `DELETE FROM {table} WHERE id = {id}` removes it"
     );
 }
 

@@ -64,16 +64,16 @@ fn blocks(content: Option<&RawValue>) -> Result<Vec<MessagePiece<'_>>, WireError
 }
 
 fn user(blocks: Vec<MessagePiece<'_>>, found: &mut Vec<FoundMessage>) -> Result<(), WireError> {
-    let mut said = Vec::new();
+    let mut contents = Vec::new();
     for block in blocks {
         if block.kind()? == "tool_result" {
             found.push(block.result()?);
         } else {
-            said.extend(block.content()?);
+            contents.extend(block.content()?);
         }
     }
-    if !said.is_empty() {
-        found.push(FoundMessage::User(said));
+    if !contents.is_empty() {
+        found.push(FoundMessage::User(contents));
     }
     Ok(())
 }

@@ -258,12 +258,12 @@ fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<Anthro
     for (place, turn) in turns.into_iter().enumerate() {
         let user = |content| AnthropicMessageOut { role: "user", content };
         match turn {
-            TranscriptTurn::User(said) => {
-                let said = said.into_iter().map(|content| BlockOut::Own(shown(content)));
+            TranscriptTurn::User(contents) => {
+                let contents = contents.into_iter().map(|content| BlockOut::Own(shown(content)));
                 match messages.last_mut() {
                     // It holds the results of the calls just before, which stay first.
-                    Some(results) if results.role == "user" => results.content.extend(said),
-                    _ => messages.push(user(said.collect())),
+                    Some(results) if results.role == "user" => results.content.extend(contents),
+                    _ => messages.push(user(contents.collect())),
                 }
             }
             TranscriptTurn::Model(parts) => {

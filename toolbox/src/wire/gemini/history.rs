@@ -14,11 +14,11 @@ pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
     let contents: Vec<ContentIn<'_>> = serde_json::from_str(contents)?;
     let mut found = Vec::with_capacity(contents.len());
     let mut system: Vec<String> = Vec::new();
-    let mut said = Vec::with_capacity(contents.len());
+    let mut turns = Vec::with_capacity(contents.len());
     for content in contents {
         let parts = content.parts.unwrap_or_default();
         // A content without a role is a user's.
-        said.push(match content.role.as_deref().unwrap_or("user") {
+        turns.push(match content.role.as_deref().unwrap_or("user") {
             "model" => TurnParts::Model(model(&parts)?),
             "user" | "function" => TurnParts::User(parts),
             "system" => {
@@ -31,9 +31,9 @@ pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
             role => return Err(WireError::Invalid(format!("no content has the role {role:?}"))),
         });
     }
-    let mut open = OpenCalls::new(&said);
-    for said in said {
-        match said {
+    let mut open = OpenCalls::new(&turns);
+    for turns in turns {
+        match turns {
             TurnParts::Model(mut parts) => {
                 open.take(&mut parts);
                 found.push(FoundMessage::Reply(Reply::new(parts)));
@@ -66,8 +66,8 @@ struct OpenCalls {
 }
 
 impl OpenCalls {
-    fn new(said: &[TurnParts<'_>]) -> Self {
-        let parts = said.iter().flat_map(|said| match said {
+    fn new(turns: &[TurnParts<'_>]) -> Self {
+        let parts = turns.iter().flat_map(|turns| match turns {
             TurnParts::Model(parts) => parts.as_slice(),
             TurnParts::User(_) => &[],
         });
@@ -167,7 +167,7 @@ fn user(
     open: &mut OpenCalls,
     found: &mut Vec<FoundMessage>,
 ) -> Result<(), WireError> {
-    let mut said = Vec::new();
+    let mut content = Vec::new();
     for raw in parts {
         let Some(part) = serde_json::from_str::<Option<UserPartIn<'_>>>(raw.get())? else {
             continue;
@@ -178,11 +178,11 @@ fn user(
                     open.answer(response.id.clone(), response.name.as_deref().unwrap_or_default());
                 found.push(FoundMessage::Result { call_id, result: result(&response)? });
             }
-            None => said.push(part.content(raw)),
+            None => content.push(part.content(raw)),
         }
     }
-    if !said.is_empty() {
-        found.push(FoundMessage::User(said));
+    if !content.is_empty() {
+        found.push(FoundMessage::User(content));
     }
     Ok(())
 }
@@ -201,14 +201,14 @@ fn result(found: &FunctionResponseIn<'_>) -> Result<ToolResult, WireError> {
     };
     let failure = error.map(|_| "tool.failed");
     // Without either key the whole object is the output.
-    let told = error.or(output).map_or(response, RawValue::get);
-    if !told.starts_with('"') {
+    let output_text = error.or(output).map_or(response, RawValue::get);
+    if !output_text.starts_with('"') {
         if media.is_empty() && failure.is_none() {
-            return Ok(ToolResult::structured(told.to_owned()));
+            return Ok(ToolResult::structured(output_text.to_owned()));
         }
-        return Ok(ToolResult::kept(joined(told.to_owned(), media), failure));
+        return Ok(ToolResult::kept(joined(output_text.to_owned(), media), failure));
     }
-    Ok(ToolResult::kept(joined(serde_json::from_str(told)?, media), failure))
+    Ok(ToolResult::kept(joined(serde_json::from_str(output_text)?, media), failure))
 }
 
 fn joined(text: String, media: Vec<Content>) -> Vec<Content> {

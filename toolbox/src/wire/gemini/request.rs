@@ -201,8 +201,8 @@ fn contents<'a>(
     let mut contents = Vec::new();
     for turn in turns(&request.history, written) {
         match turn {
-            TranscriptTurn::User(said) => {
-                let mut parts: Vec<_> = said.into_iter().map(shown).collect();
+            TranscriptTurn::User(content) => {
+                let mut parts: Vec<_> = content.into_iter().map(shown).collect();
                 if parts.is_empty() {
                     parts.push(GeminiPartOut::text(NOTHING_SAID.into()));
                 }
@@ -340,10 +340,10 @@ fn output(result: &ToolResult) -> Output<'_> {
     if !result.content().iter().any(words) {
         return Output::Text(result.text());
     }
-    let told = result.content().iter();
-    let told = told.filter(|part| media_in_result(part).is_none() && !is_blank(part));
-    let told: Vec<String> = told.map(|part| PartText::Of(part).to_string()).collect();
-    Output::Text(told.join("\n").into())
+    let texts = result.content().iter();
+    let texts = texts.filter(|part| media_in_result(part).is_none() && !is_blank(part));
+    let texts: Vec<String> = texts.map(|part| PartText::Of(part).to_string()).collect();
+    Output::Text(texts.join("\n").into())
 }
 
 /// Returns the bytes of a part that a result may hold.

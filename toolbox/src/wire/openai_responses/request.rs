@@ -259,7 +259,7 @@ impl InputItems<'_> {
                         phase: own("phase"),
                     })?,
                     None => {
-                        seq.serialize_element(&MessageItem { role: "assistant", content: text })?
+                        seq.serialize_element(&MessageItem { role: "assistant", content: text })?;
                     }
                 },
                 Part::Call { call, .. } if self.searches(call, echo).is_some() => {

@@ -118,7 +118,7 @@ impl ResponseStream for OpenAiResponsesStream {
                 let response = response.ok_or_else(|| invalid("the last event has no response"))?;
                 if kind == "response.failed" {
                     // A failed response is an error, even without a reason.
-                    let missing = "the service says that the response failed";
+                    let missing = "the service reports that the response failed";
                     return Err(response.into_model_response().err().unwrap_or_else(|| {
                         let kind = "failed".to_owned();
                         WireError::Service { kind, message: missing.to_owned() }
