@@ -382,7 +382,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the tool choice of the first request. Default: the model's own choice. Once it has
+    /// Sets the tool choice until a tool was called. Default: the model's own choice. Once it has
     /// called a tool, it may answer.
     ///
     /// A choice of one tool names a tool that the agent offers when it is built, or may

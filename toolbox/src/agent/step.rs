@@ -281,7 +281,7 @@ impl ActiveRun {
         self.request.history.push_user(observation);
     }
 
-    /// Returns the reports of background jobs that ended.
+    /// Returns the report of a background job that ended.
     fn observation(&self, completion: Completion) -> Vec<Content> {
         self.events.emit(|| EventKind::JobCompleted {
             job: completion.job.clone(),
