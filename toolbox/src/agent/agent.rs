@@ -14,9 +14,11 @@ use crate::model::Model;
 
 /// A model that may call the tools of a box until it has an answer.
 ///
-/// An agent is a value to share: cloning is cheap, and any number of runs go on at once, each with its own transcript.
-/// What happens in a run is in its [`RunOutcome`](super::RunOutcome), and in its [`Event`](super::Event)s while it happens. Its calls are held to the
-/// [limits of its box](ToolBox#limits): 60 seconds, 1 MiB of arguments and 256 KiB of results each, unless the box says otherwise.
+/// An agent is a value to share: cloning is cheap, and any number of runs go on at once, each with
+/// its own transcript. A run returns its [`RunOutcome`](super::RunOutcome), and emits
+/// [`Event`](super::Event)s on its way. Its calls are subject to the [limits of its
+/// box](ToolBox#limits): 60 seconds, 1 MiB of arguments and 256 KiB of results each, unless the box
+/// says otherwise.
 ///
 /// ```
 /// use toolbox::agent::{Agent, StopReason};
@@ -29,7 +31,8 @@ use crate::model::Model;
 ///     a + b
 /// }
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// // In place of a real one, such as `OpenAi::from_env("gpt-5")?`.
 /// let model = ScriptedModel::new().calls("add", r#"{"a": 2, "b": 3}"#).text("It is 5.");
 /// let agent = Agent::builder(model).tools(tools![add]).build()?;
@@ -42,10 +45,10 @@ use crate::model::Model;
 /// ```
 #[derive(Clone)]
 pub struct Agent {
-    pub(super) inner: Arc<Inner>,
+    pub(super) inner: Arc<AgentInner>,
 }
 
-pub(super) struct Inner {
+pub(super) struct AgentInner {
     pub(super) id: AgentId,
     pub(super) name: String,
     pub(super) task: Option<String>,
@@ -59,7 +62,7 @@ pub(super) struct Inner {
 }
 
 impl Agent {
-    pub(super) fn from_inner(inner: Inner) -> Self {
+    pub(super) fn from_inner(inner: AgentInner) -> Self {
         Self { inner: Arc::new(inner) }
     }
 
@@ -75,11 +78,13 @@ impl Agent {
         &self.inner.toolbox
     }
 
-    /// Forbids a tool in runs of this agent and of the agents below it, from the next step on. The name may hold `*`.
+    /// Forbids a tool in runs of this agent and of the agents below it, from the next step on. The
+    /// name may hold `*`.
     ///
     /// # Panics
     ///
-    /// If it names no tool, like `""` or `*`; [`Agent::try_blacklist_tool`] takes names from outside the program.
+    /// If it names no tool, like `""` or `*`; [`Agent::try_blacklist_tool`] takes names from
+    /// outside the program.
     #[track_caller]
     pub fn blacklist_tool(&self, name: &str) {
         if let Err(error) = self.try_blacklist_tool(name) {

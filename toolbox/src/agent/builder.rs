@@ -1,4 +1,4 @@
-//! An agent put together.
+//! The builder of agents.
 
 use std::fmt;
 use std::sync::Arc;
@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
-use super::agent::{Agent, Inner};
+use super::agent::{Agent, AgentInner};
 use super::jobs::JobPolicy;
 use super::run_scope::AgentId;
 use super::settings::{AgentSettings, InfrastructurePolicy, MaxIterations};
@@ -18,7 +18,8 @@ use crate::model::{Model, ToolChoice};
 use crate::text::{QUOTED, quote};
 use crate::tool::{IntoTools, MapFn, Tool};
 
-/// Makes a model of a service, once its name and its address are known, where the builder was given any.
+/// Makes a model of a service, once its name and its address are known, where the builder was given
+/// any.
 type Backend = Box<dyn FnOnce(Option<String>, Option<String>) -> Arc<dyn Model> + Send>;
 
 /// Builds an [`Agent`].
@@ -93,8 +94,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the name of the model, for a service that was given by its key. Default: the service's own
-    /// (`OpenAi::DEFAULT_MODEL` and its like).
+    /// Sets the name of the model, for a service that was given by its key. Default: the service's
+    /// own (`OpenAi::DEFAULT_MODEL` and its like).
     ///
     /// A model given with [`llm`](Self::llm) has its name already.
     pub fn model(mut self, name: impl Into<String>) -> Self {
@@ -102,7 +103,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the address of the service that was given by its key, such as that of a compatible server or a proxy.
+    /// Sets the address of the service that was given by its key, such as that of a compatible
+    /// server or a proxy.
     ///
     /// Default: the service's own. A model given with [`llm`](Self::llm) has its address already.
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
@@ -110,7 +112,7 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets a service: how its model is made from a key and a name, and how it is sent elsewhere.
+    /// Sets a service: the constructor of its model from a key and a name, and its base address.
     pub(crate) fn service<M: Model>(
         mut self,
         key: impl Into<String>,
@@ -135,16 +137,18 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the instructions that stand before the transcript. Without them, the agent's own task stands there when it
-    /// is called as a tool.
+    /// Sets the instructions that stand before the transcript. Without them, the agent's own task
+    /// stands there when it is called as a tool.
     pub fn system(mut self, text: impl Into<String>) -> Self {
         self.system = Some(text.into());
         self
     }
 
-    /// Sets the box whose tools the agent may call, and shares it: a tool registered later is offered in the next step.
+    /// Sets the box whose tools the agent may call, and shares it: a tool registered later is
+    /// offered in the next step.
     ///
-    /// Tools added to this builder go into that box when the agent is built; a name that is taken there is an error.
+    /// Tools added to this builder go into that box when the agent is built; a name that is taken
+    /// there is an error.
     pub fn toolbox(mut self, toolbox: ToolBox) -> Self {
         self.toolbox = Some(toolbox);
         self
@@ -152,9 +156,10 @@ impl AgentBuilder {
 
     /// Adds a state for the tools that take [`State<T>`](crate::State), one of each type.
     ///
-    /// It serves the tools of this agent, whatever its box: a call, a tool and a box that hold one of their own go first, but
-    /// tools added to this builder take the agent's before that of the box. Agents below have states of their own, and those of
-    /// this one where they [inherit](Self::inherit_tools) its tools.
+    /// It serves the tools of this agent, whatever its box: a call, a tool and a box that hold one
+    /// of their own go first, but tools added to this builder take the agent's before that of the
+    /// box. Agents below have states of their own, and those of this one where they
+    /// [inherit](Self::inherit_tools) its tools.
     pub fn state<T: Send + Sync + 'static>(self, state: T) -> Self {
         self.shared_state(Arc::new(state))
     }
@@ -165,24 +170,29 @@ impl AgentBuilder {
         self
     }
 
-    /// Says that the program gives a state of type `T` with each run ([`Run::in_context`](super::Run::in_context)), so that
-    /// neither the agent nor its box need hold one.
+    /// Says that the program gives a state of type `T` with each run
+    /// ([`Run::in_context`](super::Run::in_context)), so that neither the agent nor its box need
+    /// hold one.
     pub fn call_state<T: Send + Sync + 'static>(mut self) -> Self {
         self.call_state.push(Requirement::of::<T>());
         self
     }
 
-    /// Lets the agent call the tools of the agent that calls it, beside its own. Default: only its own.
+    /// Lets the agent call the tools of the agent that calls it, beside its own. Default: only its
+    /// own.
     ///
-    /// The tools are those of the run above, what that inherits included, and are looked up again before each step: one that
-    /// is registered above, replaced or taken out is so here from the next step on. Nothing is written into either box.
+    /// The tools are those of the run above, what that inherits included, and are looked up again
+    /// before each step: one that is registered above, replaced or taken out is so here from the
+    /// next step on. Nothing is written into either box.
     ///
     /// - A tool of the agent's own wins over one of the same name.
     /// - What is blacklisted above, in the agent or in its box, may not be called here either.
-    /// - Inherited tools keep the state and the layers of their box. The limits are those of this agent's own box; its
-    ///   approver is asked, else that of the box above, else the agents'.
-    /// - Agents among the tools are left out: an agent that is to call them has them [added](Self::add_subagent).
-    /// - What the agent returns counts as written by others (see [`Taint`](crate::context::Taint)), since the tools above may be such.
+    /// - Inherited tools keep the state and the layers of their box. The limits are those of this
+    ///   agent's own box; its approver is asked, else that of the box above, else the agents'.
+    /// - Agents among the tools are left out: an agent that is to call them has them
+    ///   [added](Self::add_subagent).
+    /// - What the agent returns counts as written by others (see [`Taint`](crate::context::Taint)),
+    ///   since the tools above may be such.
     ///
     /// An agent that runs by itself inherits nothing.
     ///
@@ -197,11 +207,12 @@ impl AgentBuilder {
     ///     format!("{word} is a word")
     /// }
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-    /// let clerk = Agent::builder(ScriptedModel::new().calls("lookup", r#"{"word":"ibis"}"#).text("done"))
-    ///     .inherit_tools()
-    ///     .build()?;
-    /// let boss = Agent::builder(ScriptedModel::new().calls("clerk", r#"{"task":"go"}"#).text("ok"))
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let model = ScriptedModel::new().calls("lookup", r#"{"word":"ibis"}"#).text("done");
+    /// let clerk = Agent::builder(model).inherit_tools().build()?;
+    /// let model = ScriptedModel::new().calls("clerk", r#"{"task":"go"}"#).text("ok");
+    /// let boss = Agent::builder(model)
     ///     .tools(tools![lookup])
     ///     .add_subagent(clerk.as_tool("clerk", "Looks things up"))
     ///     .build()?;
@@ -226,7 +237,8 @@ impl AgentBuilder {
         self.tools(tool)
     }
 
-    /// Adds a tool from its raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments.
+    /// Adds a tool from its raw parts: a name, a description, a JSON Schema, and a function of the
+    /// parsed arguments.
     #[track_caller]
     pub fn tool<Form>(
         mut self,
@@ -242,8 +254,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Adds an agent as a tool: one made by [`Agent::as_tool`] or [`AgentBuilder::as_tool`], or a name, a description and
-    /// the agent.
+    /// Adds an agent as a tool: one made by [`Agent::as_tool`] or [`AgentBuilder::as_tool`], or a
+    /// name, a description and the agent.
     pub fn add_subagent(mut self, subagent: impl IntoSubagent) -> Self {
         match subagent.into_subagent() {
             Ok(tool) => self.tools.push(tool),
@@ -256,15 +268,18 @@ impl AgentBuilder {
         self.error.get_or_insert(error);
     }
 
-    /// Forbids tools by name, in runs of this agent and of the agents below it. The name may hold `*`.
+    /// Forbids tools by name, in runs of this agent and of the agents below it. The name may hold
+    /// `*`.
     ///
-    /// The model is not told of such a tool; when it calls one all the same, nothing runs and it is told so.
+    /// The model is not offered such a tool; when it calls one all the same, the tool does not run
+    /// and the result says so.
     pub fn blacklist_tool(mut self, name: impl Into<String>) -> Self {
         self.rules.push(name.into());
         self
     }
 
-    /// Runs the calls of one reply beside each other, or one after another. Default: beside each other.
+    /// Runs the calls of one reply beside each other, or one after another. Default: beside each
+    /// other.
     pub fn parallel_tools(mut self, parallel: bool) -> Self {
         self.settings.parallel = parallel;
         self
@@ -276,14 +291,15 @@ impl AgentBuilder {
         self
     }
 
-    /// Says what becomes of a run that reaches that limit. Default [`MaxIterations::Stop`].
+    /// Sets the handling of a run that reaches that limit. Default [`MaxIterations::Stop`].
     pub fn at_max_iterations(mut self, policy: MaxIterations) -> Self {
         self.settings.at_max_iterations = policy;
         self
     }
 
-    /// Limits how often the model may give an answer in runs that ask for [one of a type](super::Run::answering_with): the
-    /// last that does not fit ends the run. Default 3. Zero counts as one.
+    /// Limits how often the model may give an answer in runs that ask for [one of a
+    /// type](super::Run::answering_with): the last that does not fit ends the run. Default 3. Zero
+    /// counts as one.
     pub fn max_answer_attempts(mut self, attempts: u32) -> Self {
         self.settings.max_answer_attempts = attempts.max(1);
         self
@@ -301,7 +317,8 @@ impl AgentBuilder {
         self
     }
 
-    /// Limits how many tokens a run may read and write, together with the agents below it. Default: no limit.
+    /// Limits how many tokens a run may read and write, together with the agents below it. Default:
+    /// no limit.
     ///
     /// Checked after each reply, so the last one may go beyond it.
     pub fn max_total_tokens(mut self, tokens: u64) -> Self {
@@ -309,10 +326,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Limits how many agents may be at work above one another, this one among them. Default 8, at most 16: each works on the
-    /// stack of the one above.
+    /// Limits how many agents may be at work above one another, this one among them. Default 8, at
+    /// most 16: each works on the stack of the one above.
     ///
-    /// Holds for the agents below it too, whatever they say themselves.
+    /// Holds for the agents below it too, whatever their own limit is.
     pub fn max_depth(mut self, agents: u32) -> Self {
         self.settings.max_depth = agents.min(16);
         self
@@ -324,8 +341,9 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets which call in a row, of one tool with the same arguments and the same result, is not run: the model is told
-    /// instead. If it makes that call again, the run stops. Default 4; at least 2.
+    /// Sets which call in a row, of one tool with the same arguments and the same result, is not
+    /// run: the model is told instead. If it makes that call again, the run stops. Default 4; at
+    /// least 2.
     pub fn repeat_limit(mut self, times: u32) -> Self {
         self.settings.repeat_limit = Some(times.max(2));
         self
@@ -343,41 +361,46 @@ impl AgentBuilder {
         self
     }
 
-    /// Says what becomes of background jobs when the model has its answer. Default [`JobPolicy::Wait`].
+    /// Sets the handling of background jobs when the model has its answer. Default
+    /// [`JobPolicy::Wait`].
     pub fn jobs(mut self, policy: JobPolicy) -> Self {
         self.settings.jobs = policy;
         self
     }
 
-    /// Says what becomes of a call whose tool failed for a reason outside the call. Default
+    /// Sets the handling of a call whose tool failed for a reason outside the call. Default
     /// [`InfrastructurePolicy::Report`].
     pub fn on_infrastructure_failure(mut self, policy: InfrastructurePolicy) -> Self {
         self.settings.infrastructure = policy;
         self
     }
 
-    /// Puts a text such as `ERROR: ` before what the model is told of a failed call, for services that have no flag
-    /// for it. Default: nothing.
+    /// Puts a text such as `ERROR: ` before the result of a failed call, for services without a
+    /// flag for it. Default: nothing.
     pub fn error_prefix(mut self, prefix: impl Into<String>) -> Self {
         self.settings.error_prefix = prefix.into();
         self
     }
 
-    /// Says whether the model must call a tool first. Default: as it likes. Once it has called one, it may answer.
+    /// Sets the tool choice until a tool was called. Default: the model's own choice. Once it has
+    /// called a tool, it may answer.
     ///
-    /// A choice of one tool names a tool that the agent offers when it is built, or may [inherit](Self::inherit_tools). If it is
-    /// gone when a run begins, the model chooses as it likes.
+    /// A choice of one tool names a tool that the agent offers when it is built, or may
+    /// [inherit](Self::inherit_tools). If it is gone when a run begins, the model chooses as it
+    /// likes.
     pub fn tool_choice(mut self, choice: ToolChoice) -> Self {
         self.settings.tool_choice = choice;
         self
     }
 
-    /// Lets a model find deferred tools by the tool search of its service, and call them by their own names. Default: off.
+    /// Lets a model find deferred tools by the tool search of its service, and call them by their
+    /// own names. Default: off.
     ///
-    /// It takes the search tool of a `search::Gateway` in the box, which still runs the searches. Services
-    /// that know the form (Anthropic, and `OpenAI` Responses with models of GPT-5.4 or later) then load what was found
-    /// themselves; an older model may refuse the request. With any other service nothing changes. Nor does it in a box
-    /// where deferred tools are called [through the gateway only](crate::ToolBoxBuilder::deferred_calls).
+    /// It takes the search tool of a `search::Gateway` in the box, which still runs the searches.
+    /// Services that know the form (Anthropic, and `OpenAI` Responses with models of GPT-5.4 or
+    /// later) then load what was found themselves; an older model may refuse the request. With any
+    /// other service nothing changes. Nor does it in a box where deferred tools are called [through
+    /// the gateway only](crate::ToolBoxBuilder::deferred_calls).
     pub fn native_tool_search(mut self, native: bool) -> Self {
         self.settings.native_search = native;
         self
@@ -395,9 +418,11 @@ impl AgentBuilder {
         self
     }
 
-    /// Decides on calls that need approval where neither the tool nor its box has an approver, in this run and below.
+    /// Decides on calls that need approval where neither the tool nor its box has an approver, in
+    /// this run and below.
     ///
-    /// Without one, such a call waits: the run stops, and [resumes](Agent::resume) when somebody has decided.
+    /// Without one, such a call waits: the run stops, and [resumes](Agent::resume) with the
+    /// decisions.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.settings.approver = Some(Arc::new(approver));
         self
@@ -421,8 +446,9 @@ impl AgentBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildAgentError`], if there is no model, a tool's name is not one or is taken, a tool lacks a state, a blacklist rule
-    /// names nothing, or the tool choice names no tool. A box that was given gets no tools then.
+    /// [`BuildAgentError`], if there is no model, a tool's name is not one or is taken, a tool
+    /// lacks a state, a blacklist rule names nothing, or the tool choice names no tool. A box that
+    /// was given gets no tools then.
     pub fn build(self) -> Result<Agent, BuildAgentError> {
         if let Some(error) = self.error {
             return Err(error);
@@ -461,7 +487,7 @@ impl AgentBuilder {
             let tools = self.tools.into_iter().map(bound).collect();
             toolbox.register_given(tools, is_given).map_err(BuildAgentError::Tools)?;
         }
-        Ok(Agent::from_inner(Inner {
+        Ok(Agent::from_inner(AgentInner {
             id: AgentId::new(),
             name: self.name,
             task: self.task,
@@ -520,7 +546,7 @@ impl fmt::Display for BuildAgentError {
 
 impl std::error::Error for BuildAgentError {}
 
-/// What may be added as an agent below another; see [`AgentBuilder::add_subagent`].
+/// A value that can be added as an agent below another; see [`AgentBuilder::add_subagent`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added as a subagent",
     label = "needs a name and a description that the model reads",
@@ -531,7 +557,8 @@ pub trait IntoSubagent {
     ///
     /// # Errors
     ///
-    /// [`BuildAgentError`] if the agent cannot be built, or the name is not one that tools may have.
+    /// [`BuildAgentError`] if the agent cannot be built, or the name is not one that tools may
+    /// have.
     fn into_subagent(self) -> Result<Tool, BuildAgentError>;
 }
 

@@ -1,4 +1,4 @@
-//! What happens in a run, as it happens.
+//! Events of a run, sent as they happen.
 
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -20,7 +20,7 @@ pub struct Event {
     pub path: Arc<[String]>,
     /// The step of that agent, from one; zero before its first.
     pub step: u32,
-    /// What happened.
+    /// The event itself.
     pub kind: EventKind,
 }
 
@@ -32,7 +32,7 @@ impl Event {
     }
 }
 
-/// What can happen in a run.
+/// The kinds of events of a run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum EventKind {
@@ -44,16 +44,16 @@ pub enum EventKind {
     ModelFinished {
         /// Why it stopped.
         finish: Finish,
-        /// What it cost.
+        /// The tokens that the request used.
         usage: Usage,
-        /// How many calls the reply makes.
+        /// The number of calls in the reply.
         calls: usize,
-        /// How long it took.
+        /// The time that the request took.
         took: Duration,
     },
     /// The model gave no reply.
     ModelFailed {
-        /// What kept it from replying.
+        /// The kind of the error.
         kind: ModelErrorKind,
     },
     /// A tool is about to run.
@@ -62,44 +62,44 @@ pub enum EventKind {
         call_id: String,
         /// The tool.
         tool: String,
-        /// What it is called with.
+        /// The arguments of the call.
         arguments: Arguments,
     },
-    /// A tool says how far it has come.
+    /// A tool reports its progress.
     ToolProgress(Progress),
     /// A call has its result.
     ToolFinished(ToolFinished),
-    /// The model called a tool that may not be called; it was told so.
+    /// The model called a tool that may not be called, and the result says so.
     Blacklisted {
         /// The id of the call.
         call_id: String,
         /// The tool.
         tool: String,
     },
-    /// Somebody is asked whether a tool may run.
+    /// The approver is asked if a tool may run.
     ApprovalRequested {
         /// The id of the call.
         call_id: String,
         /// The tool.
         tool: String,
-        /// What it would be called with.
+        /// The arguments of the call.
         arguments: Arguments,
     },
-    /// A call waits for a decision that nobody took yet.
+    /// A call waits for a decision that the approver has not made yet.
     ApprovalDeferred {
         /// The id of the call.
         call_id: String,
         /// The tool.
         tool: String,
     },
-    /// The model makes the same call again and again; it was told so.
+    /// The model makes the same call again and again; the result says so.
     Repeated {
         /// The tool.
         tool: String,
-        /// How often in a row.
+        /// The number of times in a row.
         times: u32,
     },
-    /// A background job ended, and the model is told.
+    /// A background job ended, and the model gets a report.
     JobCompleted {
         /// The job.
         job: JobId,
@@ -107,26 +107,26 @@ pub enum EventKind {
         call_id: String,
         /// Its tool.
         tool: String,
-        /// Whether it failed.
+        /// `true` if it failed.
         is_error: bool,
     },
     /// The run of one agent ended without an outcome.
     Failed {
         /// Why, for the programmer.
         message: String,
-        /// What it cost, together with the agents below it.
+        /// The tokens used, together with those of the agents below it.
         usage: Usage,
     },
     /// The run of one agent ended.
     Finished {
         /// Why.
         reason: StopReason,
-        /// What it cost, together with the agents below it.
+        /// The tokens used, together with those of the agents below it.
         usage: Usage,
     },
 }
 
-/// How a call ended.
+/// The end of a call.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ToolFinished {
@@ -134,17 +134,20 @@ pub struct ToolFinished {
     pub call_id: String,
     /// The tool.
     pub tool: String,
-    /// How long it took, with the time it waited for a place or a decision; zero for a call that was not let in.
+    /// The time the call took, waiting for a permit or a decision included; zero for a call that
+    /// was refused.
     pub took: Duration,
     /// The stable code of the failure, if it failed.
     pub code: Option<&'static str>,
-    /// The data of the failure, if it gave any: see [`ToolResult::error_data`](crate::ToolResult::error_data).
+    /// The data of the failure, if it gave any: see
+    /// [`ToolResult::error_data`](crate::ToolResult::error_data).
     pub error_data: Option<serde_json::Value>,
-    /// What the user should be shown, if anything.
+    /// The text for the user, if there is one.
     pub user_text: Option<String>,
-    /// The beginning of what the model is told, at most 200 characters; all of it stands in the history.
+    /// The beginning of the result that the model gets, at most 200 characters; all of it is in the
+    /// history.
     pub preview: String,
-    /// How many bytes the model is told.
+    /// The size of the result that the model gets, in bytes.
     pub bytes: usize,
     /// The job that goes on in the background, if one does.
     pub job: Option<JobId>,
@@ -172,10 +175,10 @@ impl ToolFinished {
     }
 }
 
-/// Where events go.
+/// The function that receives the events.
 pub(super) type Sink = Arc<dyn Fn(Event) + Send + Sync>;
 
-/// Sends the events of one agent's run; does nothing where nobody listens.
+/// Sends the events of one agent's run; does nothing without a sink.
 #[derive(Clone)]
 pub(super) struct Emitter {
     sink: Option<Sink>,
@@ -214,7 +217,7 @@ impl Emitter {
         }
     }
 
-    /// Says that a call has a result, whether or not it was let in.
+    /// Emits that a call has a result, made or refused.
     pub(super) fn tool_finished(&self, name: &str, result: &ToolResult, took: Duration) {
         self.emit(|| {
             EventKind::ToolFinished(ToolFinished::new(name, result.call_id(), result, took))

@@ -2,9 +2,11 @@
 
 use crate::collection::ToolBox;
 
-/// The box of a run that inherits: the agent's own tools, then those of the run above whose names are free.
+/// The box of a run that inherits: the agent's own tools, then those of the run above whose names
+/// are free.
 ///
-/// It is a copy that belongs to the run, brought up to date before each step, so nothing is ever written into either box.
+/// It is a copy that belongs to the run, brought up to date before each step, so nothing is ever
+/// written into either box.
 pub(super) struct Inherited {
     own: ToolBox,
     above: ToolBox,

@@ -9,14 +9,15 @@ use crate::call::{Content, JobId, ToolResult};
 use crate::context::Completion;
 use crate::text::{QUOTED, quote};
 
-/// What becomes of background jobs when the model has its answer, or the run stops for an approval.
+/// Handling of background jobs when the model has its answer, or the run stops for an approval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobPolicy {
-    /// The run waits for them, and the model is told how each ended.
+    /// The run waits for them, and the model gets a report of each.
     #[default]
     Wait,
-    /// They go on, unless the run is dropped before; how they end arrives at [`RunOutcome::jobs`](super::RunOutcome::jobs).
+    /// They go on, unless the run is dropped before; how they end arrives at
+    /// [`RunOutcome::jobs`](super::RunOutcome::jobs).
     Leave,
     /// They are cancelled.
     Cancel,
@@ -107,15 +108,15 @@ impl fmt::Debug for LateJobs {
     }
 }
 
-/// How begins what the model is told of a job.
+/// The beginning of the message that reports a job to the model.
 const OBSERVED: &str = "[background job ";
 
-/// Returns the tool of the job that a text tells of, if it tells of one.
+/// Returns the tool of the job that a text reports, if it reports one.
 pub(super) fn observed(text: &str) -> Option<&str> {
     text.strip_prefix(OBSERVED)?.split('`').nth(1)
 }
 
-/// Returns what the model is told of a job that ended.
+/// Returns the report of a job that ended, for the model.
 pub(super) fn observation(completion: Completion) -> Vec<Content> {
     let Completion { job, context, result } = completion;
     let how = if result.is_error() { "failed" } else { "ended" };

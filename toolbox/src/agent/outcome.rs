@@ -1,4 +1,4 @@
-//! How a run ended.
+//! The outcome of a run.
 
 use std::error::Error;
 use std::fmt;
@@ -11,7 +11,7 @@ use super::paused::Paused;
 use crate::call::FailureKind;
 use crate::model::{History, ModelError, Usage};
 
-/// What a run came to.
+/// The outcome of a run.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RunOutcome {
@@ -19,16 +19,18 @@ pub struct RunOutcome {
     pub content: String,
     /// Why the run stopped.
     pub reason: StopReason,
-    /// How often the model was asked: one for an answer without calls, one more for each round of calls.
+    /// The number of requests to the model: one for an answer without calls, one more for each
+    /// round of calls.
     pub iterations: u32,
-    /// What the requests of this agent and of those below it cost, together. Each agent's own total is in its
-    /// [`Finished`](super::EventKind::Finished) event; what agents cost that go on in the background is not in it.
+    /// The tokens used by the requests of this agent and of those below it, together. Each agent's
+    /// own total is in its [`Finished`](super::EventKind::Finished) event; agents that go on in the
+    /// background are not counted.
     pub usage: Usage,
-    /// What was said. It can go on with another [`run`](super::Agent::run).
+    /// The transcript. It can go on with another [`run`](super::Agent::run).
     pub history: History,
     /// The answer as JSON, where the run was asked for [one of a type](super::Run::answering_with).
     pub answer: Option<Value>,
-    /// What is left to decide, when the run stopped for an approval.
+    /// The calls left to decide, when the run stopped for an approval.
     pub paused: Option<Paused>,
     /// The background jobs that go on, where they were to be [left](super::JobPolicy::Leave).
     pub jobs: LateJobs,
@@ -41,11 +43,13 @@ impl RunOutcome {
         self.reason == StopReason::Answered
     }
 
-    /// Reads the answer of a run that was asked for one of type `T`; of any other run, the text as JSON.
+    /// Reads the answer of a run that was asked for one of type `T`; of any other run, the text as
+    /// JSON.
     ///
     /// # Errors
     ///
-    /// The reason why the run stopped where that is no answer, or what serde says of another type than the run was asked for.
+    /// The reason why the run stopped without an answer, or serde's error if the answer was read as
+    /// another type than the run was asked for.
     pub fn answer_as<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         match &self.answer {
             Some(answer) => T::deserialize(answer),
@@ -78,9 +82,10 @@ pub enum StopReason {
     Length,
     /// The calls or tokens that the run, or one above it, may spend are spent.
     Budget,
-    /// The model made the same call again after it was told not to.
+    /// The model made the same call again after it was warned.
     Repeated,
-    /// The model gave no answer of the [type](super::Run::answering_with) it was asked for, as often as it may try.
+    /// The model gave no answer of the [type](super::Run::answering_with) it was asked for, as
+    /// often as it may try.
     AnswerInvalid,
 }
 
@@ -109,21 +114,21 @@ impl fmt::Display for StopReason {
     }
 }
 
-/// Why a run has no outcome. What was said until then is kept.
+/// An error that ended a run without an outcome. The transcript until then is kept.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct RunError {
-    /// What went wrong.
+    /// The kind of the error.
     pub kind: RunErrorKind,
-    /// What was said so far; complete, so that it can be sent again.
+    /// The transcript so far; complete, so that it can be sent again.
     pub history: History,
-    /// How often the model was asked.
+    /// The number of requests to the model.
     pub iterations: u32,
-    /// What that cost.
+    /// The tokens that they used.
     pub usage: Usage,
 }
 
-/// What ended a run without an outcome.
+/// The kinds of errors that end a run without an outcome.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum RunErrorKind {
@@ -133,18 +138,19 @@ pub enum RunErrorKind {
     MaxIterations(u32),
     /// As many agents as may be at work above one another were at work already, this many.
     TooDeep(u32),
-    /// The run to resume is another's: of an agent of another name, or made for another [`Principal`](crate::context::Principal).
+    /// The run to resume is another's: of an agent of another name, or made for another
+    /// [`Principal`](crate::context::Principal).
     ForeignPause {
         /// The name of the agent that was to resume it.
         agent: String,
         /// The run, as it was given.
         paused: Box<Paused>,
     },
-    /// A tool failed for a reason outside its call, and that was to end the run: the tool's name, and what it said.
+    /// A tool failed for a reason outside its call, and the policy ends the run.
     Tool {
         /// The name of the tool.
         tool: String,
-        /// What it said.
+        /// The message of the failure.
         message: String,
     },
 }
@@ -202,12 +208,13 @@ impl Error for RunError {
 pub enum ExtractError {
     /// The run failed.
     Run(RunError),
-    /// The run stopped without an answer, most often for [`StopReason::AnswerInvalid`]; its history holds what was tried.
+    /// The run stopped without an answer, most often for [`StopReason::AnswerInvalid`]; its history
+    /// holds what was tried.
     Stopped(Box<RunOutcome>),
 }
 
 impl ExtractError {
-    /// Returns what was said until then.
+    /// Returns the transcript until the failure.
     #[must_use]
     pub fn history(&self) -> &History {
         match self {
@@ -216,7 +223,8 @@ impl ExtractError {
         }
     }
 
-    /// Returns the stable code of what went wrong, such as `answer_invalid` or `model.rate_limited`.
+    /// Returns the stable code of what went wrong, such as `answer_invalid` or
+    /// `model.rate_limited`.
     #[must_use]
     pub fn code(&self) -> &'static str {
         match self {

@@ -1,4 +1,4 @@
-//! A run that waits for somebody's decision.
+//! A run that waits for decisions about its calls.
 
 use std::collections::BTreeMap;
 
@@ -8,10 +8,10 @@ use crate::call::{Arguments, Content, ToolResult};
 use crate::context::Decision;
 use crate::model::{Unanswered, Usage};
 
-/// The decisions of somebody, by the id of the pending call.
+/// The decisions about pending calls, by the id of the call.
 pub(super) type Decisions = BTreeMap<String, Decision>;
 
-/// What a run spent before it paused, with the runs below it.
+/// The budget that a run and the runs below it had spent before the run paused.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]
 pub(super) struct Spent {
@@ -21,8 +21,10 @@ pub(super) struct Spent {
 
 /// A run that stopped because calls wait for approval.
 ///
-/// Serializes as JSON, so that another process can [resume](super::Agent::resume) it later, with an agent built the same
-/// way, under the same name and for the same [`Principal`](crate::context::Principal). It holds the transcript and the arguments of the pending calls: keep it where the model and strangers cannot write.
+/// Serializes as JSON, so that another process can [resume](super::Agent::resume) it later, with an
+/// agent built the same way, under the same name and for the same
+/// [`Principal`](crate::context::Principal). It holds the transcript and the arguments of the
+/// pending calls: keep it where the model and strangers cannot write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
     /// The name of the agent, or of the tool it was called as.
@@ -43,13 +45,14 @@ pub struct Paused {
     pub(super) usage: Usage,
     #[serde(default)]
     pub(super) spent: Spent,
-    /// What the model is told once the calls have their results: of background jobs that ended meanwhile.
+    /// Reports of background jobs that ended meanwhile, for the model once the calls have their
+    /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) observations: Vec<Vec<Content>>,
-    /// Whether the model, or one above or below, had read what others wrote.
+    /// `true` if the model, or one above or below, had read text written by others.
     #[serde(default)]
     pub(super) tainted: bool,
-    /// Whether the words that it began with are no user's.
+    /// `true` if the first message was not written by a user.
     #[serde(default)]
     pub(super) begun_by_others: bool,
 }
@@ -58,13 +61,15 @@ pub struct Paused {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct PendingCall {
-    /// Names the call among all that are pending: its id, behind the ids of the calls that started the agents above it.
+    /// Names the call among all that are pending: its id, behind the ids of the calls that started
+    /// the agents above it.
     pub id: String,
-    /// The tools by which agents above were called, from the first; empty for a call of the agent itself.
+    /// The tools by which agents above were called, from the first; empty for a call of the agent
+    /// itself.
     pub path: Vec<String>,
     /// The tool.
     pub tool: String,
-    /// What it would be called with: valid when it was asked for.
+    /// The arguments of the call, valid when the approval was requested.
     pub arguments: Arguments,
 }
 

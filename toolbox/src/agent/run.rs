@@ -27,8 +27,8 @@ use crate::model::{History, UserContent};
 ///
 /// # Cancellation
 ///
-/// Dropping it, or what it is awaited in, ends the run: requests and tools are dropped where they wait, and background
-/// jobs are cancelled.
+/// Dropping it, or what it is awaited in, ends the run: requests and tools are dropped where they
+/// wait, and background jobs are cancelled.
 #[must_use = "a run does nothing until it is awaited"]
 pub struct Run {
     agent: Agent,
@@ -40,17 +40,19 @@ pub struct Run {
 }
 
 impl Agent {
-    /// Starts a run with what the user says. It begins when it is awaited, and ends when it is dropped.
+    /// Starts a run with a message of the user. It begins when it is awaited, and ends when it is
+    /// dropped.
     pub fn run(&self, input: impl Into<UserContent>) -> Run {
         Run::new(self.clone(), History::from(input.into()))
     }
 
-    /// Starts a run with the task the agent was built with; with none, the model is told nothing.
+    /// Starts a run with the task the agent was built with; with none, without a message.
     pub fn run_task(&self) -> Run {
         self.run(self.inner.task.as_deref().unwrap_or_default())
     }
 
-    /// Returns what the model makes of an input as a value of type `T`: the short way of [`Run::extract`].
+    /// Returns what the model makes of an input as a value of type `T`: the short way of
+    /// [`Run::extract`].
     ///
     /// ```
     /// use schemars::JsonSchema;
@@ -64,7 +66,8 @@ impl Agent {
     ///     age: u8,
     /// }
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let model = ScriptedModel::answering(r#"{"name": "Ada", "age": 36}"#);
     /// let agent = Agent::builder(model).build()?;
     /// let person: Person = agent.extract("Ada died at the age of 36.").await?;
@@ -75,7 +78,8 @@ impl Agent {
     ///
     /// # Errors
     ///
-    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps the transcript.
+    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps
+    /// the transcript.
     pub async fn extract<T: DeserializeOwned + JsonSchema + 'static>(
         &self,
         input: impl Into<UserContent>,
@@ -83,14 +87,16 @@ impl Agent {
         self.run(input).extract().await
     }
 
-    /// Goes on with a run that stopped for an approval, with what somebody decided about its
-    /// [pending calls](Paused::pending), by their ids. A call without a decision goes on waiting.
+    /// Goes on with a run that stopped for an approval, with the decisions about its
+    /// [pending calls](Paused::pending), by their ids. A call without a decision keeps waiting.
     ///
-    /// The run goes on in the agent that stopped, or in one built the same way: an agent of another name is refused, and so is
-    /// a context ([`Run::in_context`]) for another [`Principal`](crate::context::Principal), with
-    /// [`RunErrorKind::ForeignPause`](super::RunErrorKind::ForeignPause). Tools are not compared. What the agent may not call by now, or has no more, does not run,
-    /// whatever was decided; a call whose tool has changed is checked against its schema of today. Nothing says that the document
-    /// is as it was written: keep it where only the program writes.
+    /// The run goes on in the agent that stopped, or in one built the same way: an agent of another
+    /// name is refused, and so is a context ([`Run::in_context`]) for another
+    /// [`Principal`](crate::context::Principal), with
+    /// [`RunErrorKind::ForeignPause`](super::RunErrorKind::ForeignPause). Tools are not compared.
+    /// A tool that the agent may not call by now, or has no more, does not run, whatever was
+    /// decided; a call whose tool has changed is validated against its current schema. The document
+    /// is not signed: keep it where only the program writes.
     ///
     /// ```no_run
     /// # use toolbox::agent::{Agent, Paused};
@@ -132,17 +138,18 @@ impl Run {
         }
     }
 
-    /// Puts the run behind what was said before. A resumed run has its own transcript and takes no other.
+    /// Continues an earlier transcript. A resumed run has its own and takes no
+    /// other.
     pub fn with_history(mut self, history: History) -> Self {
         if let Start::Fresh(own) = &mut self.start {
-            let said = std::mem::replace(own, history);
-            own.append(said);
+            let earlier = std::mem::replace(own, history);
+            own.append(earlier);
         }
         self
     }
 
-    /// Adds something the user says, behind what the run began with. A resumed run first goes on with its calls, and
-    /// takes no input.
+    /// Adds a message of the user, behind the one the run began with. A resumed run first goes on
+    /// with its calls, and takes no input.
     pub fn with_input(mut self, input: impl Into<UserContent>) -> Self {
         if let Start::Fresh(own) = &mut self.start {
             own.push_user(input);
@@ -150,18 +157,22 @@ impl Run {
         self
     }
 
-    /// Gives a context to every call of the run: a conversation, states, a cancellation, a deadline, rules.
+    /// Gives a context to every call of the run: a conversation, states, a cancellation, a
+    /// deadline, rules.
     ///
-    /// The context that a tool is given holds more, and hands it down to a run started in it: how many agents are at work above
-    /// ([`depth`](ToolContext::depth)), what the runs above may still spend on calls and tokens, their listeners to events, and what
-    /// they forbid. So a tool that starts an agent by itself, with the context of its call, starts one *below* the agent that
-    /// called it: its calls and tokens count above, its events arrive there, and the depth limit holds. A run in a new
-    /// `ToolContext` is a run of its own.
+    /// The context that a tool is given holds more, and hands it down to a run started in it: how
+    /// many agents are at work above ([`depth`](ToolContext::depth)), what the runs above may still
+    /// spend on calls and tokens, their listeners to events, and what they forbid. So a tool that
+    /// starts an agent by itself, with the context of its call, starts one *below* the agent that
+    /// called it: its calls and tokens count above, its events arrive there, and the depth limit
+    /// holds. A run in a new `ToolContext` is a run of its own.
     ///
-    /// What bounds the run already still does: the earlier deadline holds, and a cancellation that the context lacks.
+    /// What bounds the run already still does: the earlier deadline holds, and a cancellation that
+    /// the context lacks.
     ///
-    /// A context with a [`Taint`](crate::context::Taint) of the program's own makes several runs one conversation. Without one, the run
-    /// learns from its transcript whether it is tainted: a result of a tool that others write, or that the box does not have.
+    /// A context with a [`Taint`](crate::context::Taint) of the program's own makes several runs
+    /// one conversation. Without one, the run learns from its transcript whether it is tainted: a
+    /// result of a tool that others write, or that the box does not have.
     pub fn in_context(mut self, context: ToolContext) -> Self {
         let before = std::mem::replace(&mut self.context, context);
         if let Some(deadline) = before.deadline() {
@@ -185,7 +196,7 @@ impl Run {
         self
     }
 
-    /// Hands each event to `listener`, where it happens. It should be quick: the run waits for it.
+    /// Calls `listener` with each event. It should be quick: the run waits for it.
     pub fn on_event(mut self, listener: impl Fn(Event) + Send + Sync + 'static) -> Self {
         self.sink = Some(Arc::new(listener));
         self
@@ -193,23 +204,25 @@ impl Run {
 
     /// Asks for an answer of type `T`, read and checked before the run takes it.
     ///
-    /// The model is offered a tool `final_answer` whose arguments are a `T` (under the key `answer`, where the JSON of a `T`
-    /// need not be an object), and each request says that a tool has to be called, unless the agent has a
-    /// [choice](super::AgentBuilder::tool_choice) of its own. JSON that it writes down instead is taken as well: bare, in a
-    /// fence, or between words.
+    /// The model is offered a tool `final_answer` whose arguments are a `T` (under the key
+    /// `answer`, where the JSON of a `T` need not be an object), and each request says that a tool
+    /// has to be called, unless the agent has a [choice](super::AgentBuilder::tool_choice) of its
+    /// own. JSON in the text of a reply is accepted as well: bare, in a fence, or between words.
     ///
-    /// A server that refuses to be told which tool to call (some imitations of `OpenAI`'s do) needs
-    /// [`.option("tool_choice", "auto")`](super::AgentBuilder::option) on the agent: for the two forms of `OpenAI`, that takes the
-    /// place of what the request would say. Anthropic's gets `auto` by itself beside thinking, which does not go with another
-    /// choice.
+    /// A server that refuses a tool choice (some imitations of `OpenAI`'s do) needs
+    /// [`.option("tool_choice", "auto")`](super::AgentBuilder::option) on the agent: for the two
+    /// forms of `OpenAI`, that replaces the choice of the request. Anthropic's gets `auto` by
+    /// itself beside thinking, which does not go with another choice.
     ///
-    /// The answer is deserialized as it comes, so what a `TryFrom` or a `deserialize_with` of `T` refuses, the model is told like
-    /// any fault in arguments, with its path, and may try again: three times in all, or as often as
-    /// [`max_answer_attempts`](super::AgentBuilder::max_answer_attempts) says. Then the run stops with
-    /// [`StopReason::AnswerInvalid`](super::StopReason::AnswerInvalid). A text that holds two different documents, and a reply that
-    /// gives two answers, are faults as well.
+    /// The answer is deserialized at once, so an error of a `TryFrom` or a `deserialize_with` of
+    /// `T` is reported to the model like any fault in arguments, with its path, and the model may
+    /// try again: three times in all, or
+    /// [`max_answer_attempts`](super::AgentBuilder::max_answer_attempts) times. Then the run stops
+    /// with [`StopReason::AnswerInvalid`](super::StopReason::AnswerInvalid). A text that holds two
+    /// different documents, and a reply that gives two answers, are faults as well.
     ///
-    /// Read the answer with [`RunOutcome::answer_as`], or start the run with [`extract`](Self::extract).
+    /// Read the answer with [`RunOutcome::answer_as`], or start the run with
+    /// [`extract`](Self::extract).
     ///
     /// ```
     /// use schemars::JsonSchema;
@@ -226,15 +239,18 @@ impl Run {
     ///     type Error = String;
     ///
     ///     fn try_from(grade: u8) -> Result<Self, String> {
-    ///         (1..=6).contains(&grade).then_some(Self(grade)).ok_or(format!("{grade} is no grade from 1 to 6"))
+    ///         let known = (1..=6).contains(&grade);
+    ///         known.then_some(Self(grade)).ok_or(format!("{grade} is no grade from 1 to 6"))
     ///     }
     /// }
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let model = ScriptedModel::new()
     ///     .calls("final_answer", r#"{"answer": 7}"#)
     ///     .calls("final_answer", r#"{"answer": 2}"#);
-    /// let outcome = Agent::builder(model).build()?.run("Grade this.").answering_with::<Grade>().await?;
+    /// let agent = Agent::builder(model).build()?;
+    /// let outcome = agent.run("Grade this.").answering_with::<Grade>().await?;
     /// assert_eq!(outcome.answer_as::<Grade>()?, Grade(2));
     /// assert_eq!(outcome.iterations, 2);
     /// # Ok(())
@@ -249,7 +265,8 @@ impl Run {
     ///
     /// # Errors
     ///
-    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps the transcript.
+    /// [`ExtractError`] if the run failed, or stopped for another reason than an answer; it keeps
+    /// the transcript.
     pub async fn extract<T: DeserializeOwned + JsonSchema + 'static>(
         self,
     ) -> Result<T, ExtractError> {
@@ -276,7 +293,8 @@ impl Run {
     /// ```
     /// # use toolbox::agent::{Agent, EventKind};
     /// # use toolbox::testing::ScriptedModel;
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// # let agent = Agent::builder(ScriptedModel::answering("Hello.")).build()?;
     /// let mut events = agent.run("Hi").events();
     /// while let Some(event) = events.next().await {

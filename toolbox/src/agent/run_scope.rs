@@ -1,4 +1,5 @@
-//! What travels from an agent to the agents below it: who is at work, what may still be spent, who listens.
+//! State that an agent passes to the agents below it: the agents at work, the budgets, the event
+//! sink.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,7 +10,7 @@ use super::paused::{Decisions, Paused, Spent};
 use crate::collection::ToolBox;
 use crate::model::Usage;
 
-/// What a run hands down to the agents below it, in the context of its calls.
+/// State that a run passes to the agents below it, in the context of its calls.
 #[derive(Clone)]
 pub(super) struct RunScope {
     /// The agents at work, from the first.
@@ -17,10 +18,10 @@ pub(super) struct RunScope {
     pub(super) path: Arc<[String]>,
     pub(super) budgets: Budgets,
     pub(super) sink: Option<Sink>,
-    pub(super) nested: Arc<Nested>,
+    pub(super) nested: Arc<NestedRuns>,
     /// The box of the innermost run, whose tools an agent below may inherit.
     pub(super) toolbox: Option<ToolBox>,
-    /// How many agents may be at work above one another: what the strictest of them says.
+    /// The limit of agents at work above one another: the strictest that any of them sets.
     pub(super) max_depth: u32,
 }
 
@@ -49,9 +50,10 @@ impl AgentId {
     }
 }
 
-/// Runs of agents below, which pause and resume with the run above them; by the id of the call that started each.
+/// Runs of agents below, which pause and resume with the run above them; by the id of the call that
+/// started each.
 #[derive(Default)]
-pub(super) struct Nested {
+pub(super) struct NestedRuns {
     pub(super) paused: Table<Paused>,
     pub(super) resumed: Table<(Paused, Decisions)>,
 }
@@ -74,12 +76,12 @@ impl<T> Table<T> {
     }
 }
 
-/// What a run and all below it may spend.
+/// The budget of a run and all runs below it.
 #[derive(Debug)]
 pub(super) struct Budget {
     calls: Meter,
     tokens: Meter,
-    /// What the requests cost, by kinds of tokens.
+    /// The tokens used by the requests, by kind.
     usage: Mutex<Usage>,
 }
 
@@ -135,7 +137,8 @@ impl Budgets {
         Self(self.0.iter().cloned().chain([Arc::new(own)]).collect())
     }
 
-    /// Takes up to `wanted` calls, and returns how many there were: as many as the shortest budget has.
+    /// Takes up to `wanted` calls, and returns how many there were: as many as the shortest budget
+    /// has.
     pub(super) fn take_calls(&self, wanted: u64) -> u64 {
         let mut granted = wanted;
         let taken: Vec<u64> = self

@@ -9,28 +9,29 @@ use super::jobs::JobPolicy;
 use crate::context::Approver;
 use crate::model::ToolChoice;
 
-/// What becomes of a run whose model was asked as often as it may be.
+/// Handling of a run that reaches its limit of requests to the model.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MaxIterations {
-    /// It stops, with what the model said last.
+    /// It stops, with the model's last text as its content.
     #[default]
     Stop,
-    /// The model is asked once more, without tools, to say what it has; that counts as an iteration.
+    /// The model is asked once more, without tools, to summarize; that counts as an iteration.
     Summarize,
     /// It is an error.
     Error,
 }
 
-/// What becomes of a call whose tool failed for a reason outside the call
+/// Handling of a call whose tool failed for a reason outside the call
 /// ([`FailureKind::Infrastructure`](crate::call::FailureKind::Infrastructure)).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InfrastructurePolicy {
-    /// The model is told, as of any failure.
+    /// The model gets the failure as a result, like any other.
     #[default]
     Report,
-    /// It is made again, this many times at most, when its tool is read-only or idempotent; then the model is told.
+    /// It is made again, this many times at most, when its tool is read-only or idempotent; then
+    /// the model gets the failure.
     Retry(u32),
     /// The run ends with an error, once the other calls of the step have their results.
     Abort,

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tracing::Instrument;
 
-use super::agent::{Agent, Inner};
+use super::agent::{Agent, AgentInner};
 use super::event::Sink;
 use super::event::{Emitter, EventKind};
 use super::inherited::Inherited;
@@ -33,8 +33,8 @@ mod read;
 mod scope;
 mod written;
 
-use answer::Answer;
 pub(super) use answer::AnswerType;
+use answer::TypedAnswer;
 use limits::{CancelOnDrop, RunLimits};
 use offer::ToolOffer;
 use scope::CallScope;
@@ -49,7 +49,7 @@ pub(super) enum Start {
 pub(super) struct Setup {
     pub(super) agent: Agent,
     pub(super) start: Start,
-    /// What the program gives with every call.
+    /// The context that the program gives with every call.
     pub(super) context: ToolContext,
     pub(super) sink: Option<Sink>,
     /// The type that the answer is to be of.
@@ -61,8 +61,9 @@ pub(super) struct Setup {
 /// Runs an agent to its end.
 pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     let Setup { agent, start, context, sink, answer, called_as } = setup;
-    let mut running = Running::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
-    running.answer = answer.map(|kind| Answer::new(kind, running.toolbox()));
+    let mut running =
+        ActiveRun::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
+    running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));
     let end = match start {
         _ if context.depth() >= running.limits.max_depth => {
             End::Failed(RunErrorKind::TooDeep(context.depth()))
@@ -80,7 +81,7 @@ pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
     running.end(end)
 }
 
-/// How a run ends.
+/// The end of a run.
 enum End {
     Stopped(StopReason, String),
     Paused(Box<Paused>),
@@ -94,11 +95,11 @@ impl End {
 }
 
 /// A run at work.
-struct Running {
-    agent: Arc<Inner>,
+struct ActiveRun {
+    agent: Arc<AgentInner>,
     /// The name that events show.
     name: String,
-    /// What the model is asked next; its history is the transcript of the run.
+    /// The next request to the model; its history is the transcript of the run.
     request: ModelRequest,
     limits: RunLimits,
     scope: CallScope,
@@ -106,12 +107,12 @@ struct Running {
     events: Emitter,
     jobs: Jobs,
     guard: RepeatGuard,
-    answer: Option<Answer>,
+    answer: Option<TypedAnswer>,
 }
 
-impl Running {
+impl ActiveRun {
     fn new(
-        agent: Arc<Inner>,
+        agent: Arc<AgentInner>,
         given: &ToolContext,
         sink: Option<super::event::Sink>,
         called_as: Option<&str>,
@@ -137,7 +138,7 @@ impl Running {
             .filter(|_| settings.inherits)
             .and_then(|above| Inherited::new(&agent.toolbox, above));
         let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
-        let lineage = RunScope {
+        let scope = RunScope {
             max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
             path,
@@ -149,7 +150,7 @@ impl Running {
         let promotions = Arc::new(Promotions::default());
         let mut context = given
             .clone()
-            .with(lineage)
+            .with(scope)
             .with(taint.clone())
             .with_shared(Arc::clone(&promotions))
             .with_fallback(agent.state.as_ref(), settings.inherits)
@@ -280,7 +281,7 @@ impl Running {
         self.request.history.push_user(observation);
     }
 
-    /// Returns what the model is told of a background job that ended.
+    /// Returns the report of a background job that ended.
     fn observation(&self, completion: Completion) -> Vec<Content> {
         self.events.emit(|| EventKind::JobCompleted {
             job: completion.job.clone(),
@@ -327,7 +328,8 @@ impl Running {
         self.answer.as_ref().is_some_and(|answer| answer.is_named(name))
     }
 
-    /// Counts an attempt at an answer that came to nothing, and returns the end of the run if it was the last.
+    /// Counts an attempt at an answer that came to nothing, and returns the end of the run if it
+    /// was the last.
     fn answer_failed(&mut self, text: String) -> Option<End> {
         let most = self.agent.settings.max_answer_attempts;
         if !self.answer.as_mut()?.was_last(most) {
@@ -393,7 +395,8 @@ impl Running {
             }
             None => offer,
         };
-        // To be shown a definition is to read it. Tools that wait to be found are shown when a search names them.
+        // A model reads the definitions that it is sent. Tools that wait to be found are sent when
+        // a search names them.
         self.scope.taint.show_definitions(&self.request.tools);
         self.request.search =
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
@@ -461,7 +464,7 @@ impl Running {
         };
         self.events.emit(|| EventKind::Finished { reason, usage });
         let answered = self.answer.filter(|_| reason == StopReason::Answered);
-        let answer = answered.and_then(Answer::into_value);
+        let answer = answered.and_then(TypedAnswer::into_value);
         let content = answer.as_ref().map_or(content, ToString::to_string);
         let ended_well = matches!(reason, StopReason::Answered | StopReason::ApprovalNeeded);
         let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;

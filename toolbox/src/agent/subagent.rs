@@ -20,22 +20,24 @@ use crate::schema;
 use crate::tool::{Tool, ToolHandler, made};
 
 impl Agent {
-    /// Returns the agent as a tool with one argument, `task`: the model of another agent calls it with what is to be done,
-    /// and reads the answer.
+    /// Returns the agent as a tool with one argument, `task`: the model of another agent calls it
+    /// with what is to be done, and reads the answer.
     ///
-    /// Each call has a transcript of its own. What the caller may not call, this agent may not either; it is cancelled
-    /// with its caller, has what is left of its time and budget, and its events arrive where the caller's do. An agent that
-    /// is at work already is not started again below itself, and no more than
-    /// [`max_depth`](super::AgentBuilder::max_depth) agents work above one another. The call has no time limit but the
-    /// caller's.
+    /// Each call has a transcript of its own. What the caller may not call, this agent may not
+    /// either; it is cancelled with its caller, has what is left of its time and budget, and its
+    /// events arrive where the caller's do. An agent that is at work already is not started again
+    /// below itself, and no more than [`max_depth`](super::AgentBuilder::max_depth) agents work
+    /// above one another. The call has no time limit but the caller's.
     ///
     /// ```
     /// use toolbox::agent::Agent;
     /// use toolbox::testing::ScriptedModel;
     ///
-    /// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
     /// let math = Agent::builder(ScriptedModel::answering("42")).build()?;
-    /// let boss = Agent::builder(ScriptedModel::new().calls("math", r#"{"task": "6 * 7"}"#).text("It is 42."))
+    /// let model = ScriptedModel::new().calls("math", r#"{"task": "6 * 7"}"#).text("It is 42.");
+    /// let boss = Agent::builder(model)
     ///     .add_subagent(math.as_tool("math", "Works out sums; give it the whole sum"))
     ///     .build()?;
     /// assert_eq!(boss.run("What is 6 * 7?").await?.content, "It is 42.");
@@ -45,7 +47,8 @@ impl Agent {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Agent::try_as_tool`] takes names from outside the program.
+    /// If the name is not one that tools may have; [`Agent::try_as_tool`] takes names from outside
+    /// the program.
     #[must_use]
     #[track_caller]
     pub fn as_tool(&self, name: impl Into<String>, description: impl Into<String>) -> Tool {
@@ -69,13 +72,13 @@ impl Agent {
             "required": ["task"],
             "additionalProperties": false,
         });
-        self.tool(ToolDefinition::new(name, description, schema), Input::Task, None)
+        self.tool(ToolDefinition::new(name, description, schema), FirstMessage::Task, None)
     }
 
     /// Returns the agent as a tool whose arguments are those of `I` and whose result is an `O`.
     ///
-    /// The agent is given the arguments as JSON, and asked for [an answer of that type](Run::answering_with), which the caller
-    /// gets as `O` serializes.
+    /// The agent is given the arguments as JSON, and asked for [an answer of that
+    /// type](Run::answering_with), which the caller gets as `O` serializes.
     ///
     /// # Panics
     ///
@@ -93,7 +96,7 @@ impl Agent {
     {
         let definition = ToolDefinition::new(name, description, schema::for_input::<I>());
         let answer = AnswerType::written::<O>();
-        made(self.tool(definition, Input::Arguments, Some(answer)))
+        made(self.tool(definition, FirstMessage::Arguments, Some(answer)))
             .with_output_schema(schema::for_output::<O>())
     }
 
@@ -101,7 +104,7 @@ impl Agent {
     fn tool(
         &self,
         definition: ToolDefinition,
-        input: Input,
+        input: FirstMessage,
         answer: Option<AnswerType>,
     ) -> Result<Tool, InvalidNameError> {
         let tool = Tool::try_from_handler(AgentTool {
@@ -117,9 +120,9 @@ impl Agent {
     }
 }
 
-/// What of a call becomes the first message.
+/// The part of a call that becomes the first message.
 #[derive(Clone, Copy)]
-enum Input {
+enum FirstMessage {
     Task,
     Arguments,
 }
@@ -128,7 +131,7 @@ struct AgentTool {
     agent: Agent,
     name: Arc<str>,
     definition: ToolDefinition,
-    input: Input,
+    input: FirstMessage,
     answer: Option<AnswerType>,
 }
 
@@ -157,11 +160,11 @@ impl ToolHandler for AgentTool {
 }
 
 impl AgentTool {
-    /// Whether one more agent may work below those that do.
+    /// Checks that one more agent may start below those at work.
     fn may_start(&self, context: &ToolContext, above: Option<&RunScope>) -> Result<(), ToolResult> {
         let inner = &self.agent.inner;
         let limit = above.map_or(u32::MAX, |above| above.max_depth).min(inner.settings.max_depth);
-        let at_work = above.is_some_and(|lineage| lineage.agents.contains(&inner.id));
+        let at_work = above.is_some_and(|scope| scope.agents.contains(&inner.id));
         let text = if at_work && !inner.settings.recursion {
             format!(
                 "agent `{}` is at work above this call: it cannot be called from below",
@@ -186,7 +189,7 @@ impl AgentTool {
         above: Option<&RunScope>,
         arguments: &str,
     ) -> Result<Run, ToolError> {
-        let resumed = above.and_then(|lineage| lineage.nested.resumed.take(context.call_id()));
+        let resumed = above.and_then(|scope| scope.nested.resumed.take(context.call_id()));
         let run = match resumed {
             Some((paused, decisions)) => Run::resumed(self.agent.clone(), paused, decisions),
             None => Run::new(self.agent.clone(), History::from(self.task(arguments)?)),
@@ -204,8 +207,8 @@ impl AgentTool {
             task: String,
         }
         match self.input {
-            Input::Arguments => Ok(arguments.to_owned()),
-            Input::Task => {
+            FirstMessage::Arguments => Ok(arguments.to_owned()),
+            FirstMessage::Task => {
                 let read = Arguments::from(arguments).parse::<Task>();
                 read.map(|arguments| arguments.task).map_err(|error| error.to_string().into())
             }
@@ -220,8 +223,8 @@ impl AgentTool {
     ) -> ToolResult {
         let (name, text) = (&self.name, &outcome.content);
         let stopped = |why: &str| {
-            let said = if text.is_empty() { String::new() } else { format!(": {text}") };
-            ToolResult::error(format!("agent `{name}` {why}{said}"))
+            let detail = if text.is_empty() { String::new() } else { format!(": {text}") };
+            ToolResult::error(format!("agent `{name}` {why}{detail}"))
         };
         match outcome.reason {
             StopReason::Answered if self.answer.is_some() => {

@@ -1,4 +1,5 @@
-//! Spans of runs and requests, by the OpenTelemetry conventions for generative AI (status: development, 2026-11).
+//! Spans of runs and requests, by the OpenTelemetry conventions for generative AI (status:
+//! development, 2026-11).
 
 use tracing::Span;
 use tracing::field::Empty;

@@ -14,23 +14,23 @@ use crate::toolset;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct Question {
-    /// What it asks. A model wrote it: show it as text.
+    /// The text of the question. A model wrote it: show it as text.
     pub text: String,
     /// Answers it suggests; the user may give another one. Often none.
     pub options: Vec<String>,
-    /// The context of the call: whose it is, in which conversation.
+    /// The context of the call, with its principal and conversation.
     pub context: ToolContext,
 }
 
-/// What came of a question.
+/// The answer to a question.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
-    /// The user says this.
+    /// The text of the user.
     Text(String),
     /// The user was asked, and does not want to answer.
     Declined,
-    /// There is nobody to ask.
+    /// There is no user to ask.
     Nobody,
 }
 
@@ -47,7 +47,7 @@ impl<T: Into<String>> From<T> for Answer {
     note = "an async closure does: `|question: Question| async move {{ Answer::Nobody }}`"
 )]
 pub trait Ask: Send + Sync + 'static {
-    /// Puts one question. The future is dropped when nobody waits for the answer any more.
+    /// Puts one question. The future is dropped when the answer is no longer awaited.
     fn ask(&self, question: Question) -> BoxFuture<'static, Answer>;
 }
 
@@ -64,9 +64,9 @@ where
 
 /// Lets a model ask the user: `ask_user` puts a question and gives the answer.
 ///
-/// Several questions may come at once, of one conversation or of several; the program shows them as it likes. When a call is
-/// cancelled or out of time, the future of the program that waits for the answer is dropped. A box that ends calls
-/// [after a while](crate::ToolBoxBuilder::timeout) ends these, too.
+/// Several questions may come at once, of one conversation or of several. When a call is cancelled
+/// or out of time, the future of the program that waits for the answer is dropped. A box that ends
+/// calls [after a while](crate::ToolBoxBuilder::timeout) ends these, too.
 ///
 /// ```
 /// use toolbox::builtin::ask_user::{Answer, AskUser, Question};
@@ -78,7 +78,8 @@ where
 ///     Answer::from(question.options.first().cloned().unwrap_or_default())
 /// });
 /// let toolbox = ToolBox::from(ask);
-/// let call = ToolCall::new("1", "ask_user", r#"{"question": "Which one?", "options": ["red", "blue"]}"#);
+/// let arguments = r#"{"question": "Which one?", "options": ["red", "blue"]}"#;
+/// let call = ToolCall::new("1", "ask_user", arguments);
 /// assert_eq!(toolbox.call(call).await.text(), "the user answers: red");
 /// # }
 /// ```
@@ -88,19 +89,19 @@ pub struct AskUser {
 }
 
 impl AskUser {
-    /// Returns the tool over whatever puts questions.
+    /// Returns the tool over a function that puts questions.
     #[must_use]
     pub fn new(ask: impl Ask) -> Self {
         Self { ask: Arc::new(ask), timeout: None }
     }
 
-    /// Returns the tool for a program that nobody sits before: each question fails at once, and says so.
+    /// Returns the tool for a program without a user: each question fails at once, and says so.
     #[must_use]
     pub fn nobody() -> Self {
         Self::new(|_| async { Answer::Nobody })
     }
 
-    /// Limits how long the user may take. Default: as long as the call may.
+    /// Limits the time for an answer. Default: the limit of the call.
     #[must_use]
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = Some(timeout);
@@ -108,10 +109,10 @@ impl AskUser {
     }
 }
 
-#[toolset(with = Self::shown)]
+#[toolset(with = Self::allow_found_urls)]
 impl AskUser {
-    /// A URL that the user names is one to fetch.
-    fn shown(_: &Arc<Self>, tool: Tool) -> Tool {
+    /// Allows URLs in the user's answer to be fetched.
+    fn allow_found_urls(_: &Arc<Self>, tool: Tool) -> Tool {
         tool.showing_urls()
     }
 

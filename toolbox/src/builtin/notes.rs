@@ -11,20 +11,24 @@ use crate::context::Principal;
 use crate::text::{QUOTED, quote};
 use crate::toolset;
 
-/// Notes that an agent keeps for itself, each under a name: a plan, a list, what is half done.
+/// Notes that an agent keeps for itself, each under a name: a plan, a list, work in progress.
 ///
-/// They belong to the [`Principal`] of the call, and no other sees them. A note that is acknowledged is on the disk. What
-/// is read is quoted, and told as a note: it is no instruction. It may be from a page that the model read when it wrote
-/// the note, so a conversation in which a note is read, or their names are, is [tainted](crate::context::Taint). At most 200 notes of 64 KiB each.
+/// They belong to the [`Principal`] of the call, and no other sees them. A note that is
+/// acknowledged is on the disk. Its text is quoted and marked as a note: it is no instruction. It
+/// may be from a page that the model read when it wrote the note, so a conversation in which a note
+/// is read, or their names are, is [tainted](crate::context::Taint). At most 200 notes of 64 KiB
+/// each.
 ///
 /// ```
 /// use toolbox::builtin::SqliteStore;
 /// use toolbox::builtin::notes::Notes;
 /// use toolbox::{ToolBox, ToolCall};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let toolbox = ToolBox::from(Notes::new(SqliteStore::in_memory()?));
-/// let call = ToolCall::new("1", "note_write", r#"{"name": "plan", "text": "1. water the ferns"}"#);
+/// let arguments = r#"{"name": "plan", "text": "1. water the ferns"}"#;
+/// let call = ToolCall::new("1", "note_write", arguments);
 /// assert_eq!(toolbox.call(call).await.text(), "wrote `plan`: 18 bytes");
 /// # Ok(())
 /// # }
@@ -43,7 +47,7 @@ impl Notes {
         Self { store, count: 200, bytes: 64 << 10 }
     }
 
-    /// Limits how many notes a principal may have. Default 200.
+    /// Limits the number of notes of a principal. Default 200.
     #[must_use]
     pub fn max_notes(mut self, notes: usize) -> Self {
         self.count = notes;
@@ -136,7 +140,8 @@ impl Notes {
             let mut lines = Vec::new();
             while let Some(row) = rows.next()? {
                 let bytes: i64 = row.get(1)?;
-                // A name that is no text is one note's, and the others are listed all the same.
+                // A name that is no text is an error of that note alone; the others are listed all
+                // the same.
                 let name = match row.get_ref(0)?.as_bytes() {
                     Ok(name) => quote(&String::from_utf8_lossy(name), QUOTED),
                     Err(_) => "?".to_owned(),
@@ -170,7 +175,7 @@ impl Notes {
     }
 }
 
-/// Checks that a name stands on one line.
+/// Checks that a name is a single line.
 fn named(name: &str) -> Result<String, ToolError> {
     let name = name.trim();
     if name.is_empty()

@@ -1,4 +1,5 @@
-//! Files that other programs take for configuration and run something for, which tools may read but not change.
+//! Configuration files that make other programs run something; tools may read them, but not change
+//! them.
 
 use std::borrow::Cow;
 use std::ffi::OsString;
@@ -9,12 +10,14 @@ use crate::text::is_unseen;
 
 /// The files and folders that tools may read, but not change.
 ///
-/// The [default](Self::default) is a list of places that `git`, version control systems like it, editors, shells, debuggers and
-/// agents take for configuration, and run something for, without anybody asking for it: to enter, open or look at the folder
-/// is enough. [`iter`](Self::iter) gives each with what reads it; `docs/files.md` is the same as a table.
+/// The [default](Self::default) lists the paths that `git`, version control systems like it,
+/// editors, shells, debuggers and agents take for configuration, and run something for, without
+/// being asked: entering, opening or viewing the folder is enough. [`iter`](Self::iter) gives each
+/// with the program that reads it; `docs/files.md` has the same as a table.
 ///
-/// Files that merely build or test a project (`Makefile`, `package.json`, `build.rs`, `eslint.config.js`, the workflows of a CI
-/// service) are not in it: they are the work that tools are there for, and run when somebody builds, tests or pushes.
+/// Files that merely build or test a project (`Makefile`, `package.json`, `build.rs`,
+/// `eslint.config.js`, the workflows of a CI service) are not in it: they are the work that tools
+/// are for, and run only on a build, a test or a push.
 ///
 /// ```
 /// use toolbox::builtin::{ProtectedPaths, Workspace};
@@ -23,19 +26,22 @@ use crate::text::is_unseen;
 /// let more = ProtectedPaths::default().with("deploy/*.sh", "the nightly deployment");
 /// assert!(more.iter().any(|path| path.path() == ".envrc" && path.read_by() == "direnv"));
 /// let workspace = Workspace::open(".")?.protect(more);
-/// let other = Workspace::open(".")?.protect(["policy/", "/locked.toml"]); // a list of one's own, instead
+/// // A list of its own, in place of the default.
+/// let other = Workspace::open(".")?.protect(["policy/", "/locked.toml"]);
 /// # Ok(())
 /// # }
 /// ```
 ///
 /// # Paths
 ///
-/// A path is one or several names, and means a file or a folder with all that is in it, at any depth below the workspace; with a `/`
-/// in front, at its top only. A name may hold one `*` for any characters. Names are compared as a forgiving file system would: without
-/// regard to case, to the form of accents (Unicode NFD), to characters that cannot be seen, to dots and blanks at the end and
-/// to what follows a `:`, and a short name such as `GIT~1` is what it may stand for.
+/// A path is one or several names, and covers a file or a folder with all that is in it, at any
+/// depth below the workspace; with a `/` in front, at its top only. A name may hold one `*` for any
+/// characters. Names are compared as the most lenient file system would: without regard to case, to
+/// the form of accents (Unicode NFD), to invisible characters, to dots and blanks at the end and to
+/// anything that follows a `:`, and a short name such as `GIT~1` matches each long name that it may
+/// stand for.
 ///
-/// A path counts where it leads, with links followed, as well as how it was spelled.
+/// Both the spelling of a path and its target, with links followed, are checked.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProtectedPaths(Vec<ProtectedPath>);
 
@@ -46,7 +52,7 @@ pub struct ProtectedPath {
     read_by: Cow<'static, str>,
     beside: Option<&'static str>,
     names: Vec<Name>,
-    /// Set if it is meant at the top of the workspace only.
+    /// `true` if it applies at the top of the workspace only.
     top: bool,
 }
 
@@ -62,19 +68,20 @@ impl ProtectedPath {
         &self.path
     }
 
-    /// Returns what takes it for configuration.
+    /// Returns the program that reads it as configuration.
     #[must_use]
     pub fn read_by(&self) -> &str {
         &self.read_by
     }
 
-    /// Returns the name that must stand in the same folder for the path to be protected, if there is one.
+    /// Returns the name that must be in the same folder for the path to be protected, if there is
+    /// one.
     #[must_use]
     pub fn beside(&self) -> Option<&str> {
         self.beside
     }
 
-    /// Tells whether the path, or a folder that it is in, is this one.
+    /// Returns `true` if the path, or a folder that it is in, is this one.
     fn covers(&self, path: &[String], stands: impl Fn(usize, &str) -> bool) -> bool {
         let last = path.len().checked_sub(self.names.len());
         let last = last.map(|last| if self.top { 0 } else { last });
@@ -94,7 +101,7 @@ impl ProtectedPaths {
         Self(Vec::new())
     }
 
-    /// Adds a path, and what reads it.
+    /// Adds a path, and the program that reads it.
     #[must_use]
     pub fn with(
         mut self,
@@ -102,14 +109,14 @@ impl ProtectedPaths {
         read_by: impl Into<Cow<'static, str>>,
     ) -> Self {
         let path = ProtectedPath::new(path.into(), read_by.into());
-        // No name at all would be every path.
+        // A path without a name would match every path.
         if !path.names.is_empty() {
             self.0.push(path);
         }
         self
     }
 
-    /// Takes a path out, as it stands in the list.
+    /// Removes a path, as it is spelled in the list.
     #[must_use]
     pub fn without(mut self, path: &str) -> Self {
         self.0.retain(|protected| protected.path != path);
@@ -121,8 +128,8 @@ impl ProtectedPaths {
         self.0.iter()
     }
 
-    /// Finds what protects a path, given as its names. `stands` tells whether a folder, given by how many names lead to it, has an
-    /// entry.
+    /// Finds the entry that protects a path, given as its names. `stands` returns `true` if a
+    /// folder, given as the number of names that lead to it, has an entry.
     pub(super) fn find(
         &self,
         path: &[OsString],
@@ -133,7 +140,7 @@ impl ProtectedPaths {
     }
 }
 
-/// The places at which other programs find configuration, and run something for it.
+/// Lists the paths at which other programs find configuration, and run something for it.
 impl Default for ProtectedPaths {
     fn default() -> Self {
         let mut paths = Self::none();
@@ -169,7 +176,7 @@ impl<P: Into<Cow<'static, str>>> From<Vec<P>> for ProtectedPaths {
     }
 }
 
-/// A name of a path, folded, with the characters before and after its `*` where it has one.
+/// A name of a path, folded, with the characters before and after its `*` if it has one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Name {
     Whole(String),
@@ -196,7 +203,7 @@ impl Name {
     }
 }
 
-/// Spells a name as a forgiving file system would compare it.
+/// Folds a name as the most lenient file system would.
 fn folded(name: &str) -> String {
     let name = name.split(':').next().unwrap_or_default();
     let seen = name.nfd().filter(|c| !is_unseen(*c));
@@ -205,7 +212,8 @@ fn folded(name: &str) -> String {
     name.trim_end_matches(['.', ' ']).to_owned()
 }
 
-/// Tells whether a name such as `git~1` or `mcp~2.jso` may be the short one that FAT and NTFS keep for a long one.
+/// Returns `true` if a name such as `git~1` or `mcp~2.jso` may be the short name of a long one on
+/// FAT and NTFS.
 fn is_short_for(short: &str, long: &str) -> bool {
     let (base, extension) = short.rsplit_once('.').unwrap_or((short, ""));
     let Some((begin, number)) = base.split_once('~') else { return false };
@@ -225,7 +233,7 @@ fn is_short_for(short: &str, long: &str) -> bool {
 /// The reader of a folder that is laid out like a repository, with no `.git` above it.
 const GIT_LAYOUT: &str = "git, in a folder laid out as a repository";
 
-/// The names that make a repository of a folder with a `HEAD`, or that git obeys there.
+/// The names that make a folder with a `HEAD` a repository, or that git obeys there.
 const BESIDE_HEAD: &[&str] = &[
     "config",
     "config.worktree",
@@ -299,7 +307,7 @@ const READ_BY: &[(&str, &[&str])] = &[
     ("devbox", &["devbox.json"]),
     ("Flox", &[".flox"]),
     ("editors that enter a Python environment", &[".venv", "venv", "pyvenv.cfg"]),
-    // What package managers run in place of what was called.
+    // Files that package managers run in place of the called program.
     ("Cargo and rust-analyzer", &[".cargo"]),
     ("rustup", &["rust-toolchain", "rust-toolchain.toml"]),
     ("npm and pnpm", &[".npmrc", ".pnpmfile.*", "pnpmfile.*"]),

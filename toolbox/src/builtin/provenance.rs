@@ -1,9 +1,10 @@
-//! Which files of a workspace were written in a conversation that had read what others wrote.
+//! Marks files of a workspace that were written in a tainted conversation.
 //!
-//! Such a file carries an extended attribute, which other processes see and which goes along when it is renamed; the folder
-//! of the workspace carries one as well. Where the file system keeps no such attributes, this process remembers. A command can
-//! write whatever it likes, so while one runs in a tainted conversation, all of the workspace is marked, and afterwards what
-//! was changed since: the time of the last change of a file's entry is the kernel's to set.
+//! Such a file carries an extended attribute, which other processes see and which is kept when the
+//! file is renamed; the folder of the workspace carries one as well. On file systems without such
+//! attributes, this process remembers the files. A command can write anything, so while one runs in
+//! a tainted conversation, the whole workspace is marked, and afterwards the files that were
+//! changed since: the change time of a file's entry can only be set by the kernel.
 
 use std::collections::{HashMap, HashSet};
 use std::io;
@@ -18,71 +19,75 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 use super::workspace::Workspace;
 use crate::context::{Taint, ToolContext};
 
-/// The attribute. On the folder it says how much of it is meant.
+/// The attribute. Its value on the folder says which part of it is marked.
 const NAME: &str = "user.toolbox.tainted";
 const FILE: &[u8] = b"file";
 const SOME: &[u8] = b"some";
 const ALL: &[u8] = b"all";
 
-/// How far the times of a file system may lie behind the clock.
+/// The maximum lag of a file system's times behind the clock.
 const GRAIN: Duration = Duration::from_millis(50);
 
-/// Entries that are looked at after a command; where there are more, all of the workspace is marked.
+/// The maximum number of entries that are visited after a command; where there are more, the whole
+/// workspace is marked.
 const LOOKED_AT: usize = 20_000;
 
-/// How deep folders are looked into.
+/// The maximum depth of folders that are visited.
 const DEEPEST: usize = 64;
 
-/// What this process knows of a workspace, by the device and the number of its folder.
+/// The taint of a workspace known to this process, by the device and the number of its folder.
 #[derive(Default)]
-struct Known {
+struct WorkspaceTaint {
     some: bool,
     all: bool,
     files: HashSet<String>,
-    /// Commands of tainted conversations at work.
+    /// The number of running commands of tainted conversations.
     commands: usize,
-    /// Whether all was marked before the first of them.
+    /// `true` if the whole workspace was marked before the first of them.
     was_all: bool,
 }
 
-fn known() -> MutexGuard<'static, HashMap<(u64, u64), Known>> {
-    static KNOWN: LazyLock<Mutex<HashMap<(u64, u64), Known>>> = LazyLock::new(Mutex::default);
+fn known() -> MutexGuard<'static, HashMap<(u64, u64), WorkspaceTaint>> {
+    static KNOWN: LazyLock<Mutex<HashMap<(u64, u64), WorkspaceTaint>>> =
+        LazyLock::new(Mutex::default);
     KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the name under which a file is remembered: file systems without attributes tend to ignore case.
+/// Returns the key of a file: file systems without attributes tend to ignore case.
 fn key(path: &Path) -> String {
     path.to_string_lossy().to_lowercase()
 }
 
 impl Workspace {
-    /// Returns whether something in the workspace was written in a [tainted](crate::context::Taint) conversation: by a tool, or by a command.
+    /// Returns `true` if something in the workspace was written in a
+    /// [tainted](crate::context::Taint) conversation: by a tool, or by a command.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.with_known(|known| known.some || known.all) || self.mark().is_some()
     }
 
-    /// Takes the mark off the workspace, for a person who has looked through it. A single file keeps its own until it is written
-    /// anew in a conversation that is not tainted, or until the attribute `user.toolbox.tainted` is taken off it.
+    /// Removes the mark from the workspace, after a person has reviewed it. A single file keeps its
+    /// own until it is written again in a conversation that is not tainted, or until the attribute
+    /// `user.toolbox.tainted` is removed from it.
     ///
     /// # Errors
     ///
     /// Those of the system, where the attribute cannot be removed.
     pub fn forget_taint(&self) -> io::Result<()> {
-        self.with_known(|known| *known = Known::default());
+        self.with_known(|known| *known = WorkspaceTaint::default());
         if self.mark().is_none() {
             return Ok(());
         }
         attribute::remove(&self.dir().open(".")?)
     }
 
-    /// Takes note that a file is about to be written; returns whether it has to carry the mark then. `keeps` says that a part of
-    /// what is in it stays.
+    /// Records that a file is about to be written; returns `true` if it has to be marked then.
+    /// `keeps` is `true` if a part of its content stays.
     pub(super) fn before_write(&self, path: &Path, context: &ToolContext, keeps: bool) -> bool {
         if !context.is_tainted() {
             return keeps && self.is_file_tainted(path);
         }
-        // Before the file is there, so that nobody reads it clean.
+        // Before the file exists, so that no reader finds it unmarked.
         self.with_known(|known| {
             known.some = true;
             known.files.insert(key(path));
@@ -93,11 +98,11 @@ impl Workspace {
         true
     }
 
-    /// Marks a file that was written, or takes note that it holds nothing of others any more.
+    /// Marks a file that was written, or records that it holds no text of others any more.
     pub(super) fn after_write(&self, path: &Path, is_tainted: bool) {
         if !is_tainted {
             self.with_known(|known| known.files.remove(&key(path)));
-            // A file that is replaced leaves its attributes to the new one.
+            // A file that is replaced passes its attributes on to the new one.
             if let Ok(file) = open(self.dir(), path)
                 && attribute::get(&file).is_some()
                 && let Err(error) = attribute::remove(&file)
@@ -112,7 +117,7 @@ impl Workspace {
         }
     }
 
-    /// Taints the conversation that has read a file, where others had a hand in it.
+    /// Taints the conversation that has read a file, if the file is marked.
     pub(super) fn after_read(&self, path: &Path, context: &ToolContext) {
         if let Some(taint) = context.get::<Taint>()
             && (self.is_file_tainted(path) || self.is_all_tainted())
@@ -121,7 +126,7 @@ impl Workspace {
         }
     }
 
-    /// Taints the conversation that has seen names or lines of any files, where others had a hand in some.
+    /// Taints the conversation that has seen names or lines of any files, if some are marked.
     pub(super) fn after_look(&self, context: &ToolContext) {
         if let Some(taint) = context.get::<Taint>()
             && self.is_tainted()
@@ -130,7 +135,8 @@ impl Workspace {
         }
     }
 
-    /// Takes note that a command runs, which may read and write anything, until the returned value is dropped.
+    /// Records that a command runs, which may read and write anything, until the returned value is
+    /// dropped.
     pub(super) fn command<'a>(&'a self, context: &'a ToolContext) -> Command<'a> {
         let since = context.is_tainted().then(|| {
             let was_all = self.is_all_tainted();
@@ -147,7 +153,8 @@ impl Workspace {
         Command { workspace: self, context, since }
     }
 
-    /// Marks what was changed since a command began, and all of the workspace where that cannot be told.
+    /// Marks the files that were changed since a command began, or the whole workspace if they
+    /// cannot be determined.
     fn after_command(&self, since: SystemTime) {
         let mut changed = Vec::new();
         let mut left = LOOKED_AT;
@@ -165,7 +172,7 @@ impl Workspace {
             known.was_all |= !has_looked;
             (known.all, known.some || !changed.is_empty())
         });
-        // The command may have taken off what was marked before, and it runs no longer.
+        // The command may have removed earlier marks, and it runs no longer.
         match stays {
             (true, _) => self.set_mark(ALL),
             (false, true) => self.set_mark(SOME),
@@ -194,7 +201,7 @@ impl Workspace {
         }
     }
 
-    fn with_known<T>(&self, with: impl FnOnce(&mut Known) -> T) -> T {
+    fn with_known<T>(&self, with: impl FnOnce(&mut WorkspaceTaint) -> T) -> T {
         #[cfg(unix)]
         let id = self.dir().dir_metadata().map(|about| (about.dev(), about.ino()));
         #[cfg(not(unix))]
@@ -203,11 +210,11 @@ impl Workspace {
     }
 }
 
-/// A command at work in a workspace.
+/// A running command in a workspace.
 pub(super) struct Command<'a> {
     workspace: &'a Workspace,
     context: &'a ToolContext,
-    /// When it began, in a conversation that is tainted.
+    /// The time it began, in a tainted conversation.
     since: Option<SystemTime>,
 }
 
@@ -220,8 +227,8 @@ impl Drop for Command<'_> {
     }
 }
 
-/// Finds the files below a folder that were changed since a time. Fails where it cannot tell: a folder that cannot be read, or
-/// more than `left` entries, or folders that nest too deep.
+/// Finds the files below a folder that were changed since a time. Fails if a folder cannot be read,
+/// if there are more than `left` entries, or if folders nest too deep.
 fn walk(
     dir: &Dir,
     at: &Path,
@@ -245,7 +252,7 @@ fn walk(
     Ok(())
 }
 
-/// Returns when the entry of a file was last changed: no program can set that.
+/// Returns the change time of the entry of a file, which no program can set.
 #[cfg(unix)]
 fn changed_at(metadata: &Metadata) -> SystemTime {
     let nanoseconds = u32::try_from(metadata.ctime_nsec()).unwrap_or_default();
@@ -258,7 +265,7 @@ fn changed_at(_: &Metadata) -> SystemTime {
     SystemTime::now()
 }
 
-/// Opens what is at a path, a pipe that nobody writes to included.
+/// Opens the file at a path without blocking, a pipe without a writer included.
 fn open(dir: &Dir, path: &Path) -> io::Result<File> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -294,7 +301,7 @@ mod attribute {
     }
 }
 
-/// Elsewhere this process remembers, and no other knows.
+/// On other systems only this process remembers the files.
 #[cfg(not(any(target_os = "linux", target_os = "macos")))]
 mod attribute {
     use std::io;

@@ -1,10 +1,10 @@
-//! Texts that somebody else wrote, shown to a model.
+//! Quotes texts written by others for a model.
 
 use crate::text::is_unseen;
 
 /// Returns a text with `> ` before each line, so that nothing in it looks like the text around it.
 ///
-/// What controls a terminal or the direction of writing is left out.
+/// Control characters of terminals and of the writing direction are removed.
 pub(super) fn quoted(text: &str) -> String {
     let shown = |c: &char| !is_unseen(*c);
     let line = |line: &str| {

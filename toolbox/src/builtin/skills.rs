@@ -18,11 +18,13 @@ use crate::tool::{Tool, Toolset};
 /// The largest file that is read, in bytes.
 const MAX_BYTES: u64 = 256 << 10;
 
-/// A folder of skills as a tool: `load_skill` lists them in its description, and gives the text of the one it is asked for.
+/// A folder of skills as a tool: `load_skill` lists them in its description, and returns the text
+/// of one by its name.
 ///
-/// A skill is a file `<name>.md`, or a folder with a file `SKILL.md` in it. At its head may stand, between lines of `---`,
-/// its `name:` and its `description:`; else the name is that of the file or folder, and the description its first line. The
-/// files are read once, when the folder is; a model can only ask for what was found then. A file may hold up to 256 KiB.
+/// A skill is a file `<name>.md`, or a folder with a file `SKILL.md` in it. It may begin with a
+/// head, between lines of `---`, with its `name:` and its `description:`; else the name is that of
+/// the file or folder, and the description its first line. The files are read once, when the folder
+/// is; a model can only ask for what was found then. A file may hold up to 256 KiB.
 ///
 /// ```no_run
 /// use toolbox::ToolBox;
@@ -41,9 +43,9 @@ pub struct Skills {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Skill {
-    /// What the model asks for it by.
+    /// The name by which the model loads it.
     pub name: String,
-    /// When it is of use.
+    /// The description, which says when to load it.
     pub description: String,
     /// The instructions.
     pub text: String,
@@ -56,8 +58,8 @@ impl Skills {
     ///
     /// # Errors
     ///
-    /// [`SkillsError`] if the folder or a file cannot be read, a file is too large or is no text, two skills have one
-    /// name, or there is none.
+    /// [`SkillsError`] if the folder or a file cannot be read, a file is too large or is no text,
+    /// two skills have one name, or there is none.
     pub fn from_folder(folder: impl AsRef<Path>) -> Result<Self, SkillsError> {
         let folder = folder.as_ref();
         let mut skills = Vec::new();
@@ -130,7 +132,8 @@ impl Skill {
     }
 }
 
-/// Returns what stands between the first two lines of `---`, if the text begins with one, and the rest.
+/// Returns the head between the first two lines of `---`, if the text begins with one, and the
+/// rest.
 fn split(source: &str) -> (&str, &str) {
     let line = |text: &str| text.strip_prefix("---").is_some_and(|rest| rest.trim_end().is_empty());
     let mut lines = source.split_inclusive('\n');
@@ -180,10 +183,10 @@ impl Toolset for Skills {
         });
         let tool = Tool::raw("load_skill", description, schema, move |arguments: Arguments| {
             #[derive(serde::Deserialize)]
-            struct Wanted {
+            struct LoadArguments {
                 name: String,
             }
-            match arguments.parse::<Wanted>() {
+            match arguments.parse::<LoadArguments>() {
                 Ok(wanted) => self.load(&wanted.name),
                 Err(error) => ToolResult::error(error.to_string()),
             }
@@ -197,22 +200,22 @@ impl Toolset for Skills {
     }
 }
 
-/// Why a folder of skills cannot be used.
+/// An error in a folder of skills.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SkillsError {
     /// The folder or a file in it cannot be read, or is no UTF-8 text.
     Io {
-        /// Which.
+        /// The path of the file or folder.
         path: PathBuf,
-        /// Why.
+        /// The error of the system.
         error: io::Error,
     },
     /// A file is larger than 256 KiB.
     TooLarge {
-        /// Which.
+        /// The path of the file.
         path: PathBuf,
-        /// How large it is.
+        /// Its size, in bytes.
         bytes: u64,
     },
     /// Two skills have this name.

@@ -1,4 +1,4 @@
-//! A folder that is held by its handle: what a model names is looked up inside of it, and nowhere else.
+//! A folder held by its handle: paths of a model are resolved inside of it, and nowhere else.
 
 use std::fmt;
 use std::io;
@@ -13,16 +13,18 @@ use super::protected::ProtectedPaths;
 
 /// A folder that tools may work in.
 ///
-/// It is held as a handle, not as a path: every lookup starts at the handle and is resolved step by step inside of it (with
-/// `openat2` where the system has it), so that neither `..`, nor an absolute path, nor a symbolic link, nor a folder that
-/// is exchanged for a link in the middle of a lookup leads out. Links that stay inside work. Renaming or replacing the folder
-/// itself does not move the handle.
+/// It is held as a handle, not as a path: every lookup starts at the handle and is resolved step by
+/// step inside of it (with `openat2` where the system has it), so that neither `..`, nor an
+/// absolute path, nor a symbolic link, nor a folder that is exchanged for a link in the middle of a
+/// lookup leads out. Links that stay inside work. Renaming or replacing the folder itself does not
+/// move the handle.
 ///
 /// Cloning is cheap, and gives the same folder.
 ///
-/// Two things are beyond a handle. A *hard link* inside to a file outside is the same file to the system: files with several
-/// names are refused, unless [`allow_hard_links`](Self::allow_hard_links) says otherwise. And what another program does in
-/// the folder, such as a shell, is confined by whoever starts that program.
+/// Two things are beyond a handle. A *hard link* inside to a file outside is the same file to the
+/// system: files with several names are refused, unless
+/// [`allow_hard_links`](Self::allow_hard_links) is set. And another program in the folder, such as
+/// a shell, has to be confined by the program that starts it.
 #[derive(Clone)]
 pub struct Workspace {
     dir: Arc<Dir>,
@@ -30,7 +32,7 @@ pub struct Workspace {
     /// The files that are read and not changed.
     #[cfg(feature = "files")]
     pub(super) protected: Arc<ProtectedPaths>,
-    /// Whether a file with several names is read.
+    /// `true` if files with several names may be read.
     pub(super) hard_links: bool,
 }
 
@@ -51,9 +53,11 @@ impl Workspace {
         })
     }
 
-    /// Replaces the list of files and folders that [`Files`](super::files::Files) may read, but not change.
+    /// Replaces the list of files and folders that [`Files`](super::files::Files) may read, but not
+    /// change.
     ///
-    /// Default: [`ProtectedPaths::default`], the places that other programs take for configuration that runs something.
+    /// Default: [`ProtectedPaths::default`], the paths that other programs take for configuration
+    /// that runs something.
     #[cfg(feature = "files")]
     #[must_use]
     pub fn protect(mut self, paths: impl Into<ProtectedPaths>) -> Self {
@@ -61,7 +65,8 @@ impl Workspace {
         self
     }
 
-    /// Says whether files that have several names may be read. Default no, since one of the names may be outside.
+    /// Allows files with several names to be read. Default: they may not, since one of the names
+    /// may be outside.
     ///
     /// They are never written through: a write puts a new file in place of the name.
     #[must_use]
@@ -70,13 +75,14 @@ impl Workspace {
         self
     }
 
-    /// Returns the path it was opened by, made absolute. It is for messages and for programs that run in the folder; no lookup uses it.
+    /// Returns the path it was opened by, made absolute. It is for messages and for programs that
+    /// run in the folder; no lookup uses it.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// The handle.
+    /// Returns the handle.
     pub(crate) fn dir(&self) -> &Dir {
         &self.dir
     }

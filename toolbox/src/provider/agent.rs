@@ -1,4 +1,4 @@
-//! Agents whose model is that of a service, by its key.
+//! Agent builders that take a service's key in place of a model.
 
 #[cfg(feature = "anthropic")]
 use super::Anthropic;
@@ -9,8 +9,8 @@ use super::OpenAi;
 use crate::agent::AgentBuilder;
 
 impl AgentBuilder {
-    /// Sets `OpenAI` as the service, with a key. [`model`](Self::model) names the model; without it, it is
-    /// [`OpenAi::DEFAULT_MODEL`](crate::provider::OpenAi::DEFAULT_MODEL).
+    /// Sets `OpenAI` as the service, with a key. [`model`](Self::model) names the model; without
+    /// it, it is [`OpenAi::DEFAULT_MODEL`](crate::provider::OpenAi::DEFAULT_MODEL).
     ///
     /// ```no_run
     /// use toolbox::agent::AgentBuilder;
@@ -35,15 +35,15 @@ impl AgentBuilder {
         self.service(key, OpenAi::DEFAULT_MODEL, OpenAi::new, OpenAi::base_url)
     }
 
-    /// Sets Anthropic as the service, with a key. [`model`](Self::model) names the model; without it, it is
-    /// [`Anthropic::DEFAULT_MODEL`](crate::provider::Anthropic::DEFAULT_MODEL).
+    /// Sets Anthropic as the service, with a key. [`model`](Self::model) names the model; without
+    /// it, it is [`Anthropic::DEFAULT_MODEL`](crate::provider::Anthropic::DEFAULT_MODEL).
     #[cfg(feature = "anthropic")]
     pub fn anthropic(self, key: impl Into<String>) -> Self {
         self.service(key, Anthropic::DEFAULT_MODEL, Anthropic::new, Anthropic::base_url)
     }
 
-    /// Sets Gemini as the service, with a key. [`model`](Self::model) names the model; without it, it is
-    /// [`Gemini::DEFAULT_MODEL`](crate::provider::Gemini::DEFAULT_MODEL).
+    /// Sets Gemini as the service, with a key. [`model`](Self::model) names the model; without it,
+    /// it is [`Gemini::DEFAULT_MODEL`](crate::provider::Gemini::DEFAULT_MODEL).
     #[cfg(feature = "gemini")]
     pub fn gemini(self, key: impl Into<String>) -> Self {
         self.service(key, Gemini::DEFAULT_MODEL, Gemini::new, Gemini::base_url)

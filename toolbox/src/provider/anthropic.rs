@@ -1,6 +1,6 @@
 //! Anthropic.
 
-use super::http::{Auth, Endpoint, Http};
+use super::http::{Auth, Endpoint, HttpModel};
 use super::settings::{missing, settings, variable};
 use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse};
@@ -23,7 +23,7 @@ use crate::wire;
 /// ```
 #[derive(Clone)]
 pub struct Anthropic {
-    http: Http,
+    http: HttpModel,
 }
 
 settings!(Anthropic);
@@ -36,7 +36,8 @@ impl Anthropic {
 
     /// Returns a model at `https://api.anthropic.com`. Without a key (`""`), none is sent.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
-        let mut http = Http::new("anthropic", &key.into(), Auth::Header("x-api-key"), model.into());
+        let mut http =
+            HttpModel::new("anthropic", &key.into(), Auth::Header("x-api-key"), model.into());
         http.set(|settings| settings.version = Some(("anthropic-version", "2023-06-01")));
         Self { http }.base_url("https://api.anthropic.com")
     }

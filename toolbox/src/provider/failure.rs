@@ -1,4 +1,4 @@
-//! What a service says went wrong, as a kind of error.
+//! The failures that services report, mapped to kinds of errors.
 
 use reqwest::StatusCode;
 use serde_json::Value;
@@ -6,19 +6,19 @@ use serde_json::Value;
 use crate::model::ModelErrorKind;
 use crate::wire::WireError;
 
-/// The most characters of a body that is not understood which go into a message.
+/// The maximum number of characters of an unreadable body in a message.
 const SNIPPET: usize = 200;
 
-/// What a service said of a failure, in its own words.
-pub(super) struct Said {
-    /// Its words for the kind, joined: code, type, status.
+/// A failure as the service reports it.
+pub(super) struct ServiceFailure {
+    /// The service's terms for the kind, joined: code, type, status.
     pub(super) words: String,
-    /// Its message.
+    /// The service's message.
     pub(super) message: String,
 }
 
-impl Said {
-    /// Reads the body of a response that reports a failure, whatever it is made of.
+impl ServiceFailure {
+    /// Reads the body of a failure response, in any of the known shapes.
     pub(super) fn of(body: &str) -> Self {
         Self::from_json(body)
             .unwrap_or_else(|| Self { words: String::new(), message: snippet(body) })
@@ -26,7 +26,7 @@ impl Said {
 
     fn from_json(body: &str) -> Option<Self> {
         let mut value: Value = serde_json::from_str(body).ok()?;
-        // Where Gemini streams, a failure is a list of one.
+        // In a stream, Gemini wraps a failure in a list of one.
         if value.is_array() {
             value = value.get_mut(0)?.take();
         }
@@ -45,7 +45,7 @@ impl Said {
         Some(Self { words: words.join(" "), message: message.unwrap_or_else(|| snippet(body)) })
     }
 
-    /// Whether waiting does not help: the money is used up, not the rate.
+    /// Returns `true` if waiting does not help: the quota is used up, not the rate.
     pub(super) fn is_final(&self) -> bool {
         self.words.contains("insufficient_quota")
     }
@@ -56,7 +56,7 @@ impl Said {
             401 | 403 => ModelErrorKind::Unauthorized,
             408 => ModelErrorKind::TimedOut,
             429 => ModelErrorKind::RateLimited,
-            // Another request was in the way, which passes like trouble of the service.
+            // Another request was in the way; that passes, like an overload of the service.
             409 | 500.. => ModelErrorKind::Unavailable,
             400 | 404 | 405 | 413 | 415 | 422 => ModelErrorKind::InvalidRequest,
             _ => ModelErrorKind::Other,
@@ -68,7 +68,8 @@ impl Said {
         }
     }
 
-    /// Returns the kind of a failure that came in a body or a stream, where only words tell.
+    /// Returns the kind of a failure without a status, from a body or a stream, by the service's
+    /// terms alone.
     fn kind_by_words(&self) -> ModelErrorKind {
         let words = self.words.to_ascii_lowercase();
         let has = |any: &[&str]| any.iter().any(|word| words.contains(word));
@@ -98,7 +99,8 @@ impl Said {
         }
     }
 
-    /// Whether the transcript is too long. Only `OpenAI` has a code for it; the others are known by their sentences.
+    /// Returns `true` if the transcript is too long. Only `OpenAI` has a code for it; the others
+    /// are recognized by their messages.
     fn is_about_length(&self) -> bool {
         let message = self.message.to_ascii_lowercase();
         let sentences = [
@@ -117,19 +119,20 @@ impl Said {
     }
 }
 
-/// Returns the kind and the message of something that could not be read as a reply, and whether waiting may help.
+/// Returns the kind and the message of a response that could not be read as a reply, and `true` if
+/// waiting may help.
 pub(super) fn unread(error: WireError) -> (ModelErrorKind, String, bool) {
     match error {
         // The reply was on its way when the connection ended.
         WireError::CutOff => (ModelErrorKind::Connection, error.to_string(), true),
         WireError::Service { kind, message } => {
-            let said = Said { words: kind, message };
-            let kind = said.kind_by_words();
-            let again = kind.is_retryable() && !said.is_final();
-            let message = format!("the service reports `{}`: {}", said.words, said.message);
+            let failure = ServiceFailure { words: kind, message };
+            let kind = failure.kind_by_words();
+            let again = kind.is_retryable() && !failure.is_final();
+            let message = format!("the service reports `{}`: {}", failure.words, failure.message);
             (kind, message, again)
         }
-        // A page of a proxy, or a reply that was cut: the next one is whole, most often.
+        // A page of a proxy, or a reply that was cut: the next response is usually complete.
         WireError::Invalid(_) => (ModelErrorKind::InvalidResponse, error.to_string(), true),
     }
 }
@@ -137,7 +140,7 @@ pub(super) fn unread(error: WireError) -> (ModelErrorKind, String, bool) {
 /// Returns the beginning of a text on one line, to recognize it by.
 pub(super) fn snippet(text: &str) -> String {
     if text.trim().is_empty() {
-        return "nothing more is said".to_owned();
+        return "no message is given".to_owned();
     }
     let mut head = String::new();
     for word in text.split_whitespace() {
@@ -202,14 +205,14 @@ mod tests {
             ),
             (529, r#"{"error":"overloaded"}"#, Kind::Unavailable, "overloaded"),
             (422, r#"{"detail":"field required"}"#, Kind::InvalidRequest, "field required"),
-            (400, "", Kind::InvalidRequest, "nothing more is said"),
+            (400, "", Kind::InvalidRequest, "no message is given"),
             (302, "null", Kind::Other, "null"),
             (500, "[]", Kind::Unavailable, "[]"),
         ];
         for (status, body, kind, message) in cases {
-            let said = Said::of(body);
-            assert_eq!(said.kind(StatusCode::from_u16(status).unwrap()), kind, "{body}");
-            assert_eq!(said.message, message);
+            let failure = ServiceFailure::of(body);
+            assert_eq!(failure.kind(StatusCode::from_u16(status).unwrap()), kind, "{body}");
+            assert_eq!(failure.message, message);
         }
         let words = [
             ("rate_limit_exceeded", Kind::RateLimited),

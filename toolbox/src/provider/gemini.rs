@@ -1,6 +1,6 @@
 //! Gemini.
 
-use super::http::{Auth, Endpoint, Http};
+use super::http::{Auth, Endpoint, HttpModel};
 use super::settings::{missing, settings, variable};
 use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse};
@@ -23,7 +23,7 @@ use crate::wire;
 /// ```
 #[derive(Clone)]
 pub struct Gemini {
-    http: Http,
+    http: HttpModel,
 }
 
 settings!(Gemini);
@@ -34,16 +34,19 @@ impl Gemini {
     /// May change in a later version: name the model where that matters.
     pub const DEFAULT_MODEL: &'static str = "gemini-2.5-flash";
 
-    /// Returns a model at `https://generativelanguage.googleapis.com`. Without a key (`""`), none is sent.
+    /// Returns a model at `https://generativelanguage.googleapis.com`. Without a key (`""`), none
+    /// is sent.
     ///
-    /// The model is named with or without its collection: `gemini-2.5-flash`, `models/gemini-2.5-flash`, `tunedModels/mine`.
+    /// The model is named with or without its collection: `gemini-2.5-flash`,
+    /// `models/gemini-2.5-flash`, `tunedModels/mine`.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
         let http =
-            Http::new("gcp.gemini", &key.into(), Auth::Header("x-goog-api-key"), model.into());
+            HttpModel::new("gcp.gemini", &key.into(), Auth::Header("x-goog-api-key"), model.into());
         Self { http }.base_url("https://generativelanguage.googleapis.com")
     }
 
-    /// Returns a model with the key in `GEMINI_API_KEY` or else `GOOGLE_API_KEY`, at `GOOGLE_GEMINI_BASE_URL` if that is set.
+    /// Returns a model with the key in `GEMINI_API_KEY` or else `GOOGLE_API_KEY`, at
+    /// `GOOGLE_GEMINI_BASE_URL` if that is set.
     ///
     /// # Errors
     ///

@@ -1,4 +1,4 @@
-//! One HTTP client for every format.
+//! The HTTP client that all formats share.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -11,7 +11,7 @@ use reqwest::header::{ACCEPT, AUTHORIZATION, CONTENT_TYPE, HeaderMap, HeaderName
 use reqwest::{Client, Method, Request, Response, Url};
 use tokio::time::{Instant, timeout};
 
-use super::failure::{Said, snippet, unread};
+use super::failure::{ServiceFailure, snippet, unread};
 use super::retry::{asked_wait, may_pass};
 use crate::call::chain;
 use crate::model::{
@@ -19,19 +19,19 @@ use crate::model::{
 };
 use crate::wire::{Events, Format, ResponseStream, WireError};
 
-/// How long it may take to reach the service.
+/// The time limit for connecting to the service.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
 
-/// The most bytes of a response that reports a failure which are looked at.
+/// The maximum number of bytes that are read of a failure response.
 const MAX_FAILURE_BYTES: usize = 64 << 10;
 
-/// How long a stream is read on after its reply is whole.
+/// The time for which a stream is read on after its reply is complete.
 const LINGER: Duration = Duration::from_millis(50);
 
-/// The shortest secret that is taken out of messages; a shorter one would take words apart.
+/// The shortest secret that is removed from messages; a shorter one would match parts of words.
 const MIN_SECRET: usize = 6;
 
-/// Where the key goes.
+/// The header that carries the key.
 #[derive(Clone, Copy)]
 #[allow(
     dead_code,
@@ -44,7 +44,7 @@ pub(super) enum Auth {
     Header(&'static str),
 }
 
-/// What is behind the address of the service.
+/// The paths of a service below its base address.
 pub(super) struct Endpoint {
     pub(super) path: Cow<'static, str>,
     pub(super) query: Option<(&'static str, &'static str)>,
@@ -60,9 +60,9 @@ impl Endpoint {
     }
 }
 
-/// Everything a model of a service can be told.
+/// The settings of a model of a service.
 #[derive(Clone)]
-pub(super) struct Settings {
+pub(super) struct ServiceSettings {
     provider: &'static str,
     model: String,
     key: String,
@@ -80,30 +80,31 @@ pub(super) struct Settings {
 
 /// A model of a service, in whatever format; clones share the connections.
 #[derive(Clone)]
-pub(super) struct Http(Arc<Inner>);
+pub(super) struct HttpModel(Arc<HttpModelInner>);
 
-struct Inner {
-    settings: Settings,
-    /// Made with the first request, so that a setting that is wrong is an error there and no panic before.
-    ready: OnceLock<Result<Ready, ModelError>>,
+struct HttpModelInner {
+    settings: ServiceSettings,
+    /// Built by the first request, so that a wrong setting is an error of that request and not a
+    /// panic before.
+    ready: OnceLock<Result<PreparedClient, ModelError>>,
 }
 
-struct Ready {
+struct PreparedClient {
     client: Client,
     url: Url,
     headers: HeaderMap,
 }
 
-/// An attempt that came to nothing.
-struct Failed {
+/// An attempt that failed.
+struct FailedAttempt {
     error: ModelError,
-    /// It may pass when it is made again.
+    /// `true` if the request may be sent again.
     again: bool,
 }
 
-impl Http {
+impl HttpModel {
     pub(super) fn new(provider: &'static str, key: &str, auth: Auth, model: String) -> Self {
-        let settings = Settings {
+        let settings = ServiceSettings {
             provider,
             model,
             key: key.trim().to_owned(),
@@ -117,20 +118,20 @@ impl Http {
             backoff: (Duration::from_millis(500), Duration::from_secs(60)),
             max_reply_bytes: 64 << 20,
         };
-        Self(Arc::new(Inner { settings, ready: OnceLock::new() }))
+        Self(Arc::new(HttpModelInner { settings, ready: OnceLock::new() }))
     }
 
-    pub(super) fn set(&mut self, change: impl FnOnce(&mut Settings)) {
+    pub(super) fn set(&mut self, change: impl FnOnce(&mut ServiceSettings)) {
         let mut settings = self.0.settings.clone();
         change(&mut settings);
-        self.0 = Arc::new(Inner { settings, ready: OnceLock::new() });
+        self.0 = Arc::new(HttpModelInner { settings, ready: OnceLock::new() });
     }
 
     pub(super) fn model(&self) -> &str {
         &self.0.settings.model
     }
 
-    /// Shows the model and the host; what else is set may be secret.
+    /// Shows the model and the host; the other settings may be secret.
     pub(super) fn fmt_as(&self, name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let url = Url::parse(&self.0.settings.base_url).ok();
         let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
@@ -140,7 +141,7 @@ impl Http {
             .finish_non_exhaustive()
     }
 
-    /// Sends a request, and again where that may help.
+    /// Sends a request, and retries it where that may help.
     pub(super) async fn respond<F: Format>(
         &self,
         endpoint: Endpoint,
@@ -177,7 +178,7 @@ impl Http {
             .with_max_times(settings.retries)
             .with_jitter();
         let attempt = || async {
-            // A body of text can always be sent again; it is shared, not copied.
+            // A text body can always be sent again; it is shared, not copied.
             let request = template.try_clone().ok_or_else(|| {
                 self.failed(ModelErrorKind::Other, "the request cannot be sent twice", false)
             })?;
@@ -185,11 +186,11 @@ impl Http {
         };
         attempt
             .retry(waits)
-            // Whoever listens has heard the first half already.
-            .when(|failed: &Failed| failed.again && !handed_on.load(Ordering::Relaxed))
+            // A retry would send the first deltas to the receiver a second time.
+            .when(|failed: &FailedAttempt| failed.again && !handed_on.load(Ordering::Relaxed))
             .adjust(|failed, wait| {
                 let wait = match (wait?, failed.error.retry_after()) {
-                    // To come back earlier than asked is to be refused again.
+                    // A retry earlier than the service asks for would be refused again.
                     (_, Some(asked)) if asked > longest => return None,
                     (_, Some(asked)) => asked,
                     (wait, None) => wait.min(longest),
@@ -204,7 +205,7 @@ impl Http {
             .map_err(|failed| failed.error)
     }
 
-    fn prepare(&self) -> Result<Ready, ModelError> {
+    fn prepare(&self) -> Result<PreparedClient, ModelError> {
         let settings = &self.0.settings;
         let invalid = |what: &str| {
             let message = format!("{what} for the model `{}` is not valid", settings.model);
@@ -238,7 +239,7 @@ impl Http {
             .referer(false)
             .build()
             .map_err(|error| ModelError::from_source(ModelErrorKind::Other, error))?;
-        Ok(Ready { client, url, headers })
+        Ok(PreparedClient { client, url, headers })
     }
 
     async fn attempt<F: Format>(
@@ -247,10 +248,10 @@ impl Http {
         request: Request,
         deltas: Deltas<'_>,
         handed_on: &AtomicBool,
-    ) -> Result<ModelResponse, Failed> {
+    ) -> Result<ModelResponse, FailedAttempt> {
         let settings = &self.0.settings;
         let sent = client.execute(request);
-        // A whole reply may be long in the making, but a stream begins before it is thought out.
+        // A complete reply may take long, but a stream begins early.
         let response = if deltas.are_wanted() {
             timeout(settings.idle_timeout, sent).await.map_err(|_| self.silent())?
         } else {
@@ -273,13 +274,13 @@ impl Http {
         self.read_whole::<F>(&body, emit)
     }
 
-    /// Reads a body that came whole: a reply, or events under the name of something else. Nothing is handed on before all
-    /// of it is known to be a reply.
+    /// Reads a body that was not streamed: a reply, or events with the wrong content type. Nothing
+    /// is emitted before all of it is known to be a reply.
     fn read_whole<F: Format>(
         &self,
         body: &str,
         emit: impl Fn(Delta),
-    ) -> Result<ModelResponse, Failed> {
+    ) -> Result<ModelResponse, FailedAttempt> {
         if is_events_text(body) {
             return self.read_events::<F>(body, emit);
         }
@@ -293,7 +294,7 @@ impl Http {
         &self,
         mut response: Response,
         emit: impl Fn(Delta),
-    ) -> Result<ModelResponse, Failed> {
+    ) -> Result<ModelResponse, FailedAttempt> {
         let settings = &self.0.settings;
         let mut stream = F::Stream::default();
         let mut parser = Events::new().max_event_bytes(settings.max_reply_bytes);
@@ -313,7 +314,7 @@ impl Http {
                 }
             };
             if size == 0 && is_json(&chunk) {
-                // A whole reply under the name of events, or under none.
+                // A complete reply with the content type of events, or with none.
                 let body = timeout(settings.idle_timeout, self.rest(chunk.to_vec(), response));
                 let body = body.await.map_err(|_| self.silent())??;
                 return self.read_whole::<F>(&body, emit);
@@ -328,12 +329,12 @@ impl Http {
             }
         }
         if stream.is_done() {
-            // The end of the body is as good as here, and a connection that was read to its end can be used again. A
-            // server that holds it open instead is not waited for.
+            // The body usually ends here, and a connection that was read to its end can be used
+            // again. A server that keeps it open is not waited for.
             let rest = async { while let Ok(Some(_)) = response.chunk().await {} };
             timeout(LINGER, rest).await.ok();
         } else if broken.is_none() && parser.waiting() > 0 {
-            // The last event lacks its blank line, or the stream was cut in the middle of it.
+            // The last event lacks its blank line, or the stream was cut within it.
             if let Ok(Some(data)) = parser.finish() {
                 match stream.event(&data, &mut |delta| emit(delta)) {
                     Ok(()) | Err(WireError::Invalid(_)) => {}
@@ -341,16 +342,16 @@ impl Http {
                 }
             }
         }
-        // A reply that was whole before its connection broke is a reply.
+        // A reply that was complete before its connection broke is valid.
         stream.finish().map_err(|error| broken.unwrap_or_else(|| self.unreadable(error, "{")))
     }
 
-    /// Reads events that came all at once.
+    /// Reads events that came in one body.
     fn read_events<F: Format>(
         &self,
         body: &str,
         emit: impl Fn(Delta),
-    ) -> Result<ModelResponse, Failed> {
+    ) -> Result<ModelResponse, FailedAttempt> {
         let mut stream = F::Stream::default();
         let mut parser = Events::new().max_event_bytes(self.0.settings.max_reply_bytes);
         let mut events = parser.push(body.as_bytes()).map_err(|_| self.no_text())?;
@@ -366,12 +367,12 @@ impl Http {
     }
 
     /// Reads a body to its end.
-    async fn whole(&self, response: Response) -> Result<String, Failed> {
+    async fn whole(&self, response: Response) -> Result<String, FailedAttempt> {
         self.rest(Vec::new(), response).await
     }
 
-    /// Reads a body to its end, of which some is read.
-    async fn rest(&self, read: Vec<u8>, response: Response) -> Result<String, Failed> {
+    /// Reads the rest of a body whose beginning was read.
+    async fn rest(&self, read: Vec<u8>, response: Response) -> Result<String, FailedAttempt> {
         let body = self.bytes(read, response, self.0.settings.max_reply_bytes).await?;
         String::from_utf8(body).map_err(|_| self.no_text())
     }
@@ -381,8 +382,9 @@ impl Http {
         mut body: Vec<u8>,
         mut response: Response,
         most: usize,
-    ) -> Result<Vec<u8>, Failed> {
-        // A service that has sent the head has thought the reply out: a body that stops coming is broken.
+    ) -> Result<Vec<u8>, FailedAttempt> {
+        // A service that has sent the head has finished the reply: a body that stalls is a broken
+        // connection.
         let idle = self.0.settings.idle_timeout;
         loop {
             let chunk = timeout(idle, response.chunk()).await.map_err(|_| self.silent())?;
@@ -396,7 +398,7 @@ impl Http {
     }
 
     /// Reads a response that is no success.
-    async fn refused(&self, response: Response) -> Failed {
+    async fn refused(&self, response: Response) -> FailedAttempt {
         let status = response.status();
         let headers = response.headers();
         let (again, wait) = (may_pass(status, headers), asked_wait(headers, SystemTime::now()));
@@ -404,10 +406,11 @@ impl Http {
             self.0.settings.idle_timeout,
             self.bytes(Vec::new(), response, MAX_FAILURE_BYTES),
         );
-        // The status says enough where the rest does not come.
+        // The status suffices where the body does not arrive.
         let body = body.await.ok().and_then(Result::ok).unwrap_or_default();
-        let said = Said::of(&String::from_utf8_lossy(&body));
-        let mut failed = self.failed(said.kind(status), &said.message, again && !said.is_final());
+        let failure = ServiceFailure::of(&String::from_utf8_lossy(&body));
+        let mut failed =
+            self.failed(failure.kind(status), &failure.message, again && !failure.is_final());
         failed.error = failed.error.with_status(status.as_u16());
         if let Some(wait) = wait {
             failed.error = failed.error.with_retry_after(wait);
@@ -415,11 +418,11 @@ impl Http {
         failed
     }
 
-    fn failed(&self, kind: ModelErrorKind, message: &str, again: bool) -> Failed {
-        Failed { error: ModelError::new(kind, self.scrubbed(message)), again }
+    fn failed(&self, kind: ModelErrorKind, message: &str, again: bool) -> FailedAttempt {
+        FailedAttempt { error: ModelError::new(kind, self.scrubbed(message)), again }
     }
 
-    fn broken(&self, error: reqwest::Error) -> Failed {
+    fn broken(&self, error: reqwest::Error) -> FailedAttempt {
         let kind = if error.is_builder() {
             ModelErrorKind::InvalidRequest
         } else if error.is_timeout() {
@@ -431,33 +434,33 @@ impl Http {
         self.failed(kind, &chain(&error.without_url()), kind.is_retryable())
     }
 
-    fn silent(&self) -> Failed {
+    fn silent(&self) -> FailedAttempt {
         let message = format!("the service was silent for {:?}", self.0.settings.idle_timeout);
         self.failed(ModelErrorKind::TimedOut, &message, true)
     }
 
-    fn too_large(&self) -> Failed {
+    fn too_large(&self) -> FailedAttempt {
         let most = self.0.settings.max_reply_bytes;
         let message = format!("the reply is larger than {most} bytes");
-        // The next would be as large, and costs as much.
+        // The next reply would be as large, and costs as much.
         self.failed(ModelErrorKind::InvalidResponse, &message, false)
     }
 
-    fn no_text(&self) -> Failed {
+    fn no_text(&self) -> FailedAttempt {
         self.failed(ModelErrorKind::InvalidResponse, "the reply is not UTF-8", true)
     }
 
-    fn unreadable(&self, error: WireError, text: &str) -> Failed {
+    fn unreadable(&self, error: WireError, text: &str) -> FailedAttempt {
         let (kind, mut message, again) = unread(error);
         if kind == ModelErrorKind::InvalidResponse && !text.trim_start().starts_with('{') {
-            // A page of a proxy, most often: its words say more than the parser's.
+            // Usually a page of a proxy: its text says more than the parser's error.
             message.push_str(": ");
             message.push_str(&snippet(text));
         }
         self.failed(kind, &message, again)
     }
 
-    /// Returns a message without the secrets that the service may have put into it, masked ones included.
+    /// Returns a message without secrets, masked ones included, in case the service repeats them.
     fn scrubbed(&self, message: &str) -> String {
         let settings = &self.0.settings;
         let secrets = settings.headers.iter().map(|(_, value)| value).chain([&settings.key]);
@@ -474,7 +477,7 @@ impl Http {
     }
 }
 
-impl Ready {
+impl PreparedClient {
     fn request(&self, endpoint: &Endpoint, body: String, stream: bool) -> Request {
         let mut url = self.url.clone();
         if let Ok(mut path) = url.path_segments_mut() {
@@ -492,20 +495,20 @@ impl Ready {
     }
 }
 
-/// Returns a header's value that no `Debug` shows.
+/// Returns a header value that `Debug` does not show.
 fn secret(value: &str) -> Option<HeaderValue> {
     let mut value = HeaderValue::from_str(value).ok()?;
     value.set_sensitive(true);
     Some(value)
 }
 
-/// Whether a response says that it is events, or does not say what it is.
+/// Returns `true` if the content type of a response is that of events, or missing.
 fn is_events(response: &Response) -> bool {
     let kind = response.headers().get(CONTENT_TYPE).and_then(|kind| kind.to_str().ok());
     kind.is_none_or(|kind| kind.to_ascii_lowercase().contains("event-stream"))
 }
 
-/// Whether bytes begin a JSON document, which no event does.
+/// Returns `true` if bytes begin a JSON document, which no event does.
 fn is_json(bytes: &[u8]) -> bool {
     let bytes = bytes.strip_prefix("\u{feff}".as_bytes()).unwrap_or(bytes);
     bytes.trim_ascii_start().first().is_some_and(|first| matches!(first, b'{' | b'['))
@@ -516,7 +519,7 @@ fn is_events_text(body: &str) -> bool {
     ["data:", "event:", ":"].iter().any(|start| body.starts_with(start))
 }
 
-/// Hands on a reply that came whole though it was asked for in pieces.
+/// Emits the deltas of a reply that came complete though a stream was requested.
 fn emit_whole(reply: &Reply, emit: impl Fn(Delta)) {
     for (index, part) in reply.parts.iter().enumerate() {
         match part {

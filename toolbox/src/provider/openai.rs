@@ -1,6 +1,6 @@
 //! `OpenAI`, and the servers that imitate it.
 
-use super::http::{Auth, Endpoint, Http};
+use super::http::{Auth, Endpoint, HttpModel};
 use super::settings::{missing, settings, variable};
 use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse};
@@ -8,8 +8,8 @@ use crate::wire::{OpenAiChat, OpenAiResponses};
 
 /// A model of `OpenAI`, or of any server that imitates it.
 ///
-/// Speaks [Chat Completions](OpenAiChat), which most servers understand, or [`responses`](Self::responses). Cloning shares
-/// the connections.
+/// Uses [Chat Completions](OpenAiChat), which most servers understand, or
+/// [`responses`](Self::responses). Cloning shares the connections.
 ///
 /// ```no_run
 /// use toolbox::model::{Deltas, History, Model, ModelRequest};
@@ -26,7 +26,7 @@ use crate::wire::{OpenAiChat, OpenAiResponses};
 /// ```
 #[derive(Clone)]
 pub struct OpenAi {
-    http: Http,
+    http: HttpModel,
     responses: bool,
 }
 
@@ -38,9 +38,10 @@ impl OpenAi {
     /// May change in a later version: name the model where that matters.
     pub const DEFAULT_MODEL: &'static str = "gpt-4.1";
 
-    /// Returns a model at `https://api.openai.com/v1`. Without a key (`""`), none is sent, as local servers like it.
+    /// Returns a model at `https://api.openai.com/v1`. Without a key (`""`), none is sent, as for
+    /// local servers.
     pub fn new(key: impl Into<String>, model: impl Into<String>) -> Self {
-        let http = Http::new("openai", &key.into(), Auth::Bearer, model.into());
+        let http = HttpModel::new("openai", &key.into(), Auth::Bearer, model.into());
         Self { http, responses: false }.base_url("https://api.openai.com/v1")
     }
 
@@ -58,7 +59,7 @@ impl OpenAi {
         }
     }
 
-    /// Returns the model so that it speaks the [Responses](OpenAiResponses) API instead of Chat Completions.
+    /// Returns the model using the [Responses](OpenAiResponses) API instead of Chat Completions.
     #[must_use]
     pub fn responses(mut self) -> Self {
         self.responses = true;

@@ -1,11 +1,11 @@
-//! Which failures pass, and how long to wait for it.
+//! The failures that are retried, and the wait before a retry.
 
 use std::time::{Duration, SystemTime};
 
 use reqwest::StatusCode;
 use reqwest::header::HeaderMap;
 
-/// Returns whether a request may succeed when it is sent again.
+/// Returns `true` if a request may succeed when it is sent again.
 pub(super) fn may_pass(status: StatusCode, headers: &HeaderMap) -> bool {
     match text(headers, "x-should-retry") {
         Some("true") => return true,
@@ -14,13 +14,14 @@ pub(super) fn may_pass(status: StatusCode, headers: &HeaderMap) -> bool {
     }
     match status.as_u16() {
         408 | 409 | 429 => true,
-        // What a server cannot do today it cannot do in a second either.
+        // A method or version that a server does not support stays unsupported.
         501 | 505 => false,
         code => code >= 500,
     }
 }
 
-/// Returns how long the service asks to wait: `retry-after-ms`, or `Retry-After` in seconds or as a date.
+/// Returns the wait that the service asks for: `retry-after-ms`, or `Retry-After` in seconds or as
+/// a date.
 pub(super) fn asked_wait(headers: &HeaderMap, now: SystemTime) -> Option<Duration> {
     if let Some(millis) = text(headers, "retry-after-ms").and_then(|text| text.parse().ok()) {
         return seconds(millis, 1000.0);

@@ -1,26 +1,27 @@
-//! The catalog, and a search in it.
+//! The catalog, and searches in it.
 
 use std::cell::RefCell;
 use std::fmt;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
 
 use super::hit::{Hit, hit};
-use super::index::{Entry, Filter, Index};
+use super::index::{Filter, Index, IndexEntry};
 use super::pattern::{Pattern, PatternError};
 use super::plain;
 use super::score::{self, Ranked, Scratch};
 use crate::definition::ToolDefinition;
 
-/// How many hits a search returns when nobody says.
+/// The default number of hits of a search.
 pub const DEFAULT_LIMIT: usize = 5;
 
-/// Definitions that are added under one lock: a search waits no longer than for so many.
+/// The number of definitions added under one lock: a search waits for no more than that.
 const BATCH: usize = 64;
 
 /// An index over tool definitions, by name.
 ///
-/// A catalog is a cheap handle: clones share the tools, and threads share the catalog. Searches run beside each other and
-/// wait for a change only while one tool is written. A change is visible to the next search; nothing is ever built anew.
+/// A catalog is a cheap handle: clones share the tools, and threads share the catalog. Searches run
+/// beside each other and wait for a change only while one tool is written. A change is visible to
+/// the next search; the index is never rebuilt for it.
 ///
 /// ```
 /// use serde_json::json;
@@ -47,12 +48,14 @@ impl Catalog {
         Self::default()
     }
 
-    /// Adds a tool; one of the same name is replaced and returned, and the new one takes its place among ties.
+    /// Adds a tool; one of the same name is replaced and returned, and the new one takes its place
+    /// among ties.
     pub fn add(&self, definition: impl Into<Arc<ToolDefinition>>) -> Option<Arc<ToolDefinition>> {
         self.write(|index| index.put(definition.into(), None))
     }
 
-    /// Adds a tool of a server, such as `github`: a query that says the server's name finds its tools.
+    /// Adds a tool of a server, such as `github`: a query that says the server's name finds its
+    /// tools.
     ///
     /// A server that stands in the name (`github__create_issue`) need not be given.
     pub fn add_from(
@@ -96,17 +99,17 @@ impl Catalog {
         }
     }
 
-    /// Takes a tool out and returns it.
+    /// Removes a tool and returns it.
     #[expect(clippy::must_use_candidate, reason = "to take a tool out is enough")]
     pub fn remove(&self, name: &str) -> Option<Arc<ToolDefinition>> {
         self.write(|index| index.remove(name))
     }
 
-    /// Takes out all tools that were added from a server, and returns how many they were.
+    /// Removes all tools that were added from a server, and returns their number.
     #[expect(clippy::must_use_candidate, reason = "to take them out is enough")]
     pub fn remove_from(&self, server: &str) -> usize {
         self.write(|index| {
-            let of_server = |entry: &&Entry| entry.server.as_deref() == Some(server);
+            let of_server = |entry: &&IndexEntry| entry.server.as_deref() == Some(server);
             let entries = index.entries().map(|(_, entry)| entry).filter(of_server);
             let names: Vec<_> = entries.map(|entry| entry.definition.name.clone()).collect();
             names.iter().filter(|name| index.remove(name).is_some()).count()
@@ -119,13 +122,13 @@ impl Catalog {
         self.read().get(name).map(|entry| entry.definition.clone())
     }
 
-    /// Returns how many tools there are.
+    /// Returns the number of tools.
     #[must_use]
     pub fn len(&self) -> usize {
         self.read().len()
     }
 
-    /// Returns whether there is no tool.
+    /// Returns `true` if there are no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -133,24 +136,26 @@ impl Catalog {
 
     /// Begins a search by words: a sentence, a few keywords, or a name.
     ///
-    /// Any text will do. Of a very long one, the first 16 KiB and the first 256 terms are read.
+    /// Any text is valid. Of a very long one, the first 16 KiB and the first 256 terms are read.
     pub fn search<'s>(&'s self, query: &'s str) -> Search<'s> {
-        Search::new(self, Mode::Words(query))
+        Search::new(self, SearchMode::Words(query))
     }
 
     /// Begins a search by a regular expression, such as `^github_.*issue`.
     ///
-    /// The pattern is looked for in each field by itself, so that `^` and `$` stand for the begin and the end of a name, a
-    /// description or an argument. Tools whose name matches come first, then those with a match in the server's name, the
-    /// title, the description, the name and at last the description of an argument; ties keep registration order.
-    /// `(?i)` ignores case. Matching takes time linear in the text, whatever the pattern.
+    /// The pattern is looked for in each field by itself, so that `^` and `$` stand for the begin
+    /// and the end of a name, a description or an argument. Tools whose name matches come first,
+    /// then those with a match in the server's name, the title, the description, the name and at
+    /// last the description of an argument; ties keep registration order. `(?i)` ignores case.
+    /// Matching takes time linear in the text, whatever the pattern.
     ///
     /// # Errors
     ///
-    /// [`PatternError`] if the pattern has more than [`MAX_PATTERN_CHARS`](super::MAX_PATTERN_CHARS) characters, is no
-    /// valid expression, or compiles to something too large.
+    /// [`PatternError`] if the pattern has more than
+    /// [`MAX_PATTERN_CHARS`](super::MAX_PATTERN_CHARS) characters, is no valid expression, or
+    /// compiles to something too large.
     pub fn search_pattern<'s>(&'s self, pattern: &str) -> Result<Search<'s>, PatternError> {
-        Ok(Search::new(self, Mode::Pattern(Pattern::new(pattern)?)))
+        Ok(Search::new(self, SearchMode::Pattern(Pattern::new(pattern)?)))
     }
 
     fn write<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
@@ -176,22 +181,24 @@ impl<D: Into<Arc<ToolDefinition>>> FromIterator<D> for Catalog {
     }
 }
 
-/// How the tools are ranked.
+/// The formula that ranks the tools.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Ranking {
-    /// BM25 over fields and what makes it better on requests and tools; the default.
+    /// BM25 over fields, with additions tuned on requests and tools; the default.
     #[default]
     Tuned,
     /// The formula of the textbook (Robertson & Zaragoza 2009) over all fields as one text.
     ///
     /// A tool's score is the sum, over the terms of the query, of
-    /// `ln(1 + (N - n + 0.5) / (n + 0.5)) * tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`, for `n` of
-    /// `N` tools that hold the term. Terms are words, taken apart and stemmed as ever, without stop words.
+    /// `ln(1 + (N - n + 0.5) / (n + 0.5))` times
+    /// `tf * (k1 + 1) / (tf + k1 * (1 - b + b * length / mean length))`, for `n` of `N` tools that
+    /// hold the term. Terms are words, split and stemmed as in the tuned ranking, without stop
+    /// words.
     Plain {
-        /// How slowly further occurrences of a term stop to count; usually 1.2.
+        /// The saturation of repeated terms; usually 1.2.
         k1: f64,
-        /// How much long texts are held against their words, from 0 to 1; usually 0.75.
+        /// The penalty on long texts, from 0 to 1; usually 0.75.
         b: f64,
     },
 }
@@ -204,8 +211,9 @@ impl Ranking {
     }
 }
 
+/// The query of a search: words, or a pattern.
 #[derive(Debug)]
-pub(super) enum Mode<'s> {
+pub(super) enum SearchMode<'s> {
     Words(&'s str),
     Pattern(Pattern),
 }
@@ -216,33 +224,35 @@ type OwnedFilter<'s> = Box<dyn Fn(&ToolDefinition) -> bool + Send + Sync + 's>;
 #[must_use = "a search runs when its hits are asked for"]
 pub struct Search<'s> {
     pub(super) catalog: &'s Catalog,
-    pub(super) mode: Mode<'s>,
+    pub(super) mode: SearchMode<'s>,
     pub(super) limit: usize,
     pub(super) filter: Option<OwnedFilter<'s>>,
     ranking: Ranking,
 }
 
 impl<'s> Search<'s> {
-    fn new(catalog: &'s Catalog, mode: Mode<'s>) -> Self {
+    fn new(catalog: &'s Catalog, mode: SearchMode<'s>) -> Self {
         let (limit, ranking) = (DEFAULT_LIMIT, Ranking::Tuned);
         Self { catalog, mode, limit, filter: None, ranking }
     }
 
-    /// Returns at most so many hits. Default [`DEFAULT_LIMIT`]; any number is taken.
+    /// Sets the maximum number of hits. Default [`DEFAULT_LIMIT`]; any number is valid.
     pub fn limit(mut self, limit: usize) -> Self {
         self.limit = limit;
         self
     }
 
-    /// Ranks words this way. A pattern has a ranking of its own.
+    /// Sets the ranking by words. A pattern has a ranking of its own.
     pub fn ranking(mut self, ranking: Ranking) -> Self {
         self.ranking = ranking;
         self
     }
 
-    /// Leaves out tools before the best are chosen, so that those left out take nobody's place.
+    /// Excludes tools before the best are chosen, so that excluded tools do not count towards the
+    /// limit.
     ///
-    /// `keep` runs while the catalog is read. It must not change or search the same catalog, which would wait for itself.
+    /// `keep` runs while the catalog is locked for reading. It must not change or search the same
+    /// catalog, which would deadlock.
     pub fn filter(mut self, keep: impl Fn(&ToolDefinition) -> bool + Send + Sync + 's) -> Self {
         self.filter = Some(match self.filter.take() {
             None => Box::new(keep),
@@ -257,13 +267,14 @@ impl<'s> Search<'s> {
         self.run(self.limit).0
     }
 
-    /// Returns the best `limit` hits, and how many of them are there because the query is their name.
+    /// Returns the best `limit` hits, and the number of them that come first because the query is
+    /// their name.
     pub(super) fn run(&self, limit: usize) -> (Vec<Hit>, usize) {
         let index = self.catalog.read();
         let filter = self.filter.as_deref();
         match &self.mode {
-            Mode::Pattern(pattern) => (pattern.hits(&index, limit, filter), 0),
-            Mode::Words(query) => with_scratch(|scratch| {
+            SearchMode::Pattern(pattern) => (pattern.hits(&index, limit, filter), 0),
+            SearchMode::Words(query) => with_scratch(|scratch| {
                 scratch.query.read(query, &index);
                 match self.ranking {
                     Ranking::Tuned => score::rank(&index, scratch, limit, filter),
@@ -285,7 +296,7 @@ impl<'s> Search<'s> {
 
 impl fmt::Debug for Search<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The query is somebody's request, and stays out of logs.
+        // The query is a user's text, and stays out of logs.
         f.debug_struct("Search")
             .field("limit", &self.limit)
             .field("ranking", &self.ranking)
@@ -293,7 +304,7 @@ impl fmt::Debug for Search<'_> {
     }
 }
 
-/// Puts the tools whose name is the query before all others, and returns how many there are.
+/// Puts the tools whose name is the query before all others, and returns their number.
 fn pin(index: &Index, scratch: &mut Scratch, limit: usize, filter: Filter<'_>) -> usize {
     let Scratch { query, candidates, .. } = scratch;
     let mut pinned = 0;

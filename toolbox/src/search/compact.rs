@@ -1,4 +1,5 @@
-//! Containers for what is mostly small: words of a few letters, and words that one or two tools say.
+//! Containers optimized for small contents: words of a few letters, and words that occur in one or
+//! two tools.
 
 use std::collections::HashMap;
 
@@ -6,7 +7,8 @@ use foldhash::fast::RandomState;
 
 /// A map from words.
 ///
-/// A word of less than 16 bytes is a number: it takes no allocation, and comparing it follows no pointer.
+/// A word of less than 16 bytes is a number: it takes no allocation, and comparing it follows no
+/// pointer.
 #[derive(Debug)]
 pub(super) struct WordMap<V> {
     short: HashMap<(u64, u64), V, RandomState>,
@@ -48,9 +50,10 @@ impl<V> WordMap<V> {
     }
 }
 
-/// Returns the bytes of a short word and, in the last, how many they are.
+/// Returns the bytes of a short word and, in the last byte, its length.
 ///
-/// They are read as two numbers that may overlap: to copy them one by one would cost more than to look the word up.
+/// They are read as two numbers that may overlap: copying them one by one would cost more than the
+/// lookup.
 #[inline]
 fn packed(word: &str) -> Option<(u64, u64)> {
     let bytes = word.as_bytes();
@@ -76,9 +79,9 @@ fn packed(word: &str) -> Option<(u64, u64)> {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Posting {
     pub(super) slot: u32,
-    /// The weight of the term in the tool, with all fields in it: 65 535 is what nothing can exceed.
+    /// The weight of the term in the tool over all fields, scaled such that 65 535 is the maximum.
     pub(super) impact: u16,
-    /// How often the tool says the term, in all fields.
+    /// The number of occurrences in the tool, in all fields.
     pub(super) count: u16,
 }
 
@@ -103,9 +106,9 @@ impl Postings {
         }
     }
 
-    /// Puts a posting in its place; most tools come last.
+    /// Inserts a posting by its slot; most tools come last.
     #[inline]
-    pub(super) fn place(&mut self, posting: Posting) {
+    pub(super) fn insert(&mut self, posting: Posting) {
         if self.as_slice().last().is_some_and(|last| last.slot > posting.slot) {
             let at = self.as_slice().partition_point(|other| other.slot < posting.slot);
             self.edit(|list| list.insert(at, posting));
@@ -123,7 +126,7 @@ impl Postings {
         }
     }
 
-    /// Takes the posting of a slot out, and returns whether none is left where one was.
+    /// Removes the posting of a slot, and returns `true` if that was the last.
     pub(super) fn remove(&mut self, slot: u32) -> bool {
         let Ok(at) = self.as_slice().binary_search_by_key(&slot, |posting| posting.slot) else {
             return false;

@@ -1,37 +1,37 @@
-//! Meaning beside words: a model that its user brings, joined with the ranking by words.
+//! Ranking by meaning: an embedding model of the user, joined with the ranking by words.
 
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::catalog::{Mode, Search};
+use super::catalog::{Search, SearchMode};
 use super::hit::{Hit, hit};
 use crate::call::SharedError;
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 
-/// What a place counts where rankings are joined, from 1: `1 / (60 + rank)` (Cormack, Clarke & Büttcher 2009, reciprocal rank
-/// fusion).
+/// Returns the score of a rank, from 1, where rankings are joined: `1 / (60 + rank)` (Cormack,
+/// Clarke & Büttcher 2009, reciprocal rank fusion).
 #[expect(clippy::cast_precision_loss, reason = "ranks")]
 pub(crate) fn points(rank: usize) -> f64 {
     1.0 / (60.0 + rank as f64)
 }
 
-/// Places of each ranking that are joined, or more if more hits are asked for.
+/// The number of ranks of each ranking that are joined; more if more hits are asked for.
 const DEPTH: usize = 50;
 
-/// Texts that are embedded in one request.
+/// The number of texts embedded in one request.
 const BATCH: usize = 64;
 
 /// A model that turns texts into vectors: near texts mean nearly the same.
 ///
-/// The box has no model in it. Any will do, local or remote; all vectors of one embedder have the same length.
+/// Any model will do, local or remote; all vectors of one embedder have the same length.
 pub trait Embedder: Send + Sync {
     /// Returns one vector for each text, in their order.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the model from its work.
+    /// The error of the model.
     fn embed<'a>(
         &'a self,
         texts: &'a [String],
@@ -49,15 +49,15 @@ impl<E: Embedder + ?Sized> Embedder for Arc<E> {
 
 /// An embedder with the vectors of the tools it has seen.
 ///
-/// Give it to [`Search::hits_with`]. Tools that are new to it are embedded when a search first meets them; those that
-/// left the catalog are forgotten.
+/// Give it to [`Search::hits_with`]. Tools that are new to it are embedded when a search first
+/// meets them; those that left the catalog are forgotten.
 pub struct Embeddings<E> {
     embedder: E,
-    vectors: Mutex<HashMap<String, Known>>,
+    vectors: Mutex<HashMap<String, EmbeddedTool>>,
 }
 
 /// A tool that was embedded, and its vector.
-type Known = (Arc<ToolDefinition>, Arc<[f32]>);
+type EmbeddedTool = (Arc<ToolDefinition>, Arc<[f32]>);
 
 impl<E: Embedder> Embeddings<E> {
     /// Returns an embedder that has seen no tool yet.
@@ -118,22 +118,26 @@ impl<E: fmt::Debug> fmt::Debug for Embeddings<E> {
 }
 
 impl Search<'_> {
-    /// Runs the search by words and by meaning, and joins both rankings; a search by a pattern runs as ever.
+    /// Runs the search by words and by meaning, and joins both rankings; a search by a pattern runs
+    /// as without an embedder.
     ///
-    /// A tool whose name is the query still comes first. The score of a hit is that of the joined ranking.
+    /// A tool whose name is the query still comes first. The score of a hit is that of the joined
+    /// ranking.
     ///
     /// # Errors
     ///
-    /// [`EmbedError::Model`] if the embedder fails, [`EmbedError::Count`] if it returns more or fewer vectors than texts.
+    /// [`EmbedError::Model`] if the embedder fails, [`EmbedError::Count`] if it returns more or
+    /// fewer vectors than texts.
     ///
     /// # Cancellation
     ///
-    /// If the future is dropped, tools whose vectors have arrived stay embedded; nothing else remains.
+    /// If the future is dropped, tools whose vectors have arrived stay embedded; nothing else
+    /// remains.
     pub async fn hits_with<E: Embedder>(
         &self,
         embeddings: &Embeddings<E>,
     ) -> Result<Vec<Hit>, EmbedError> {
-        let Mode::Words(query) = &self.mode else { return Ok(self.hits()) };
+        let SearchMode::Words(query) = &self.mode else { return Ok(self.hits()) };
         let depth = self.limit.max(DEPTH);
         let (by_words, exact) = self.run(depth);
         let tools: Vec<(u32, Arc<ToolDefinition>)> = {
@@ -190,7 +194,7 @@ impl Search<'_> {
     }
 }
 
-/// Why a search by meaning failed.
+/// An error of a search by meaning.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum EmbedError {

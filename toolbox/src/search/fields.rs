@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::definition::ToolDefinition;
 
-/// Where in a definition a text stands.
+/// A field of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
     Name,
@@ -17,31 +17,34 @@ pub(super) enum Field {
     Values,
 }
 
-/// How many fields there are.
+/// The number of fields.
 pub(super) const FIELDS: usize = 8;
 
-/// What is read of one text, in bytes. A description longer than that is a document, and its end says little.
+/// The maximum number of bytes read of one text. A description longer than that is a document, and
+/// its end adds little.
 const MAX_TEXT: usize = 16 * 1024;
 
-/// Schemas nested deeper than this are read no further.
+/// The maximum depth of schemas that are read.
 const MAX_HEIGHT: usize = 8;
 
-/// Values of one argument that are read, and tags of one tool.
+/// The maximum number of values read of one argument, and of tags of one tool.
 const MAX_VALUES: usize = 100;
 
-/// Schemas below one definition that are read.
+/// The maximum number of schemas read below one definition.
 const MAX_SCHEMAS: usize = 2_000;
 
-/// Returns the server and the tool that a name says: `github__create_issue`, `mcp__github__create_issue`.
+/// Returns the server and the tool of a qualified name: `github__create_issue`,
+/// `mcp__github__create_issue`.
 pub(super) fn qualified(name: &str) -> (Option<&str>, &str) {
-    // Two bytes are found quicker than a text is prepared to be looked for.
+    // Two bytes are found faster this way than with a prepared substring search.
     match name.as_bytes().windows(2).rposition(|pair| pair == b"__") {
         Some(at) if at > 0 && at + 2 < name.len() => (Some(&name[..at]), &name[at + 2..]),
         _ => (None, name),
     }
 }
 
-/// Calls `visit` with each text of a tool: those of its own in the order of [`Field`], then those of its arguments.
+/// Calls `visit` with each text of a tool: those of its own in the order of [`Field`], then those
+/// of its arguments.
 pub(super) fn texts<'d>(
     definition: &'d ToolDefinition,
     server: Option<&'d str>,
@@ -64,7 +67,7 @@ pub(super) fn texts<'d>(
     schema(&definition.input_schema, 0, &mut left, &mut visit);
 }
 
-/// Visits what a schema says of arguments, in the order of the schema.
+/// Visits the texts of a schema, in its order.
 fn schema<'d>(
     value: &'d Value,
     height: usize,

@@ -1,4 +1,5 @@
-//! Three tools in place of a thousand: two that search the others, and one that calls what was found.
+//! Three tools in place of a thousand: two that search the others, and one that calls the tools
+//! found.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -22,27 +23,28 @@ use crate::tool::{Tool, Toolset};
 pub const SEARCH_WORDS: &str = crate::context::promotion::SEARCH_TOOL;
 /// The name of the tool that searches by a regular expression.
 pub const SEARCH_PATTERN: &str = "toolbox_search_regex";
-/// The name of the tool that calls what was found.
+/// The name of the tool that calls a tool that was found.
 pub const EXECUTE: &str = "toolbox_execute";
 
-/// The most hits a model can ask for.
+/// The maximum number of hits a model can ask for.
 const MOST_HITS: u8 = 20;
 
-/// How many hits are looked at for each that is shown, to find those of other servers.
+/// The number of candidates for each hit that is returned, to find those of other servers.
 const POOL: usize = 3;
 
-/// The longest schema that is repeated whole when arguments do not fit it, in bytes.
+/// The maximum size of a schema that is repeated in full when arguments do not fit it, in bytes.
 const SCHEMA_BYTES: usize = 2048;
 
-/// The longest text about arguments that cannot be read, which may repeat them, in characters.
+/// The maximum length of an error about unreadable arguments, which may repeat them, in characters.
 const MESSAGE: usize = 400;
 
 /// Lets a model find and call the deferred tools of a box by three tools in their place.
 ///
-/// [Deferred](Tool::deferred) tools are left out of the list that is sent to a model. Registered in the same box, the gateway adds
-/// `toolbox_search_bm25`, `toolbox_search_regex` and `toolbox_execute` to that list: the model searches, reads the schemas of
-/// what it found, and calls it. Whatever it calls passes the same gate as any call; what may not be called is not found
-/// either. Tools that come and go are seen by the next search.
+/// [Deferred](Tool::deferred) tools are left out of the list that is sent to a model. Registered in
+/// the same box, the gateway adds `toolbox_search_bm25`, `toolbox_search_regex` and
+/// `toolbox_execute` to that list: the model searches, reads the schemas of the tools it found, and
+/// calls them. Such calls pass the same gate as any call; what may not be called is not found
+/// either. The next search sees tools that were added or removed meanwhile.
 ///
 /// ```
 /// use toolbox::search::Gateway;
@@ -63,9 +65,10 @@ const MESSAGE: usize = 400;
 /// assert_eq!(toolbox.definitions().len(), 3);
 ///
 /// let call = ToolCall::new("1", "toolbox_search_bm25", r#"{"text":"time timezone"}"#);
-/// assert!(toolbox.call(call).await.text().starts_with(r#"{"tools":[{"name":"time_get_current_time","description":"#));
+/// let found = toolbox.call(call).await;
+/// assert!(found.text().starts_with(r#"{"tools":[{"name":"time_get_current_time","#));
 ///
-/// let arguments = r#"{"name":"time_get_current_time","arguments":"{\"timezone\":\"Asia/Tokyo\"}"}"#;
+/// let arguments = r#"{"name":"time_get_current_time","arguments":{"timezone":"Asia/Tokyo"}}"#;
 /// let result = toolbox.call(ToolCall::new("2", "toolbox_execute", arguments)).await;
 /// assert_eq!(result.text(), "noon in Asia/Tokyo");
 /// # }
@@ -74,28 +77,28 @@ const MESSAGE: usize = 400;
 pub struct Gateway {
     toolbox: WeakToolBox,
     catalog: Catalog,
-    known: Arc<Mutex<Known>>,
-    meaning: Option<Arc<dyn Meaning>>,
+    known: Arc<Mutex<CatalogTools>>,
+    embeddings: Option<Arc<dyn EmbeddingRanker>>,
     usual_hits: usize,
     reply_bytes: usize,
     ranking: Ranking,
     promoted_steps: u32,
 }
 
-/// Ranks by meaning as well as by words, with a model whose type is forgotten.
-trait Meaning: Send + Sync {
+/// A search that ranks by meaning as well as by words, with the type of the embedder erased.
+trait EmbeddingRanker: Send + Sync {
     fn hits<'a>(&'a self, search: &'a Search<'_>) -> BoxFuture<'a, Result<Vec<Hit>, EmbedError>>;
 }
 
-impl<E: Embedder> Meaning for Embeddings<E> {
+impl<E: Embedder> EmbeddingRanker for Embeddings<E> {
     fn hits<'a>(&'a self, search: &'a Search<'_>) -> BoxFuture<'a, Result<Vec<Hit>, EmbedError>> {
         Box::pin(search.hits_with(self))
     }
 }
 
-/// What the catalog holds, of which generation of the box.
+/// The content of the catalog, with the generation of the box it reflects.
 #[derive(Default)]
-struct Known {
+struct CatalogTools {
     generation: Option<u64>,
     tools: HashMap<String, Arc<ToolDefinition>>,
 }
@@ -108,7 +111,7 @@ impl Gateway {
             toolbox: toolbox.downgrade(),
             catalog: Catalog::new(),
             known: Arc::default(),
-            meaning: None,
+            embeddings: None,
             usual_hits: super::DEFAULT_LIMIT,
             reply_bytes: 16 << 10,
             ranking: Ranking::default(),
@@ -116,7 +119,7 @@ impl Gateway {
         }
     }
 
-    /// Says how many tools a search finds when the model does not say, from 1 to 20. Default 5.
+    /// Sets the number of tools that a search finds by default, from 1 to 20. Default 5.
     ///
     /// A number outside of that range counts as the nearest within.
     #[must_use]
@@ -127,22 +130,25 @@ impl Gateway {
 
     /// Limits the text of one reply to a search, in bytes. Default 16 KiB.
     ///
-    /// The best hit is there whole in any case; of those that do not fit, the schemas are left out, then the rest.
+    /// The best hit is always complete; of those that do not fit, the schemas are left out, then
+    /// the rest.
     #[must_use]
     pub fn max_reply_bytes(mut self, bytes: usize) -> Self {
         self.reply_bytes = bytes;
         self
     }
 
-    /// Sets how a search by words ranks the tools. Default [`Ranking::Tuned`]; [`Ranking::plain()`] is BM25 of the textbook.
+    /// Sets the ranking of searches by words. Default [`Ranking::Tuned`]; [`Ranking::plain()`] is
+    /// BM25 of the textbook.
     #[must_use]
     pub fn ranking(mut self, ranking: Ranking) -> Self {
         self.ranking = ranking;
         self
     }
 
-    /// Lets tools that an agent's model found join the definitions of its next `steps` requests, so that it can call them by
-    /// their own names, and a provider can hold it to their schemas. Default 0: they are called by `toolbox_execute`.
+    /// Lets tools that an agent's model found join the definitions of its next `steps` requests, so
+    /// that it can call them by their own names, and a provider can hold it to their schemas.
+    /// Default 0: they are called by `toolbox_execute`.
     ///
     /// Services with a tool search of their own need none of this; see
     /// `AgentBuilder::native_tool_search` (feature `agent`).
@@ -152,12 +158,13 @@ impl Gateway {
         self
     }
 
-    /// Ranks what a search by words finds by its meaning as well, with a model of your own. Default: by words alone.
+    /// Ranks the hits of a search by words by their meaning as well, with a model of your own.
+    /// Default: by words alone.
     ///
-    /// Where the model fails, words alone decide, and the failure is logged.
+    /// If the model fails, the ranking by words is used, and the failure is logged.
     #[must_use]
     pub fn with_embeddings<E: Embedder + 'static>(mut self, embeddings: Embeddings<E>) -> Self {
-        self.meaning = Some(Arc::new(embeddings));
+        self.embeddings = Some(Arc::new(embeddings));
         self
     }
 
@@ -196,7 +203,7 @@ impl Gateway {
         known.generation = Some(snapshot.generation());
     }
 
-    /// Runs a search and tells the model what was found.
+    /// Runs a search and returns the result for the model.
     async fn answer(
         &self,
         context: &ToolContext,
@@ -207,15 +214,15 @@ impl Gateway {
             return ToolResult::failure(FailureKind::Infrastructure, "the toolbox is gone");
         };
         let snapshot = toolbox.snapshot();
-        // A search looks at the catalog when its hits are asked for.
+        // A search reads the catalog when its hits are asked for.
         self.refresh(&snapshot);
         let may = |definition: &ToolDefinition| {
             snapshot.permits(&definition.name) && context.permits(&definition.name)
         };
         let limit = limit.map_or(self.usual_hits, clamped);
         let search = search.filter(may).limit(limit * POOL);
-        let meant = match &self.meaning {
-            Some(meaning) => Some(meaning.hits(&search).await),
+        let meant = match &self.embeddings {
+            Some(embeddings) => Some(embeddings.hits(&search).await),
             None => None,
         };
         let hits = match meant {
@@ -228,7 +235,8 @@ impl Gateway {
         };
         let hits = shared(hits, limit);
         if let Some(taint) = context.get::<Taint>() {
-            // Also those whose schemas do not fit into the reply: a service may load them by their names.
+            // Also those whose schemas do not fit into the reply: a service may load them by their
+            // names.
             for hit in &hits {
                 taint.show_definitions(std::slice::from_ref(&*hit.definition));
             }
@@ -245,8 +253,9 @@ impl Gateway {
         let mut tools: Vec<Box<RawValue>> = Vec::new();
         for hit in hits {
             let definition = &*hit.definition;
-            let whole = Shown { schema: Some(&definition.input_schema), ..Shown::of(definition) };
-            let short = Shown::of(definition);
+            let whole =
+                ListedHit { schema: Some(&definition.input_schema), ..ListedHit::of(definition) };
+            let short = ListedHit::of(definition);
             let fits = |text: &RawValue| text.get().len() < left;
             let text = [whole, short]
                 .iter()
@@ -261,12 +270,12 @@ impl Gateway {
             0 => None,
             more => Some(format!("{more} more were found; search for fewer, or with other words")),
         };
-        // Such a value always has a text.
-        serde_json::to_string(&Reply { tools, note }).unwrap_or_default()
+        // Serializing such a value cannot fail.
+        serde_json::to_string(&FoundTools { tools, note }).unwrap_or_default()
     }
 
     async fn execute(&self, context: &ToolContext, text: &str) -> ToolResult {
-        let wanted = match Wanted::read(text) {
+        let wanted = match ExecuteCall::read(text) {
             Ok(wanted) => wanted,
             Err(what) => {
                 return ToolResult::refusal(FailureKind::InvalidArguments, what);
@@ -287,13 +296,14 @@ impl Gateway {
         if result.failure_kind() == Some(FailureKind::InvalidArguments) {
             return with_schema(result, &definition.input_schema);
         }
-        // Who reads the result knows no output schema, since it is that of another tool.
+        // The reader of the result knows no output schema, since it is that of another tool.
         if definition.output_schema.is_some() { result.read_as_structured() } else { result }
     }
 }
 
-/// Leaves places to several servers: one takes at most three in five of them, as long as what stands in place of its others
-/// fits at least half as well. So a server that stuffs its descriptions does not push out everybody else.
+/// Distributes the hits over servers: one server gets at most three in five, as long as the hits
+/// that replace its others score at least half as high. So a server that stuffs its descriptions
+/// does not displace all others.
 fn shared(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     let most = (limit * 3).div_ceil(5);
     let (mut kept, mut over): (Vec<Hit>, Vec<Hit>) = (Vec::new(), Vec::new());
@@ -312,69 +322,70 @@ fn shared(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
     kept
 }
 
-/// A hit as the model reads it.
+/// A hit as it is returned to the model.
 #[derive(Serialize)]
-struct Shown<'a> {
+struct ListedHit<'a> {
     name: &'a str,
     description: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     schema: Option<&'a Value>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> ListedHit<'a> {
     fn of(definition: &'a ToolDefinition) -> Self {
         Self { name: &definition.name, description: &definition.description, schema: None }
     }
 }
 
 #[derive(Serialize)]
-struct Reply {
+struct FoundTools {
     tools: Vec<Box<RawValue>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     note: Option<String>,
 }
 
-/// What `toolbox_execute` is asked for.
-struct Wanted {
+/// The arguments of `toolbox_execute`.
+struct ExecuteCall {
     name: String,
     arguments: Arguments,
 }
 
-impl Wanted {
+impl ExecuteCall {
     /// Reads a name and arguments, which may be an object, or JSON text of one, or missing.
     fn read(text: &str) -> Result<Self, String> {
         #[derive(Deserialize)]
-        struct Given<'a> {
+        struct ExecuteArguments<'a> {
             #[serde(alias = "toolId", alias = "tool_id", alias = "tool")]
             name: String,
             #[serde(borrow, default)]
             arguments: Option<&'a RawValue>,
         }
-        let given: Given<'_> = serde_json::from_str(text).map_err(|error| {
+        let arguments_in: ExecuteArguments<'_> = serde_json::from_str(text).map_err(|error| {
             let error = quote(&error.to_string(), MESSAGE);
             format!(
                 "the arguments for `{EXECUTE}` were refused: {error}; \
                  send {{\"name\": the tool's name, \"arguments\": its arguments}}"
             )
         })?;
-        let raw = given.arguments.map_or("{}", RawValue::get);
-        // Text of JSON inside of JSON is unwrapped once; what the tool makes of it is its own affair.
+        let raw = arguments_in.arguments.map_or("{}", RawValue::get);
+        // JSON text within a JSON string is unwrapped once; further interpretation is left to the
+        // tool.
         let arguments = match serde_json::from_str::<String>(raw) {
             Ok(text) => Arguments::from(text),
             Err(_) => Arguments::from(raw),
         };
-        Ok(Self { name: given.name, arguments })
+        Ok(Self { name: arguments_in.name, arguments })
     }
 }
 
 /// Returns the name of the tool that a call of the gateway calls, if it is one and names one.
 #[cfg(feature = "agent")]
 pub(crate) fn called_through(call: &ToolCall) -> Option<String> {
-    let wanted = (call.name == EXECUTE).then(|| Wanted::read(call.arguments.as_str()))?;
+    let wanted = (call.name == EXECUTE).then(|| ExecuteCall::read(call.arguments.as_str()))?;
     Some(wanted.ok()?.name)
 }
 
-/// Takes any number a model writes for a limit as one that is fine.
+/// Accepts any number for a limit by clamping it.
 #[allow(
     clippy::cast_possible_truncation,
     clippy::cast_precision_loss,
@@ -385,14 +396,14 @@ fn clamped(limit: f64) -> usize {
     limit.clamp(1.0, f64::from(MOST_HITS)) as usize
 }
 
-/// Adds the part of a tool's schema that says how its arguments should be.
+/// Adds the part of a tool's schema that describes its arguments.
 fn with_schema(result: ToolResult, schema: &Value) -> ToolResult {
-    let told = result.text().into_owned();
+    let failure = result.text().into_owned();
     let whole = schema.to_string();
     let relevant = if whole.len() <= SCHEMA_BYTES {
         whole
     } else {
-        let named = |name: &String| told.contains(&format!("`{name}"));
+        let named = |name: &String| failure.contains(&format!("`{name}"));
         let properties = schema["properties"].as_object().into_iter().flatten();
         let properties = properties.filter(|(name, _)| named(name));
         let parts: serde_json::Map<String, Value> =
@@ -400,19 +411,19 @@ fn with_schema(result: ToolResult, schema: &Value) -> ToolResult {
         json!({ "properties": parts, "required": schema["required"] }).to_string()
     };
     let of_gate = result.is_of_gate();
-    let result = result.with_text(format!("{told}\nthe schema of its arguments: {relevant}"));
+    let result = result.with_text(format!("{failure}\nthe schema of its arguments: {relevant}"));
     if of_gate { result.marked_as_gate() } else { result }
 }
 
 impl Toolset for Gateway {
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         #[derive(Deserialize)]
-        struct Words {
+        struct SearchArguments {
             text: String,
             limit: Option<f64>,
         }
         #[derive(Deserialize)]
-        struct Pattern {
+        struct PatternArguments {
             pattern: String,
             limit: Option<f64>,
         }
@@ -434,8 +445,8 @@ impl Toolset for Gateway {
             move |context: ToolContext, arguments: Arguments| {
                 let gateway = Arc::clone(&words);
                 async move {
-                    match arguments.parse::<Words>() {
-                        Ok(Words { text, limit }) => {
+                    match arguments.parse::<SearchArguments>() {
+                        Ok(SearchArguments { text, limit }) => {
                             let search = gateway.catalog.search(&text).ranking(gateway.ranking);
                             gateway.answer(&context, limit, search).await
                         }
@@ -451,7 +462,7 @@ impl Toolset for Gateway {
             move |context: ToolContext, arguments: Arguments| {
                 let gateway = Arc::clone(&pattern);
                 async move {
-                    let Pattern { pattern, limit } = match arguments.parse() {
+                    let PatternArguments { pattern, limit } = match arguments.parse() {
                         Ok(wanted) => wanted,
                         Err(error) => {
                             return ToolResult::error(quote(&error.to_string(), MESSAGE));
@@ -493,7 +504,7 @@ impl Toolset for Gateway {
         vec![
             by_words.with_annotations(looks),
             by_pattern.with_annotations(looks),
-            // What it calls has a time limit of its own, and reads its arguments itself.
+            // The called tool has a time limit of its own, and reads its arguments itself.
             call.without_timeout().with_unchecked_arguments().relaying(),
         ]
     }

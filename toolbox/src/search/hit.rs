@@ -9,13 +9,13 @@ use crate::definition::ToolDefinition;
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Hit {
-    /// What the model is told about the tool.
+    /// The definition of the tool.
     pub definition: Arc<ToolDefinition>,
     /// The server it was added from, if any.
     pub server: Option<Arc<str>>,
-    /// How well it fits: more is better. Scores of one search compare with each other and with nothing else.
+    /// The score: higher is better. Only scores of one search can be compared.
     pub score: f64,
-    /// Its place among the hits, from 1.
+    /// The rank among the hits, from 1.
     pub rank: usize,
 }
 

@@ -1,8 +1,8 @@
-//! The postings: which tools hold a term, and what it weighs in each.
+//! The postings: for each term, the tools that hold it and its weight in each.
 //!
-//! What a term weighs in a tool depends on that tool alone, so adding one tool touches the postings of its own terms and
-//! nothing else. A tool that goes leaves no trace but its words in the dictionary, and those are swept when they
-//! outnumber the words in use.
+//! The weight of a term in a tool depends on that tool alone, so adding one tool touches the
+//! postings of its own terms and nothing else. Of a removed tool, only its words remain in the
+//! dictionary; they are swept when they outnumber the words in use.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -13,28 +13,28 @@ use foldhash::fast::RandomState;
 use super::compact::{Posting, Postings, WordMap};
 use super::fields::{FIELDS, Field, qualified, texts};
 use super::lists::{known, known_pairs};
-use super::reading::{Reading, in_sequence};
-use super::term::{BREAK, Piece, Role, key, narrow};
+use super::reading::{ReadBuffers, in_sequence};
+use super::term::{BREAK, Role, WordTerm, key, narrow};
 use super::texts::Texts;
 use super::weights::{FieldWeight, Weights};
-use super::words::{self, Kind, Term, Terms, words};
+use super::words::{self, Term, TermKind, Terms, words};
 use crate::definition::ToolDefinition;
 
 type Map<K, V> = HashMap<K, V, RandomState>;
 
-/// Words of one tool that are indexed. What comes after them is in no description that somebody wrote by hand.
+/// The maximum number of words of one tool that are indexed. No hand-written description is longer.
 const MAX_WORDS: usize = 4_096;
 
-/// Dead words that are left alone, however few others there are.
+/// The number of dead words that are tolerated, however few others there are.
 const MAX_DEAD: usize = 4_096;
 
-/// Where the pieces of a word stand.
+/// The range of a word's terms.
 #[derive(Debug, Clone, Copy)]
 struct Surface {
     from: u32,
     len: u16,
-    /// Some tool says the word just so; other words are parts of what tools say.
-    said: bool,
+    /// `true` if a tool contains this very word; other words are parts of words in tools.
+    is_literal: bool,
 }
 
 impl Surface {
@@ -45,42 +45,44 @@ impl Surface {
 
 /// A tool of the catalog.
 #[derive(Debug)]
-pub(super) struct Entry {
+pub(super) struct IndexEntry {
     pub(super) definition: Arc<ToolDefinition>,
     pub(super) server: Option<Arc<str>>,
-    /// When it was registered, for ties; a replacement keeps it.
+    /// The order of registration, for ties; a replacement keeps it.
     pub(super) order: u64,
-    /// The terms of name, server, title and description in order, with [`BREAK`] between what is no neighbour.
+    /// The terms of name, server, title and description in order, with [`BREAK`] between terms that
+    /// are not adjacent.
     pub(super) sequence: Box<[u32]>,
-    /// How many of them are the name's.
+    /// The number of them that belong to the name.
     pub(super) name_len: u16,
-    /// Terms in all fields: the length of the tool for plain BM25.
+    /// The number of terms in all fields: the length of the tool for plain BM25.
     pub(super) length: u32,
 }
 
-/// Which tools a search may find; `None` is all.
+/// A predicate for the tools that a search may find; `None` is all.
 pub(super) type Filter<'f> = Option<&'f (dyn Fn(&ToolDefinition) -> bool + Send + Sync + 'f)>;
 
-/// All that a search reads.
+/// The data that a search reads.
 #[derive(Debug)]
 pub(super) struct Index {
     pub(super) weights: Weights,
-    pub(super) slots: Vec<Option<Entry>>,
+    pub(super) slots: Vec<Option<IndexEntry>>,
     free: Vec<u32>,
     by_name: Map<String, u32>,
     /// Tools by their name in a spelling without case and separators.
     by_key: Map<String, Vec<u32>>,
-    /// What patterns are matched against.
+    /// The texts that patterns are matched against.
     pub(super) texts: Texts,
     dictionary: WordMap<u32>,
     surfaces: WordMap<Surface>,
-    pieces: Vec<Piece>,
+    pieces: Vec<WordTerm>,
     /// Terms of two words or more that a text may write as one, by that spelling.
     compounds: WordMap<u32>,
     postings: Vec<Postings>,
     grams: Map<u32, Postings>,
     classes: Vec<u32>,
-    /// The classes of two words in a row. Their terms are the first of all, so that two others are told by their number.
+    /// The classes of two words in a row. Their terms are the first of all, so that other pairs are
+    /// recognized by their numbers.
     class_pairs: Map<(u32, u32), Vec<u32>>,
     is_class: Vec<bool>,
     paired: u32,
@@ -88,7 +90,7 @@ pub(super) struct Index {
     pub(super) length: u64,
     order: u64,
     terms: Terms,
-    reading: Reading,
+    reading: ReadBuffers,
 }
 
 impl Default for Index {
@@ -120,7 +122,7 @@ impl Index {
             length: 0,
             order: 0,
             terms: Terms::default(),
-            reading: Reading::default(),
+            reading: ReadBuffers::default(),
         };
         let pairs = known_pairs();
         let terms: Vec<_> =
@@ -145,18 +147,18 @@ impl Index {
         self.by_name.len()
     }
 
-    pub(super) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(super) fn get(&self, name: &str) -> Option<&IndexEntry> {
         self.slots[*self.by_name.get(name)? as usize].as_ref()
     }
 
-    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &Entry)> {
+    pub(super) fn entries(&self) -> impl Iterator<Item = (u32, &IndexEntry)> {
         (0..).zip(&self.slots).filter_map(|(slot, entry)| Some((slot, entry.as_ref()?)))
     }
 
-    /// Whether a search with this filter may find the tool of a slot.
+    /// Returns `true` if a search with this filter may find the tool of a slot.
     #[inline]
     pub(super) fn passes(&self, slot: usize, filter: Filter<'_>) -> bool {
-        // A slot that got here by its postings holds a tool; only a filter has to look at it.
+        // A slot found by its postings always holds a tool; only a filter has to read it.
         let Some(keep) = filter else { return true };
         self.slots[slot].as_ref().is_some_and(|entry| keep(&entry.definition))
     }
@@ -190,9 +192,9 @@ impl Index {
         self.is_class.get(term as usize).copied().unwrap_or_default()
     }
 
-    /// Returns the terms of a word that some tool says just so.
-    pub(super) fn surface(&self, word: &str) -> Option<&[Piece]> {
-        let surface = self.surfaces.get(word).filter(|surface| surface.said)?;
+    /// Returns the terms of a word that some tool contains as it is.
+    pub(super) fn surface(&self, word: &str) -> Option<&[WordTerm]> {
+        let surface = self.surfaces.get(word).filter(|surface| surface.is_literal)?;
         Some(&self.pieces[surface.range()])
     }
 
@@ -200,7 +202,7 @@ impl Index {
         self.postings.len()
     }
 
-    /// Adds a tool, in the place of the one that has its name.
+    /// Adds a tool, replacing the one of the same name.
     pub(super) fn put(
         &mut self,
         definition: Arc<ToolDefinition>,
@@ -225,7 +227,7 @@ impl Index {
         self.by_name.insert(name, slot);
         self.length += u64::from(self.reading.length);
         let reading = &self.reading;
-        self.slots[slot as usize] = Some(Entry {
+        self.slots[slot as usize] = Some(IndexEntry {
             order,
             sequence: reading.sequence.as_slice().into(),
             name_len: u16::try_from(reading.name_len).unwrap_or(u16::MAX),
@@ -236,7 +238,7 @@ impl Index {
         before.map(|entry| entry.definition)
     }
 
-    /// Takes a tool out.
+    /// Removes a tool.
     pub(super) fn remove(&mut self, name: &str) -> Option<Arc<ToolDefinition>> {
         let entry = self.take(name)?;
         if let Some(&slot) = self.free.last() {
@@ -250,7 +252,7 @@ impl Index {
         Some(entry.definition)
     }
 
-    fn take(&mut self, name: &str) -> Option<Entry> {
+    fn take(&mut self, name: &str) -> Option<IndexEntry> {
         let slot = self.by_name.remove(name)?;
         let entry = self.slots[slot as usize].take()?;
         self.free.push(slot);
@@ -276,9 +278,9 @@ impl Index {
         Some(entry)
     }
 
-    /// Builds all anew, without the words that no tool says any more.
+    /// Rebuilds the index without the words that no tool contains any more.
     fn sweep(&mut self) {
-        let mut entries: Vec<Entry> =
+        let mut entries: Vec<IndexEntry> =
             std::mem::take(&mut self.slots).into_iter().flatten().collect();
         entries.sort_unstable_by_key(|entry| entry.order);
         let order = self.order;
@@ -327,19 +329,19 @@ impl Index {
         self.reading = reading;
     }
 
-    /// Returns the terms of a word; a new word becomes known.
+    /// Returns the terms of a word; adds a new word to the dictionary.
     fn learn(&mut self, word: &str) -> Range<usize> {
         let word = words::cut(word, words::MAX_WORD);
         if let Some(surface) = self.surfaces.get_mut(word) {
-            surface.said = true;
+            surface.is_literal = true;
             return surface.range();
         }
         let from = self.pieces.len();
         let mut terms = std::mem::take(&mut self.terms);
         terms.of_word(word, &mut |part| {
-            // Parts come again in other words, and in other case: what they stand for is found once.
+            // Parts recur in other words and in other case: their terms are looked up once.
             if let Some(known) = self.surfaces.get(part.folded)
-                && part.kind == Kind::Part
+                && part.kind == TermKind::Part
                 && words::is_plain(part.folded)
             {
                 self.pieces.extend_from_within(known.range());
@@ -347,7 +349,7 @@ impl Index {
             }
             let from = self.pieces.len();
             self.learn_part(part);
-            if part.kind == Kind::Part && words::is_plain(part.folded) {
+            if part.kind == TermKind::Part && words::is_plain(part.folded) {
                 let surface = self.surface_from(from, false);
                 self.surfaces.insert(part.folded, surface);
             }
@@ -358,9 +360,9 @@ impl Index {
         surface.range()
     }
 
-    fn surface_from(&self, from: usize, said: bool) -> Surface {
+    fn surface_from(&self, from: usize, is_literal: bool) -> Surface {
         let len = u16::try_from(self.pieces.len() - from).expect("a word is cut to a few parts");
-        Surface { from: narrow(from), len, said }
+        Surface { from: narrow(from), len, is_literal }
     }
 
     fn learn_part(&mut self, part: Term<'_>) {
@@ -368,20 +370,20 @@ impl Index {
         let term = self.intern(text);
         let known = known(text);
         let (role, faint) = Role::of(&part, known);
-        self.pieces.push(Piece { term, role, faint });
-        if part.kind == Kind::Whole {
+        self.pieces.push(WordTerm { term, role, faint });
+        if part.kind == TermKind::Whole {
             self.compounds.insert(text, term);
         }
         if role.has_classes() {
             for &class in known.into_iter().flat_map(|known| &known.classes) {
                 let term = self.intern_class(class);
-                self.pieces.push(Piece { term, role: Role::Class, faint });
+                self.pieces.push(WordTerm { term, role: Role::Class, faint });
             }
         }
     }
 
-    /// Makes each two neighbours of a name findable as one word: `time_zone` by `timezone`.
-    fn learn_compounds(&mut self, name: &str, reading: &mut Reading) {
+    /// Makes each two adjacent words of a name findable as one word: `time_zone` by `timezone`.
+    fn learn_compounds(&mut self, name: &str, reading: &mut ReadBuffers) {
         let mut terms = std::mem::take(&mut self.terms);
         let mut joined = std::mem::take(&mut reading.joined);
         let mut last = 0;
@@ -439,7 +441,7 @@ impl Index {
         narrow(self.postings.len() - 1)
     }
 
-    /// Puts the terms of `self.reading` under a slot.
+    /// Adds the terms of `self.reading` to the postings under a slot.
     fn insert(&mut self, slot: u32) {
         let weights = &self.weights;
         let reading = &self.reading;
@@ -454,7 +456,7 @@ impl Index {
             let list = &mut self.postings[local.term as usize];
             self.used += usize::from(list.as_slice().is_empty());
             let impact = quantized(sum / (weights.saturation + sum));
-            list.place(Posting { slot, impact, count: local.plain });
+            list.insert(Posting { slot, impact, count: local.plain });
         }
         #[expect(clippy::cast_precision_loss, reason = "a name has few grams")]
         let length = reading.grams.len() as f32 / USUAL_GRAMS;
@@ -463,12 +465,12 @@ impl Index {
             let count = u16::try_from(run.len()).unwrap_or(u16::MAX);
             let sum = f32::from(count) / norm;
             let impact = quantized(sum / (1.2 + sum));
-            self.grams.entry(run[0]).or_default().place(Posting { slot, impact, count });
+            self.grams.entry(run[0]).or_default().insert(Posting { slot, impact, count });
         }
     }
 }
 
-/// How many grams a name with its server usually has.
+/// The usual number of grams of a name with its server.
 const USUAL_GRAMS: f32 = 14.0;
 
 /// Returns a share as an integer of 16 bits.

@@ -1,43 +1,45 @@
-//! The words a ranking knows beforehand, and nothing of any catalog.
+//! The words a ranking knows independently of any catalog.
 //!
-//! Three lists: words without a meaning of their own, words by which somebody asks for anything at all, and classes of
-//! words that tools and requests use for the same thing. They are general English of programs and everyday life.
+//! Three lists: stop words, words that mark any request (such as `please`), and classes of words
+//! that tools and requests use for the same thing. They are general English of programs and
+//! everyday life.
 
 use std::collections::HashMap;
 use std::sync::LazyLock;
 
 use super::words::Terms;
 
-/// What is known about a term before any tool is.
+/// The entries of a term in the word lists.
 #[derive(Debug, Default)]
-pub(super) struct Known {
-    /// The word carries no meaning of its own: `the`, `of`.
+pub(super) struct KnownTerm {
+    /// The term is a stop word: `the`, `of`.
     pub(super) stop: bool,
-    /// The word asks for something, whatever it is: `please`, `need`, `provide`.
+    /// The term marks a request of any kind: `please`, `need`, `provide`.
     pub(super) request: bool,
     /// The classes the word belongs to, by number.
     pub(super) classes: Vec<u16>,
 }
 
-static LISTS: LazyLock<HashMap<String, Known, foldhash::fast::FixedState>> = LazyLock::new(|| {
-    let mut lists = HashMap::<String, Known, _>::default();
-    let mut terms = Terms::default();
-    for word in include_str!("lists/stop.txt").split_whitespace() {
-        lists.entry(word.to_owned()).or_default().stop = true;
-    }
-    for word in include_str!("lists/request.txt").split_whitespace() {
-        lists.entry(terms.joined(&[word])).or_default().request = true;
-    }
-    for (number, class) in (0_u16..).zip(classes()) {
-        for word in class.split_whitespace().filter(|word| !word.contains('+')) {
-            let known = lists.entry(terms.joined(&[word])).or_default();
-            if !known.classes.contains(&number) {
-                known.classes.push(number);
+static LISTS: LazyLock<HashMap<String, KnownTerm, foldhash::fast::FixedState>> =
+    LazyLock::new(|| {
+        let mut lists = HashMap::<String, KnownTerm, _>::default();
+        let mut terms = Terms::default();
+        for word in include_str!("lists/stop.txt").split_whitespace() {
+            lists.entry(word.to_owned()).or_default().stop = true;
+        }
+        for word in include_str!("lists/request.txt").split_whitespace() {
+            lists.entry(terms.joined(&[word])).or_default().request = true;
+        }
+        for (number, class) in (0_u16..).zip(classes()) {
+            for word in class.split_whitespace().filter(|word| !word.contains('+')) {
+                let known = lists.entry(terms.joined(&[word])).or_default();
+                if !known.classes.contains(&number) {
+                    known.classes.push(number);
+                }
             }
         }
-    }
-    lists
-});
+        lists
+    });
 
 /// Returns the classes of two words in a row: the stem of each, and the class.
 pub(super) fn known_pairs() -> &'static [(String, String, u16)] {
@@ -59,7 +61,7 @@ fn classes() -> impl Iterator<Item = &'static str> {
     include_str!("lists/topics.txt").lines().filter(|line| !line.starts_with('#'))
 }
 
-/// Returns what is known about a term.
-pub(super) fn known(term: &str) -> Option<&'static Known> {
+/// Returns the entries of a term in the word lists.
+pub(super) fn known(term: &str) -> Option<&'static KnownTerm> {
     LISTS.get(term)
 }

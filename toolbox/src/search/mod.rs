@@ -1,8 +1,8 @@
 //! Tool search: the right one of a hundred thousand tools, from an everyday sentence.
 //!
-//! A [`Catalog`] is an index over [definitions](crate::ToolDefinition). It ranks them by the words of a query, finds them
-//! by a pattern, and needs no network and no model. Whatever is added, replaced or taken out is visible to the next
-//! search.
+//! A [`Catalog`] is an index over [definitions](crate::ToolDefinition). It ranks them by the words
+//! of a query, finds them by a pattern, and needs no network and no model. Whatever is added,
+//! replaced or taken out is visible to the next search.
 //!
 //! ```
 //! use serde_json::json;
@@ -26,13 +26,14 @@
 //!
 //! # How tools are ranked
 //!
-//! A tool whose name is the query, in whatever case and with whatever separators, comes first. The others are ranked by
-//! BM25 over their fields: name, server, title, tags, description, argument names, argument descriptions and the values
-//! an argument may have. Identifiers are taken apart (`createPullRequest`, `HTTPServer2`), English words are stemmed,
-//! Chinese, Japanese, Korean and Thai are compared by pairs of characters. The page `docs/search.md` of the repository has
-//! the method in full, and what it reaches on public data.
+//! A tool whose name is the query, in whatever case and with whatever separators, comes first. The
+//! others are ranked by BM25 over their fields: name, server, title, tags, description, argument
+//! names, argument descriptions and the values an argument may have. Identifiers are taken apart
+//! (`createPullRequest`, `HTTPServer2`), English words are stemmed, Chinese, Japanese, Korean and
+//! Thai are compared by pairs of characters. The page `docs/search.md` of the repository has the
+//! method in full, and what it reaches on public data.
 //!
-//! Who needs the formula of the textbook asks for [`Ranking::Plain`]; who has a model for meaning adds it with
+//! For the formula of the textbook, use [`Ranking::Plain`]; a model for meaning is added with
 //! [`Embeddings`].
 
 mod catalog;

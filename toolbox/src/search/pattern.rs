@@ -1,4 +1,4 @@
-//! Tools by a regular expression.
+//! Search by a regular expression.
 
 use std::fmt;
 
@@ -11,16 +11,16 @@ use regex_syntax::hir::{Class, Hir, HirKind, Look};
 use super::hit::{Hit, hit};
 use super::index::{Filter, Index};
 use super::term::narrow;
-use super::texts::{FIELDS, Shelf, Text};
+use super::texts::{FIELDS, TextChunk, ToolText};
 use super::words;
 
-/// The longest pattern that is taken, in characters.
+/// The maximum length of a pattern, in characters.
 pub const MAX_PATTERN_CHARS: usize = 200;
 
-/// What a pattern may compile to, in bytes. A name or a few words take a hundredth of it.
+/// The maximum size of a compiled pattern, in bytes. A name or a few words take a hundredth of it.
 const MAX_COMPILED: usize = 1 << 19;
 
-/// Why a text is no pattern to search for.
+/// An error in a search pattern.
 ///
 /// No message repeats the pattern.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,17 +28,17 @@ const MAX_COMPILED: usize = 1 << 19;
 pub enum PatternError {
     /// The pattern has more than [`MAX_PATTERN_CHARS`] characters.
     TooLong {
-        /// How many it has.
+        /// The number of characters.
         chars: usize,
     },
     /// The pattern is no valid regular expression.
     Invalid {
-        /// Where the mistake begins, in characters from 0.
+        /// The position of the error, in characters from 0.
         position: usize,
-        /// What is wrong there.
+        /// The description of the error.
         reason: String,
     },
-    /// The pattern is short, and stands for something too large to match quickly.
+    /// The pattern is short, but compiles to something too large to match quickly.
     TooLarge,
 }
 
@@ -72,25 +72,26 @@ impl fmt::Display for PatternError {
 
 impl std::error::Error for PatternError {}
 
-/// A pattern that is ready to be looked for.
+/// A compiled pattern.
 #[derive(Debug)]
 pub(super) struct Pattern {
     regex: Regex,
-    reach: Reach,
+    scope: MatchScope,
 }
 
-/// What a match may depend on. `^` and `$` speak of lines, and a field stands on lines of its own.
+/// The text that a match may depend on. `^` and `$` refer to lines, and each field is on lines of
+/// its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Reach {
-    /// One line: many tools can be searched in one go.
+enum MatchScope {
+    /// One line: many tools can be searched in one pass.
     Line,
     /// Several lines, which could be those of two tools.
     Lines,
-    /// The begin or the end of the whole text, which has to be the field alone.
+    /// The begin or the end of the whole text, which has to be a single field.
     Text,
 }
 
-impl Reach {
+impl MatchScope {
     fn of(pattern: &Hir) -> Self {
         let looks = pattern.properties().look_set();
         if looks.contains(Look::Start) || looks.contains(Look::End) {
@@ -103,7 +104,7 @@ impl Reach {
     }
 }
 
-/// Whether a line break can be part of a match.
+/// Returns `true` if a match can contain a line break.
 fn breaks(hir: &Hir) -> bool {
     match hir.kind() {
         HirKind::Empty | HirKind::Look(_) => false,
@@ -128,22 +129,23 @@ impl Pattern {
         }
         let parsed = ParserBuilder::new().multi_line(true).build().parse(pattern);
         let parsed = parsed.map_err(|error| invalid(pattern, &error))?;
-        // Most of the time goes into compiling, so nothing is compiled that no search here needs: no groups, and no
-        // engine for them.
+        // Most of the time goes into compiling, so groups and their engine, which this search does
+        // not need, are not compiled.
         let config = Regex::config()
             .nfa_size_limit(Some(MAX_COMPILED))
             .hybrid_cache_capacity(MAX_COMPILED)
             .which_captures(WhichCaptures::Implicit)
             .onepass(false);
         let regex = Regex::builder().configure(config).build_from_hir(&parsed);
-        // What is wrong with a pattern that could be parsed is its size.
+        // A pattern that parses can only fail to compile because of its size.
         let regex = regex.map_err(|_| PatternError::TooLarge)?;
-        Ok(Self { regex, reach: Reach::of(&parsed) })
+        Ok(Self { regex, scope: MatchScope::of(&parsed) })
     }
 
-    /// Calls `visit` with each tool that matches, by its place on the shelf, and the first field that does.
-    fn look_through(&self, row: &Shelf, mut visit: impl FnMut(usize, usize)) {
-        if self.reach != Reach::Line {
+    /// Calls `visit` with each tool that matches, by its index in the chunk, and the first field
+    /// that does.
+    fn scan(&self, row: &TextChunk, mut visit: impl FnMut(usize, usize)) {
+        if self.scope != MatchScope::Line {
             for (tool, text) in row.tools().enumerate() {
                 if let Some(field) = self.field(text) {
                     visit(tool, field);
@@ -152,7 +154,7 @@ impl Pattern {
             return;
         }
         let mut next = Some(0);
-        // The end alone is quicker to find than begin and end, and stands on the same line.
+        // The end alone is found faster than begin and end, and is on the same line.
         let input = Input::new(&row.text).earliest(true);
         let end = |at| self.regex.search_half(&input.clone().range(at..));
         while let Some(end) = next.and_then(end) {
@@ -162,9 +164,9 @@ impl Pattern {
         }
     }
 
-    /// Returns the first field that matches, by its place in the order of fields.
-    fn field(&self, text: Text<'_>) -> Option<usize> {
-        if self.reach != Reach::Text {
+    /// Returns the first field that matches, by its index in the order of fields.
+    fn field(&self, text: ToolText<'_>) -> Option<usize> {
+        if self.scope != MatchScope::Text {
             let found = self.regex.find(text.joined)?;
             let field = text.field_at(found.start());
             if text.field_at(found.end()) == field {
@@ -174,12 +176,13 @@ impl Pattern {
         (0..FIELDS.len()).find(|&field| text.lines(field).any(|line| self.regex.is_match(line)))
     }
 
-    /// Returns the tools that match, those with a match in a better field first; ties keep registration order.
+    /// Returns the tools that match, those with a match in a better field first; ties keep
+    /// registration order.
     pub(super) fn hits(&self, index: &Index, limit: usize, filter: Filter<'_>) -> Vec<Hit> {
         let mut found = Vec::new();
-        for (first, shelf) in index.texts.shelves() {
-            self.look_through(shelf, |tool, field| {
-                // A tool that was taken out leaves an empty line, and some patterns match that.
+        for (first, chunk) in index.texts.chunks() {
+            self.scan(chunk, |tool, field| {
+                // A tool that was removed leaves an empty line, which some patterns match.
                 if let Some(entry) = &index.slots[first + tool] {
                     found.push((field, entry.order, first + tool));
                 }
@@ -196,7 +199,7 @@ impl Pattern {
     }
 }
 
-/// Says where a pattern is wrong.
+/// Returns the error with its position in the pattern.
 fn invalid(pattern: &str, error: &regex_syntax::Error) -> PatternError {
     let (start, reason) = match error {
         regex_syntax::Error::Parse(error) => (error.span().start, error.kind().to_string()),

@@ -1,4 +1,4 @@
-//! BM25 as the textbook has it, over all fields of a tool as one text.
+//! BM25 as in the textbook, over all fields of a tool as one text.
 
 use super::hit::{Hit, hit};
 use super::index::{Filter, Index};

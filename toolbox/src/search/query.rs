@@ -3,13 +3,14 @@
 use super::index::Index;
 use super::lists::known;
 use super::reading::grams;
-use super::term::{BREAK, Piece, Role, key};
+use super::term::{BREAK, Role, WordTerm, key};
 use super::words::{self, Terms, words};
 
-/// What is read of a query, in bytes. A longer one is a document; its beginning says what is wanted.
+/// The maximum number of bytes read of a query. A longer one is a document; its beginning says what
+/// is wanted.
 const MAX_TEXT: usize = 16 * 1024;
 
-/// Terms of a query that are looked up, and as many grams.
+/// The maximum number of terms of a query, and of grams.
 const MAX_TERMS: usize = 256;
 
 /// A query longer than this, in bytes, is no name.
@@ -17,11 +18,11 @@ const MAX_NAME: usize = 256;
 
 /// A term of one sentence.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Wanted {
+pub(super) struct QueryTerm {
     pub(super) term: u32,
-    /// What the words that led to it weigh at most.
+    /// The largest weight of the words that led to it.
     pub(super) weight: f32,
-    /// How many they are.
+    /// The number of words that led to it.
     pub(super) count: u32,
 }
 
@@ -36,22 +37,22 @@ pub(super) struct WantedGram {
 /// A query as the ranking reads it.
 #[derive(Debug, Default)]
 pub(super) struct Query {
-    pub(super) wanted: Vec<Wanted>,
-    /// Where each sentence ends in `wanted`.
+    pub(super) wanted: Vec<QueryTerm>,
+    /// The end of each sentence in `wanted`.
     pub(super) sentences: Vec<usize>,
     pub(super) grams: Vec<WantedGram>,
-    /// Terms that stand in a row, sorted.
+    /// Adjacent terms, sorted.
     pub(super) phrases: Vec<(u32, u32)>,
-    /// The words themselves, in the order they come, without those that nothing is known of.
+    /// The words themselves, in order, without unknown ones.
     pub(super) words: Vec<u32>,
-    /// The terms of the plain formula, as often as they are said.
+    /// The terms of the plain formula, repeated as in the query.
     pub(super) plain: Vec<u32>,
     /// Tools that are named within the query.
     pub(super) named: Vec<u32>,
     /// Tools whose name is the query, best first.
     pub(super) exact: Vec<u32>,
     terms: Terms,
-    pieces: Vec<Piece>,
+    pieces: Vec<WordTerm>,
     folded: String,
     joined: String,
 }
@@ -137,7 +138,7 @@ impl Query {
             self.pieces_of(word, index, &mut pieces);
             let digits = word.bytes().any(|byte| byte.is_ascii_digit());
             let mut stop = false;
-            for &Piece { term, role, faint } in &pieces {
+            for &WordTerm { term, role, faint } in &pieces {
                 let mut weight = if faint { base * weights.faint } else { base };
                 // Without spaces, a number and the words around it are one run.
                 if digits && !matches!(role, Role::Pair | Role::Single) {
@@ -213,12 +214,12 @@ impl Query {
             wanted.weight = wanted.weight.max(weight);
             wanted.count += 1;
         } else if self.wanted.len() < 2 * MAX_TERMS {
-            self.wanted.push(Wanted { term, weight, count: 1 });
+            self.wanted.push(QueryTerm { term, weight, count: 1 });
         }
     }
 
     /// Writes the terms of a word, also of one that no tool says.
-    fn pieces_of(&mut self, word: &str, index: &Index, pieces: &mut Vec<Piece>) {
+    fn pieces_of(&mut self, word: &str, index: &Index, pieces: &mut Vec<WordTerm>) {
         pieces.clear();
         if let Some(known) = index.surface(words::cut(word, words::MAX_WORD)) {
             pieces.extend_from_slice(known);
@@ -229,11 +230,11 @@ impl Query {
             let term = index.term(&text).unwrap_or(BREAK);
             let known = known(&text);
             let (role, faint) = Role::of(&part, known);
-            pieces.push(Piece { term, role, faint });
+            pieces.push(WordTerm { term, role, faint });
             if role.has_classes() {
                 for class in known.into_iter().flat_map(|known| &known.classes) {
                     let term = index.class(*class).unwrap_or(BREAK);
-                    pieces.push(Piece { term, role: Role::Class, faint });
+                    pieces.push(WordTerm { term, role: Role::Class, faint });
                 }
             }
         });
@@ -274,7 +275,7 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a sentence tells something about its speaker: what is wanted stands in another.
+/// Returns `true` if a sentence describes its speaker: the request is in another.
 fn is_telling(sentence: &str) -> bool {
     let mut words = words(sentence);
     let (Some(first), second) = (words.next(), words.next().unwrap_or_default()) else {

@@ -1,7 +1,7 @@
 //! One tool as terms, before they are put under it.
 
 use super::fields::{FIELDS, Field};
-use super::term::{BREAK, Piece, Role, narrow};
+use super::term::{BREAK, Role, WordTerm, narrow};
 use super::texts::TextBuilder;
 use super::words;
 
@@ -15,7 +15,7 @@ pub(super) struct Local {
 
 /// Buffers for reading one tool after another.
 #[derive(Debug, Default)]
-pub(super) struct Reading {
+pub(super) struct ReadBuffers {
     pub(super) locals: Vec<Local>,
     /// For each term its place in `locals`, or [`BREAK`].
     place: Vec<u32>,
@@ -33,7 +33,7 @@ pub(super) fn in_sequence(field: Field) -> bool {
     matches!(field, Field::Name | Field::Server | Field::Title | Field::Description)
 }
 
-impl Reading {
+impl ReadBuffers {
     pub(super) fn clear(&mut self) {
         for local in &self.locals {
             self.place[local.term as usize] = BREAK;
@@ -46,8 +46,8 @@ impl Reading {
         self.grams.clear();
     }
 
-    pub(super) fn note(&mut self, piece: Piece, field: Field, pair_length: f32) {
-        let Piece { term, role, .. } = piece;
+    pub(super) fn note(&mut self, piece: WordTerm, field: Field, pair_length: f32) {
+        let WordTerm { term, role, .. } = piece;
         match role {
             Role::Part | Role::Pair => {
                 let local = self.bump(term, field);

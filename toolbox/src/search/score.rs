@@ -1,8 +1,9 @@
 //! The tuned ranking: postings first, then a closer look at the best of them.
 //!
-//! The first pass adds up what each term weighs in each tool, a block of tools at a time, so that the sums stay in the
-//! processor's cache however large the catalog is. It keeps a few dozen candidates. What needs a look at a whole tool
-//! (how much of its name was asked for, words in a row) is computed for those alone.
+//! The first pass adds up what each term weighs in each tool, a block of tools at a time, so that
+//! the sums stay in the processor's cache however large the catalog is. It keeps a few dozen
+//! candidates. What needs a look at a whole tool (how much of its name was asked for, words in a
+//! row) is computed for those alone.
 
 use super::compact::Posting;
 use super::index::{Filter, Index};
@@ -32,9 +33,10 @@ pub(super) struct Ranked {
 #[derive(Debug, Clone, Copy)]
 struct Cursor<'i> {
     rest: &'i [Posting],
-    /// What the sentence gets for the largest impact.
+    /// The weight of the term within the sentence.
     own: f32,
-    /// What the whole request gets: less, if other sentences say the term too.
+    /// The weight of the term within the whole request: less, if other sentences contain the term
+    /// too.
     share: f32,
 }
 
@@ -42,7 +44,7 @@ struct Cursor<'i> {
 #[derive(Debug, Default)]
 pub(super) struct Scratch {
     pub(super) query: Query,
-    /// Where each sentence ends in the list of cursors.
+    /// The end of each sentence in the list of cursors.
     ends: Vec<usize>,
     repeats: Vec<(u32, f32, u32)>,
     total: Vec<f32>,
@@ -262,31 +264,31 @@ impl Scratch {
         let mut candidates = std::mem::take(&mut self.candidates);
         for ranked in &mut candidates {
             let Some(entry) = &index.slots[ranked.slot as usize] else { continue };
-            let (mut all, mut asked, mut phrases) = (0.0, 0.0, 0.0);
+            let (mut all, mut requested, mut phrases) = (0.0, 0.0, 0.0);
             // A long text has many words in a row by chance, or on purpose.
             #[expect(clippy::cast_precision_loss, reason = "a count of words")]
             let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
             let mut last = None;
             for (at, &term) in entry.sequence.iter().enumerate() {
-                let said = self.said(term);
+                let rarity = self.rarity_in_query(term);
                 let in_name = at < usize::from(entry.name_len);
                 if in_name && term != BREAK {
                     let idf = quick_idf(index, index.postings(term).len());
                     all += idf;
-                    asked += if said.is_some() { idf } else { 0.0 };
+                    requested += if rarity.is_some() { idf } else { 0.0 };
                 }
-                if let (Some((first, before)), Some(rare)) = (last, said)
+                if let (Some((first, before)), Some(rare)) = (last, rarity)
                     && self.query.phrases.binary_search(&(first, term)).is_ok()
                 {
                     let weight =
                         if in_name { weights.name_phrase } else { weights.phrase * length };
                     phrases += (before + rare) * weight;
                 }
-                last = said.map(|rare| (term, rare));
+                last = rarity.map(|rare| (term, rare));
             }
             ranked.score += phrases;
             if all > 0.0 {
-                let share: f32 = asked / all;
+                let share: f32 = requested / all;
                 ranked.score *= 1.0 + weights.cover * share.powi(weights.cover_power);
             }
         }
@@ -294,9 +296,9 @@ impl Scratch {
         self.lift_named(index, filter);
     }
 
-    /// Returns how rare a term is, if the query says it.
+    /// Returns the rarity of a term, if the query contains it.
     #[inline]
-    fn said(&self, term: u32) -> Option<f32> {
+    fn rarity_in_query(&self, term: u32) -> Option<f32> {
         let &(mark, rare) = self.marks.get(term as usize)?;
         (mark == self.mark).then_some(rare)
     }
@@ -315,7 +317,8 @@ impl Scratch {
 
     /// Lets a tool for the next part of a request pass one more for the part that is answered.
     ///
-    /// A request for two things has two good tools; without this, all that resemble the first come before the second.
+    /// A request for two things has two good tools; without this, all that resemble the first come
+    /// before the second.
     fn spread(&mut self, index: &Index) {
         let weight = index.weights.answered;
         if weight <= 0.0 || self.candidates.len() < 3 {
@@ -326,7 +329,7 @@ impl Scratch {
         let mut words = [(BREAK, 0.0); 64];
         let mut kept = 0;
         for &term in &self.query.words {
-            let Some(rare) = self.said(term) else { continue };
+            let Some(rare) = self.rarity_in_query(term) else { continue };
             if kept < words.len() && !words[..kept].iter().any(|&(other, _)| other == term) {
                 words[kept] = (term, rare);
                 kept += 1;
@@ -335,9 +338,15 @@ impl Scratch {
         let answers = |ranked: &Ranked| {
             let sequence =
                 index.slots[ranked.slot as usize].iter().flat_map(|entry| &*entry.sequence);
-            sequence.filter(|&&term| self.said(term).is_some()).fold(0_u64, |bits, &term| {
-                bits | words[..kept].iter().position(|word| word.0 == term).map_or(0, |at| 1 << at)
-            })
+            sequence.filter(|&&term| self.rarity_in_query(term).is_some()).fold(
+                0_u64,
+                |bits, &term| {
+                    bits | words[..kept]
+                        .iter()
+                        .position(|word| word.0 == term)
+                        .map_or(0, |at| 1 << at)
+                },
+            )
         };
         let sum = |mut bits: u64| {
             let mut sum = 0.0;

@@ -1,9 +1,10 @@
 //! Terms: what the words of a text stand for in the index.
 
-use super::lists::Known;
-use super::words::{self, Kind, Term, words};
+use super::lists::KnownTerm;
+use super::words::{self, Term, TermKind, words};
 
-/// Stands in a sequence of terms where two neighbours are not neighbours: between fields, and for a stop word.
+/// Stands in a sequence of terms where two neighbours are not neighbours: between fields, and for a
+/// stop word.
 pub(super) const BREAK: u32 = u32::MAX;
 
 /// The role of a term in the ranking.
@@ -19,26 +20,28 @@ pub(super) enum Role {
 
 /// One term that a word stands for.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Piece {
+pub(super) struct WordTerm {
     pub(super) term: u32,
     pub(super) role: Role,
-    /// The word asks for something whatever it is, or is grammar: it says little of what is asked for.
+    /// The word asks for something whatever it is, or is grammar: it says little of what is asked
+    /// for.
     pub(super) faint: bool,
 }
 
 impl Role {
     /// Returns the role of a term, and whether it is faint.
-    pub(super) fn of(term: &Term<'_>, known: Option<&Known>) -> (Self, bool) {
+    pub(super) fn of(term: &Term<'_>, known: Option<&KnownTerm>) -> (Self, bool) {
         match term.kind {
-            Kind::Part if known.is_some_and(|known| known.stop) => (Self::Stop, false),
-            Kind::Part => (Self::Part, known.is_some_and(|known| known.request)),
-            Kind::Whole => (Self::Whole, false),
-            Kind::Pair => (Self::Pair, words::is_grammar(term.folded)),
-            Kind::Single => (Self::Single, words::is_grammar(term.folded)),
+            TermKind::Part if known.is_some_and(|known| known.stop) => (Self::Stop, false),
+            TermKind::Part => (Self::Part, known.is_some_and(|known| known.request)),
+            TermKind::Whole => (Self::Whole, false),
+            TermKind::Pair => (Self::Pair, words::is_grammar(term.folded)),
+            TermKind::Single => (Self::Single, words::is_grammar(term.folded)),
         }
     }
 
-    /// Returns whether a term of this role counts for plain BM25: words and pairs of characters, and nothing made of them.
+    /// Returns whether a term of this role counts for plain BM25: words and pairs of characters,
+    /// and nothing made of them.
     pub(super) fn counts_plainly(self) -> bool {
         matches!(self, Self::Part | Self::Pair)
     }

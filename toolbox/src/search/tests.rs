@@ -9,13 +9,13 @@ use super::index::Index;
 use super::query::Query;
 use super::score::idf;
 use super::term::key;
-use super::words::{Kind, Terms, words};
+use super::words::{TermKind, Terms, words};
 use crate::definition::ToolDefinition;
 
 fn parts(word: &str) -> Vec<String> {
     let mut parts = Vec::new();
     Terms::default().of_word(word, &mut |term| {
-        if matches!(term.kind, Kind::Part | Kind::Pair) {
+        if matches!(term.kind, TermKind::Part | TermKind::Pair) {
             parts.push(term.text().into_owned());
         }
     });

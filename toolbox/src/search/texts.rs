@@ -14,90 +14,91 @@ pub(super) const FIELDS: [Field; 6] = [
     Field::ArgumentDescription,
 ];
 
-/// Tools whose texts stand in one piece: enough for one search to be worth its start, few enough to move their texts
-/// when one of them changes.
-const SHELF: usize = 64;
+/// The number of tools whose texts are stored together: enough to amortize starting a search, few
+/// enough to move the texts when one of them changes.
+const CHUNK_TOOLS: usize = 64;
 
 /// The texts of all tools, by slot.
 #[derive(Debug, Default)]
 pub(super) struct Texts {
-    shelves: Vec<Shelf>,
+    chunks: Vec<TextChunk>,
 }
 
 impl Texts {
     /// Sets the text of a slot, which is one that has a text or the next; that of no tool is empty.
     pub(super) fn put(&mut self, slot: u32, builder: &TextBuilder) {
-        let (number, at) = (slot as usize / SHELF, slot as usize % SHELF);
-        if number == self.shelves.len() {
-            self.shelves.push(Shelf::default());
+        let (number, at) = (slot as usize / CHUNK_TOOLS, slot as usize % CHUNK_TOOLS);
+        if number == self.chunks.len() {
+            self.chunks.push(TextChunk::default());
         }
-        self.shelves[number].put(at, builder);
+        self.chunks[number].put(at, builder);
     }
 
-    /// Returns the shelves, each with the slot of its first tool.
-    pub(super) fn shelves(&self) -> impl Iterator<Item = (usize, &Shelf)> {
-        (0..).step_by(SHELF).zip(&self.shelves)
+    /// Returns the chunks, each with the slot of its first tool.
+    pub(super) fn chunks(&self) -> impl Iterator<Item = (usize, &TextChunk)> {
+        (0..).step_by(CHUNK_TOOLS).zip(&self.chunks)
     }
 }
 
 /// The texts of tools in a row. Each field of each tool stands on lines of its own.
 #[derive(Debug, Default)]
-pub(super) struct Shelf {
+pub(super) struct TextChunk {
     pub(super) text: String,
-    places: Vec<Place>,
+    spans: Vec<TextSpan>,
 }
 
-/// Where the text of a tool stands.
+/// The position of the text of a tool.
 #[derive(Debug)]
-struct Place {
+struct TextSpan {
     start: usize,
-    /// Where each field ends, from the start.
+    /// The end of each field, relative to the start.
     ends: [usize; FIELDS.len()],
 }
 
-impl Place {
+impl TextSpan {
     fn range(&self) -> Range<usize> {
         self.start..self.start + self.ends[FIELDS.len() - 1]
     }
 }
 
-impl Shelf {
+impl TextChunk {
     fn put(&mut self, at: usize, builder: &TextBuilder) {
         let (parts, ends) = builder.parts();
-        if at == self.places.len() {
-            // A line break between two tools, and none at the end, where it would begin one more line.
+        if at == self.spans.len() {
+            // A line break between two tools, and none at the end, where it would begin one more
+            // line.
             if at > 0 {
                 self.text.push('\n');
             }
-            self.places.push(Place { start: self.text.len(), ends });
+            self.spans.push(TextSpan { start: self.text.len(), ends });
             self.text.extend(parts);
-            if at + 1 == SHELF {
+            if at + 1 == CHUNK_TOOLS {
                 self.text.shrink_to_fit();
             }
             return;
         }
-        let before = self.places[at].range();
+        let before = self.spans[at].range();
         self.text.replace_range(before.clone(), &parts.concat());
-        self.places[at].ends = ends;
-        let after = self.places[at].range();
-        for place in &mut self.places[at + 1..] {
-            place.start = place.start - before.end + after.end;
+        self.spans[at].ends = ends;
+        let after = self.spans[at].range();
+        for span in &mut self.spans[at + 1..] {
+            span.start = span.start - before.end + after.end;
         }
     }
 
     /// Returns the tools as they follow each other.
-    pub(super) fn tools(&self) -> impl Iterator<Item = Text<'_>> {
-        self.places
+    pub(super) fn tools(&self) -> impl Iterator<Item = ToolText<'_>> {
+        self.spans
             .iter()
-            .map(|place| Text { joined: &self.text[place.range()], ends: &place.ends })
+            .map(|span| ToolText { joined: &self.text[span.range()], ends: &span.ends })
     }
 
     /// Returns the tool and the field that hold an offset, and where the next tool begins.
     pub(super) fn find(&self, offset: usize) -> (usize, usize, Option<usize>) {
-        let next = self.places.partition_point(|place| place.start <= offset);
-        let place = &self.places[next - 1];
-        let field = field_at(&place.ends, offset - place.start);
-        (next - 1, field, self.places.get(next).map(|place| place.start))
+        let next = self.spans.partition_point(|span| span.start <= offset);
+        let span = &self.spans[next - 1];
+        let field = field_at(&span.ends, offset - span.start);
+        (next - 1, field, self.spans.get(next).map(|span| span.start))
     }
 }
 
@@ -107,12 +108,12 @@ fn field_at(ends: &[usize; FIELDS.len()], offset: usize) -> usize {
 
 /// The fields of a tool, each on lines of its own.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Text<'t> {
+pub(super) struct ToolText<'t> {
     pub(super) joined: &'t str,
     ends: &'t [usize; FIELDS.len()],
 }
 
-impl<'t> Text<'t> {
+impl<'t> ToolText<'t> {
     pub(super) fn field_at(self, offset: usize) -> usize {
         field_at(self.ends, offset)
     }
@@ -136,7 +137,8 @@ pub(super) struct TextBuilder {
 }
 
 impl TextBuilder {
-    /// Begins with the whole name: a pattern such as `^github__` speaks of it, not of its last part.
+    /// Begins with the whole name: a pattern such as `^github__` speaks of it, not of its last
+    /// part.
     pub(super) fn begin(&mut self, name: &str) {
         self.joined.clear();
         self.joined.push_str(name);
@@ -147,12 +149,12 @@ impl TextBuilder {
     /// Adds a text; the fields before the arguments come in their order.
     pub(super) fn push(&mut self, field: Field, text: &str) {
         let Some(at @ 1..) = FIELDS.iter().position(|&other| other == field) else { return };
-        let place = match at {
+        let span = match at {
             4 | 5 => &mut self.arguments[at - 4],
             _ => &mut self.joined,
         };
-        place.push('\n');
-        place.push_str(text);
+        span.push('\n');
+        span.push_str(text);
         self.ends[at..].fill(self.joined.len());
     }
 

@@ -1,21 +1,23 @@
 //! The numbers of the tuned ranking, each with the reason it is there.
 //!
-//! They were found on nine public sets of labelled requests, one left out at a time; `docs/search.md` has the figures.
-//! All optima are flat: a tenth more or less of any of them changes nothing that can be measured.
+//! They were found on nine public sets of labelled requests, one left out at a time;
+//! `docs/search.md` has the figures. All optima are flat: a tenth more or less of any of them
+//! changes nothing that can be measured.
 
 use super::fields::FIELDS;
 
-/// How much one field counts.
+/// The weight of one field.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct FieldWeight {
-    /// What one occurrence weighs.
+    /// The weight of one occurrence.
     pub(super) boost: f32,
-    /// How far a long text is held against its words, from 0 (not at all) to 1 (in full).
+    /// The penalty on a long text, from 0 (none) to 1 (proportional to its length).
     pub(super) slope: f32,
-    /// How many terms such a text usually has.
+    /// The usual number of terms in such a text.
     ///
-    /// BM25 takes the mean of the collection. A fixed length ranks a little better over small catalogs, and what a
-    /// tool's words weigh then depends on that tool alone: it is computed once, when the tool is added.
+    /// BM25 takes the mean of the collection. A fixed length ranks a little better over small
+    /// catalogs, and the weights of a tool's words then depend on that tool alone: they are
+    /// computed once, when the tool is added.
     pub(super) usual: f32,
 }
 
@@ -24,45 +26,50 @@ pub(super) struct FieldWeight {
 pub(super) struct Weights {
     /// By [`Field`](super::fields::Field).
     pub(super) fields: [FieldWeight; FIELDS],
-    /// Where further occurrences of a term stop to count.
+    /// The saturation of repeated occurrences of a term.
     pub(super) saturation: f32,
     /// The same for a term that a query repeats.
     pub(super) repeats: f32,
     /// The power of the inverse document frequency: a little more than 1 favours rare words.
     pub(super) rarity: f32,
-    /// What a word weighs that asks for anything at all, and a piece of Chinese or Japanese that is mostly grammar.
+    /// The weight of a word of any request, and of a piece of Chinese or Japanese that is mostly
+    /// grammar.
     pub(super) faint: f32,
-    /// What a word with digits weighs: mostly the value of an argument.
+    /// The weight of a word with digits: mostly the value of an argument.
     pub(super) digits: f32,
-    /// What a sentence weighs that tells about the speaker (`I am planning a trip.`) and asks nothing.
+    /// The weight of a sentence that describes the speaker (`I am planning a trip.`) and asks
+    /// nothing.
     pub(super) telling: f32,
-    /// What a pair of characters counts towards a text's length, which is measured in words.
+    /// The share of a pair of characters in a text's length, which is measured in words.
     pub(super) pair_length: f32,
-    /// What a single character of such a script weighs beside its pairs.
+    /// The weight of a single character of such a script beside its pairs.
     pub(super) single: f32,
-    /// What an identifier weighs as a whole, next to its parts.
+    /// The weight of a whole identifier beside its parts.
     pub(super) whole: f32,
-    /// What two words of a query weigh that a tool writes as one.
+    /// The weight of two words of a query that a tool writes as one.
     pub(super) compound: f32,
-    /// What the class of a word weighs next to the word.
+    /// The weight of the class of a word beside the word.
     pub(super) class: f32,
     /// Classes that more than this share of all tools belong to say nothing and are left out.
     pub(super) class_share: f32,
-    /// What the character 4-grams of a tool's name weigh.
+    /// The weight of the character 4-grams of a tool's name.
     pub(super) grams: f32,
-    /// How far the grams of a long name are held against it.
+    /// The penalty on the grams of a long name.
     pub(super) gram_slope: f32,
-    /// What the best sentence of a request weighs, against the request as a whole.
+    /// The weight of the best sentence of a request, relative to the request as a whole.
     pub(super) sentence: f32,
-    /// How much is added to a tool whose whole name is in the query.
+    /// The bonus of a tool whose whole name is in the query.
     pub(super) cover: f32,
-    /// The power of the share of the name that is in the query: half a name is not half as good as all of it.
+    /// The power of the share of the name that is in the query: half a name is not half as good as
+    /// all of it.
     pub(super) cover_power: i32,
-    /// What two words in a row weigh that stand in a row in the tool too, over the words alone.
+    /// The weight of two adjacent words that are adjacent in the tool too, in addition to the words
+    /// alone.
     pub(super) phrase: f32,
     /// The same in a tool's name.
     pub(super) name_phrase: f32,
-    /// How much of a tool's score goes when better tools have answered the same words of the request.
+    /// The share of a tool's score that is removed when better tools have matched the same words of
+    /// the request.
     pub(super) answered: f32,
 }
 

@@ -1,9 +1,10 @@
 //! Text to words, and words to the terms that are compared.
 //!
-//! A word is a run of letters and digits. An identifier is taken apart where its case or its kind of character changes
-//! (`createPullRequest`, `HTTPServer2`), and stays findable as a whole as well. Scripts that put no space between words
-//! (Chinese, Japanese, Korean, Thai and their neighbours) are taken as overlapping pairs of characters, which needs no
-//! dictionary and is as good as one for ranking.
+//! A word is a run of letters and digits. An identifier is taken apart where its case or its kind
+//! of character changes (`createPullRequest`, `HTTPServer2`), and stays findable as a whole as
+//! well. Scripts that put no space between words (Chinese, Japanese, Korean, Thai and their
+//! neighbours) are taken as overlapping pairs of characters, which needs no dictionary and is as
+//! good as one for ranking.
 
 use std::borrow::Cow;
 
@@ -14,9 +15,9 @@ use unicode_normalization::char::is_combining_mark;
 /// Words longer than this, in bytes, are cut: nothing that long is a word somebody looks for.
 pub(super) const MAX_WORD: usize = 64;
 
-/// Which part of its word a term stands for.
+/// The part of its word that a term stands for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum TermKind {
     /// A part of an identifier, or a word that has only one part.
     Part,
     /// An identifier of several parts, joined.
@@ -27,20 +28,20 @@ pub(super) enum Kind {
     Single,
 }
 
-/// What is compared instead of a word or a part of one.
+/// A normalized word, or a part of one, as it is compared.
 #[derive(Clone, Copy)]
 pub(super) struct Term<'t> {
     /// The part of the word in the one spelling for all.
     pub(super) folded: &'t str,
-    /// Which part of its word it is.
-    pub(super) kind: Kind,
+    /// The part of its word that it stands for.
+    pub(super) kind: TermKind,
     stemmer: &'t Stemmer,
 }
 
 impl<'t> Term<'t> {
     /// Returns what is compared: the stem of a part, and anything else as it is.
     pub(super) fn text(&self) -> Cow<'t, str> {
-        if self.kind == Kind::Part && is_plain(self.folded) && self.folded.len() > 2 {
+        if self.kind == TermKind::Part && is_plain(self.folded) && self.folded.len() > 2 {
             self.stemmer.stem(self.folded)
         } else {
             self.folded.into()
@@ -48,7 +49,7 @@ impl<'t> Term<'t> {
     }
 }
 
-/// Whether a word has lower-case English letters and nothing else.
+/// Returns `true` if a word consists of lower-case English letters only.
 pub(super) fn is_plain(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_lowercase())
 }
@@ -98,7 +99,7 @@ fn run(text: &str, within: bool) -> usize {
     }
 }
 
-/// Whether a byte is in a word, for those that are a character.
+/// `Some` for each byte that is a character by itself: `true` if it belongs to words.
 const IN_WORD: [Option<bool>; 256] = {
     let mut table = [None; 256];
     let mut byte = 0;
@@ -179,7 +180,8 @@ impl Default for Terms {
 }
 
 impl Terms {
-    /// Calls `visit` with each term of one word: its parts in order, then the whole if it has several.
+    /// Calls `visit` with each term of one word: its parts in order, then the whole if it has
+    /// several.
     pub(super) fn of_word(&mut self, word: &str, visit: &mut dyn FnMut(Term<'_>)) {
         let word = cut(word, MAX_WORD);
         self.bounds.clear();
@@ -198,15 +200,16 @@ impl Terms {
             fold(part, &mut self.part);
             parts += 1;
             self.whole.push_str(&self.part);
-            visit(Term { folded: &self.part, kind: Kind::Part, stemmer: &self.stemmer });
+            visit(Term { folded: &self.part, kind: TermKind::Part, stemmer: &self.stemmer });
         }
         if parts > 1 {
             let folded = singular(&self.whole);
-            visit(Term { folded, kind: Kind::Whole, stemmer: &self.stemmer });
+            visit(Term { folded, kind: TermKind::Whole, stemmer: &self.stemmer });
         }
     }
 
-    /// Calls `visit` with each part of a word in lower case, not stemmed; scripts without spaces are left out.
+    /// Calls `visit` with each part of a word in lower case, not stemmed; scripts without spaces
+    /// are left out.
     pub(super) fn parts_of(&mut self, word: &str, visit: &mut dyn FnMut(&str)) {
         let word = cut(word, MAX_WORD);
         self.bounds.clear();
@@ -227,7 +230,7 @@ impl Terms {
         let mut joined = String::new();
         for word in words {
             self.of_word(word, &mut |term| {
-                if term.kind != Kind::Whole {
+                if term.kind != TermKind::Whole {
                     joined.push_str(&term.text());
                 }
             });
@@ -248,7 +251,8 @@ pub(super) fn cut(text: &str, max: usize) -> &str {
     &text[..end]
 }
 
-/// Returns a compound without the `s` of a plural. A stemmer would cost more, and knows no compounds.
+/// Returns a compound without the `s` of a plural. A stemmer would cost more, and knows no
+/// compounds.
 pub(super) fn singular(folded: &str) -> &str {
     match folded.strip_suffix('s') {
         Some(stem) if stem.len() > 3 && !stem.ends_with(['s', 'u', 'i']) => stem,
@@ -272,7 +276,8 @@ fn split(word: &str, bounds: &mut Vec<usize>) {
         let next = chars.peek().map(|&(_, c)| class(c));
         let boundary = match (last, now) {
             (Some(Class::Lower), Class::Upper) => true,
-            // The last capital of a row begins the next part (`HTTPServer`), unless a plural `s` is all that follows.
+            // The last capital of a row begins the next part (`HTTPServer`), unless a plural `s` is
+            // all that follows.
             (Some(Class::Upper), Class::Upper) => {
                 next == Some(Class::Lower) && !plural(&word[at + c.len_utf8()..])
             }
@@ -289,13 +294,15 @@ fn split(word: &str, bounds: &mut Vec<usize>) {
     }
 }
 
-/// Whether an acronym goes on with the `s` of a plural and nothing else in lower case: `URLs`, `getIDsOfUsers`.
+/// Returns `true` if an acronym is followed by the `s` of a plural and nothing else in lower case:
+/// `URLs`, `getIDsOfUsers`.
 fn plural(rest: &str) -> bool {
     let mut chars = rest.chars();
     chars.next() == Some('s') && chars.next().is_none_or(|c| class(c) != Class::Lower)
 }
 
-/// Writes one spelling for all to `out`: lower case, without accents, compatible forms (full width, ligatures) made plain.
+/// Writes one spelling for all to `out`: lower case, without accents, compatible forms (full width,
+/// ligatures) made plain.
 pub(super) fn fold(word: &str, out: &mut String) {
     out.clear();
     if word.is_ascii() {
@@ -305,7 +312,8 @@ pub(super) fn fold(word: &str, out: &mut String) {
     }
     for c in word.nfkd().filter(|&c| !is_accent(c)) {
         match c {
-            // The dotless letter is the dotted one without its dot, and a capital `I` may stand for both.
+            // The dotless letter is the dotted one without its dot, and a capital `I` may stand for
+            // both.
             'ı' => out.push('i'),
             'ß' => out.push_str("ss"),
             'ø' | 'Ø' => out.push('o'),
@@ -318,12 +326,14 @@ pub(super) fn fold(word: &str, out: &mut String) {
     }
 }
 
-/// Whether a mark changes how a letter is written and not which letter it is. Vowel signs of Indic scripts do the latter.
+/// Returns `true` if a mark changes only the spelling of a letter, not the letter. Vowel signs of
+/// Indic scripts change the letter.
 fn is_accent(c: char) -> bool {
     matches!(u32::from(c), 0x0300..=0x036F | 0x064B..=0x0652)
 }
 
-/// Visits the overlapping pairs of characters of a run and each character, or the one character it has.
+/// Visits the overlapping pairs of characters of a run and each character, or the one character it
+/// has.
 fn pairs(run: &str, scratch: &mut String, stemmer: &Stemmer, visit: &mut dyn FnMut(Term<'_>)) {
     scratch.clear();
     scratch.extend(run.nfkc());
@@ -334,14 +344,15 @@ fn pairs(run: &str, scratch: &mut String, stemmer: &Stemmer, visit: &mut dyn FnM
     let alone = run.chars().nth(1).is_none();
     for (at, end) in ends {
         if let Some(last) = last {
-            visit(&run[last..end], Kind::Pair);
+            visit(&run[last..end], TermKind::Pair);
         }
-        visit(&run[at..end], if alone { Kind::Pair } else { Kind::Single });
+        visit(&run[at..end], if alone { TermKind::Pair } else { TermKind::Single });
         last = Some(at);
     }
 }
 
-/// Whether a piece of Chinese or Japanese is mostly grammar, or a way to ask: particles, pronouns, `please`.
+/// Returns `true` if a piece of Chinese or Japanese is mostly grammar, or a way to ask: particles,
+/// pronouns, `please`.
 pub(super) fn is_grammar(piece: &str) -> bool {
     const FAINT: &str = "的了我你您请吗呢吧把和与及是在有想帮要这那个下们并为将对给能可以";
     let hiragana = |c: char| matches!(u32::from(c), 0x3040..=0x309F);

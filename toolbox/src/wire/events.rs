@@ -1,16 +1,16 @@
-//! Server-sent events (WHATWG HTML, 9.2.6), split out of bytes as they come.
+//! Splits a byte stream into server-sent events (WHATWG HTML, 9.2.6).
 
 use super::format::WireError;
 
-/// Longest event by default, in bytes.
+/// The default limit of an event, in bytes.
 const MAX_EVENT_BYTES: usize = 16 << 20;
 
 /// Splits a stream of bytes into the data of its server-sent events, to be read by a
 /// [`ResponseStream`](super::ResponseStream).
 ///
-/// The bytes may be split anywhere, inside of a character too. Lines end with LF, CRLF or CR; several lines of data are one
-/// event; comments, a byte order mark and the other fields (`event`, `id`, `retry`) are skipped, since every service repeats
-/// the type of an event in its data.
+/// The bytes may be split anywhere, inside of a character too. Lines end with LF, CRLF or CR;
+/// several lines of data are one event; comments, a byte order mark and the other fields (`event`,
+/// `id`, `retry`) are skipped, since every service repeats the type of an event in its data.
 ///
 /// ```
 /// use toolbox::wire::Events;
@@ -27,9 +27,10 @@ pub struct Events {
     line: Vec<u8>,
     /// The data of the event that has not ended yet; `None` before its first line.
     data: Option<String>,
-    /// The last byte was a carriage return, so a line feed that follows belongs to it.
+    /// `true` if the last byte was a carriage return, so that a line feed that follows belongs to
+    /// it.
     after_return: bool,
-    /// A line has been read, so that a byte order mark would be one no more.
+    /// `true` once a line has been read, after which a byte order mark is data.
     begun: bool,
     max_event_bytes: usize,
 }
@@ -64,7 +65,8 @@ impl Events {
     ///
     /// # Errors
     ///
-    /// [`WireError::Invalid`] if a line is not UTF-8 or an event is longer than the limit; the stream cannot be read on.
+    /// [`WireError::Invalid`] if a line is not UTF-8 or an event is longer than the limit; the
+    /// stream cannot be read on.
     pub fn push(&mut self, bytes: &[u8]) -> Result<Vec<String>, WireError> {
         let mut events = Vec::new();
         let mut rest = bytes;
@@ -98,13 +100,13 @@ impl Events {
         Ok(last.or(self.data))
     }
 
-    /// Returns how many bytes wait for the end of their event.
+    /// Returns the number of bytes that wait for the end of their event.
     #[must_use]
     pub fn waiting(&self) -> usize {
         self.line.len() + self.data.as_ref().map_or(0, String::len)
     }
 
-    /// Takes the line as complete, and returns the event that it ends.
+    /// Completes the line, and returns the event that it ends.
     fn end_line(&mut self) -> Result<Option<String>, WireError> {
         let line = std::mem::take(&mut self.line);
         let no_text = |_| WireError::Invalid("an event is not UTF-8 text".to_owned());
@@ -115,7 +117,8 @@ impl Events {
         if line.is_empty() {
             return Ok(self.data.take());
         }
-        // A line without a colon is a field without a value, and one that begins with a colon is a comment.
+        // A line without a colon is a field without a value, and one that begins with a colon is a
+        // comment.
         let (field, value) = line.split_once(':').unwrap_or((line, ""));
         if field == "data" {
             let value = value.strip_prefix(' ').unwrap_or(value);

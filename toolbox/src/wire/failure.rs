@@ -1,15 +1,16 @@
-//! What a service says of its own failure.
+//! The failures that services report in a body or an event.
 
 use serde_json::Value;
 
 use super::format::WireError;
 
-/// Where Anthropic and Gemini say what kind of failure it is.
+/// The keys under which Anthropic and Gemini state the kind of a failure.
 pub(super) const WORDS: [&str; 3] = ["type", "status", "code"];
 
-/// Reads the `error` of a body or an event, whatever it is made of.
+/// Reads the `error` of a body or an event, in any of the known shapes.
 ///
-/// Its kind is the first of `words` that says something: the services differ in which says most.
+/// Its kind is the first of `words` that is present: the services differ in which is the most
+/// specific.
 pub(super) fn service_error(error: &Value, words: &[&str]) -> WireError {
     let word = |key: &str| match error.get(key)? {
         Value::String(word) if !word.is_empty() => Some(word.clone()),

@@ -1,19 +1,20 @@
-//! The shape that all formats share.
+//! The trait that all formats implement.
 
 use std::fmt;
 
 use crate::dialect::Dialect;
 use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
 
-/// One service's way to write requests and replies.
+/// The form in which a service takes requests and writes replies.
 pub trait Format: Send + Sync + 'static {
-    /// The dialect of its tool lists, and of what it wants echoed.
+    /// The dialect of its tool lists and of the data it wants echoed.
     const DIALECT: Dialect;
 
-    /// Reads a streamed reply.
+    /// The reader of a streamed reply.
     type Stream: ResponseStream + Default;
 
-    /// Writes the body of a request, as JSON. `model` is the service's name of the model; `stream` asks for events.
+    /// Writes the body of a request, as JSON. `model` is the service's name of the model; `stream`
+    /// requests events.
     fn body(request: &ModelRequest, model: &str, stream: bool) -> String;
 
     /// Reads the body of a whole reply.
@@ -23,7 +24,8 @@ pub trait Format: Send + Sync + 'static {
     /// [`WireError`] if it is not one.
     fn response(body: &str) -> Result<ModelResponse, WireError>;
 
-    /// Reads a transcript written in this form: the JSON array of its messages, with what had to be mended.
+    /// Reads a transcript written in this form: the JSON array of its messages, with the repairs
+    /// that were needed.
     ///
     /// # Errors
     ///
@@ -35,25 +37,26 @@ pub trait Format: Send + Sync + 'static {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Transcript {
-    /// Instructions that stood in it.
+    /// The system instructions.
     pub system: Option<String>,
-    /// What was said.
+    /// The messages.
     pub history: History,
-    /// What had to be mended.
+    /// The repairs that were needed.
     pub repairs: Vec<HistoryRepair>,
 }
 
-/// A reply that comes in pieces; [`Events`] splits what comes over HTTP into them.
+/// A reply that comes in pieces; [`Events`] splits an HTTP body into them.
 pub trait ResponseStream: Send {
-    /// Takes the data of one event, and hands on what it adds. An end marker such as `[DONE]` is an event like any other.
+    /// Takes the data of one event, and emits its deltas. An end marker such as `[DONE]` is an
+    /// event like any other.
     ///
     /// # Errors
     ///
     /// [`WireError`] if it is no event of this form, or reports that the service failed.
     fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError>;
 
-    /// Returns whether nothing that could follow belongs to the reply, so that nobody need wait for the connection to end.
-    /// Default: never.
+    /// Returns `true` if nothing that could follow belongs to the reply, so that the end of the
+    /// connection need not be awaited. Default: `false`.
     fn is_done(&self) -> bool {
         false
     }
@@ -62,23 +65,24 @@ pub trait ResponseStream: Send {
     ///
     /// # Errors
     ///
-    /// [`WireError`] if the stream ended before the reply did: a cut stream is never taken for a short answer.
+    /// [`WireError`] if the stream ended before the reply did: a cut stream is never taken for a
+    /// short answer.
     fn finish(self) -> Result<ModelResponse, WireError>;
 }
 
-/// Why something a service sent could not be read.
+/// An error in reading what a service sent.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WireError {
-    /// It is not what the form says; where, and what is wrong.
+    /// The data does not have the expected form; the text says where and why.
     Invalid(String),
     /// The stream ended before the reply did.
     CutOff,
     /// The service reports a failure in the body or the stream: its type, and its message.
     Service {
-        /// The service's own word for it, such as `overloaded_error`.
+        /// The service's own term for it, such as `overloaded_error`.
         kind: String,
-        /// What it says.
+        /// The message.
         message: String,
     },
 }

@@ -1,17 +1,22 @@
-//! The formats of the model services, both ways: requests out, replies and streams in. Pure: no I/O, no clock, no agent.
+//! The formats of the model services, both ways: requests out, replies and streams in. Pure: no
+//! I/O, no clock, no agent.
 //!
-//! Every format is a module of the same shape: `request` writes the body of a request, `response` reads a whole reply,
-//! `stream` reads one piece by piece, and `history` reads a transcript that another program wrote in that form. [`Format`]
-//! is that shape as a trait, for code that works with any of them.
+//! Every format is a module of the same shape: `request` writes the body of a request, `response`
+//! reads a whole reply, `stream` reads one piece by piece, and `history` reads a transcript that
+//! another program wrote in that form. [`Format`] is that shape as a trait, for code that works
+//! with any of them.
 //!
-//! A loop over them, with whatever sends bytes; `cargo run --example own_loop` is one with streams over a socket:
+//! A loop over them, with whatever sends bytes; `cargo run --example own_loop` is one with streams
+//! over a socket:
 //!
 //! ```
 //! use toolbox::model::{History, ModelRequest, Replied};
 //! use toolbox::wire::{Format, OpenAiResponses};
 //! use toolbox::ToolBox;
 //!
-//! async fn answer(toolbox: &ToolBox, question: &str) -> Result<String, Box<dyn std::error::Error>> {
+//! type BoxError = Box<dyn std::error::Error>;
+//!
+//! async fn answer(toolbox: &ToolBox, question: &str) -> Result<String, BoxError> {
 //!     let mut history = History::from(question);
 //!     loop {
 //!         let request = ModelRequest::new(history).with_tools(toolbox);

@@ -1,4 +1,4 @@
-//! What a request offers a model: tools it is told of, and tools it can find.
+//! The tools of a request: those that are sent, and those that a search can find.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -9,18 +9,18 @@ use crate::definition::ToolDefinition;
 use crate::dialect::{DefinitionList, Dialect, Lowered};
 use crate::model::ModelRequest;
 
-/// The tools of a request, as a format with a tool search of its own writes them.
+/// The tools of a request, for a format with a tool search of its own.
 pub(super) struct Offered<'a> {
     /// The request's tools.
     pub(super) list: Arc<DefinitionList>,
-    /// The search; none without the tool that searches, because nothing could be found then.
-    pub(super) search: Option<Search<'a>>,
+    /// The search; `None` without the tool that searches, because nothing could be found then.
+    pub(super) search: Option<OfferedSearch<'a>>,
 }
 
-/// A search, and what it can find.
-pub(super) struct Search<'a> {
+/// A search, and the tools it can find.
+pub(super) struct OfferedSearch<'a> {
     tool: &'a str,
-    /// The search tool is in here only by mistake; see [`Search::place`].
+    /// The search tool is in here only by mistake; see [`OfferedSearch::place`].
     deferred: Arc<DefinitionList>,
 }
 
@@ -32,14 +32,14 @@ impl<'a> Offered<'a> {
             .filter(|search| request.tools.iter().any(|definition| definition.name == search.tool));
         Self {
             list: request.tools.lowered(dialect),
-            search: search.map(|search| Search {
+            search: search.map(|search| OfferedSearch {
                 tool: &search.tool,
                 deferred: search.deferred.lowered(dialect),
             }),
         }
     }
 
-    /// Returns the name a call goes by in the request.
+    /// Returns the name of a call in the request.
     pub(super) fn sent_name<'n>(&self, name: &'n str) -> Cow<'n, str> {
         match (self.list.sent_name(name), &self.search) {
             (Cow::Borrowed(name), Some(search)) => search.deferred.sent_name(name),
@@ -47,8 +47,8 @@ impl<'a> Offered<'a> {
         }
     }
 
-    /// Returns the tools of the request that no search has to find first. A tool that a search found before may stand among
-    /// them as well, and no service takes one name twice.
+    /// Returns the tools of the request that are sent without a search. Tools found before may be
+    /// among them as well, and no service accepts a name twice.
     pub(super) fn listed(&self) -> impl Iterator<Item = (&ToolDefinition, &Lowered)> {
         let is_deferred = |definition: &ToolDefinition| {
             self.search.as_ref().is_some_and(|search| search.holds(&definition.name))
@@ -57,8 +57,9 @@ impl<'a> Offered<'a> {
     }
 }
 
-impl Search<'_> {
-    /// Whether a call by this name, the tool's own or the one it is sent under, is a search.
+impl OfferedSearch<'_> {
+    /// Returns `true` if a call by this name, the tool's own or the one it is sent under, is a
+    /// search.
     pub(super) fn is_named(&self, name: &str) -> bool {
         name == self.tool || name == crate::dialect::outbound_name(self.tool, self.dialect())
     }
@@ -72,12 +73,12 @@ impl Search<'_> {
         &self.deferred
     }
 
-    /// Whether a tool of this name of its own can be found.
+    /// Returns `true` if a tool of this name of its own can be found.
     fn holds(&self, name: &str) -> bool {
         self.place(name).is_some_and(|at| self.deferred.definition(at).name == name)
     }
 
-    /// Whether the tool at a place can be found. The one that searches has to be known before.
+    /// Returns `true` if the tool at an index can be found. The tool that searches is always sent.
     pub(super) fn is_found(&self, place: usize) -> bool {
         self.deferred.definition(place).name != self.tool
     }
@@ -86,7 +87,8 @@ impl Search<'_> {
         self.deferred.place(name).filter(|at| self.is_found(*at))
     }
 
-    /// Returns where the tools stand that a search found, each once, and whether every one of them can still be found.
+    /// Returns the indices of the tools that a search found, each once, and `true` if every one of
+    /// them can still be found.
     pub(super) fn found(&self, result: &ToolResult) -> (Vec<usize>, bool) {
         if result.is_error() {
             return (Vec::new(), true);

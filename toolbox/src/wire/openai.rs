@@ -1,4 +1,4 @@
-//! What the two forms of `OpenAI` have in common: parts of messages, options, errors, counts of tokens.
+//! The common part of the two forms of `OpenAI`: parts of messages, options, errors, token counts.
 
 #[cfg(test)]
 pub(super) mod samples;
@@ -15,16 +15,16 @@ use super::format::WireError;
 use crate::call::{Content, Media, Resource, ResourceLink, ToolResult};
 use crate::model::{Finish, Usage};
 
-/// A value that is written as the text it displays, straight into the document.
-pub(super) struct Shown<T>(pub(super) T);
+/// A value that is serialized as its `Display` text, without a copy.
+pub(super) struct AsDisplay<T>(pub(super) T);
 
-impl<T: fmt::Display> Serialize for Shown<T> {
+impl<T: fmt::Display> Serialize for AsDisplay<T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(&self.0)
     }
 }
 
-/// Bytes in base64 as an address that holds them.
+/// Bytes in base64 as a data URL.
 pub(super) struct DataUrl<'a> {
     mime: &'a str,
     data: &'a str,
@@ -38,37 +38,37 @@ impl fmt::Display for DataUrl<'_> {
 
 /// One part of a message, by what the services can do with it.
 #[derive(Clone, Copy)]
-pub(super) enum Piece<'a> {
+pub(super) enum MessagePart<'a> {
     /// Text as it is.
     Text(&'a str),
     /// A link to a document, as a line of text.
     Link(&'a ResourceLink),
     /// The text of a document.
     Document { uri: &'a str, text: &'a str },
-    /// An image of a kind that the services look at.
-    Image(Bytes<'a>),
-    /// A sound of a kind that chat listens to, with the service's word for the kind.
-    Sound { format: &'static str, bytes: Bytes<'a> },
+    /// An image of a type that the services read.
+    Image(Base64Data<'a>),
+    /// Audio of a type that Chat Completions reads, with the service's name of the type.
+    Sound { format: &'static str, bytes: Base64Data<'a> },
     /// A document that the services read by themselves.
-    File { name: &'a str, bytes: Bytes<'a> },
-    /// Something that can only be mentioned.
+    File { name: &'a str, bytes: Base64Data<'a> },
+    /// A part that can only be mentioned.
     Unreadable { what: &'static str, mime: &'a str },
 }
 
-/// Bytes in base64, of a kind.
+/// Bytes in base64, with their MIME type.
 #[derive(Clone, Copy)]
-pub(super) struct Bytes<'a> {
+pub(super) struct Base64Data<'a> {
     pub(super) mime: &'a str,
     pub(super) data: &'a str,
 }
 
-impl<'a> Bytes<'a> {
-    pub(super) fn url(self) -> Shown<DataUrl<'a>> {
-        Shown(DataUrl { mime: self.mime, data: self.data })
+impl<'a> Base64Data<'a> {
+    pub(super) fn url(self) -> AsDisplay<DataUrl<'a>> {
+        AsDisplay(DataUrl { mime: self.mime, data: self.data })
     }
 }
 
-impl<'a> Piece<'a> {
+impl<'a> MessagePart<'a> {
     pub(super) fn of(content: &'a Content) -> Self {
         match content {
             Content::Text(text) => Self::Text(text),
@@ -95,16 +95,17 @@ impl<'a> Piece<'a> {
             None if !data.is_empty() && mime.eq_ignore_ascii_case("application/pdf") => {
                 // The services want a name with the right ending, not an address.
                 let name = resource.uri.rsplit('/').next().filter(|name| is_pdf(name));
-                let bytes = Bytes { mime, data };
+                let bytes = Base64Data { mime, data };
                 Self::File { name: name.unwrap_or("document.pdf"), bytes }
             }
             None => Self::Unreadable { what: "document", mime },
         }
     }
 
-    /// What the guides on images and audio list; one part of another kind would have the whole request refused.
+    /// Returns the bytes if their type is in the guides on images and audio; with another type the
+    /// whole request would be refused.
     fn bytes(mime: &'a str, data: &'a str) -> Option<Self> {
-        let bytes = Bytes { mime, data };
+        let bytes = Base64Data { mime, data };
         if data.is_empty() {
             return None;
         }
@@ -118,12 +119,12 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Whether there is nothing in it; the services refuse blank text parts.
+    /// Returns `true` if it is empty; the services refuse blank text parts.
     pub(super) fn is_blank(&self) -> bool {
         matches!(self, Self::Text(text) if text.trim().is_empty())
     }
 
-    /// Returns the same part where sounds cannot be heard.
+    /// Returns the same part for a service that takes no audio.
     pub(super) fn without_sound(self) -> Self {
         match self {
             Self::Sound { bytes, .. } => Self::Unreadable { what: "audio", mime: bytes.mime },
@@ -131,7 +132,7 @@ impl<'a> Piece<'a> {
         }
     }
 
-    /// Whether it is more than text.
+    /// Returns `true` if it is more than text.
     pub(super) fn is_attachment(&self) -> bool {
         matches!(self, Self::Image(_) | Self::Sound { .. } | Self::File { .. })
     }
@@ -141,8 +142,8 @@ fn is_pdf(name: &str) -> bool {
     std::path::Path::new(name).extension().is_some_and(|end| end.eq_ignore_ascii_case("pdf"))
 }
 
-/// A part as text: itself, or a word that stands for it.
-impl fmt::Display for Piece<'_> {
+/// Writes a part as text: itself, or a placeholder.
+impl fmt::Display for MessagePart<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (what, mime) = match self {
             Self::Text(text) => return f.write_str(text),
@@ -159,39 +160,40 @@ impl fmt::Display for Piece<'_> {
     }
 }
 
-/// The text of a result, with a word for each part that is no text.
+/// The text of a result, with a placeholder for each part that is no text.
 pub(super) struct ResultText<'a>(pub(super) &'a ToolResult);
 
 impl Serialize for ResultText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.0.content() {
             [Content::Text(text)] if !text.is_empty() => serializer.serialize_str(text),
-            // Nothing to say: the result may still know an underlying error.
+            // An empty result may still hold an underlying error.
             [] | [Content::Text(_)] => serializer.serialize_str(&self.0.text()),
-            parts => serializer.collect_str(&Lines(parts)),
+            parts => serializer.collect_str(&ResultLines(parts)),
         }
     }
 }
 
-struct Lines<'a>(&'a [Content]);
+struct ResultLines<'a>(&'a [Content]);
 
-impl fmt::Display for Lines<'_> {
+impl fmt::Display for ResultLines<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (at, content) in self.0.iter().enumerate() {
             if at > 0 {
                 f.write_str("\n")?;
             }
-            Piece::of(content).fmt(f)?;
+            MessagePart::of(content).fmt(f)?;
         }
         Ok(())
     }
 }
 
-/// The program's own options in a body: each as it is, but never in place of what the request itself says.
-pub(super) struct Options<'a>(pub(super) &'a Map<String, Value>);
+/// The program's own options in a body: each as it is, but never in place of the request's own
+/// fields.
+pub(super) struct ExtraOptions<'a>(pub(super) &'a Map<String, Value>);
 
-impl Options<'_> {
-    /// Writes something that an option may replace, or with null leave out.
+impl ExtraOptions<'_> {
+    /// Writes an entry that an option may replace, or omit with null.
     pub(super) fn default_entry<M: SerializeMap, T: Serialize + ?Sized>(
         &self,
         map: &mut M,
@@ -201,7 +203,7 @@ impl Options<'_> {
         if self.0.contains_key(key) { Ok(()) } else { map.serialize_entry(key, value) }
     }
 
-    /// Writes the options, but for those that are null or that `reserved` names.
+    /// Writes the options, except those that are null or in `reserved`.
     pub(super) fn write<M: SerializeMap>(
         &self,
         map: &mut M,
@@ -224,16 +226,17 @@ pub(super) fn invalid(what: impl Into<String>) -> WireError {
     WireError::Invalid(what.into())
 }
 
-/// Returns the failure that a document reports, if it reports one under `error`, or is one.
+/// Returns the failure that a document reports, under `error` or as a whole, if it reports one.
 pub(super) fn reported(error: Option<&Value>) -> Option<WireError> {
     let error = error.filter(|error| !matches!(error, Value::Null | Value::Bool(false)))?;
-    // A code in words says most; a code that is a number says less than the type.
+    // A code in words is the most specific; a numeric code is less specific than the type.
     let in_words = error.get("code").is_some_and(Value::is_string);
     let words = if in_words { ["code", "type"] } else { ["type", "code"] };
     Some(service_error(error, &words))
 }
 
-/// Reads how many tokens something took. Counts that are missing or no counts are zero: they are no reason to lose a reply.
+/// Reads the token counts of a reply. Missing or invalid counts are zero: they are no reason to
+/// lose a reply.
 pub(super) fn usage(usage: Option<&Value>) -> Usage {
     let Some(usage) = usage else { return Usage::default() };
     let first = |paths: &[&str]| {
@@ -242,7 +245,7 @@ pub(super) fn usage(usage: Option<&Value>) -> Usage {
     Usage {
         input_tokens: first(&["/prompt_tokens", "/input_tokens"]),
         output_tokens: first(&["/completion_tokens", "/output_tokens"]),
-        // The last two are what DeepSeek and Moonshot write.
+        // The last two are the keys of DeepSeek and Moonshot.
         cache_read_input_tokens: first(&[
             "/prompt_tokens_details/cached_tokens",
             "/input_tokens_details/cached_tokens",
@@ -260,18 +263,18 @@ pub(super) fn usage(usage: Option<&Value>) -> Usage {
     }
 }
 
-/// Returns how a reply ended that has calls or not, where the service only says that it did.
+/// Returns the finish of a reply with or without calls, where the service gives no reason.
 pub(super) fn ended(calls: bool) -> Finish {
     if calls { Finish::Calls } else { Finish::Stop }
 }
 
-/// Returns content from an address that holds the bytes itself.
-pub(super) fn from_data_url(url: &str) -> Option<Bytes<'_>> {
+/// Returns the content of a data URL.
+pub(super) fn from_data_url(url: &str) -> Option<Base64Data<'_>> {
     let (head, data) = url.strip_prefix("data:")?.split_once(',')?;
-    Some(Bytes { mime: head.strip_suffix(";base64")?, data })
+    Some(Base64Data { mime: head.strip_suffix(";base64")?, data })
 }
 
-/// Returns an image from its address; one that is elsewhere is mentioned, since nothing here fetches it.
+/// Returns an image from its URL; a remote one becomes a text, since nothing is fetched here.
 pub(super) fn image_at(url: &str) -> Content {
     match from_data_url(url) {
         Some(bytes) => Content::Image(Box::new(media(bytes))),
@@ -279,7 +282,7 @@ pub(super) fn image_at(url: &str) -> Content {
     }
 }
 
-/// Returns a document from what a message holds of it.
+/// Returns the document of a file part.
 pub(super) fn file_of(file: &Value) -> Content {
     let text = |key: &str| file.get(key).and_then(Value::as_str);
     match text("file_data").and_then(from_data_url) {
@@ -296,11 +299,11 @@ pub(super) fn file_of(file: &Value) -> Content {
     }
 }
 
-pub(super) fn media(bytes: Bytes<'_>) -> Media {
+pub(super) fn media(bytes: Base64Data<'_>) -> Media {
     Media::of_base64(bytes.data.to_owned(), bytes.mime.to_owned())
 }
 
-/// Takes the text of a field, if it is one.
+/// Takes a field, if it is a text.
 pub(super) fn take_text(value: &mut Value, key: &str) -> Option<String> {
     match value.get_mut(key)?.take() {
         Value::String(text) => Some(text),

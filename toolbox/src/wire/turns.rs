@@ -1,4 +1,4 @@
-//! A transcript as user and model speak by turns: the form that Anthropic and Gemini share.
+//! A transcript as alternating turns of user and model: the form that Anthropic and Gemini share.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -8,10 +8,12 @@ use serde::{Serialize, Serializer};
 use crate::call::Content;
 use crate::model::{History, Message, Part, Step};
 
-/// What stands where the user said nothing: services refuse a message without text, and a transcript without a user.
+/// The text in place of a missing message of the user: services refuse a message without text, and
+/// a transcript without a user.
 pub(super) const NOTHING_SAID: &str = "(no message)";
 
-/// What a request says itself, under the names of every form: an option of such a name is not looked at.
+/// The keys that a request writes itself, under the names of every form: options of these names are
+/// ignored.
 pub(super) const RESERVED: [&str; 10] = [
     "model",
     "messages",
@@ -27,23 +29,24 @@ pub(super) const RESERVED: [&str; 10] = [
 
 /// One turn. No two of the same kind follow one another, and the first is the user's.
 #[derive(Debug)]
-pub(super) enum Turn<'a> {
-    /// What the user said, without blank texts; may be nothing.
+pub(super) enum TranscriptTurn<'a> {
+    /// The message of the user, without blank texts; may be empty.
     User(Vec<&'a Content>),
-    /// What the model said. Calls in it are all of one step, whose results come next.
+    /// The message of the model. Calls in it are all of one step, whose results come next.
     Model(Vec<&'a Part>),
     /// The results of the calls just before.
     Results(&'a Step),
 }
 
-/// Puts a transcript into turns.
+/// Splits a transcript into turns.
 ///
-/// `written` says which parts of a step the service is sent; a step without any is left out. Replies that follow one
-/// another without a word in between become one turn, and so do messages of the user.
+/// `written` returns the parts of a step that are sent; a step without any is left out. Replies
+/// that follow one another without a message in between become one turn, and so do messages of the
+/// user.
 pub(super) fn turns<'a>(
     history: &'a History,
     written: impl Fn(&'a Step) -> Vec<&'a Part>,
-) -> Vec<Turn<'a>> {
+) -> Vec<TranscriptTurn<'a>> {
     let mut turns = Vec::with_capacity(history.len() + 1);
     for message in history.messages() {
         match message {
@@ -54,61 +57,62 @@ pub(super) fn turns<'a>(
                     continue;
                 }
                 match turns.last_mut() {
-                    Some(Turn::Model(before)) => before.extend(parts),
+                    Some(TranscriptTurn::Model(before)) => before.extend(parts),
                     last => {
                         if last.is_none() {
-                            turns.push(Turn::User(Vec::new()));
+                            turns.push(TranscriptTurn::User(Vec::new()));
                         }
-                        turns.push(Turn::Model(parts));
+                        turns.push(TranscriptTurn::Model(parts));
                     }
                 }
                 if !step.results().is_empty() {
-                    turns.push(Turn::Results(step));
+                    turns.push(TranscriptTurn::Results(step));
                 }
             }
         }
     }
     if turns.is_empty() {
-        turns.push(Turn::User(Vec::new()));
+        turns.push(TranscriptTurn::User(Vec::new()));
     }
     turns
 }
 
-fn user<'a>(turns: &mut Vec<Turn<'a>>, content: &'a [Content]) {
-    let said = content.iter().filter(|part| !is_blank(part));
+fn user<'a>(turns: &mut Vec<TranscriptTurn<'a>>, content: &'a [Content]) {
+    let texts = content.iter().filter(|part| !is_blank(part));
     match turns.last_mut() {
-        Some(Turn::User(before)) => before.extend(said),
+        Some(TranscriptTurn::User(before)) => before.extend(texts),
         last => {
-            let said: Vec<_> = said.collect();
-            // After results a blank message adds nothing, since the results are the user's turn already.
-            if !said.is_empty() || !matches!(last, Some(Turn::Results(_))) {
-                turns.push(Turn::User(said));
+            let texts: Vec<_> = texts.collect();
+            // After results a blank message adds nothing, since the results are the user's turn
+            // already.
+            if !texts.is_empty() || !matches!(last, Some(TranscriptTurn::Results(_))) {
+                turns.push(TranscriptTurn::User(texts));
             }
         }
     }
 }
 
-/// Whether a part is text that holds nothing but blanks.
+/// Returns `true` if a part is text that holds nothing but blanks.
 pub(super) fn is_blank(content: &Content) -> bool {
     content.as_text().is_some_and(|text| text.trim().is_empty())
 }
 
-/// Text to send: somebody's own, or words in the place of something that cannot be sent as it is.
+/// Text to send: the text itself, or a placeholder for a part that cannot be sent.
 #[derive(Debug, Clone)]
-pub(super) enum Words<'a> {
+pub(super) enum PartText<'a> {
     /// Text as it is.
     Plain(Cow<'a, str>),
-    /// What there is to say of a part.
+    /// The placeholder of a part.
     Of(&'a Content),
 }
 
-impl<'a> From<&'a str> for Words<'a> {
+impl<'a> From<&'a str> for PartText<'a> {
     fn from(text: &'a str) -> Self {
         Self::Plain(Cow::Borrowed(text))
     }
 }
 
-impl fmt::Display for Words<'_> {
+impl fmt::Display for PartText<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Plain(text) => f.write_str(text),
@@ -138,12 +142,13 @@ fn unshown(f: &mut fmt::Formatter<'_>, what: &str, mime: &str, data: &str) -> fm
     write!(f, "[{what} of type {mime}, {bytes} bytes: it cannot be shown here]")
 }
 
-impl Serialize for Words<'_> {
+impl Serialize for PartText<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self {
             Self::Plain(text) => serializer.serialize_str(text),
             Self::Of(Content::Text(text)) => serializer.serialize_str(text),
-            // Written piece by piece into the request, so that a large document is not put together beforehand.
+            // Written piecewise into the request, so that a large document is not assembled
+            // beforehand.
             Self::Of(_) => serializer.collect_str(self),
         }
     }

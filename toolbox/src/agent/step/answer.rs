@@ -26,18 +26,18 @@ const NAME: &str = "final_answer";
 /// The key under which an answer stands that is no object.
 const KEY: &str = "answer";
 
-/// Where an answer is kept once it is taken.
-type Given = Arc<Mutex<Option<Value>>>;
+/// The slot that keeps an accepted answer.
+type AnswerSlot = Arc<Mutex<Option<Value>>>;
 
 /// A type that an answer is to be of.
 #[derive(Clone)]
 pub(in crate::agent) struct AnswerType {
     /// The kinds of JSON values that the type is read from.
     kinds: Kinds,
-    /// Whether its values stand under a key, because they need not be objects.
+    /// `true` if its values are wrapped in an object under a key, because they need not be objects.
     wrapped: bool,
     /// Makes the tool by which an answer is given.
-    tool: fn(&str, Given) -> Tool,
+    tool: fn(&str, AnswerSlot) -> Tool,
     /// Writes an answer the way the type serializes.
     rewrite: fn(Value) -> serde_json::Result<Value>,
 }
@@ -75,7 +75,7 @@ struct Wrapped<T> {
 }
 
 /// Returns the tool that takes answers of type `T` in arguments of type `A`.
-fn tool<T, A>(name: &str, given: Given) -> Tool
+fn tool<T, A>(name: &str, given: AnswerSlot) -> Tool
 where
     T: DeserializeOwned + 'static,
     A: DeserializeOwned + JsonSchema + 'static,
@@ -104,7 +104,8 @@ where
         .expect("the name is one that tools may have")
 }
 
-/// Returns the answer as JSON, such that serde reads a `T` from it: it is strict where arguments need not be, as in `3.0`.
+/// Returns the answer as JSON, such that serde reads a `T` from it: it is strict where arguments
+/// need not be, as in `3.0`.
 fn value_of<T: DeserializeOwned>(text: &str, is_wrapped: bool) -> serde_json::Result<Value> {
     let read = |text: &str| {
         let value = match serde_json::from_str(text)? {
@@ -118,22 +119,22 @@ fn value_of<T: DeserializeOwned>(text: &str, is_wrapped: bool) -> serde_json::Re
 }
 
 /// The answer of a run, from the first attempt to the one that is taken.
-pub(super) struct Answer {
+pub(super) struct TypedAnswer {
     kind: AnswerType,
     /// A box with the one tool, so that its calls pass the gate like any others.
     toolbox: ToolBox,
     name: String,
-    given: Given,
+    given: AnswerSlot,
     attempts: u32,
 }
 
-impl Answer {
+impl TypedAnswer {
     pub(super) fn new(kind: AnswerType, beside: &ToolBox) -> Self {
         let mut name = NAME.to_owned();
         while beside.has(&name) {
             name.push('_');
         }
-        let given = Given::default();
+        let given = AnswerSlot::default();
         let toolbox = ToolBox::from((kind.tool)(&name, Arc::clone(&given)));
         Self { kind, toolbox, name, given, attempts: 0 }
     }
@@ -142,7 +143,7 @@ impl Answer {
         self.name == name
     }
 
-    /// Whether a tool of this name may have taken the answer of some run.
+    /// Returns `true` if a tool of this name may have taken the answer of some run.
     pub(super) fn is_any(name: &str) -> bool {
         name.trim_end_matches('_') == NAME
     }
@@ -172,7 +173,7 @@ impl Answer {
         if others == 0 { ToolChoice::Tool(self.name.clone()) } else { ToolChoice::Required }
     }
 
-    /// Takes the answers that a reply calls for: one, since of two nobody knows which is meant.
+    /// Takes the answers that a reply calls for: one, since of two it is unknown which is meant.
     pub(super) async fn take(
         &self,
         context: &ToolContext,
@@ -191,9 +192,10 @@ impl Answer {
         results
     }
 
-    /// Takes an answer that was written down; else returns what to tell the model.
+    /// Takes an answer that was written as text; else returns the correction for the model.
     ///
-    /// Models that know structured output may write it instead of calling for it, and many put it into a fence or words.
+    /// Models that know structured output may write it instead of calling for it, and many put it
+    /// into a fence or words.
     pub(super) async fn take_text(&self, text: &str) -> Result<(), String> {
         let name = &self.name;
         let arguments = match written::document(text, |value| self.may_be(value)) {
@@ -222,13 +224,14 @@ impl Answer {
         ))
     }
 
-    /// Whether a value found in a text may be the answer, by its kind alone.
+    /// Returns `true` if a value found in a text may be the answer, by its kind alone.
     fn may_be(&self, value: &Value) -> bool {
         let is_keyed = self.kind.wrapped && value.get(KEY).is_some();
         is_keyed || self.kind.kinds.meets(Kinds::of_value(value))
     }
 
-    /// Returns the arguments that a written value may stand for: the first is what it most likely does.
+    /// Returns the arguments that a written value may stand for: the first is what it most likely
+    /// does.
     fn arguments(&self, value: Value) -> Vec<Arguments> {
         let keyed = || Value::Object(Map::from_iter([(KEY.to_owned(), value.clone())]));
         let is_keyed = matches!(&value, Value::Object(object) if object.len() == 1 && object.contains_key(KEY));

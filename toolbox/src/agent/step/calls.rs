@@ -3,11 +3,11 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
-use super::{Answer, End, Running};
+use super::{ActiveRun, End, TypedAnswer};
 use crate::agent::event::EventKind;
 use crate::agent::outcome::{RunErrorKind, StopReason};
 use crate::agent::paused::{Decisions, Paused, decisions_below};
-use crate::agent::repeat::{Verdict, told};
+use crate::agent::repeat::{RepeatAction, repeat_warning};
 use crate::agent::settings::InfrastructurePolicy;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
 use crate::context::{Decision, Principal};
@@ -15,18 +15,19 @@ use crate::dispatch::Batch;
 use crate::model::{ToolChoice, Unanswered};
 use crate::text::{QUOTED, quote};
 
-/// What becomes of the calls of a reply.
-struct Plan {
-    /// Calls to make, each with whether somebody approved of it already.
+/// The plan for the calls of a reply.
+struct CallPlan {
+    /// Calls to make, each with `true` if it was approved already.
     made: Vec<(ToolCall, bool)>,
     /// Results of calls that are not made.
     results: Vec<ToolResult>,
-    /// The model was told, and repeats itself all the same.
+    /// `true` if the model was warned of the repetition and repeats the call all the same.
     stop: bool,
 }
 
-impl Running {
-    /// Makes the calls of a reply, and adds their results to the transcript. Returns the end, if it is one.
+impl ActiveRun {
+    /// Makes the calls of a reply, and adds their results to the transcript. Returns the end, if it
+    /// is one.
     pub(super) async fn make_calls(&mut self, open: Unanswered) -> Option<End> {
         let calls = open.calls().cloned().map(|call| (call, false)).collect();
         let plan = self.plan(calls);
@@ -35,7 +36,7 @@ impl Running {
 
     /// Goes on with a run that waited for decisions.
     ///
-    /// What is checked of whose pause it is: the agent's name, and for whom the run is made.
+    /// The pause must belong to an agent of this name and to the principal of the run.
     pub(super) async fn resume(&mut self, paused: Paused, decisions: &Decisions) -> Option<End> {
         let principal = Principal::of(&self.scope.base);
         if paused.agent != self.name || paused.principal != principal.as_str() {
@@ -51,14 +52,14 @@ impl Running {
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
         self.limits.budgets.resume(paused.spent, paused.usage);
         let Paused { mut open, mut nested, done, observations, .. } = paused;
-        let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
+        let mut plan = CallPlan { made: Vec::new(), results: Vec::new(), stop: false };
         for mut call in waiting {
             if let Some(below) = nested.remove(&call.id) {
                 self.scope
                     .nested
                     .resumed
                     .put(&call.id, (below, decisions_below(decisions, &call.id)));
-                // A document that somebody altered must not stand in for a decision.
+                // An altered document must not stand in for a decision.
                 let tool = self.toolbox().get(&call.name);
                 let was_let_in = tool.is_some_and(|tool| tool.inner().running.starts_run);
                 plan.made.push((call, was_let_in));
@@ -89,17 +90,17 @@ impl Running {
     }
 
     /// Decides which calls are made.
-    fn plan(&mut self, calls: Vec<(ToolCall, bool)>) -> Plan {
-        let mut plan = Plan { made: Vec::new(), results: Vec::new(), stop: false };
+    fn plan(&mut self, calls: Vec<(ToolCall, bool)>) -> CallPlan {
+        let mut plan = CallPlan { made: Vec::new(), results: Vec::new(), stop: false };
         for (call, approved) in calls {
-            match self.guard.judge(&call) {
-                Verdict::Run => plan.made.push((call, approved)),
-                Verdict::Tell(times) => {
+            match self.guard.action(&call) {
+                RepeatAction::Run => plan.made.push((call, approved)),
+                RepeatAction::Warn(times) => {
                     self.events.emit(|| EventKind::Repeated { tool: call.name.clone(), times });
                     tracing::warn!(tool = call.name, times, "a model repeats a call");
-                    plan.results.push(told(&call, times));
+                    plan.results.push(repeat_warning(&call, times));
                 }
-                Verdict::Stop => {
+                RepeatAction::Stop => {
                     plan.stop = true;
                     let text = "not run: the run was stopped, because the model repeats this call";
                     let result = ToolResult::refusal(FailureKind::Cancelled, text);
@@ -131,15 +132,15 @@ impl Running {
     async fn carry_out(
         &mut self,
         mut open: Unanswered,
-        plan: Plan,
+        plan: CallPlan,
         done: Vec<ToolResult>,
         observations: Vec<Vec<Content>>,
     ) -> Option<End> {
-        let Plan { made, mut results, stop } = plan;
+        let CallPlan { made, mut results, stop } = plan;
         if self.events.is_on() {
-            self.tell_of_unmade(&open, &results);
+            self.report_unmade(&open, &results);
         }
-        // The transcript may say it otherwise: as it was edited, or mended.
+        // The transcript may hold them differently: edited, or repaired.
         let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
         let tried = made.iter().any(|(call, _)| self.is_answer(&call.name));
         let made = self.call_all(made).await;
@@ -174,21 +175,21 @@ impl Running {
         if stop {
             return Some(End::stopped(StopReason::Repeated));
         }
-        if !self.answer.as_ref().is_some_and(Answer::is_given) {
+        if !self.answer.as_ref().is_some_and(TypedAnswer::is_given) {
             return if tried { self.answer_failed(String::new()) } else { None };
         }
         match self.next_job().await {
             Ok(None) => Some(End::stopped(StopReason::Answered)),
             Ok(Some(completion)) => {
                 self.observe(completion);
-                self.answer.iter().for_each(Answer::forget);
+                self.answer.iter().for_each(TypedAnswer::forget);
                 None
             }
             Err(reason) => Some(End::stopped(reason)),
         }
     }
 
-    /// Makes calls through the gate, and says what becomes of those that are not let in.
+    /// Makes calls through the gate, and emits events for those that are refused.
     async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> Vec<ToolResult> {
         let settings = &self.agent.settings;
         let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
@@ -217,13 +218,14 @@ impl Running {
         if self.events.is_on() {
             for result in &results {
                 let tool = names.get(result.call_id()).map_or("", String::as_str);
-                self.tell_of_refusal(tool, result);
+                self.report_refusal(tool, result);
             }
         }
         results
     }
 
-    /// Makes the calls again that failed for a reason outside of them, and returns whether there were any.
+    /// Makes the calls again that failed for a reason outside of them, and returns whether there
+    /// were any.
     async fn make_again(
         &self,
         calls: &[(ToolCall, bool)],
@@ -234,7 +236,7 @@ impl Running {
         let failed = results
             .iter()
             .filter(|result| result.failure_kind() == Some(FailureKind::Infrastructure));
-        // It ran, so whoever had to approve of it did; with other arguments perhaps.
+        // It ran, so it was approved if it had to be; with other arguments perhaps.
         let again: Vec<(ToolCall, bool)> = failed
             .filter_map(|result| {
                 let (call, _) = calls.iter().find(|(call, _)| call.id == result.call_id())?;
@@ -259,14 +261,14 @@ impl Running {
         true
     }
 
-    /// Says what became of calls that were never made.
-    fn tell_of_unmade(&self, open: &Unanswered, results: &[ToolResult]) {
+    /// Emits events for calls that were never made.
+    fn report_unmade(&self, open: &Unanswered, results: &[ToolResult]) {
         let results: HashMap<&str, &ToolResult> =
             results.iter().map(|result| (result.call_id(), result)).collect();
         for call in open.calls() {
             match results.get(call.id.as_str()) {
                 Some(result) if result.is_deferred() => {
-                    self.tell_of_refusal(&call.name, result);
+                    self.report_refusal(&call.name, result);
                 }
                 Some(result) => self.events.tool_finished(&call.name, result, Duration::ZERO),
                 None => {}
@@ -274,8 +276,8 @@ impl Running {
         }
     }
 
-    /// Says what became of a call that the gate did not let in; of the others, the gate did.
-    fn tell_of_refusal(&self, tool: &str, result: &ToolResult) {
+    /// Emits the event for a call that the gate refused; the gate reports the others.
+    fn report_refusal(&self, tool: &str, result: &ToolResult) {
         match result.failure_kind().filter(|_| result.is_of_gate()) {
             Some(FailureKind::Blacklisted) => self.events.emit(|| EventKind::Blacklisted {
                 call_id: result.call_id().to_owned(),
@@ -316,7 +318,7 @@ impl Running {
         Some((tool, failed.text().into_owned()))
     }
 
-    /// Stops until somebody has decided.
+    /// Stops the run until the pending calls are decided.
     async fn pause(
         &mut self,
         open: Unanswered,
@@ -326,7 +328,8 @@ impl Running {
         while let Some(completion) = self.jobs.ready() {
             observations.push(self.observation(completion));
         }
-        // What ends while somebody decides would reach nobody, so jobs that are waited for end first.
+        // A job that ends during the pause could report to nobody, so jobs that are waited for end
+        // first.
         while let Ok(Some(completion)) = self.next_job().await {
             observations.push(self.observation(completion));
         }

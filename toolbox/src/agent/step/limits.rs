@@ -12,14 +12,14 @@ pub(super) struct RunLimits {
     pub(super) cancellation: CancelOnDrop,
     pub(super) deadline: Option<Instant>,
     pub(super) budgets: Budgets,
-    /// Calls were refused because the run may make no more.
+    /// `true` if calls were refused because the run may make no more.
     pub(super) over_budget: bool,
-    /// How often the model was asked.
+    /// The number of requests to the model.
     pub(super) iterations: u32,
     pub(super) max_depth: u32,
 }
 
-/// Cancels what a run started when the run is gone, unless it ended well.
+/// Cancels everything a run started when the run is dropped, unless it ended well.
 pub(super) struct CancelOnDrop {
     pub(super) token: CancellationToken,
     pub(super) armed: bool,

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use crate::agent::agent::Inner;
+use crate::agent::agent::AgentInner;
 use crate::agent::inherited::Inherited;
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -17,13 +17,14 @@ pub(super) struct ToolOffer {
     pub(super) inherited: Option<Inherited>,
     /// Tools that a search found, offered beside those of the box for some steps.
     pub(super) promotions: Arc<Promotions>,
-    /// Tools that a search can find, with the generation of the box they are of, until the rules change.
+    /// Tools that a search can find, with the generation of the box they are of, until the rules
+    /// change.
     pub(super) findable: Option<(u64, Definitions)>,
 }
 
 impl ToolOffer {
     /// Returns the box whose tools the run calls.
-    pub(super) fn toolbox<'a>(&'a self, agent: &'a Inner) -> &'a ToolBox {
+    pub(super) fn toolbox<'a>(&'a self, agent: &'a AgentInner) -> &'a ToolBox {
         self.inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox)
     }
 
@@ -31,10 +32,11 @@ impl ToolOffer {
         self.findable = None;
     }
 
-    /// Returns the search that a service may offer by itself, over the tools that may be called now.
+    /// Returns the search that a service may offer by itself, over the tools that may be called
+    /// now.
     pub(super) fn search(
         &mut self,
-        agent: &Inner,
+        agent: &AgentInner,
         context: &ToolContext,
         offered: &Definitions,
     ) -> Option<ToolSearch> {
@@ -43,7 +45,8 @@ impl ToolOffer {
             return None;
         }
         let toolbox = self.toolbox(agent).clone();
-        // The same list for as long as nothing changes, because it is lowered and serialized once for all its clones.
+        // The same list for as long as nothing changes, because it is lowered and serialized once
+        // for all its clones.
         if self.findable.as_ref().is_none_or(|(of, _)| *of != toolbox.generation()) {
             self.findable = Some(toolbox.findable(context));
         }

@@ -1,15 +1,15 @@
-//! What the model has read before the run began, and who wrote it.
+//! The taint of text that the model read before the run began.
 
 use std::borrow::Cow;
 
-use super::{Answer, Running};
+use super::{ActiveRun, TypedAnswer};
 use crate::agent::jobs::observed;
 use crate::agent::paused::Paused;
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::model::{History, Message};
 
-impl Running {
-    /// Takes note of a transcript that the run goes on with.
+impl ActiveRun {
+    /// Records the taint of a transcript that the run continues.
     pub(super) fn read(&self, history: &History) {
         for message in history.messages() {
             match message {
@@ -21,7 +21,7 @@ impl Running {
         }
     }
 
-    /// Takes note of what a run had read when it stopped.
+    /// Records the taint of a paused run.
     pub(super) fn read_paused(&self, paused: &Paused) {
         if paused.tainted {
             self.scope.taint.mark();
@@ -37,7 +37,7 @@ impl Running {
     fn read_words(&self, content: &[Content]) {
         let mut texts = content.iter().filter_map(Content::as_text).peekable();
         if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
-            // What a job came to is told like words of the user, and is none.
+            // The report of a job has the form of a user's message, but no user wrote it.
             if self.toolbox().get(tool).is_none_or(|tool| tool.is_untrusted()) {
                 self.scope.taint.mark();
             }
@@ -47,7 +47,8 @@ impl Running {
     }
 
     fn read_result(&self, call: &ToolCall, result: &ToolResult) {
-        // The model was shown the definitions that a search refers to. Of those that are gone nobody knows who wrote them.
+        // The model was shown the definitions that a search refers to. The origin of those that are
+        // gone is unknown.
         let toolbox = self.toolbox();
         let is_untrusted =
             |name: &String| toolbox.get(name).is_none_or(|tool| tool.definition().is_untrusted());
@@ -56,7 +57,7 @@ impl Running {
         }
         match self.toolbox().get(&made(call)) {
             Some(tool) => self.scope.taint.note(&tool.as_source(), result),
-            None if Answer::is_any(&call.name) => {}
+            None if TypedAnswer::is_any(&call.name) => {}
             None => self.scope.taint.note_of_unknown(result),
         }
     }

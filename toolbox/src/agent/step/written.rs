@@ -2,13 +2,14 @@
 
 use serde_json::{Deserializer, Value};
 
-/// The longest text in which a document is looked for between words, in bytes.
+/// The longest text that is searched for a document between words, in bytes.
 const LONGEST: usize = 256 << 10;
 
-/// The most places at which one is looked for: each costs as much as is read before it turns out to be none.
+/// The maximum number of positions tried as the start of a document. A failed attempt reads
+/// everything up to its fault.
 const MOST_STARTS: usize = 1000;
 
-/// A reason why there is no one document in a text.
+/// A reason why a text holds no single document.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Unread {
     /// There is none.
@@ -19,9 +20,10 @@ pub(super) enum Unread {
 
 /// Returns the one JSON document in a text that `may_be` what is looked for.
 ///
-/// A text that is JSON, or a fence around JSON, may hold any value. Between words only objects are looked for, and arrays and
-/// empty objects that have their lines for themselves: a number in a sentence, a footnote `[1]` and an empty check box are no
-/// answers. The same document twice counts once.
+/// A text that is JSON, or a fence around JSON, may hold any value. Between words only objects are
+/// looked for, and arrays and empty objects that have their lines for themselves: a number in a
+/// sentence, a footnote `[1]` and an empty check box are no answers. The same document twice counts
+/// once.
 pub(super) fn document(text: &str, may_be: impl Fn(&Value) -> bool) -> Result<Value, Unread> {
     let text = text.trim_start_matches('\u{feff}').trim();
     for whole in [Some(text), inside_fence(text)].into_iter().flatten() {
@@ -58,21 +60,23 @@ pub(super) fn document(text: &str, may_be: impl Fn(&Value) -> bool) -> Result<Va
     found.ok_or(Unread::Absent)
 }
 
-/// Returns a text that begins like an object, or the content of a fence that does: what it lacks can be said.
+/// Returns a text that begins like an object, or the content of a fence that does: what it lacks
+/// can be said.
 pub(super) fn begun(text: &str) -> Option<&str> {
     let text = text.trim_start_matches('\u{feff}').trim();
     let candidates = [Some(text), inside_fence(text)];
     candidates.into_iter().flatten().find(|text| text.starts_with('{'))
 }
 
-/// Whether nothing but blanks stands beside a piece of a text, on the lines it begins and ends on.
+/// Returns `true` if only blanks stand beside a piece of a text, on the lines where it begins and
+/// ends.
 fn is_alone(text: &str, start: usize, end: usize) -> bool {
     let before = text[..start].rsplit('\n').next().unwrap_or_default();
     let after = text[end..].split('\n').next().unwrap_or_default();
     before.trim().is_empty() && after.trim().is_empty()
 }
 
-/// Returns what stands in a fence that is all of the text.
+/// Returns the content of a fence that spans the whole text.
 fn inside_fence(text: &str) -> Option<&str> {
     let inside = text.strip_prefix("```")?.strip_suffix("```")?;
     let (_, body) = inside.split_once('\n')?;

@@ -13,7 +13,7 @@ use crate::builtin::workspace::Workspace;
 pub(super) struct FileLimits {
     pub(super) reply: usize,
     pub(super) write: usize,
-    /// How much of a file is looked at.
+    /// The maximum number of bytes of a file that are searched.
     pub(super) scan: u64,
     /// The time that a change waits for others.
     pub(super) lock: Duration,
@@ -29,7 +29,8 @@ pub(super) struct FileAccess {
 }
 
 impl FileAccess {
-    /// Returns the version of an open file. That of one that is larger than what can be written is told by its marks.
+    /// Returns the version of an open file. That of a file too large to be written is taken from
+    /// its metadata.
     pub(super) fn version(&self, file: File, metadata: &Metadata) -> io::Result<Version> {
         let most = self.limits.write as u64;
         if metadata.len() > most {

@@ -6,11 +6,11 @@ use std::{fmt, io};
 use super::lookup::WorkspaceError;
 use crate::call::ToolResult;
 
-/// An error of a file tool, in words for the model.
+/// An error of a file tool; its text is for the model.
 #[derive(Debug)]
 pub(super) enum FileError {
     Workspace(WorkspaceError),
-    Told(String),
+    Message(String),
 }
 
 impl FileError {
@@ -33,7 +33,7 @@ impl fmt::Display for FileError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Workspace(error) => error.fmt(f),
-            Self::Told(text) => f.write_str(text),
+            Self::Message(text) => f.write_str(text),
         }
     }
 }

@@ -14,10 +14,10 @@ const PAUSE: Duration = Duration::from_millis(4);
 
 /// An exclusive lock on a folder. The system releases it when the process ends, however it ends.
 ///
-/// It locks the folder itself (`flock`), so it leaves no file behind, needs no permission to write, and is the same lock
-/// under whichever name and from whichever workspace the folder is reached.
+/// It locks the folder itself (`flock`), so it leaves no file behind, needs no permission to write,
+/// and is the same lock under whichever name and from whichever workspace the folder is reached.
 #[derive(Debug)]
-pub(super) struct FolderLock(held::Held);
+pub(super) struct FolderLock(system::LockedFolder);
 
 /// The reasons for which a folder was not locked.
 #[derive(Debug)]
@@ -28,18 +28,18 @@ pub(super) enum LockError {
 }
 
 impl FolderLock {
-    /// Waits until nobody else holds the lock, at most for `patience`.
+    /// Waits until the lock is free, at most for `patience`.
     pub(super) fn acquire(
         dir: &Dir,
         patience: Duration,
         context: &ToolContext,
     ) -> Result<Self, LockError> {
-        let folder = held::Folder::open(dir).map_err(LockError::Io)?;
+        let folder = system::FolderHandle::open(dir).map_err(LockError::Io)?;
         let began = Instant::now();
         let mut pause = Duration::from_micros(50);
         loop {
-            if let Some(held) = folder.try_lock().map_err(LockError::Io)? {
-                return Ok(Self(held));
+            if let Some(system) = folder.try_lock().map_err(LockError::Io)? {
+                return Ok(Self(system));
             }
             if context.is_cancelled() {
                 return Err(LockError::Cancelled);
@@ -52,7 +52,7 @@ impl FolderLock {
         }
     }
 
-    /// Writes the names in the folder to the disk.
+    /// Flushes the folder's entries to the disk.
     pub(super) fn sync(&self) -> io::Result<()> {
         self.0.sync()
     }
@@ -75,40 +75,40 @@ impl fmt::Display for LockError {
 }
 
 #[cfg(unix)]
-mod held {
+mod system {
     use std::fs::{File, TryLockError};
     use std::io;
     use std::sync::Arc;
 
     use cap_std::fs::Dir;
 
-    /// A handle of its own: whoever shares a handle shares its lock.
-    pub(super) struct Folder(Arc<File>);
+    /// A separate open of the folder: clones of one handle share its lock.
+    pub(super) struct FolderHandle(Arc<File>);
 
     #[derive(Debug)]
-    pub(super) struct Held(Arc<File>);
+    pub(super) struct LockedFolder(Arc<File>);
 
-    impl Folder {
+    impl FolderHandle {
         pub(super) fn open(dir: &Dir) -> io::Result<Self> {
             Ok(Self(Arc::new(dir.open(".")?.into_std())))
         }
 
-        pub(super) fn try_lock(&self) -> io::Result<Option<Held>> {
+        pub(super) fn try_lock(&self) -> io::Result<Option<LockedFolder>> {
             match self.0.try_lock() {
-                Ok(()) => Ok(Some(Held(Arc::clone(&self.0)))),
+                Ok(()) => Ok(Some(LockedFolder(Arc::clone(&self.0)))),
                 Err(TryLockError::WouldBlock) => Ok(None),
                 Err(TryLockError::Error(error)) => Err(error),
             }
         }
     }
 
-    impl Held {
+    impl LockedFolder {
         pub(super) fn sync(&self) -> io::Result<()> {
             self.0.sync_all()
         }
     }
 
-    impl Drop for Held {
+    impl Drop for LockedFolder {
         fn drop(&mut self) {
             // A process that is being started may have inherited the handle.
             let _ = self.0.unlock();
@@ -118,7 +118,7 @@ mod held {
 
 /// A folder cannot be locked there: one change at a time in the whole process.
 #[cfg(not(unix))]
-mod held {
+mod system {
     use std::io;
     use std::sync::{Mutex, MutexGuard, TryLockError};
 
@@ -126,29 +126,31 @@ mod held {
 
     static CHANGING: Mutex<()> = Mutex::new(());
 
-    pub(super) struct Folder;
+    pub(super) struct FolderHandle;
 
     #[derive(Debug)]
-    pub(super) struct Held(
+    pub(super) struct LockedFolder(
         #[expect(dead_code, reason = "held until it is dropped")] MutexGuard<'static, ()>,
     );
 
-    impl Folder {
+    impl FolderHandle {
         pub(super) fn open(_: &Dir) -> io::Result<Self> {
             Ok(Self)
         }
 
         #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on other systems")]
-        pub(super) fn try_lock(&self) -> io::Result<Option<Held>> {
+        pub(super) fn try_lock(&self) -> io::Result<Option<LockedFolder>> {
             match CHANGING.try_lock() {
-                Ok(guard) => Ok(Some(Held(guard))),
-                Err(TryLockError::Poisoned(poisoned)) => Ok(Some(Held(poisoned.into_inner()))),
+                Ok(guard) => Ok(Some(LockedFolder(guard))),
+                Err(TryLockError::Poisoned(poisoned)) => {
+                    Ok(Some(LockedFolder(poisoned.into_inner())))
+                }
                 Err(TryLockError::WouldBlock) => Ok(None),
             }
         }
     }
 
-    impl Held {
+    impl LockedFolder {
         #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on other systems")]
         pub(super) fn sync(&self) -> io::Result<()> {
             Ok(())

@@ -1,4 +1,5 @@
-//! From what a model wrote as a path to a file inside of the workspace, or the reason why there is none.
+//! Resolves a path of the model to a file inside of the workspace, or to the reason why there is
+//! none.
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
@@ -11,7 +12,7 @@ use crate::builtin::workspace::Workspace;
 use crate::text::is_unseen;
 
 impl Workspace {
-    /// Reads what a model wrote as a path: relative, and without `..`.
+    /// Reads a path of the model: relative, and without `..`.
     pub(super) fn relative(path: &str) -> Result<PathBuf, WorkspaceError> {
         let refused = |why| Err(WorkspaceError::Path { path: path.to_owned(), why });
         if path.contains('\0') {
@@ -43,12 +44,12 @@ impl Workspace {
         Ok(relative)
     }
 
-    /// Opens a file to read it. Whatever is no ordinary file is refused, without waiting for it.
+    /// Opens a file to read it. Anything but an ordinary file is refused, without waiting for it.
     pub(super) fn open_file(&self, path: &Path) -> Result<(File, Metadata), WorkspaceError> {
         self.open_file_in(self.dir(), path, path)
     }
 
-    /// Opens a file of a folder to read it. `path` is what it is called in messages.
+    /// Opens a file of a folder to read it. `path` is its name in messages.
     pub(super) fn open_file_in(
         &self,
         dir: &Dir,
@@ -71,11 +72,12 @@ impl Workspace {
         Ok((file, metadata))
     }
 
-    /// Finds where a file may be written, without changing anything. Symbolic links are followed, as long as they stay inside.
+    /// Finds the location at which a file may be written, without changing anything. Symbolic links
+    /// are followed, as long as they stay inside.
     pub(super) fn locate(&self, path: &Path) -> Result<Location, WorkspaceError> {
         let names = names(path);
         self.permit(path, &names)?;
-        // Where it really is decides what is protected, not only how it was spelled.
+        // Protection applies to the real path, not only to its spelling.
         let (mut names, there) = self.resolve(path)?;
         self.permit(path, &names)?;
         let Some(name) = names.pop() else {
@@ -84,12 +86,12 @@ impl Workspace {
         Ok(Location { folders: names, there, name })
     }
 
-    /// Returns the names that lead to a path, without links, and how many of them are folders that are there. What is not there yet
-    /// keeps its name.
+    /// Returns the names that lead to a path, without links, and the number of folders among them
+    /// that exist. A name that does not exist yet is kept.
     pub(super) fn resolve(&self, path: &Path) -> Result<(Vec<OsString>, usize), WorkspaceError> {
         let failed = |error| WorkspaceError::of(path, error);
         let mut path_now = path.to_owned();
-        // As many links as the system follows.
+        // The number of links that the system follows.
         for _ in 0..40 {
             let (Some(name), Some(parent)) = (path_now.file_name(), path_now.parent()) else {
                 let names = names(&self.dir().canonicalize(&path_now).map_err(failed)?);
@@ -108,7 +110,7 @@ impl Workspace {
                     path_now = folder.join(target);
                 }
                 Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(failed(error)),
-                // A link to what is not there leads nowhere.
+                // A dangling link.
                 Err(error) if path_now != path => return Err(failed(error)),
                 _ => {
                     folders.push(name.to_owned());
@@ -119,9 +121,10 @@ impl Workspace {
         Err(WorkspaceError::Links(path.to_owned()))
     }
 
-    /// Returns the names that lead to a folder, and how many of them are there.
+    /// Returns the names that lead to a folder, and the number of them that exist.
     ///
-    /// A file is not looked up so, since the system cannot tell the path of one that is replaced in this moment.
+    /// A file is not resolved this way, since the system cannot return the path of one that is
+    /// being replaced.
     fn resolve_folder(&self, path: &Path) -> io::Result<(Vec<OsString>, usize)> {
         let mut there = path;
         let mut missing = Vec::new();
@@ -149,7 +152,7 @@ impl Workspace {
         }
     }
 
-    /// Refuses what is protected.
+    /// Refuses protected paths.
     fn permit(&self, path: &Path, names: &[OsString]) -> Result<(), WorkspaceError> {
         let stands = |folders: usize, entry: &str| {
             let folder: PathBuf = names[..folders].iter().collect();
@@ -165,21 +168,23 @@ impl Workspace {
     }
 }
 
-/// The location of a file that is or could be there: the names of its folders, none of which is a link, and its own.
+/// The location of a file that exists or could be created: the names of its folders, none of which
+/// is a link, and its own.
 pub(super) struct Location {
     folders: Vec<OsString>,
-    /// The number of folders that are there.
+    /// The number of folders that exist.
     there: usize,
     pub(super) name: OsString,
 }
 
 impl Location {
-    /// Returns the whole path, by which the same file is known however it was spelled.
+    /// Returns the whole path, the same for every spelling of a file.
     pub(super) fn path(&self) -> PathBuf {
         self.folders.iter().chain([&self.name]).collect()
     }
 
-    /// Opens the folder, name by name: what became a link since it was located is not followed.
+    /// Opens the folder, name by name: a folder that became a link since it was located is not
+    /// followed.
     pub(super) fn open_folder(&self, workspace: &Workspace) -> io::Result<Dir> {
         let mut dir = workspace.dir().try_clone()?;
         for name in &self.folders {
@@ -188,15 +193,16 @@ impl Location {
         Ok(dir)
     }
 
-    /// Opens the folder, and makes what is missing of it.
+    /// Opens the folder, and creates missing ones.
     pub(super) fn make_folder(&self, workspace: &Workspace) -> io::Result<Dir> {
         let mut dir = workspace.dir().try_clone()?;
         for (at, name) in self.folders.iter().enumerate() {
             dir = match open_inner(&dir, name) {
-                // One that was there and is not any more was moved: it is not made anew at its old place.
+                // A folder that existed and is gone was moved: it is not created again at its old
+                // place.
                 Err(error) if error.kind() == io::ErrorKind::NotFound && at >= self.there => {
                     match dir.create_dir(name) {
-                        // Another call was faster.
+                        // Another call created it first.
                         Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                         made => made?,
                     }
@@ -239,7 +245,7 @@ fn names(path: &Path) -> Vec<OsString> {
         .collect()
 }
 
-/// Opens whatever has this name, without waiting for it as a pipe that nobody writes to would make one.
+/// Opens an entry without blocking, as a pipe without a writer would.
 pub(super) fn open_at_once(dir: &Dir, path: &Path) -> io::Result<(File, Metadata)> {
     let mut options = OpenOptions::new();
     options.read(true);
@@ -254,7 +260,7 @@ pub(super) fn open_at_once(dir: &Dir, path: &Path) -> io::Result<(File, Metadata
     Ok((file, metadata))
 }
 
-/// Why nothing was done in a workspace. It speaks to the model.
+/// An error of a path or a file in a workspace. Its text is for the model.
 #[derive(Debug)]
 pub(super) enum WorkspaceError {
     Path { path: String, why: &'static str },
@@ -272,7 +278,7 @@ impl WorkspaceError {
         let path = path.to_owned();
         match error.kind() {
             io::ErrorKind::NotFound => Self::NotFound(path),
-            // What the system itself refuses has a number.
+            // Errors of the system have a number; those without are of `cap_std`.
             io::ErrorKind::PermissionDenied if error.raw_os_error().is_none() => {
                 Self::Outside(path)
             }
@@ -289,39 +295,44 @@ impl fmt::Display for WorkspaceError {
                 "`{}` cannot be used: {why}; paths are relative to the workspace, such as `src/main.rs`",
                 path.escape_debug()
             ),
-            Self::Outside(path) => write!(f, "`{}` leads out of the workspace", shown(path)),
-            Self::Links(path) => write!(f, "`{}` is a link of too many links", shown(path)),
+            Self::Outside(path) => write!(f, "`{}` leads out of the workspace", display_path(path)),
+            Self::Links(path) => write!(f, "`{}` is a link of too many links", display_path(path)),
             Self::NotFound(path) => {
-                write!(f, "`{}` does not exist; `file_list` shows what there is", shown(path))
+                write!(
+                    f,
+                    "`{}` does not exist; `file_list` shows what there is",
+                    display_path(path)
+                )
             }
-            Self::NotAFile { path, what } => write!(f, "`{}` is {what}", shown(path)),
+            Self::NotAFile { path, what } => write!(f, "`{}` is {what}", display_path(path)),
             Self::HardLink(path) => write!(
                 f,
                 "`{}` is a hard link, and may be a file outside of the workspace; it is not read",
-                shown(path)
+                display_path(path)
             ),
             Self::Protected { path, read_by } => write!(
                 f,
                 "`{}` is protected: it can be read, but not changed, since it is configuration of {read_by}",
-                shown(path)
+                display_path(path)
             ),
-            Self::Io { path, error } => write!(f, "`{}`: {error}", shown(path)),
+            Self::Io { path, error } => write!(f, "`{}`: {error}", display_path(path)),
         }
     }
 }
 
 impl std::error::Error for WorkspaceError {}
 
-/// A path as a model and a terminal may read it: with `/`, and with control characters escaped.
-pub(super) fn shown(path: &Path) -> String {
+/// Returns a path as it is displayed to a model and a terminal: with `/`, and with control
+/// characters escaped.
+pub(super) fn display_path(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', if cfg!(windows) { "/" } else { "\\" });
-    let mut shown = String::with_capacity(text.len());
+    let mut display_path = String::with_capacity(text.len());
     for c in text.chars() {
         if is_unseen(c) || c == '\n' || c == '\t' {
-            shown.extend(c.escape_unicode());
+            display_path.extend(c.escape_unicode());
         } else {
-            shown.push(c);
+            display_path.push(c);
         }
     }
-    shown
+    display_path
 }

@@ -32,34 +32,42 @@ use crate::toolset;
 /// | `file_write` | puts a file in place, whole |
 /// | `file_edit` | replaces a piece of text in a file |
 ///
-/// None of them leaves the [`Workspace`]. What is written is bounded ([`max_write_bytes`](Self::max_write_bytes)), and so is what
-/// is read into a reply. What other programs take for configuration is read and not changed: see
+/// None of them leaves the [`Workspace`]. The size of writes is limited
+/// ([`max_write_bytes`](Self::max_write_bytes)), and so is the size of replies. Files that other
+/// programs take for configuration are read and not changed: see
 /// [`ProtectedPaths`](super::ProtectedPaths).
 ///
 /// # Changes
 ///
-/// A change is complete or did not happen: the text goes to a new file, to the disk, and then takes the name of the old one. A
-/// result that says so is given when the folder is on the disk too.
+/// A change is complete or did not happen: the text goes to a new file, to the disk, and then takes
+/// the name of the old one. A result that says so is given when the folder is on the disk too.
 ///
-/// - *Others who change.* A change holds a lock of the folder that the file is in (`flock` on Unix, which ends with
-///   the process): other calls, other `Files` and other processes on this machine that use this crate wait, each at most
-///   [`lock_timeout`](Self::lock_timeout), and no change is lost to another. On other systems it is a lock of the process. A network file
-///   system may keep such locks to one machine.
-/// - *What changed since it was read.* `file_edit` applies to what the file holds at that moment, so it needs no earlier
-///   read. `file_write` fails if the conversation has read or written the file before, whole or in part, and it holds something else by
-///   now. A conversation is told by the [`Principal`](crate::context::Principal) and the [`Conversation`](crate::context::Conversation) of the call, or, without
-///   the latter, by the run of the agent; calls that have none of these count as one. The last 8192 files are remembered.
-/// - *Programs that take no lock.* Both look again right before the new file takes its place, and fail if the content changed. What such a
-///   program writes between this look and the renaming, some microseconds, is lost.
-/// - *A process that is killed* leaves the old file or the new one. On Linux the new file has no name until it is complete; where it had
-///   one already, as `.toolbox-` and 32 random digits, that file is left behind. It is in nobody's way, and may be deleted.
+/// - *Concurrent changes.* A change holds a lock of the folder that the file is in (`flock` on
+///   Unix, which ends with the process): other calls, other `Files` and other processes on this
+///   machine that use this crate wait, each at most [`lock_timeout`](Self::lock_timeout), and no
+///   change is lost to another. On other systems it is a lock of the process. A network file system
+///   may keep such locks to one machine.
+/// - *Changes since it was read.* `file_edit` applies to the content of the file at that moment, so
+///   it needs no earlier read. `file_write` fails if the conversation has read or written the file
+///   before, whole or in part, and it holds something else by now. A conversation is identified by
+///   the [`Principal`](crate::context::Principal) and the
+///   [`Conversation`](crate::context::Conversation) of the call, or, without the latter, by the run
+///   of the agent; calls that have none of these count as one. The last 8192 files are remembered.
+/// - *Programs that take no lock.* Both read the file again right before the new file replaces it,
+///   and fail if the content changed. A write of such a program between this check and the
+///   renaming, some microseconds, is lost.
+/// - *A process that is killed* leaves the old file or the new one. On Linux the new file has no
+///   name until it is complete; where it had one already, as `.toolbox-` and 32 random digits, that
+///   file is left behind. It can be deleted at any time.
 ///
 /// # What a file keeps
 ///
-/// The new file has the owner, the group, the permissions, the POSIX access list and the `user.` attributes of the one that it replaces, and
-/// permits nothing more at any time; if one of them cannot be kept, the call fails. Set-user-ID and set-group-ID bits, capabilities
-/// and other attributes are not kept. A new file is as the `umask` and the folder say. Whether a file may be replaced is
-/// up to the permissions of its folder, as for every renaming: a file without write permission is. A hard link becomes a file of its own.
+/// The new file has the owner, the group, the permissions, the POSIX access list and the `user.`
+/// attributes of the one that it replaces, and permits nothing more at any time; if one of them
+/// cannot be kept, the call fails. Set-user-ID and set-group-ID bits, capabilities and other
+/// attributes are not kept. A new file has the permissions of the `umask` and the folder. Replacing
+/// a file is subject to the permissions of its folder, as any renaming is: a file without write
+/// permission can be replaced. A hard link becomes a file of its own.
 ///
 /// ```
 /// use toolbox::builtin::files::Files;
@@ -70,7 +78,8 @@ use crate::toolset;
 /// # std::fs::create_dir_all(&folder)?;
 /// let toolbox = ToolBox::from(Files::in_folder(&folder)?);
 ///
-/// let call = ToolCall::new("1", "file_write", r#"{"path": "notes/today.txt", "content": "water the plants\n"}"#);
+/// let arguments = r#"{"path": "notes/today.txt", "content": "water the plants\n"}"#;
+/// let call = ToolCall::new("1", "file_write", arguments);
 /// assert_eq!(toolbox.call(call).await.text(), "created `notes/today.txt`: 1 line, 17 bytes");
 ///
 /// let call = ToolCall::new("2", "file_read", r#"{"path": "../secrets"}"#);
@@ -105,21 +114,23 @@ impl Files {
         Workspace::open(path).map(Self::new)
     }
 
-    /// Limits the text of one reply, in bytes. Default 48 KiB. What is left out is said, with how to read on.
+    /// Limits the text of one reply, in bytes. Default 48 KiB. The reply says what is left out, and
+    /// how to read on.
     #[must_use]
     pub fn max_reply_bytes(mut self, bytes: usize) -> Self {
         self.access.limits.reply = bytes.max(256);
         self
     }
 
-    /// Limits what one call may write, and the size of a file that can be edited, in bytes. Default 8 MiB.
+    /// Limits the size of a write, and of a file that can be edited, in bytes. Default 8 MiB.
     #[must_use]
     pub fn max_write_bytes(mut self, bytes: usize) -> Self {
         self.access.limits.write = bytes;
         self
     }
 
-    /// Limits how long a change waits while others change files in the same folder. Default 20 seconds; then the call fails, and says so.
+    /// Limits the time that a change waits for other changes in the same folder. Default 20
+    /// seconds; then the call fails, and says so.
     #[must_use]
     pub fn lock_timeout(mut self, timeout: Duration) -> Self {
         self.access.limits.lock = timeout;
@@ -168,9 +179,9 @@ impl Files {
         after: Option<&str>,
         context: &ToolContext,
     ) -> ToolResult {
-        let asked = walk::Asked { recursive, glob, after };
+        let request = walk::ListRequest { recursive, glob, after };
         let listed = Workspace::relative(path).map_err(Into::into).and_then(|path| {
-            walk::list(&self.access.workspace, &path, &asked, &self.access.limits, context)
+            walk::list(&self.access.workspace, &path, &request, &self.access.limits, context)
         });
         self.access.workspace.after_look(context);
         listed.map_or_else(FileError::into_result, ToolResult::new)
@@ -194,7 +205,7 @@ impl Files {
         context: &ToolContext,
     ) -> ToolResult {
         let found = Workspace::relative(path).map_err(Into::into).and_then(|path| {
-            let query = walk::Query { pattern, glob, limit };
+            let query = walk::SearchRequest { pattern, glob, limit };
             walk::search(&self.access.workspace, &path, &query, &self.access.limits, context)
         });
         self.access.workspace.after_look(context);

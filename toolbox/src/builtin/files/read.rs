@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 
 use super::access::{FileAccess, FileLimits};
 use super::error::{FileError, counted};
-use super::lookup::shown;
-use super::versions::Reader;
+use super::lookup::display_path;
+use super::versions::FileReader;
 use crate::call::{Content, ToolResult};
 use crate::context::ToolContext;
 
@@ -27,7 +27,7 @@ pub(super) fn read(
 ) -> Result<ToolResult, FileError> {
     let limits = &files.limits;
     if lines.is_empty() {
-        return Err(FileError::Told(format!(
+        return Err(FileError::Message(format!(
             "`end_line` {} is before `start_line` {}",
             lines.end(),
             lines.start()
@@ -35,7 +35,7 @@ pub(super) fn read(
     }
     let failed = |error| FileError::io(path, error);
     let (file, metadata) = files.workspace.open_file(path)?;
-    // What can be written is read at once: lines and version are those of the same moment.
+    // A file that can be written is read at once, so that lines and version are of the same moment.
     let mut begin = Vec::new();
     let mut rest = file.take(limits.scan);
     let version = if metadata.len() > limits.write as u64 {
@@ -48,12 +48,12 @@ pub(super) fn read(
     let head = file.fill_buf().map_err(failed)?;
     if let Some(kind) = image(head) {
         if metadata.len() > IMAGE_BYTES {
-            let told = format!(
+            let message = format!(
                 "`{}` is an image ({kind}) of {} bytes; at most {IMAGE_BYTES} can be shown",
-                shown(path),
+                display_path(path),
                 metadata.len()
             );
-            return Err(FileError::Told(told));
+            return Err(FileError::Message(message));
         }
         let mut bytes = Vec::new();
         let read = file.take(IMAGE_BYTES).read_to_end(&mut bytes);
@@ -61,32 +61,32 @@ pub(super) fn read(
         return Ok(ToolResult::from(Content::image(bytes, kind)));
     }
     if is_binary(head) {
-        let told = format!(
+        let message = format!(
             "`{}` is a binary file of {} bytes; it is not shown",
-            shown(path),
+            display_path(path),
             metadata.len()
         );
-        return Err(FileError::Told(told));
+        return Err(FileError::Message(message));
     }
     let passage = Passage::read(&mut file, path, &lines, limits, context)?;
     if let Ok((names, _)) = files.workspace.resolve(path) {
         let whole: PathBuf = names.iter().collect();
-        files.versions.learn(Reader::of(context), &whole, version);
+        files.versions.learn(FileReader::of(context), &whole, version);
     }
-    Ok(passage.told(path, &lines))
+    Ok(passage.into_result(path, &lines))
 }
 
-/// What was read.
+/// The lines read of a file.
 #[derive(Default)]
 struct Passage {
     text: String,
     /// The last line that is in the text, counted from 1; 0 when there is none.
     last: u64,
-    /// Lines that were passed over or read.
-    seen: u64,
-    /// Whether the file ended.
+    /// The number of lines skipped or read.
+    counted_lines: u64,
+    /// `true` if the end of the file was reached.
     ended: bool,
-    /// Lines that were cut, and bytes that are no UTF-8.
+    /// The numbers of lines that were cut, and of bytes that are no UTF-8.
     cut: u64,
     odd: usize,
 }
@@ -113,10 +113,10 @@ impl Passage {
                 return Ok(passage);
             }
             scanned += length;
-            passage.seen += 1;
-            if !lines.contains(&passage.seen) {
-                if passage.seen > *lines.end() {
-                    passage.seen -= 1;
+            passage.counted_lines += 1;
+            if !lines.contains(&passage.counted_lines) {
+                if passage.counted_lines > *lines.end() {
+                    passage.counted_lines -= 1;
                     return Ok(passage);
                 }
                 continue;
@@ -127,32 +127,34 @@ impl Passage {
                 passage.cut += 1;
                 let _ = writeln!(passage.text, " [.. {} more bytes of this line]", length - kept);
             }
-            // The first line is always there, so that reading on gets somewhere.
+            // The first line is always included, so that reading on makes progress.
             if passage.text.len() > limits.reply && before > 0 {
                 passage.text.truncate(before);
-                passage.seen -= 1;
+                passage.counted_lines -= 1;
                 return Ok(passage);
             }
-            passage.last = passage.seen;
+            passage.last = passage.counted_lines;
         }
     }
 
-    fn told(mut self, path: &Path, lines: &RangeInclusive<u64>) -> ToolResult {
+    fn into_result(mut self, path: &Path, lines: &RangeInclusive<u64>) -> ToolResult {
         if self.last == 0 {
-            let told = match (self.ended, self.seen) {
-                (true, 0) => format!("`{}` is empty", shown(path)),
-                (true, 1) => format!("`{}` has 1 line", shown(path)),
-                (true, seen) => format!("`{}` has {seen} lines", shown(path)),
-                (false, seen) => {
+            let message = match (self.ended, self.counted_lines) {
+                (true, 0) => format!("`{}` is empty", display_path(path)),
+                (true, 1) => format!("`{}` has 1 line", display_path(path)),
+                (true, counted_lines) => {
+                    format!("`{}` has {counted_lines} lines", display_path(path))
+                }
+                (false, counted_lines) => {
                     format!(
-                        "line {} of `{}` is too far down: {seen} lines were passed over",
+                        "line {} of `{}` is too far down: {counted_lines} lines were skipped",
                         lines.start(),
-                        shown(path)
+                        display_path(path)
                     )
                 }
             };
-            let empty = self.ended && self.seen == 0;
-            return if empty { ToolResult::new(told) } else { ToolResult::error(told) };
+            let empty = self.ended && self.counted_lines == 0;
+            return if empty { ToolResult::new(message) } else { ToolResult::error(message) };
         }
         let mut notes = Vec::new();
         if !self.ended && self.last < *lines.end() {
@@ -177,8 +179,8 @@ impl Passage {
     }
 }
 
-/// Reads a line, its break included, and keeps at most `keep` bytes of it, whole characters. Returns how many bytes were kept, and
-/// how long the line was; 0 at the end of the file.
+/// Reads a line, its break included, and keeps at most `keep` bytes of it, whole characters.
+/// Returns the number of bytes kept and the length of the line, which is 0 at the end of the file.
 pub(super) fn next_line(
     file: &mut impl BufRead,
     line: &mut Vec<u8>,
@@ -203,7 +205,7 @@ pub(super) fn next_line(
         }
     }
     if (line.len() as u64) < length {
-        // A character that was cut in two goes to the part that is left out.
+        // A character that was cut is left out.
         let end = line.iter().rposition(|byte| byte & 0xc0 != 0x80).unwrap_or(0);
         if std::str::from_utf8(&line[end..]).is_err() {
             line.truncate(end);
@@ -212,7 +214,7 @@ pub(super) fn next_line(
     Ok((line.len() as u64, length))
 }
 
-/// Appends bytes as text; those that are no UTF-8 as `\xNN`. Returns how many those are.
+/// Appends bytes as text, those that are no UTF-8 as `\xNN`. Returns the number of the latter.
 pub(super) fn push_text(text: &mut String, bytes: &[u8]) -> usize {
     let mut odd = 0;
     for chunk in bytes.utf8_chunks() {
@@ -225,12 +227,12 @@ pub(super) fn push_text(text: &mut String, bytes: &[u8]) -> usize {
     odd
 }
 
-/// Tells whether a file that begins like this is no text.
+/// Returns `true` if a file that begins like this is no text.
 pub(super) fn is_binary(head: &[u8]) -> bool {
     memchr::memchr(0, &head[..head.len().min(8192)]).is_some()
 }
 
-/// Tells what image a file is that begins like this.
+/// Returns the MIME type of an image that begins like this.
 fn image(head: &[u8]) -> Option<&'static str> {
     match head {
         [0x89, b'P', b'N', b'G', b'\r', b'\n', 0x1a, b'\n', ..] => Some("image/png"),
@@ -241,7 +243,7 @@ fn image(head: &[u8]) -> Option<&'static str> {
     }
 }
 
-/// A path below a folder, as the model would write it.
+/// Returns a path below a folder, relative to the workspace.
 pub(super) fn below(folder: &Path, name: &Path) -> PathBuf {
     if folder == Path::new(".") { name.to_owned() } else { folder.join(name) }
 }

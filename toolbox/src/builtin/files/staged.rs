@@ -1,4 +1,4 @@
-//! A new file that takes the place of another, with what the other one permits.
+//! A new file that replaces another and takes over its permissions.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -30,27 +30,28 @@ impl From<io::Error> for StageError {
     }
 }
 
-/// A file with its whole content, on the disk, that is not in its place yet. It is gone when it is dropped.
+/// A complete file on the disk that has not replaced the other yet. Dropping it deletes it.
 pub(super) struct Staged<'a> {
     dir: &'a Dir,
     file: File,
-    /// The name it has for the time being. A file without a name is gone as well when the process is killed.
+    /// Its temporary name. A file without a name disappears as well when the process is killed.
     name: Option<String>,
 }
 
 impl<'a> Staged<'a> {
-    /// Writes a file that permits as much as the one it replaces, and nothing more at any time.
+    /// Writes a file with the permissions of the one it replaces, and no further ones at any time.
     pub(super) fn write(
         dir: &'a Dir,
         content: &[u8],
         replaced: Option<&Replaced>,
     ) -> Result<Self, StageError> {
-        // A new file permits what the user's mask says. One that replaces another is its owner's at first.
+        // The mode of a new file is subject to the umask. One that replaces another is private at
+        // first.
         let mode = if replaced.is_some() { 0o600 } else { 0o666 };
         let mut staged = match nameless(dir, mode) {
             Some(file) => Self { dir, file, name: None },
             None => {
-                // What has a name can be opened by others.
+                // A file with a name can be opened by others.
                 #[cfg(unix)]
                 let mode = replaced.map_or(mode, |replaced| {
                     use cap_std::fs::MetadataExt as _;
@@ -74,7 +75,7 @@ impl<'a> Staged<'a> {
         Ok(staged)
     }
 
-    /// Puts the file in its place. With `new`, only if the name is not taken.
+    /// Moves the file to its final name. With `new`, only if the name is not taken.
     pub(super) fn place(mut self, name: &OsStr, new: bool) -> Result<(), StageError> {
         let staged = match self.name.take() {
             Some(name) => name,
@@ -100,11 +101,12 @@ impl Drop for Staged<'_> {
     }
 }
 
-/// Tries random names until `create` finds one that is not taken. What has a name already is somebody else's.
+/// Tries random names until `create` finds one that is not taken. An existing file is never
+/// touched.
 fn unused_name<T>(create: impl Fn(&str) -> io::Result<T>) -> io::Result<(T, String)> {
     let mut attempts = 0;
     loop {
-        // Each has keys of its own, which are random.
+        // Each state has random keys of its own.
         let [a, b] = [RandomState::new(), RandomState::new()].map(|keys| keys.hash_one(0));
         let name = format!(".toolbox-{a:016x}{b:016x}.tmp");
         let made = create(&name);
@@ -132,7 +134,7 @@ fn give_name(dir: &Dir, file: &File, name: &str) -> io::Result<()> {
     Ok(linkat(CWD, magic_link(file), dir, name, AtFlags::SYMLINK_FOLLOW)?)
 }
 
-/// The path by which the system knows an open file of this process.
+/// Returns the path by which the system knows an open file of this process.
 #[cfg(target_os = "linux")]
 fn magic_link(file: &File) -> String {
     use std::os::fd::AsRawFd as _;
@@ -157,7 +159,7 @@ fn rename_new(dir: &Dir, from: &str, to: &OsStr) -> Result<(), StageError> {
     match renameat_with(dir, from, dir, to, RenameFlags::NOREPLACE) {
         Ok(()) => Ok(()),
         Err(Errno::EXIST) => Err(StageError::Exists),
-        // Not every file system has it.
+        // Not every file system supports it.
         Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => rename_unless_there(dir, from, to),
         Err(error) => Err(StageError::Io(error.into())),
     }
@@ -185,8 +187,8 @@ mod keep {
 
     use super::{Replaced, StageError};
 
-    /// Gives a file the owner, the group, the extended attributes and the mode of the one that it replaces, in this order: nobody gets
-    /// at more than before in between.
+    /// Gives a file the owner, the group, the extended attributes and the mode of the one that it
+    /// replaces, in this order, so that no further access is granted in between.
     pub(super) fn all(file: &File, replaced: &Replaced) -> Result<(), StageError> {
         let own = file.metadata()?;
         let before = &replaced.metadata;
@@ -205,7 +207,7 @@ mod keep {
         let mode = before.mode() & 0o777;
         #[cfg(target_os = "linux")]
         super::attributes::copy(file, replaced, mode)?;
-        // Bits that lend the owner's rights to whoever runs the file were granted for what it held before.
+        // Set-user-ID bits were granted for the old content.
         if file.metadata()?.mode() & 0o7777 != mode {
             file.set_permissions(Permissions::from_mode(mode))?;
         }
@@ -225,7 +227,7 @@ mod keep {
     }
 }
 
-/// Access lists and what users note about a file.
+/// Access lists and user attributes of a file.
 #[cfg(target_os = "linux")]
 mod attributes {
     use std::ffi::CStr;
@@ -237,11 +239,12 @@ mod attributes {
     use super::{Replaced, StageError};
 
     const ACCESS_LIST: &CStr = c"system.posix_acl_access";
-    /// The most that Linux lets a file have: of all names, and of one value.
+    /// The limits of Linux: of all names, and of one value.
     const MOST: usize = 64 << 10;
 
     pub(super) fn copy(file: &File, replaced: &Replaced, mode: u32) -> Result<(), StageError> {
-        // The new file may have inherited from its folder what the old one did not permit.
+        // The new file may have inherited an access list from its folder that the old one did not
+        // have.
         match fremovexattr(file, ACCESS_LIST) {
             Ok(()) | Err(Errno::NODATA | Errno::OPNOTSUPP) => {}
             Err(error) => return Err(lost("its access list", error)),

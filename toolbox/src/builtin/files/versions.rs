@@ -1,4 +1,4 @@
-//! The files that a conversation has read or written, as they were then.
+//! The files that a conversation has read or written, with their versions at that time.
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
@@ -11,27 +11,27 @@ use crate::context::{Conversation, Principal, Taint, ToolContext};
 /// The number of files that are remembered.
 const REMEMBERED: usize = 8192;
 
-/// The content of a file, as a number that differs where the content does.
+/// The version of a file: a hash of its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Version(u64);
 
-/// The versions of files that readers know.
+/// The versions of files that each conversation knows.
 #[derive(Debug, Default)]
 pub(super) struct Versions {
     keys: RandomState,
-    known: Mutex<IndexMap<(Reader, PathBuf), Version>>,
+    known: Mutex<IndexMap<(FileReader, PathBuf), Version>>,
 }
 
-/// A conversation.
+/// The conversation that a file was read in.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(super) struct Reader {
+pub(super) struct FileReader {
     principal: Principal,
     conversation: Option<Conversation>,
-    /// The address of what an agent's run has of its own, where the program names no conversation.
+    /// The address of a value of the agent's run, where the program names no conversation.
     run: usize,
 }
 
-impl Reader {
+impl FileReader {
     pub(super) fn of(context: &ToolContext) -> Self {
         let conversation = context.get::<Conversation>().cloned();
         let run = match &conversation {
@@ -48,11 +48,11 @@ impl Versions {
         Version(self.keys.hash_one(content))
     }
 
-    /// Remembers what a reader knows a file to hold.
-    pub(super) fn learn(&self, reader: Reader, path: &Path, version: Version) {
+    /// Records the version of a file that a conversation knows.
+    pub(super) fn learn(&self, reader: FileReader, path: &Path, version: Version) {
         let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         if known.len() >= REMEMBERED {
-            // Half at once, since each removal moves the others.
+            // Half of them at once, since each removal moves the others.
             known.drain(..REMEMBERED / 2);
         }
         let key = (reader, path.to_owned());
@@ -60,8 +60,8 @@ impl Versions {
         known.insert(key, version);
     }
 
-    /// Returns what a reader knows a file to hold.
-    pub(super) fn known(&self, reader: Reader, path: &Path) -> Option<Version> {
+    /// Returns the version of a file that a conversation knows.
+    pub(super) fn known(&self, reader: FileReader, path: &Path) -> Option<Version> {
         let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
         known.get(&(reader, path.to_owned())).copied()
     }

@@ -1,4 +1,4 @@
-//! Looking around: what is in a folder, and which lines match.
+//! Lists folders and searches files.
 
 use std::collections::BinaryHeap;
 use std::fmt::Write as _;
@@ -12,16 +12,16 @@ use regex::bytes::{Regex, RegexBuilder};
 
 use super::access::FileLimits;
 use super::error::FileError;
-use super::lookup::{open_at_once, shown};
+use super::lookup::{display_path, open_at_once};
 use super::read::{below, is_binary, next_line, push_text};
 use crate::builtin::workspace::Workspace;
 use crate::context::ToolContext;
 
-/// How many names one list shows.
+/// The maximum number of names in one list.
 const NAMES: usize = 500;
-/// How many entries of a folder are looked at before it is given up.
+/// The maximum number of entries that are visited.
 const ENTRIES: usize = 2_000_000;
-/// How deep folders are followed.
+/// The maximum depth of folders that are visited.
 const DEPTH: usize = 64;
 /// The longest line that is searched and shown, in bytes.
 const SEARCHED_LINE: usize = 64 << 10;
@@ -29,15 +29,15 @@ const SHOWN_LINE: usize = 300;
 /// The largest `.gitignore` that is read, in bytes.
 const IGNORE_BYTES: u64 = 256 << 10;
 
-/// What is to be listed.
-pub(super) struct Asked<'a> {
+/// The options of a list.
+pub(super) struct ListRequest<'a> {
     pub(super) recursive: bool,
     pub(super) glob: Option<&'a str>,
     pub(super) after: Option<&'a str>,
 }
 
-/// What is to be found.
-pub(super) struct Query<'a> {
+/// The options of a search.
+pub(super) struct SearchRequest<'a> {
     pub(super) pattern: &'a str,
     pub(super) glob: Option<&'a str>,
     pub(super) limit: usize,
@@ -47,22 +47,22 @@ pub(super) struct Query<'a> {
 pub(super) fn list(
     workspace: &Workspace,
     folder: &Path,
-    asked: &Asked<'_>,
+    request: &ListRequest<'_>,
     limits: &FileLimits,
     context: &ToolContext,
 ) -> Result<String, FileError> {
     let dir = workspace.dir().open_dir(folder).map_err(|error| FileError::io(folder, error))?;
     let mut walk =
-        Walk { glob: matcher(asked.glob)?, recursive: asked.recursive, looked: 0, context };
-    // The smallest names after the last one, however many there are.
+        Walk { glob: matcher(request.glob)?, recursive: request.recursive, visited: 0, context };
+    // The smallest names after `after`, however many there are.
     let mut names = BinaryHeap::new();
     let mut rest = 0_usize;
     walk.each(&dir, folder, &mut Vec::new(), &mut |path, entry| {
-        let mut name = shown(path);
-        if entry == Entry::Folder {
+        let mut name = display_path(path);
+        if entry == WalkEntry::Folder {
             name.push('/');
         }
-        if asked.after.is_some_and(|after| name.as_str() <= after) {
+        if request.after.is_some_and(|after| name.as_str() <= after) {
             return true;
         }
         names.push(name);
@@ -74,7 +74,7 @@ pub(super) fn list(
     });
     let names = names.into_sorted_vec();
     if names.is_empty() {
-        return Ok(format!("nothing in `{}`", shown(folder)));
+        return Ok(format!("nothing in `{}`", display_path(folder)));
     }
     let mut text = String::new();
     let mut last = None;
@@ -94,8 +94,8 @@ pub(super) fn list(
             text.pop();
         }
     }
-    if walk.looked >= ENTRIES || context.is_cancelled() {
-        text.push_str("\n[not everything was looked at]");
+    if walk.visited >= ENTRIES || context.is_cancelled() {
+        text.push_str("\n[not every entry was visited]");
     }
     Ok(text)
 }
@@ -104,15 +104,15 @@ pub(super) fn list(
 pub(super) fn search(
     workspace: &Workspace,
     path: &Path,
-    query: &Query<'_>,
+    query: &SearchRequest<'_>,
     limits: &FileLimits,
     context: &ToolContext,
 ) -> Result<String, FileError> {
     let regex =
         RegexBuilder::new(query.pattern).size_limit(1 << 20).dfa_size_limit(4 << 20).build();
     let regex =
-        regex.map_err(|error| FileError::Told(format!("`pattern` cannot be used: {error}")))?;
-    let mut found = Found {
+        regex.map_err(|error| FileError::Message(format!("`pattern` cannot be used: {error}")))?;
+    let mut found = SearchHits {
         regex,
         text: String::new(),
         lines: 0,
@@ -125,15 +125,15 @@ pub(super) fn search(
     let mut unfinished = false;
     if metadata.is_dir() {
         let dir = workspace.dir().open_dir(path).map_err(|error| FileError::io(path, error))?;
-        let mut walk = Walk { glob: matcher(query.glob)?, recursive: true, looked: 0, context };
+        let mut walk = Walk { glob: matcher(query.glob)?, recursive: true, visited: 0, context };
         walk.each(&dir, path, &mut Vec::new(), &mut |path, entry| {
-            if entry == Entry::Other {
-                // What cannot be read, or is outside, has nothing to find.
+            if entry == WalkEntry::Other {
+                // A file that cannot be read, or is outside, has no hits.
                 let _ = found.in_file(workspace, path, limits.scan, context);
             }
             !found.full
         });
-        unfinished = walk.looked >= ENTRIES;
+        unfinished = walk.visited >= ENTRIES;
     } else {
         found.in_file(workspace, path, limits.scan, context)?;
     }
@@ -151,8 +151,8 @@ pub(super) fn search(
     Ok(text)
 }
 
-/// What a search found so far.
-struct Found {
+/// The hits of a search so far.
+struct SearchHits {
     regex: Regex,
     text: String,
     lines: usize,
@@ -162,7 +162,7 @@ struct Found {
     full: bool,
 }
 
-impl Found {
+impl SearchHits {
     fn in_file(
         &mut self,
         workspace: &Workspace,
@@ -200,12 +200,12 @@ impl Found {
     }
 }
 
-/// Shows a line that matched, or what is around the place where a long one did.
+/// Returns the row of a line that matched, or of the part around the match in a long one.
 fn row(path: &Path, number: u64, line: &[u8], at: usize) -> String {
-    let mut row = format!("{}:{number}: ", shown(path));
+    let mut row = format!("{}:{number}: ", display_path(path));
     let mut text = String::new();
     let from = if line.len() > SHOWN_LINE { at.saturating_sub(SHOWN_LINE / 3) } else { 0 };
-    // The piece begins and ends with a whole character.
+    // The part begins and ends with a whole character.
     let whole = |mut at: usize| {
         while line.get(at).is_some_and(|byte| byte & 0xc0 == 0x80) {
             at += 1;
@@ -219,30 +219,31 @@ fn row(path: &Path, number: u64, line: &[u8], at: usize) -> String {
     row
 }
 
-/// A walk over a folder. Links are shown and not followed, so it ends.
+/// A walk over a folder. Links are listed and not followed, so it ends.
 struct Walk<'a> {
     glob: Option<Override>,
     recursive: bool,
-    looked: usize,
+    visited: usize,
     context: &'a ToolContext,
 }
 
-/// What a name in a folder stands for.
+/// The kind of an entry of a folder.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Entry {
+enum WalkEntry {
     Folder,
     Link,
     Other,
 }
 
 impl Walk<'_> {
-    /// Visits what is in a folder in the order of the names, until a visit returns false. Returns whether none did.
+    /// Visits the entries of a folder in the order of the names, until a visit returns false.
+    /// Returns `true` if none did.
     fn each(
         &mut self,
         dir: &Dir,
         folder: &Path,
         ignored: &mut Vec<Gitignore>,
-        visit: &mut dyn FnMut(&Path, Entry) -> bool,
+        visit: &mut dyn FnMut(&Path, WalkEntry) -> bool,
     ) -> bool {
         if self.recursive {
             ignored.push(ignore_file(dir, folder));
@@ -259,27 +260,27 @@ impl Walk<'_> {
         dir: &Dir,
         folder: &Path,
         ignored: &mut Vec<Gitignore>,
-        visit: &mut dyn FnMut(&Path, Entry) -> bool,
+        visit: &mut dyn FnMut(&Path, WalkEntry) -> bool,
     ) -> bool {
-        // A folder that cannot be read, or went away, has nothing to show.
+        // A folder that cannot be read, or is gone, has no entries.
         let Ok(entries) = dir.entries() else { return true };
-        let left = ENTRIES.saturating_sub(self.looked);
-        let mut names: Vec<(PathBuf, Entry)> = entries
+        let left = ENTRIES.saturating_sub(self.visited);
+        let mut names: Vec<(PathBuf, WalkEntry)> = entries
             .take(left)
             .filter_map(Result::ok)
             .filter_map(|entry| {
                 let kind = match entry.file_type().ok()? {
-                    kind if kind.is_dir() => Entry::Folder,
-                    kind if kind.is_symlink() => Entry::Link,
-                    _ => Entry::Other,
+                    kind if kind.is_dir() => WalkEntry::Folder,
+                    kind if kind.is_symlink() => WalkEntry::Link,
+                    _ => WalkEntry::Other,
                 };
                 Some((PathBuf::from(entry.file_name()), kind))
             })
             .collect();
-        self.looked += names.len();
+        self.visited += names.len();
         names.sort();
         for (name, entry) in names {
-            let is_dir = entry == Entry::Folder;
+            let is_dir = entry == WalkEntry::Folder;
             if self.context.is_cancelled() {
                 return false;
             }
@@ -306,7 +307,7 @@ impl Walk<'_> {
     }
 }
 
-/// Reads what a folder leaves out. A line that means nothing is passed over, as git does.
+/// Reads the ignore file of a folder. Invalid lines are skipped, as git does.
 fn ignore_file(dir: &Dir, folder: &Path) -> Gitignore {
     let mut builder = GitignoreBuilder::new(folder);
     let mut text = String::new();
@@ -332,7 +333,7 @@ fn is_ignored(ignored: &[Gitignore], path: &Path, is_dir: bool) -> bool {
 fn matcher(glob: Option<&str>) -> Result<Option<Override>, FileError> {
     let Some(glob) = glob else { return Ok(None) };
     if glob.len() > 1000 || glob.starts_with('!') {
-        return Err(FileError::Told(
+        return Err(FileError::Message(
             "`glob` names files to keep, such as `*.rs`, in at most 1000 bytes".to_owned(),
         ));
     }
@@ -341,5 +342,5 @@ fn matcher(glob: Option<&str>) -> Result<Option<Override>, FileError> {
         .add(glob)
         .and_then(|builder| builder.build())
         .map(Some)
-        .map_err(|error| FileError::Told(format!("`glob` cannot be used: {error}")))
+        .map_err(|error| FileError::Message(format!("`glob` cannot be used: {error}")))
 }

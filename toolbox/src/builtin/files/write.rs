@@ -1,4 +1,4 @@
-//! Changing: a file is put in place whole, or not at all.
+//! Writes and edits files: a file is replaced as a whole, or not at all.
 
 use std::ffi::OsStr;
 use std::io::{self, Read as _};
@@ -9,19 +9,19 @@ use cap_std::fs::Dir;
 use super::access::FileAccess;
 use super::error::{FileError, counted};
 use super::lock::FolderLock;
-use super::lookup::{Location, WorkspaceError, open_at_once, shown};
+use super::lookup::{Location, WorkspaceError, display_path, open_at_once};
 use super::staged::{Replaced, StageError, Staged};
-use super::versions::{Reader, Version};
+use super::versions::{FileReader, Version};
 use crate::context::ToolContext;
 
-/// A piece of text and what takes its place.
+/// A text and its replacement.
 pub(super) struct Edit<'a> {
     pub(super) old: &'a str,
     pub(super) new: &'a str,
     pub(super) everywhere: bool,
 }
 
-/// Writes a file whole, and says what changed.
+/// Writes a whole file, and reports the change.
 pub(super) fn write(
     files: &FileAccess,
     path: &Path,
@@ -30,7 +30,7 @@ pub(super) fn write(
 ) -> Result<String, FileError> {
     let most = files.limits.write;
     if content.len() > most {
-        return Err(FileError::Told(format!(
+        return Err(FileError::Message(format!(
             "the text has {} bytes; at most {most} can be written at once",
             content.len(),
         )));
@@ -44,12 +44,14 @@ pub(super) fn write(
     change.put(content, replaced.as_ref(), known)?;
     change.learn(content);
     Ok(match before {
-        None => format!("created `{}`: {}", shown(path), size(content)),
-        Some(bytes) => format!("replaced `{}`: {} ({bytes} before)", shown(path), size(content)),
+        None => format!("created `{}`: {}", display_path(path), size(content)),
+        Some(bytes) => {
+            format!("replaced `{}`: {} ({bytes} before)", display_path(path), size(content))
+        }
     })
 }
 
-/// Replaces a piece of a file, and says where.
+/// Replaces a text in a file, and reports the line.
 pub(super) fn edit(
     files: &FileAccess,
     path: &Path,
@@ -65,21 +67,21 @@ pub(super) fn edit(
         return Err(missing(path, &text, edit.old));
     };
     if edit.old == edit.new {
-        return Err(FileError::Told("`old_text` and `new_text` are the same".to_owned()));
+        return Err(FileError::Message("`old_text` and `new_text` are the same".to_owned()));
     }
     let others: Vec<_> = places.take(20).collect();
     if !edit.everywhere && !others.is_empty() {
         let lines: Vec<_> =
             std::iter::once(first).chain(others).map(|line| line.to_string()).collect();
-        return Err(FileError::Told(format!(
+        return Err(FileError::Message(format!(
             "`old_text` stands in `{}` more than once, at the lines {}; take in more of what is around the place, or set `replace_all`",
-            shown(path),
+            display_path(path),
             lines.join(", ")
         )));
     }
     let edited = text.replace(edit.old, edit.new);
     if edited.len() > files.limits.write {
-        return Err(FileError::Told(format!(
+        return Err(FileError::Message(format!(
             "the edited text would have {} bytes; at most {} can be written",
             edited.len(),
             files.limits.write
@@ -88,22 +90,23 @@ pub(super) fn edit(
     let count = text.matches(edit.old).count();
     let read = files.versions.of(text.as_bytes());
     change.put(&edited, Some(&replaced), Some(read))?;
-    // Who knew the file as it was knows it as it is. Who did not has seen a piece of it.
+    // A conversation that knew the old content knows the new one. Any other has seen only a part of
+    // it.
     if change.known() == Some(read) {
         change.learn(&edited);
     }
     Ok(if count == 1 {
-        format!("edited `{}` at line {first}: {}", shown(path), size(&edited))
+        format!("edited `{}` at line {first}: {}", display_path(path), size(&edited))
     } else {
         format!(
             "edited `{}` at {count} places, the first at line {first}: {}",
-            shown(path),
+            display_path(path),
             size(&edited)
         )
     })
 }
 
-/// Says why a piece was not found, and where something like it is.
+/// Returns the error of a text that was not found, with the place of a similar one.
 fn missing(path: &Path, text: &str, old: &str) -> FileError {
     let bare = |line: &str| line.split_whitespace().collect::<Vec<_>>().join(" ");
     let wanted = old.lines().map(bare).find(|line| !line.is_empty());
@@ -113,19 +116,19 @@ fn missing(path: &Path, text: &str, old: &str) -> FileError {
             .find(|(_, line)| bare(line).contains(&wanted))
             .map(|(at, _)| at + 1)
     });
-    FileError::Told(match near {
+    FileError::Message(match near {
         Some(line) => format!(
             "`old_text` is not in `{}`; line {line} reads alike but for blanks or what follows: read the file from there and copy it exactly",
-            shown(path)
+            display_path(path)
         ),
         None => format!(
             "`old_text` is not in `{}`; read the file and copy the text exactly",
-            shown(path)
+            display_path(path)
         ),
     })
 }
 
-/// A change of one file, while nobody else changes files in its folder.
+/// A change of one file, under the lock of its folder.
 struct Change<'a> {
     files: &'a FileAccess,
     path: &'a Path,
@@ -144,7 +147,7 @@ impl<'a> Change<'a> {
         context: &'a ToolContext,
     ) -> Result<Self, FileError> {
         let lock = FolderLock::acquire(dir, files.limits.lock, context)
-            .map_err(|error| FileError::Told(format!("`{}`: {error}", shown(path))))?;
+            .map_err(|error| FileError::Message(format!("`{}`: {error}", display_path(path))))?;
         Ok(Self { files, path, location, dir, lock, context })
     }
 
@@ -157,23 +160,23 @@ impl<'a> Change<'a> {
     }
 
     fn changed(&self) -> FileError {
-        FileError::Told(format!(
+        FileError::Message(format!(
             "`{}` has changed since it was read; nothing was written: read it again",
-            shown(self.path)
+            display_path(self.path)
         ))
     }
 
-    /// Returns what the conversation knows the file to hold.
+    /// Returns the version of the file that the conversation knows.
     fn known(&self) -> Option<Version> {
-        self.files.versions.known(Reader::of(self.context), &self.location.path())
+        self.files.versions.known(FileReader::of(self.context), &self.location.path())
     }
 
     fn learn(&self, content: &str) {
         let version = self.files.versions.of(content.as_bytes());
-        self.files.versions.learn(Reader::of(self.context), &self.location.path(), version);
+        self.files.versions.learn(FileReader::of(self.context), &self.location.path(), version);
     }
 
-    /// Finds the file that is there.
+    /// Finds the existing file.
     fn replaced(&self) -> Result<Option<Replaced>, FileError> {
         let metadata = match self.dir.symlink_metadata(self.name()) {
             Ok(metadata) if metadata.is_file() => metadata,
@@ -186,7 +189,7 @@ impl<'a> Change<'a> {
         };
         Ok(Some(match open_at_once(self.dir, Path::new(self.name())) {
             Ok((file, metadata)) => Replaced { file: Some(file), metadata },
-            // A file that may not be read can be replaced.
+            // An unreadable file can be replaced.
             Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
                 Replaced { file: None, metadata }
             }
@@ -194,7 +197,7 @@ impl<'a> Change<'a> {
         }))
     }
 
-    /// Reads a text file whole, to change it.
+    /// Reads a whole text file, to change it.
     fn whole(&self) -> Result<(String, Replaced), FileError> {
         let name = Path::new(self.name());
         let (file, metadata) = self.files.workspace.open_file_in(self.dir, name, self.path)?;
@@ -203,20 +206,21 @@ impl<'a> Change<'a> {
         let read = (&file).take(most + 1).read_to_end(&mut bytes);
         read.map_err(|error| self.failed(error))?;
         if bytes.len() as u64 > most {
-            return Err(FileError::Told(format!(
+            return Err(FileError::Message(format!(
                 "`{}` has {} bytes; at most {most} can be edited",
-                shown(self.path),
+                display_path(self.path),
                 metadata.len()
             )));
         }
         let text = String::from_utf8(bytes).map_err(|_| {
-            let path = shown(self.path);
-            FileError::Told(format!("`{path}` is no UTF-8 text, and cannot be edited"))
+            let path = display_path(self.path);
+            FileError::Message(format!("`{path}` is no UTF-8 text, and cannot be edited"))
         })?;
         Ok((text, Replaced { file: Some(file), metadata }))
     }
 
-    /// Puts a content in place: a new file, to the disk, then renamed. What is there must still be `expected`.
+    /// Replaces the content: writes a new file to the disk, and renames it. The version must still
+    /// be `expected`.
     fn put(
         &self,
         content: &str,
@@ -234,28 +238,30 @@ impl<'a> Change<'a> {
             }
         }
         if self.context.is_cancelled() {
-            return Err(FileError::Told("the call was cancelled; nothing was changed".to_owned()));
+            return Err(FileError::Message(
+                "the call was cancelled; nothing was changed".to_owned(),
+            ));
         }
         staged.place(self.name(), replaced.is_none()).map_err(|error| self.refused(error))?;
-        // The name is on the disk only when the folder is.
+        // The name is on the disk only once the folder is.
         self.lock.sync().map_err(|error| self.failed(error))
     }
 
     fn refused(&self, error: StageError) -> FileError {
         match error {
             StageError::Io(error) => self.failed(error),
-            StageError::Exists => FileError::Told(format!(
+            StageError::Exists => FileError::Message(format!(
                 "`{}` was created by another program in the meantime; nothing was written: read it",
-                shown(self.path)
+                display_path(self.path)
             )),
             StageError::Lost(why) => {
-                FileError::Told(format!("`{}` is not changed: {why}", shown(self.path)))
+                FileError::Message(format!("`{}` is not changed: {why}", display_path(self.path)))
             }
         }
     }
 }
 
-/// Counts lines from 1.
+/// Returns the line of a position, counted from 1.
 fn line_of(text: &str, at: usize) -> usize {
     memchr::memchr_iter(b'\n', &text.as_bytes()[..at]).count() + 1
 }

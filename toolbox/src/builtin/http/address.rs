@@ -1,12 +1,12 @@
-//! Which addresses belong to the public Internet.
+//! The addresses of the public Internet.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-/// A block of IPv4 addresses and how many bits name it.
+/// A block of IPv4 addresses, with the length of its prefix.
 type Block = (Ipv4Addr, u32);
 
-/// Blocks that are no part of the public Internet (IANA IPv4 Special-Purpose Address Registry, multicast and the reserved
-/// rest).
+/// Blocks that are no part of the public Internet (IANA IPv4 Special-Purpose Address Registry,
+/// multicast and the reserved rest).
 const SPECIAL: [Block; 19] = [
     (Ipv4Addr::UNSPECIFIED, 8),
     (Ipv4Addr::new(10, 0, 0, 0), 8),
@@ -26,12 +26,13 @@ const SPECIAL: [Block; 19] = [
     (Ipv4Addr::new(203, 0, 113, 0), 24),
     (Ipv4Addr::new(224, 0, 0, 0), 4),
     (Ipv4Addr::new(240, 0, 0, 0), 4),
-    // Answers for the metadata of machines at one provider, though it is an ordinary address.
+    // The metadata service of one cloud provider, though it is an ordinary address.
     (Ipv4Addr::new(168, 63, 129, 16), 32),
 ];
 
-/// Blocks within `2000::/3` that are no part of the public Internet (IANA IPv6 Special-Purpose Address Registry): protocol
-/// assignments with Teredo, documentation, 6to4, direct delegation, documentation again.
+/// Blocks within `2000::/3` that are no part of the public Internet (IANA IPv6 Special-Purpose
+/// Address Registry): protocol assignments with Teredo, documentation, 6to4, direct delegation,
+/// documentation again.
 const SPECIAL_V6: [(Ipv6Addr, u32); 5] = [
     (Ipv6Addr::new(0x2001, 0, 0, 0, 0, 0, 0, 0), 23),
     (Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, 0), 32),
@@ -40,12 +41,13 @@ const SPECIAL_V6: [(Ipv6Addr, u32); 5] = [
     (Ipv6Addr::new(0x3fff, 0, 0, 0, 0, 0, 0, 0), 20),
 ];
 
-/// Tells whether an address is of the public Internet. One that holds another address is as public as that.
+/// Returns `true` if an address is of the public Internet. One that embeds an IPv4 address is as
+/// public as that.
 pub(super) fn is_public(address: IpAddr) -> bool {
     match address {
         IpAddr::V4(address) => is_public_v4(address),
-        IpAddr::V6(address) => match held(address) {
-            Some(held) => is_public_v4(held),
+        IpAddr::V6(address) => match embedded_v4(address) {
+            Some(embedded_v4) => is_public_v4(embedded_v4),
             None => is_public_v6(address),
         },
     }
@@ -59,13 +61,14 @@ fn is_public_v4(address: Ipv4Addr) -> bool {
 fn is_public_v6(address: Ipv6Addr) -> bool {
     let inside =
         |block: Ipv6Addr, bits: u32| (address.to_bits() ^ block.to_bits()) >> (128 - bits) == 0;
-    // Only this eighth is given out as global unicast.
+    // Only this eighth is assigned as global unicast.
     inside(Ipv6Addr::new(0x2000, 0, 0, 0, 0, 0, 0, 0), 3)
         && !SPECIAL_V6.iter().any(|&(block, bits)| inside(block, bits))
 }
 
-/// The IPv4 address that a gateway would reach for this one: mapped (`::ffff:0:0/96`) or NAT64 (`64:ff9b::/96`).
-fn held(address: Ipv6Addr) -> Option<Ipv4Addr> {
+/// Returns the IPv4 address that a gateway would reach for this one: mapped (`::ffff:0:0/96`) or
+/// NAT64 (`64:ff9b::/96`).
+fn embedded_v4(address: Ipv6Addr) -> Option<Ipv4Addr> {
     const NAT64: [u16; 6] = [0x64, 0xff9b, 0, 0, 0, 0];
     if let Some(mapped) = address.to_ipv4_mapped() {
         return Some(mapped);

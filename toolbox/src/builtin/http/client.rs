@@ -1,4 +1,5 @@
-//! A client that reaches the public web only: every address is looked at before it is connected to, on every hop.
+//! A client that reaches the public web only: every address is checked before the connection, on
+//! every hop.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -16,10 +17,10 @@ use tokio::time::Instant;
 use super::address::is_public;
 use crate::future::BoxFuture;
 
-/// Finds the addresses of a host.
+/// Resolves the addresses of a host.
 ///
-/// Whatever it answers is looked at before a connection is made, and a connection is made to just that: a name that answers
-/// otherwise the next time gains nothing by it.
+/// The addresses are checked before a connection is made, and the connection uses just those: a
+/// name that resolves differently the next time gains nothing by it.
 pub trait Resolver: Send + Sync {
     /// Returns the addresses of a host.
     ///
@@ -29,10 +30,10 @@ pub trait Resolver: Send + Sync {
     fn resolve(&self, host: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>>;
 }
 
-/// The system's own.
-struct System;
+/// The resolver of the system.
+struct SystemResolver;
 
-impl Resolver for System {
+impl Resolver for SystemResolver {
     fn resolve(&self, host: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
         Box::pin(async move {
             Ok(tokio::net::lookup_host((host, 0)).await?.map(|address| address.ip()).collect())
@@ -40,27 +41,33 @@ impl Resolver for System {
     }
 }
 
-/// What may be reached.
+/// The ports, addresses and hosts that may be reached.
 #[derive(Clone)]
-pub(super) struct Reach {
+pub(super) struct AllowedTargets {
     pub(super) ports: Vec<u16>,
     pub(super) private: Vec<IpAddr>,
     pub(super) hosts: Option<Vec<String>>,
     pub(super) resolver: Arc<dyn Resolver>,
 }
 
-impl Default for Reach {
+impl Default for AllowedTargets {
     fn default() -> Self {
-        Self { ports: vec![80, 443], private: Vec::new(), hosts: None, resolver: Arc::new(System) }
+        Self {
+            ports: vec![80, 443],
+            private: Vec::new(),
+            hosts: None,
+            resolver: Arc::new(SystemResolver),
+        }
     }
 }
 
-impl Reach {
+impl AllowedTargets {
     fn permits(&self, address: IpAddr) -> bool {
         is_public(address) || self.private.contains(&address)
     }
 
-    /// Looks at a URL before anything is sent there. Addresses never come to the resolver, so they are looked at here.
+    /// Checks a URL before anything is sent there. IP addresses never come to the resolver, so they
+    /// are checked here.
     fn check(&self, url: &Url) -> Result<(), FetchError> {
         let refused = |why: String| Err(FetchError::Refused { url: url.to_string(), why });
         if !matches!(url.scheme(), "http" | "https") {
@@ -91,23 +98,24 @@ impl Reach {
     }
 }
 
-/// Tells whether a host is another or one below it.
+/// Returns `true` if a host is `allowed` or below it.
 fn is_within(host: &str, allowed: &str) -> bool {
     let (host, allowed) = (host.to_ascii_lowercase(), allowed.to_ascii_lowercase());
     host.strip_suffix(&allowed).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
 }
 
-/// The resolver of the connections: what it lets through is what is connected to.
-struct Guard(Reach);
+/// The resolver of the connections: it returns only addresses that are allowed.
+struct GuardedResolver(AllowedTargets);
 
-impl Resolve for Guard {
+impl Resolve for GuardedResolver {
     fn resolve(&self, name: Name) -> Resolving {
-        let reach = self.0.clone();
+        let allowed = self.0.clone();
         let host = name.as_str().to_owned();
         Box::pin(async move {
-            let addresses = reach.resolver.resolve(host.clone()).await?;
-            // One that is private condemns them all: which of them is tried first is not ours to say.
-            if let Some(private) = addresses.iter().find(|address| !reach.permits(**address)) {
+            let addresses = allowed.resolver.resolve(host.clone()).await?;
+            // One private address refuses them all: the client chooses which of them is tried
+            // first.
+            if let Some(private) = addresses.iter().find(|address| !allowed.permits(**address)) {
                 return Err(PrivateAddress { host, address: *private }.into());
             }
             // The port is set by the connection.
@@ -135,7 +143,7 @@ impl fmt::Display for PrivateAddress {
 
 impl StdError for PrivateAddress {}
 
-/// Why nothing was fetched. It speaks to the model.
+/// An error of a fetch. Its text is for the model.
 #[derive(Debug)]
 pub(super) enum FetchError {
     Url(String),
@@ -176,59 +184,59 @@ impl fmt::Display for FetchError {
     }
 }
 
-/// What came back.
+/// A response.
 pub(super) struct Fetched {
     pub(super) url: Url,
     pub(super) status: StatusCode,
     pub(super) content_type: String,
     pub(super) body: Vec<u8>,
-    /// Whether there was more than may be read.
+    /// `true` if the body was longer than the limit.
     pub(super) cut: bool,
 }
 
-/// How much may come, how long it may take, and over how many redirects.
+/// The limits of a fetch: bytes, time and redirects.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(super) struct FetchBounds {
     pub(super) bytes: usize,
     pub(super) time: Duration,
     pub(super) redirects: usize,
 }
 
-/// A client and what it may reach.
+/// A client, with the addresses that it may reach.
 pub(super) struct Guarded {
     client: Client,
-    reach: Reach,
+    allowed: AllowedTargets,
 }
 
 impl Guarded {
-    pub(super) fn new(reach: Reach, user_agent: &str) -> Result<Self, reqwest::Error> {
+    pub(super) fn new(allowed: AllowedTargets, user_agent: &str) -> Result<Self, reqwest::Error> {
         let client = Client::builder()
             .redirect(Policy::none())
-            // A proxy would connect in our place, to whatever it is told.
+            // A proxy would connect in place of this client, past its checks.
             .no_proxy()
             .referer(false)
             .user_agent(user_agent)
             .connect_timeout(Duration::from_secs(10))
-            .dns_resolver(Arc::new(Guard(reach.clone())))
+            .dns_resolver(Arc::new(GuardedResolver(allowed.clone())))
             .build()?;
-        Ok(Self { client, reach })
+        Ok(Self { client, allowed })
     }
 
-    /// Fetches a page, over redirects, each of which is looked at like the first URL.
+    /// Fetches a page, over redirects, each of which is checked like the first URL.
     pub(super) async fn get(
         &self,
         url: &str,
         headers: HeaderMap,
-        bounds: &Bounds,
+        bounds: &FetchBounds,
         deadline: Instant,
     ) -> Result<Fetched, FetchError> {
         let mut url = Url::parse(url).map_err(|error| FetchError::Url(error.to_string()))?;
-        // A fragment is for whoever reads the page.
+        // A fragment is not sent.
         url.set_fragment(None);
         let first = url.clone();
         let fetching = async {
             for _ in 0..=bounds.redirects {
-                self.reach.check(&url)?;
+                self.allowed.check(&url)?;
                 let own =
                     if url.origin() == first.origin() { headers.clone() } else { HeaderMap::new() };
                 let sent = self.client.get(url.clone()).headers(own).send().await;
@@ -250,7 +258,7 @@ impl Guarded {
     }
 }
 
-/// Returns where a response sends its reader.
+/// Returns the target of a redirect.
 fn next(url: &Url, response: &Response) -> Result<Option<Url>, FetchError> {
     let redirects = matches!(response.status().as_u16(), 301 | 302 | 303 | 307 | 308);
     let Some(location) = response.headers().get(LOCATION).filter(|_| redirects) else {
@@ -269,7 +277,7 @@ fn next(url: &Url, response: &Response) -> Result<Option<Url>, FetchError> {
     Ok(Some(onward))
 }
 
-/// Reads a body, decoded, as far as it may go.
+/// Reads a decoded body, up to the limit.
 async fn read(url: Url, mut response: Response, most: usize) -> Result<Fetched, FetchError> {
     let content_type = response.headers().get(CONTENT_TYPE).and_then(|value| value.to_str().ok());
     let content_type = content_type.unwrap_or_default().to_ascii_lowercase();

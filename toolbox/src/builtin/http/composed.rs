@@ -1,4 +1,4 @@
-//! URLs that a model put together, where they could carry out what it knows.
+//! URLs that a model composed, which could carry out what it knows.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,11 +12,11 @@ use crate::context::approval::Condition;
 use crate::context::{ApprovalRequest, Taint, ToolContext};
 use crate::tool::Tool;
 
-/// What a model can do where such a URL is not fetched.
+/// The advice for the model where such a URL is not fetched.
 const ADVICE: &str = "follow a link as you were shown it and without headers, search for the page, or ask the user for its URL";
 
 impl Http {
-    /// Lets the gate ask for approval where it is needed.
+    /// Adds the condition for approval to the tool.
     pub(super) fn guarded(self: &Arc<Self>, tool: Tool) -> Tool {
         let tool = tool.showing_urls();
         if self.while_tainted != WhileTainted::Ask {
@@ -26,7 +26,7 @@ impl Http {
         let holds = move |request: &ApprovalRequest| {
             #[derive(Deserialize)]
             #[serde(deny_unknown_fields)]
-            struct Asked {
+            struct FetchArguments {
                 url: String,
                 #[serde(default)]
                 headers: Option<BTreeMap<String, String>>,
@@ -35,19 +35,21 @@ impl Http {
                 #[serde(default, rename = "start")]
                 _start: IgnoredAny,
             }
-            match request.arguments.parse::<Asked>() {
-                Ok(asked) => {
-                    http.carries(&request.context, &asked.url, &asked.headers.unwrap_or_default())
-                }
-                // What has to be repaired before it can be read is nothing that was shown.
+            match request.arguments.parse::<FetchArguments>() {
+                Ok(arguments) => http.carries(
+                    &request.context,
+                    &arguments.url,
+                    &arguments.headers.unwrap_or_default(),
+                ),
+                // A URL in arguments that need repairs was not shown to the model.
                 Err(_) => request.is_tainted(),
             }
         };
         tool.with_condition(Condition { holds: Arc::new(holds), advice: ADVICE })
     }
 
-    /// Refuses what nobody approved of, whatever the gate made of the arguments.
-    pub(super) fn judge(
+    /// Refuses a URL that is not approved, whatever the gate made of the arguments.
+    pub(super) fn check_approved(
         &self,
         context: &ToolContext,
         url: &str,
@@ -64,14 +66,15 @@ impl Http {
             ));
         }
         if let (Some(taint), Ok(url)) = (context.get::<Taint>(), Url::parse(url)) {
-            // To fetch it once more, or to read on, tells nobody anything new. What stands behind a `#` was not sent, and may
-            // look like another URL.
+            // Fetching it again, or reading on, reveals nothing new. The part behind a `#` was not
+            // sent, and may look like another URL.
             taint.show_url(url.as_str());
         }
         Ok(())
     }
 
-    /// Whether a request could carry out what the model knows, at the wish of somebody whose text it read.
+    /// Returns `true` if a request could carry out what the model knows, on behalf of the author of
+    /// a text that it read.
     fn carries(
         &self,
         context: &ToolContext,
@@ -81,7 +84,7 @@ impl Http {
         let Some(taint) = context.get::<Taint>().filter(|taint| taint.is_tainted()) else {
             return false;
         };
-        if self.reach.hosts.is_some() {
+        if self.allowed.hosts.is_some() {
             return false;
         }
         let in_its_form = || Url::parse(url).is_ok_and(|url| taint.was_shown(url.as_str()));

@@ -19,8 +19,8 @@ use tokio::time::Instant;
 use reqwest::header::{ACCEPT, HeaderMap, HeaderName, HeaderValue};
 
 pub use client::Resolver;
-use client::{Bounds, FetchError, Fetched, Guarded, Reach};
-use text::Kind;
+use client::{AllowedTargets, FetchBounds, FetchError, Fetched, Guarded};
+use text::BodyKind;
 
 use super::{WhileTainted, quoted};
 use crate::call::{Content, ToolResult};
@@ -34,42 +34,46 @@ pub(super) use text::plain as plain_text;
 /// The largest image that is returned, in bytes.
 const IMAGE_BYTES: usize = 4 << 20;
 
-/// No clock ends before it.
+/// The longest timeout, which every clock can represent.
 const A_YEAR: Duration = Duration::from_secs(365 * 24 * 60 * 60);
 
-/// How much of the page that comes with an error is told, in characters.
+/// The maximum length of the page of an error response, in characters.
 const ERROR_CHARS: usize = 2000;
 
 /// Fetches pages of the public web: `http_fetch` gives the readable text of a page.
 ///
-/// The URL is the model's, or that of a page the model read: so it is looked at before anything is sent, and again at every
-/// redirect. Refused are schemes other than `http` and `https`, ports other than 80 and 443, and addresses that are not of
-/// the public Internet, however they are spelled: private and local ones, those of cloud metadata, and IPv6 addresses that
-/// hold such an IPv4 address. A name is resolved once, refused if any of its addresses is refused, and
-/// connected to at just those addresses. Proxies that the environment names are not used.
+/// The URL comes from the model, or from a page the model read: so it is checked before anything is
+/// sent, and again at every redirect. Refused are schemes other than `http` and `https`, ports
+/// other than 80 and 443, and addresses that are not of the public Internet, however they are
+/// spelled: private and local ones, those of cloud metadata, and IPv6 addresses that hold such an
+/// IPv4 address. A name is resolved once, refused if any of its addresses is refused, and connected
+/// to at just those addresses. Proxies that the environment names are not used.
 ///
-/// What comes back is bounded in size after decompression ([`max_bytes`](Self::max_bytes)) and in time
-/// ([`timeout`](Self::timeout)), which reading the page is part of. HTML is read in one pass over its tokens, without a tree or a layout:
-/// time and memory grow with its length, whatever its shape. A text is at most twice as long as its page; of its links, the first
-/// 5000 are listed, up to 1 MiB, and none that is longer than 4 KiB. The reply says what is left out.
+/// The response is limited in size after decompression ([`max_bytes`](Self::max_bytes)) and in time
+/// ([`timeout`](Self::timeout)), reading the page included. HTML is read in one pass over its
+/// tokens, without a tree or a layout: time and memory grow with its length, whatever its shape. A
+/// text is at most twice as long as its page; of its links, the first 5000 are listed, up to 1 MiB,
+/// and none that is longer than 4 KiB. The reply says what is left out.
 ///
-/// A page may try to talk the model into something. So it is marked as text of somebody else, and each line of it begins with
-/// `> `, so that nothing in it can look like the end of it, or like what the program says.
+/// A page may try to manipulate the model. So it is marked as text written by others, and each line
+/// of it begins with `> `, so that nothing in it can look like its end, or like text of the
+/// program.
 ///
 /// # What a URL can carry out
 ///
-/// A model that was talked into it writes what it knows into a URL. So once the conversation is [tainted](crate::context::Taint), a
-/// URL is fetched without a word only if
+/// A manipulated model can write what it knows into a URL. So once the conversation is
+/// [tainted](crate::context::Taint), a URL is fetched without approval only if
 ///
 /// - its host is one of those that the program [named](Self::allow_hosts), or
-/// - the model was shown it, and adds no header of its own: it is a link of a page that was fetched, stands in a search result, or in the
-///   words of the user. Links are shown whole, so that the model can name what it saw.
+/// - the model was shown it, and adds no header of its own: it is a link of a page that was
+///   fetched, in a search result, or in a message of the user. Links are shown whole, so that the
+///   model can repeat them.
 ///
-/// Any other needs approval, unless [`while_tainted`](Self::while_tainted) says otherwise. Where nobody gives it, the model is told to
-/// follow a link, to search, or to ask the user.
+/// Any other needs approval, unless [`while_tainted`](Self::while_tainted) says otherwise. Without
+/// approval, the model is advised to follow a link, to search, or to ask the user.
 ///
-/// What is left: which of the links that it was shown a model fetches, and when, tells their owner something. Where that is too much,
-/// name the hosts.
+/// One channel remains: the choice of links that a model fetches, and when, tells their owner
+/// something. Where that is too much, name the hosts.
 ///
 /// ```
 /// use toolbox::builtin::http::Http;
@@ -85,8 +89,8 @@ const ERROR_CHARS: usize = 2000;
 /// # }
 /// ```
 pub struct Http {
-    reach: Reach,
-    bounds: Bounds,
+    allowed: AllowedTargets,
+    bounds: FetchBounds,
     headers: Vec<String>,
     user_agent: String,
     reply_chars: usize,
@@ -99,8 +103,8 @@ impl Http {
     #[must_use]
     pub fn new() -> Self {
         Self {
-            reach: Reach::default(),
-            bounds: Bounds { bytes: 5 << 20, time: Duration::from_secs(20), redirects: 5 },
+            allowed: AllowedTargets::default(),
+            bounds: FetchBounds { bytes: 5 << 20, time: Duration::from_secs(20), redirects: 5 },
             headers: ["accept", "accept-language", "if-modified-since", "if-none-match", "range"]
                 .map(str::to_owned)
                 .to_vec(),
@@ -113,28 +117,30 @@ impl Http {
 
     /// Fetches from these hosts and those below them only. Default: any host of the public web.
     ///
-    /// They may be told anything: see [what a URL can carry out](Self#what-a-url-can-carry-out).
+    /// They may receive anything: see [what a URL can carry out](Self#what-a-url-can-carry-out).
     #[must_use]
     pub fn allow_hosts<H: Into<String>>(mut self, hosts: impl IntoIterator<Item = H>) -> Self {
-        self.reach.hosts = Some(hosts.into_iter().map(Into::into).collect());
+        self.allowed.hosts = Some(hosts.into_iter().map(Into::into).collect());
         self
     }
 
-    /// Fetches from an address that is not of the public Internet as well, such as a service of your own.
+    /// Fetches from an address that is not of the public Internet as well, such as a service of
+    /// your own.
     #[must_use]
     pub fn allow_address(mut self, address: IpAddr) -> Self {
-        self.reach.private.push(address);
+        self.allowed.private.push(address);
         self
     }
 
     /// Replaces the ports that may be used. Default 80 and 443.
     #[must_use]
     pub fn allow_ports(mut self, ports: impl IntoIterator<Item = u16>) -> Self {
-        self.reach.ports = ports.into_iter().collect();
+        self.allowed.ports = ports.into_iter().collect();
         self
     }
 
-    /// Lets the model set one more header. Default: `Accept`, `Accept-Language`, `If-Modified-Since`, `If-None-Match`, `Range`.
+    /// Lets the model set one more header. Default: `Accept`, `Accept-Language`,
+    /// `If-Modified-Since`, `If-None-Match`, `Range`.
     ///
     /// They are sent to the host of the URL, and not to where it redirects.
     #[must_use]
@@ -143,15 +149,15 @@ impl Http {
         self
     }
 
-    /// Resolves names in a way of your own. Default: the system's.
+    /// Replaces the resolver of names. Default: the system's.
     #[must_use]
     pub fn resolver(mut self, resolver: impl Resolver + 'static) -> Self {
-        self.reach.resolver = Arc::new(resolver);
+        self.allowed.resolver = Arc::new(resolver);
         self
     }
 
-    /// Limits the body of a response, decompressed, in bytes. Default 5 MiB; the rest is not read. A call takes at most 20 times as much
-    /// memory.
+    /// Limits the body of a response, decompressed, in bytes. Default 5 MiB; the rest is not read.
+    /// A call takes at most 20 times as much memory.
     #[must_use]
     pub fn max_bytes(mut self, bytes: usize) -> Self {
         self.bounds.bytes = bytes;
@@ -165,7 +171,7 @@ impl Http {
         self
     }
 
-    /// Limits how many redirects are followed. Default 5.
+    /// Limits the number of redirects. Default 5.
     #[must_use]
     pub fn max_redirects(mut self, redirects: usize) -> Self {
         self.bounds.redirects = redirects;
@@ -179,14 +185,14 @@ impl Http {
         self
     }
 
-    /// Sets what the client calls itself. Default `toolbox/` and the version.
+    /// Sets the `User-Agent` of requests. Default `toolbox/` and the version.
     #[must_use]
     pub fn user_agent(mut self, name: impl Into<String>) -> Self {
         self.user_agent = name.into();
         self
     }
 
-    /// Says what becomes of a URL that the model put together while the conversation is tainted: see
+    /// Sets the handling of a URL that the model composed while the conversation is tainted: see
     /// [what a URL can carry out](Self#what-a-url-can-carry-out). Default: it needs approval.
     #[must_use]
     pub fn while_tainted(mut self, what: WhileTainted) -> Self {
@@ -196,13 +202,13 @@ impl Http {
 
     fn client(&self) -> Result<&Guarded, String> {
         let made = self.client.get_or_init(|| {
-            Guarded::new(self.reach.clone(), &self.user_agent).map_err(|error| error.to_string())
+            Guarded::new(self.allowed.clone(), &self.user_agent).map_err(|error| error.to_string())
         });
         made.as_ref().map_err(Clone::clone)
     }
 
-    /// Reads the headers that a model asks for.
-    fn headers(&self, asked: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
+    /// Reads the headers in the arguments.
+    fn headers(&self, requested: &BTreeMap<String, String>) -> Result<HeaderMap, String> {
         let mut headers = HeaderMap::new();
         headers.insert(
             ACCEPT,
@@ -210,7 +216,7 @@ impl Http {
                 "text/html, text/markdown, text/*, application/json, image/*;q=0.8, */*;q=0.5",
             ),
         );
-        for (name, value) in asked {
+        for (name, value) in requested {
             if !self.headers.contains(&name.to_ascii_lowercase()) {
                 return Err(format!(
                     "header `{}` may not be set; those that may are: {}",
@@ -231,16 +237,16 @@ impl Http {
         Ok(headers)
     }
 
-    /// Tells a model what came back. Reading it takes no longer than until `deadline`.
-    async fn told(&self, fetched: Fetched, asked: Asked, deadline: Instant) -> ToolResult {
+    /// Returns the result of a response. Reading it takes no longer than until `deadline`.
+    async fn result_by(&self, fetched: Fetched, view: PageView, deadline: Instant) -> ToolResult {
         let url = fetched.url.clone();
         let reply_chars = self.reply_chars;
-        let over = Over::default();
-        let seen = Arc::clone(&over.0);
-        // A large page takes its time.
-        let reading = spawn_blocking(move || told(fetched, asked, reply_chars, &seen));
+        let stop_guard = StopOnDrop::default();
+        let cancelled = Arc::clone(&stop_guard.0);
+        // Reading a large page takes long.
+        let reading = spawn_blocking(move || page_result(fetched, view, reply_chars, &cancelled));
         match tokio::time::timeout_at(deadline, reading).await {
-            Ok(Ok(Some(told))) => told,
+            Ok(Ok(Some(result))) => result,
             Ok(Err(error)) if error.is_panic() => std::panic::resume_unwind(error.into_panic()),
             _ => {
                 let why = format!("to fetch and read it took longer than {:?}", self.bounds.time);
@@ -251,36 +257,36 @@ impl Http {
     }
 }
 
-/// Tells a thread that reads a page that nobody waits for it any more, when it is dropped.
+/// Stops the thread that reads a page when it is dropped.
 #[derive(Default)]
-struct Over(Arc<AtomicBool>);
+struct StopOnDrop(Arc<AtomicBool>);
 
-impl Drop for Over {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }
 }
 
-/// The part and form of a page that a model asked for.
+/// The requested part and form of a page.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct PageView {
     /// The source instead of the text.
     raw: bool,
-    /// The character to begin at.
+    /// The character at which the text begins.
     start: usize,
 }
 
-/// Tells a model what came back, or nothing if it is over before.
-fn told(
+/// Returns the result of a response, or `None` if it is cancelled.
+fn page_result(
     fetched: Fetched,
-    asked: Asked,
+    view: PageView,
     reply_chars: usize,
-    over: &AtomicBool,
+    is_over: &AtomicBool,
 ) -> Option<ToolResult> {
     let Fetched { url, status, content_type, body, cut } = fetched;
-    let kind = Kind::of(&content_type, &body);
+    let kind = BodyKind::of(&content_type, &body);
     if status.is_success()
-        && let Kind::Image(mime_type) = kind
+        && let BodyKind::Image(mime_type) = kind
     {
         return Some(if cut || body.len() > IMAGE_BYTES {
             ToolResult::error(format!("`{url}` is an image of more than {IMAGE_BYTES} bytes"))
@@ -288,7 +294,7 @@ fn told(
             ToolResult::from(Content::image(body, mime_type))
         });
     }
-    if matches!(kind, Kind::Other | Kind::Image(_)) {
+    if matches!(kind, BodyKind::Other | BodyKind::Image(_)) {
         return Some(ToolResult::error(format!(
             "`{url}` answers {status} with something that is no text ({}, {} bytes)",
             text::type_name(&content_type),
@@ -298,8 +304,8 @@ fn told(
     let text = text::decoded(&content_type, &body);
     drop(body);
     let mut notes = Vec::new();
-    let text = if kind == Kind::Html && !asked.raw {
-        let readable = page::readable(&text, &url, || over.load(Ordering::Relaxed))?;
+    let text = if kind == BodyKind::Html && !view.raw {
+        let readable = page::readable(&text, &url, || is_over.load(Ordering::Relaxed))?;
         if readable.links_left_out > 0 {
             notes.push(format!("{} links are not listed", readable.links_left_out));
         }
@@ -314,7 +320,7 @@ fn told(
     let text = text.trim();
     if !status.is_success() {
         let shown: String = text.chars().take(ERROR_CHARS).collect();
-        let told = if shown.is_empty() {
+        let text = if shown.is_empty() {
             format!("`{url}` answers {status}")
         } else {
             format!(
@@ -322,13 +328,13 @@ fn told(
                 quoted(&shown)
             )
         };
-        return Some(ToolResult::error(told));
+        return Some(ToolResult::error(text));
     }
     let all = text.chars().count();
-    if asked.start > 0 && asked.start >= all {
+    if view.start > 0 && view.start >= all {
         return Some(ToolResult::error(format!("the text of `{url}` has {all} characters")));
     }
-    // The mark in front of each further line counts as well.
+    // The prefix of each further line counts as well.
     let mut room = reply_chars;
     let fits = |c: &char| {
         let taken = if *c == '\n' { 3 } else { 1 };
@@ -336,8 +342,8 @@ fn told(
         room = room.saturating_sub(taken);
         fits
     };
-    let shown: String = text.chars().skip(asked.start).take_while(fits).collect();
-    let end = asked.start + shown.chars().count();
+    let shown: String = text.chars().skip(view.start).take_while(fits).collect();
+    let end = view.start + shown.chars().count();
     match all - end {
         0 if cut => notes.insert(0, "there was more than is read of one page".to_owned()),
         0 => {}
@@ -359,9 +365,9 @@ impl Default for Http {
 impl fmt::Debug for Http {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Http")
-            .field("hosts", &self.reach.hosts)
-            .field("ports", &self.reach.ports)
-            .field("private", &self.reach.private)
+            .field("hosts", &self.allowed.hosts)
+            .field("ports", &self.allowed.ports)
+            .field("private", &self.allowed.private)
             .field("bounds", &self.bounds)
             .field("while_tainted", &self.while_tainted)
             .finish_non_exhaustive()
@@ -388,12 +394,12 @@ impl Http {
         headers: BTreeMap<String, String>,
         context: &ToolContext,
     ) -> Result<ToolResult, String> {
-        self.judge(context, url, &headers)?;
+        self.check_approved(context, url, &headers)?;
         let headers = self.headers(&headers)?;
         let client = self.client()?;
         let deadline = Instant::now() + self.bounds.time.min(A_YEAR);
         let fetched = client.get(url, headers, &self.bounds, deadline).await;
         let fetched = fetched.map_err(|error| error.to_string())?;
-        Ok(self.told(fetched, Asked { raw, start }, deadline).await)
+        Ok(self.result_by(fetched, PageView { raw, start }, deadline).await)
     }
 }

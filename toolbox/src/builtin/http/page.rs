@@ -1,7 +1,8 @@
 //! The readable text of an HTML page, in one pass over its tokens.
 //!
-//! There is no tree and no layout. What is kept while reading is the text so far, the links, and a few numbers for the lists and
-//! quotations that are open, so time and memory grow with the length of the page, whatever its shape.
+//! There is no tree and no layout. The state while reading is the text so far, the links, and a few
+//! numbers for open lists and quotations, so time and memory grow with the length of the page,
+//! whatever its shape.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -10,7 +11,8 @@ use html5gum::emitters::callback::{CallbackEmitter, CallbackEvent};
 use html5gum::{Span, Tokenizer};
 use reqwest::Url;
 
-/// The number of links that are listed, and of those that are looked at, as many may lead to the same place.
+/// The number of links that are listed, and of those that are read, as many may lead to the same
+/// URL.
 const LINKS: usize = 5_000;
 const LOOKED_AT: usize = 20_000;
 /// The longest URL that is listed, and the longest that links are relative to, in bytes.
@@ -28,21 +30,21 @@ pub(super) struct Readable {
     pub(super) text: String,
     /// The number of links that are not listed.
     pub(super) links_left_out: usize,
-    /// Set if the text ends before the page does.
+    /// `true` if the text ends before the page does.
     pub(super) cut: bool,
 }
 
-/// Returns the text of a page, with its links as whole URLs, each on one line: a model copies what it reads. `None` if `is_over` said so
-/// in between.
+/// Returns the text of a page, with its links as whole URLs, each on one line, since a model copies
+/// them. `None` if `is_over` returned `true` meanwhile.
 pub(super) fn readable(html: &str, page: &Url, is_over: impl Fn() -> bool) -> Option<Readable> {
-    let mut reader = Reader::new(Some(page), html.len());
+    let mut reader = PageReader::new(Some(page), html.len());
     reader.read(html, is_over).then(|| reader.finish())
 }
 
-/// Returns the words of a piece of HTML.
+/// Returns the text of a piece of HTML, without links.
 #[cfg(feature = "web-search")]
 pub(super) fn words(html: &str) -> String {
-    let mut reader = Reader::new(None, html.len());
+    let mut reader = PageReader::new(None, html.len());
     reader.read(html, || false);
     reader.finish().text
 }
@@ -119,7 +121,7 @@ struct Tag {
     /// The name of an attribute that counts for the element, and its value.
     attribute: &'static [u8],
     value: Option<String>,
-    /// Set if the next value is that of the attribute.
+    /// `true` if the next value is that of the attribute.
     comes: bool,
 }
 
@@ -136,16 +138,16 @@ struct Links<'a> {
 }
 
 impl Links<'_> {
-    /// Takes what links are relative to, the first time.
+    /// Sets the base URL of links, the first time.
     fn rebase(&mut self, href: &str) {
         if let (None, Some(page)) = (&self.base, self.page) {
             self.base = whole(page, href);
         }
     }
 
-    /// Returns the number of a link, which is a new one if its URL is.
+    /// Returns the number of a link, the same for the same URL.
     fn number(&mut self, href: &str) -> Option<usize> {
-        // A place on the same page is read already.
+        // A link within the page needs no number.
         if href.is_empty() || href.starts_with('#') {
             return None;
         }
@@ -172,28 +174,29 @@ impl Links<'_> {
 /// The row of a table.
 #[derive(Debug, Default)]
 struct Row {
-    /// Set if a cell was begun, and if there is text in one.
+    /// `true` if a cell was begun, and `true` if there is text in one.
     begun: bool,
     has_text: bool,
 }
 
-struct Reader<'a> {
+struct PageReader<'a> {
     out: String,
     /// The length at which the text is cut.
     most: usize,
     cut: bool,
     tag: Tag,
-    /// Set while the text of a hidden element is read.
+    /// `true` while the text of a hidden element is read.
     hidden: bool,
     templates: usize,
     /// The line breaks, and the blank, that come before the next text.
     breaks: usize,
     blank: bool,
-    /// The mark of an item or a heading, which comes before the next text of the line.
+    /// The marker of an item or a heading, which comes before the next text of the line.
     mark: String,
     pre: usize,
     quotes: usize,
-    /// The lists that are open, with the number of the last item where items are counted; and how many more there are.
+    /// The lists that are open, with the number of the last item where items are counted; and how
+    /// many more there are.
     lists: Vec<Option<u64>>,
     deeper: usize,
     row: Row,
@@ -202,7 +205,7 @@ struct Reader<'a> {
     links: Links<'a>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> PageReader<'a> {
     fn new(page: Option<&'a Url>, length: usize) -> Self {
         Self {
             out: String::new(),
@@ -224,7 +227,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Reads a page. Returns whether it was not over before.
+    /// Reads a page. Returns `false` if it was cancelled.
     fn read(&mut self, html: &str, is_over: impl Fn() -> bool) -> bool {
         let mut events = 0_usize;
         let mut over = false;
@@ -238,7 +241,7 @@ impl<'a> Reader<'a> {
             None
         });
         emitter.naively_switch_states(true);
-        // A token is given back only to stop.
+        // The tokenizer returns a token only to stop.
         let Ok(_) = Tokenizer::new_with_emitter(html, emitter).next().transpose();
         !over
     }
@@ -399,7 +402,7 @@ impl<'a> Reader<'a> {
             self.push(" |");
             self.blank = true;
         }
-        // Else what stood in the cell before ended with a line of its own.
+        // Otherwise the cell before ended with a line of its own.
     }
 
     /// Ends the line, and leaves `breaks - 1` lines empty.
@@ -439,7 +442,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Writes what comes before text: line breaks, indentation, marks, a blank.
+    /// Writes everything that comes before text: line breaks, indentation, markers, a blank.
     fn begin(&mut self) {
         let breaks = std::mem::take(&mut self.breaks);
         let begins = breaks > 0 || self.out.is_empty();
@@ -498,7 +501,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Returns the URL that a link leads to, if it can be fetched or written to.
+/// Returns the whole URL of a link, if its scheme is one that can be followed.
 fn whole(base: &Url, href: &str) -> Option<Url> {
     if base.as_str().len() + href.len() > LINK_BYTES {
         return None;

@@ -1,20 +1,20 @@
-//! From the bytes of a page to what a model reads.
+//! Decodes the body of a page into text.
 
 use encoding_rs::{Encoding, UTF_8};
 
 #[cfg(feature = "web-search")]
 use crate::text::clean;
 
-/// What a body is, by what the server calls it or, where it does not say, by how it begins.
+/// The kind of a body, by its content type or, without one, by its first bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum BodyKind {
     Html,
     Text,
     Image(&'static str),
     Other,
 }
 
-impl Kind {
+impl BodyKind {
     pub(super) fn of(content_type: &str, body: &[u8]) -> Self {
         let essence = content_type.split(';').next().unwrap_or_default().trim();
         match essence {
@@ -53,7 +53,7 @@ impl Kind {
     }
 }
 
-/// Returns what a server calls a body, if that is the name of a type and nothing else.
+/// Returns the content type of a body, if it is the name of a type and nothing else.
 pub(super) fn type_name(content_type: &str) -> &str {
     let essence = content_type.split(';').next().unwrap_or_default().trim();
     let of_a_name = |byte: u8| byte.is_ascii_alphanumeric() || b"/.+-_".contains(&byte);
@@ -64,7 +64,8 @@ pub(super) fn type_name(content_type: &str) -> &str {
     }
 }
 
-/// Reads bytes as text, by their mark, else by what the server says, else as UTF-8. What does not fit is replaced.
+/// Reads bytes as text, by their byte order mark, else by the charset of the content type, else as
+/// UTF-8. Invalid bytes are replaced.
 pub(super) fn decoded(content_type: &str, body: &[u8]) -> String {
     let charset = content_type.split(';').skip(1).find_map(|parameter| {
         let value = parameter.trim().strip_prefix("charset=")?;
@@ -78,7 +79,7 @@ pub(super) fn decoded(content_type: &str, body: &[u8]) -> String {
     encoding.decode_without_bom_handling(&body[mark..]).0.into_owned()
 }
 
-/// A line of text with what HTML there is in it taken out.
+/// Returns a line of text without its HTML.
 #[cfg(feature = "web-search")]
 pub(in crate::builtin) fn plain(text: &str) -> String {
     clean(&super::page::words(text)).split_whitespace().collect::<Vec<_>>().join(" ")

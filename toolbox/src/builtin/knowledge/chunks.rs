@@ -1,7 +1,7 @@
-//! Documents in pieces.
+//! Splits documents into pieces.
 
-/// Divides a text into pieces of at most `most` bytes: whole paragraphs where they fit, else at the end of a sentence,
-/// a line or a word, and never within a character.
+/// Splits a text into pieces of at most `most` bytes: whole paragraphs where they fit, else at the
+/// end of a sentence, a line or a word, and never within a character.
 pub(super) fn chunks(text: &str, most: usize) -> Vec<&str> {
     // A character has up to four bytes.
     let most = most.max(4);
@@ -10,7 +10,7 @@ pub(super) fn chunks(text: &str, most: usize) -> Vec<&str> {
     while rest.len() > most {
         let whole = (0..=most).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(most);
         let window = &rest[..whole];
-        // What ends better is worth a shorter piece, down to a quarter.
+        // A better boundary is worth a shorter piece, down to a quarter.
         let least = most / 4;
         let end = ["\n\n", "\n", ". ", "。", " "]
             .iter()

@@ -1,4 +1,5 @@
-//! Knowledge in an `SQLite` file: words by FTS5 and its BM25, vectors by looking at all of a principal's.
+//! Knowledge in an `SQLite` file: words by FTS5 and its BM25, vectors by a scan over all of a
+//! principal's.
 
 use rusqlite::{Row, Transaction, params};
 use unicode_normalization::char::is_combining_mark;
@@ -8,7 +9,7 @@ use crate::builtin::store::{SqliteStore, StoreError, from_millis, readable, to_m
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
 
-/// Words of a query that are looked for; those after them are left out.
+/// The maximum number of words of a query.
 const QUERY_WORDS: usize = 64;
 
 const TABLE: &str = "knowledge";
@@ -240,7 +241,7 @@ fn nearest(
     Ok(found)
 }
 
-/// Returns the cosine of a vector and one as the file keeps it; zero where there is none.
+/// Returns the cosine of a vector and a stored one; zero where there is none.
 fn cosine(a: &[f32], b: &[u8]) -> f32 {
     let (mut product, mut of_a, mut of_b) = (0.0, 0.0, 0.0);
     for (a, b) in a.iter().zip(b.as_chunks().0) {
@@ -268,7 +269,7 @@ fn entry(row: &Row<'_>) -> rusqlite::Result<Entry> {
     Ok(Entry { id: id.unsigned_abs(), text: row.get(6)?, source, at: from_millis(at) })
 }
 
-/// Returns what FTS5 looks for: each word in quotes, so that no word is an operator of its language.
+/// Returns a query of FTS5: each word in quotes, so that no word is an operator.
 fn matching(query: &str) -> String {
     let divided = divided(query);
     let words = divided.split(|c: char| !c.is_alphanumeric() && !is_combining_mark(c));
@@ -282,7 +283,8 @@ fn matching(query: &str) -> String {
     quoted.join(" OR ")
 }
 
-/// Sets blanks between the characters of scripts that write none between words, so that each counts as a word.
+/// Adds blanks between the characters of scripts without blanks between words, so that each counts
+/// as a word.
 fn divided(text: &str) -> String {
     let mut divided = String::with_capacity(text.len());
     for c in text.chars() {
@@ -293,7 +295,7 @@ fn divided(text: &str) -> String {
         );
         match (unspaced && !is_combining_mark(c), c) {
             (true, c) => divided.extend([' ', c, ' ']),
-            // SQLite would end the text there.
+            // `SQLite` would end the text there.
             (false, '\0') => divided.push(' '),
             (false, c) => divided.push(c),
         }

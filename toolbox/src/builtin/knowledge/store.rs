@@ -1,4 +1,4 @@
-//! What is known, and where it is kept.
+//! Entries of knowledge, and the store that keeps them.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::builtin::store::StoreError;
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
 
-/// A text that is known, with where it comes from.
+/// A text in the store, with its source.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
@@ -16,7 +16,7 @@ pub struct Entry {
     pub id: u64,
     /// The text.
     pub text: String,
-    /// Where it comes from.
+    /// The source of the text.
     pub source: Source,
     /// When it was kept.
     pub at: SystemTime,
@@ -30,27 +30,27 @@ impl Entry {
     }
 }
 
-/// Where a text comes from.
+/// The source of a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
     /// A model asked `remember` to keep it.
     Remembered {
-        /// In which conversation, if the program said so.
+        /// The conversation, if the program names one.
         conversation: Option<Conversation>,
     },
     /// A piece of a document that the program added.
     Document {
         /// The name of the document.
         name: String,
-        /// Which piece of it, counted from 1.
+        /// The number of the piece, from 1.
         part: u32,
     },
     /// A message that the program added.
     Message {
-        /// Where it was said.
+        /// The conversation of the message.
         conversation: Conversation,
-        /// Who said it, such as `user`.
+        /// The author of the message, such as `user`.
         role: String,
     },
 }
@@ -73,15 +73,16 @@ impl fmt::Display for Source {
     }
 }
 
-/// How much a principal may keep.
+/// The limits on the entries of a principal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Quota {
-    /// How many entries, the pieces of documents and messages included. Default 10 000.
+    /// The maximum number of entries, the pieces of documents and messages included. Default
+    /// 10 000.
     pub entries: usize,
-    /// How many bytes of text one entry may have. Default 16 KiB.
+    /// The maximum size of one entry's text, in bytes. Default 16 KiB.
     pub entry_bytes: usize,
-    /// How many bytes of text all entries may have. Default 64 MiB.
+    /// The maximum size of all entries' texts, in bytes. Default 64 MiB.
     pub bytes: usize,
 }
 
@@ -92,21 +93,21 @@ impl Default for Quota {
 }
 
 impl Quota {
-    /// Sets how many entries a principal may keep.
+    /// Sets the maximum number of entries of a principal.
     #[must_use]
     pub fn entries(mut self, entries: usize) -> Self {
         self.entries = entries;
         self
     }
 
-    /// Sets how many bytes of text one entry may have.
+    /// Sets the maximum size of one entry's text, in bytes.
     #[must_use]
     pub fn entry_bytes(mut self, bytes: usize) -> Self {
         self.entry_bytes = bytes;
         self
     }
 
-    /// Sets how many bytes of text all entries of a principal may have.
+    /// Sets the maximum size of all texts of a principal, in bytes.
     #[must_use]
     pub fn bytes(mut self, bytes: usize) -> Self {
         self.bytes = bytes;
@@ -114,7 +115,7 @@ impl Quota {
     }
 }
 
-/// What is to be forgotten.
+/// The entries to remove.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Forget {
@@ -122,24 +123,26 @@ pub enum Forget {
     Entry(u64),
     /// All pieces of a document.
     Document(String),
-    /// All that was said or remembered in a conversation.
+    /// All messages and remembered texts of a conversation.
     Conversation(Conversation),
-    /// All that the principal has.
+    /// All entries of the principal.
     Everything,
 }
 
-/// Where knowledge is kept. [`SqliteStore`](crate::builtin::SqliteStore) is one; write another over a server of yours.
+/// A store of knowledge. [`SqliteStore`](crate::builtin::SqliteStore) is one; implement it for a
+/// server of your own.
 ///
-/// Each method sees and changes only what belongs to its principal, and happens whole or not at all.
+/// Each method sees and changes only entries of its principal, and is atomic.
 pub trait Store: Send + Sync {
-    /// Keeps entries and returns their numbers, once they are safe; refuses all of them where the quota would be passed.
+    /// Adds entries and returns their numbers, once they are safe; refuses all of them if they
+    /// would exceed the quota.
     ///
-    /// Pieces of a document replace all pieces of that name. A text that is remembered already is not kept again:
-    /// its number is returned.
+    /// Pieces of a document replace all pieces of that name. A text that is remembered already is
+    /// not added again: its number is returned.
     ///
     /// # Errors
     ///
-    /// [`StoreError::OverQuota`], and whatever keeps the store from its work.
+    /// [`StoreError::OverQuota`], and any other error of the store.
     fn add(
         &self,
         owner: &Principal,
@@ -151,7 +154,7 @@ pub trait Store: Send + Sync {
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn by_words(
         &self,
         owner: &Principal,
@@ -159,12 +162,12 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// Returns the entries whose vectors have the greatest cosine with this one, best first: those that are above zero,
-    /// among vectors of the same length.
+    /// Returns the entries whose vectors have the greatest cosine with this one, best first: those
+    /// that are above zero, among vectors of the same length.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn by_meaning(
         &self,
         owner: &Principal,
@@ -172,12 +175,12 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// Returns entries that have no vector, or one of another length than `length`: those with a number above `after`,
-    /// the least number first.
+    /// Returns entries that have no vector, or one of another length than `length`: those with a
+    /// number above `after`, the least number first.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn without_vector(
         &self,
         owner: &Principal,
@@ -186,22 +189,22 @@ pub trait Store: Send + Sync {
         limit: usize,
     ) -> BoxFuture<'_, Result<Vec<Entry>, StoreError>>;
 
-    /// Keeps vectors of entries. An entry that is gone is left out.
+    /// Sets the vectors of entries. An entry that is gone is skipped.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn set_vectors(
         &self,
         owner: &Principal,
         vectors: Vec<(u64, Vec<f32>)>,
     ) -> BoxFuture<'_, Result<(), StoreError>>;
 
-    /// Forgets entries, and returns how many.
+    /// Removes entries, and returns their number.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn forget(&self, owner: &Principal, what: Forget) -> BoxFuture<'_, Result<usize, StoreError>>;
 }
 

@@ -1,9 +1,9 @@
-//! What time it is.
+//! The clock of schedules.
 
 use std::sync::Arc;
 use std::time::SystemTime;
 
-/// A clock of the wall: that of the system, or one that a test sets.
+/// A wall clock: that of the system, or one that a test sets.
 pub trait Clock: Send + Sync {
     /// Returns the time.
     fn now(&self) -> SystemTime;

@@ -1,4 +1,5 @@
-//! A timetable: `schedule_create`, `schedule_list`, `schedule_update`, `schedule_delete`, and the runner of what is due.
+//! A timetable: `schedule_create`, `schedule_list`, `schedule_update`, `schedule_delete`, and the
+//! runner of due schedules.
 
 mod clock;
 mod repeat;
@@ -22,25 +23,28 @@ use crate::call::ToolError;
 use crate::context::{Principal, Taint, ToolContext};
 use crate::text::{QUOTED, quote};
 use crate::toolset;
-use repeat::Rule;
+use repeat::RepeatRule;
 
 /// A timetable of an agent.
 ///
 /// | tool | does |
 /// |---|---|
-/// | `schedule_create` | plans something: once, daily, weekly, monthly, on some days of the week, or by a cron expression |
-/// | `schedule_list` | shows what is planned |
-/// | `schedule_update` | changes the words or the times, switches a schedule off and on |
-/// | `schedule_delete` | deletes one; several only if told so |
+/// | `schedule_create` | creates a schedule: once, daily, weekly, monthly, on some days of the week, or by a cron expression |
+/// | `schedule_list` | lists the schedules |
+/// | `schedule_update` | changes the prompt or the times, switches a schedule off and on |
+/// | `schedule_delete` | deletes one; several only with `all` |
 ///
-/// A schedule holds words: what the agent is to be told when the time comes. A [`Runner`] says when that is, and gives a
-/// context in which nothing may be called that could not be called where the schedule was created. Schedules belong to the
-/// [`Principal`] of the call; no other sees or changes them. What is acknowledged is on the disk. Words that were written in a
-/// [tainted](crate::context::Taint) conversation taint the one in which they are done, and any in which they are shown.
+/// A schedule holds a prompt: the text that the agent gets when the time comes. A [`Runner`] waits
+/// for that time, and gives a context in which nothing may be called that could not be called where
+/// the schedule was created. Schedules belong to the [`Principal`] of the call; no other sees or
+/// changes them. A schedule that is acknowledged is on the disk. A prompt that was written in a
+/// [tainted](crate::context::Taint) conversation taints the one in which it is run, and any in
+/// which it is shown.
 ///
 /// # Times
 ///
-/// Times are those of the clocks in an IANA time zone, the [default one](Self::time_zone) or one the model names.
+/// Times are those of the clocks in an IANA time zone, the [default one](Self::time_zone) or one
+/// the model names.
 ///
 /// | | |
 /// |---|---|
@@ -51,22 +55,28 @@ use repeat::Rule;
 ///
 /// # Limits
 ///
-/// At most 100 schedules a principal ([`quota`](Self::quota)), at least 60 seconds between two times of a schedule
-/// ([`minimum_interval`](Self::minimum_interval)). A call that is made because a schedule came due creates no schedules, unless
-/// [that is allowed](Self::allow_in_scheduled_runs).
+/// At most 100 schedules a principal ([`quota`](Self::quota)), at least 60 seconds between two
+/// times of a schedule ([`minimum_interval`](Self::minimum_interval)). A call that is made because
+/// a schedule came due creates no schedules, unless [that is
+/// allowed](Self::allow_in_scheduled_runs).
 ///
 /// ```
 /// use toolbox::builtin::SqliteStore;
 /// use toolbox::builtin::schedule::Schedules;
 /// use toolbox::{ToolBox, ToolCall};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let schedules = Schedules::new(SqliteStore::in_memory()?).time_zone("Europe/Berlin")?;
 /// let toolbox = ToolBox::from(schedules);
 ///
-/// let arguments = r#"{"prompt": "Water the ferns", "when": {"repeat": "weekly", "day": "monday", "time": "09:00"}}"#;
+/// let arguments = r#"{
+///     "prompt": "Water the ferns",
+///     "when": {"repeat": "weekly", "day": "monday", "time": "09:00"}
+/// }"#;
 /// let created = toolbox.call(ToolCall::new("1", "schedule_create", arguments)).await;
-/// assert!(created.text().starts_with(r#"created schedule 1: "Water the ferns", weekly on monday at 09:00"#));
+/// let expected = r#"created schedule 1: "Water the ferns", weekly on monday at 09:00"#;
+/// assert!(created.text().starts_with(expected));
 ///
 /// let never = r#"{"prompt": "Rest", "when": {"repeat": "cron", "expression": "0 9 30 2 *"}}"#;
 /// assert!(toolbox.call(ToolCall::new("2", "schedule_create", never)).await.is_error());
@@ -82,7 +92,7 @@ pub struct Schedules {
     in_scheduled_runs: bool,
 }
 
-/// No time zone has that name. IANA's have names such as `Europe/Berlin` and `UTC`.
+/// The error of an unknown time zone. IANA's have names such as `Europe/Berlin` and `UTC`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct UnknownTimeZoneError(String);
 
@@ -100,7 +110,7 @@ impl Schedules {
         }
     }
 
-    /// Goes by another clock.
+    /// Replaces the clock. Default: that of the system.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
@@ -111,14 +121,15 @@ impl Schedules {
     ///
     /// # Errors
     ///
-    /// [`UnknownTimeZoneError`] if there is none of that name. The names come with the crate, whatever the system has.
+    /// [`UnknownTimeZoneError`] if there is none of that name. The names come with the crate, not
+    /// from the system.
     pub fn time_zone(mut self, name: &str) -> Result<Self, UnknownTimeZoneError> {
         let zone = repeat::time_zone(name).map_err(UnknownTimeZoneError)?;
         zone.iana_name().unwrap_or(name).clone_into(&mut self.time_zone);
         Ok(self)
     }
 
-    /// Limits how many schedules a principal may have. Default 100.
+    /// Limits the number of schedules of a principal. Default 100.
     #[must_use]
     pub fn quota(mut self, schedules: usize) -> Self {
         self.quota = schedules;
@@ -127,25 +138,28 @@ impl Schedules {
 
     /// Sets the least time between two times of a schedule. Default 60 seconds.
     ///
-    /// A schedule whose first hundred times are closer is refused; where later ones are, they are left out.
+    /// A schedule whose first hundred times are closer is refused; where later ones are, they are
+    /// left out.
     #[must_use]
     pub fn minimum_interval(mut self, interval: Duration) -> Self {
         self.minimum = interval;
         self
     }
 
-    /// Lets calls that are made because a schedule came due create schedules. Default: they may not.
+    /// Lets calls that are made because a schedule came due create schedules. Default: they may
+    /// not.
     #[must_use]
     pub fn allow_in_scheduled_runs(mut self) -> Self {
         self.in_scheduled_runs = true;
         self
     }
 
-    /// Checks when a schedule happens next, from now on, and sets it.
+    /// Checks that a schedule has a next time from now on, and sets it.
     async fn plan(&self, schedule: &mut Schedule) -> Result<(), ToolError> {
         let now = Timestamp::try_from(self.clock.now()).map_err(ToolError::infrastructure)?;
-        let rule = Rule::new(&schedule.repeat, &schedule.time_zone, schedule.minimum_interval)?;
-        // Only a search of many years shows that a cron expression never fits.
+        let rule =
+            RepeatRule::new(&schedule.repeat, &schedule.time_zone, schedule.minimum_interval)?;
+        // Only a search over many years shows that a cron expression never matches.
         let searched = tokio::task::spawn_blocking(move || {
             let next = rule.next(now)?;
             Some((next, rule.is_too_frequent(now)))
@@ -154,7 +168,7 @@ impl Schedules {
             Some((_, true)) => return Err(repeat::too_frequent(schedule.minimum_interval).into()),
             Some((next, false)) => Some(next.into()),
             None if matches!(schedule.repeat, Repeat::Once { .. }) => {
-                let now = shown(now.into(), &schedule.time_zone);
+                let now = display_time(now.into(), &schedule.time_zone);
                 return Err(format!("`at` is past; it is {now} now").into());
             }
             None => return Err("that time never comes; check the day and the month".into()),
@@ -171,7 +185,7 @@ impl Schedules {
         Err(broken
             .iter()
             .find(|broken| broken.id == id)
-            .map_or_else(|| missing(&[id]), |broken| told_broken(broken).into()))
+            .map_or_else(|| missing(&[id]), |broken| describe_unreadable(broken).into()))
     }
 }
 
@@ -205,7 +219,7 @@ impl Schedules {
         schedule.minimum_interval = self.minimum;
         self.plan(&mut schedule).await?;
         schedule.id = self.store.create(schedule.clone(), self.quota).await?;
-        Ok(format!("created schedule {}", told(&schedule)))
+        Ok(format!("created schedule {}", describe(&schedule)))
     }
 
     /// Shows what is planned, with the number of each schedule and when it happens next.
@@ -222,7 +236,7 @@ impl Schedules {
             return Ok("nothing is planned".to_owned());
         }
         let lines: Vec<_> =
-            schedules.iter().map(told).chain(broken.iter().map(told_broken)).collect();
+            schedules.iter().map(describe).chain(broken.iter().map(describe_unreadable)).collect();
         Ok(lines.join("\n"))
     }
 
@@ -257,7 +271,8 @@ impl Schedules {
             )
             .into());
         }
-        // What may not be called by whoever changes it may not be called by what it starts, either.
+        // A tool that is forbidden to the one who changes a schedule is forbidden to the schedule,
+        // too.
         for name in denied(context) {
             if !schedule.denied.contains(&name) {
                 schedule.denied.push(name);
@@ -285,7 +300,7 @@ impl Schedules {
         if !self.store.replace(schedule.clone()).await? {
             return Err(format!("schedule {id} was changed meanwhile; look at it again").into());
         }
-        Ok(format!("changed schedule {}", told(&schedule)))
+        Ok(format!("changed schedule {}", describe(&schedule)))
     }
 
     /// Deletes a schedule, by its number or by words of its prompt. Several are deleted only with `all`.
@@ -340,8 +355,8 @@ impl Schedules {
             return Err("no prompt holds `query`; `schedule_list` shows what there is".into());
         }
         read(context, chosen.iter().copied());
-        let lines = chosen.iter().map(|schedule| told(schedule));
-        let lines: Vec<_> = lines.chain(broken.iter().map(told_broken)).collect();
+        let lines = chosen.iter().map(|schedule| describe(schedule));
+        let lines: Vec<_> = lines.chain(broken.iter().map(describe_unreadable)).collect();
         let (lines, count) = (lines.join("\n"), lines.len());
         if count > 1 && !all {
             return Err(format!(
@@ -356,7 +371,7 @@ impl Schedules {
     }
 }
 
-/// Takes note that a model reads the prompts of schedules, which a model that was tainted may have written.
+/// Records that a model reads the prompts of schedules, which a tainted model may have written.
 fn read<'a>(context: &ToolContext, schedules: impl IntoIterator<Item = &'a Schedule>) {
     if schedules.into_iter().any(|schedule| schedule.tainted)
         && let Some(taint) = context.get::<Taint>()
@@ -377,11 +392,11 @@ fn missing(ids: &[u64]) -> ToolError {
         .into()
 }
 
-/// Says in one line what a schedule is.
-fn told(schedule: &Schedule) -> String {
+/// Describes a schedule in one line.
+fn describe(schedule: &Schedule) -> String {
     let zone = &schedule.time_zone;
     let state = match schedule.next {
-        Some(next) => format!("next {}", shown(next, zone)),
+        Some(next) => format!("next {}", display_time(next, zone)),
         None if schedule.fired.is_some() && matches!(schedule.repeat, Repeat::Once { .. }) => {
             "has happened".to_owned()
         }
@@ -390,8 +405,8 @@ fn told(schedule: &Schedule) -> String {
     format!("{}: {:?}, {} ({zone}); {state}", schedule.id, schedule.prompt, schedule.repeat)
 }
 
-/// Says in one line that a schedule cannot be read, and nothing of what it holds.
-fn told_broken(broken: &UnreadableSchedule) -> String {
+/// Describes a schedule that cannot be read in one line, without its content.
+fn describe_unreadable(broken: &UnreadableSchedule) -> String {
     format!(
         "{}: its `{}` cannot be read, so it does not happen; delete it by its number",
         broken.id,
@@ -400,7 +415,7 @@ fn told_broken(broken: &UnreadableSchedule) -> String {
 }
 
 /// Returns a time on the clocks of a zone, with their offset.
-fn shown(at: SystemTime, zone: &str) -> String {
+fn display_time(at: SystemTime, zone: &str) -> String {
     let zone = TimeZone::get(zone).unwrap_or(TimeZone::UTC);
     Timestamp::try_from(at)
         .map(|at| at.to_zoned(zone).strftime("%Y-%m-%dT%H:%M%:z (%A)").to_string())

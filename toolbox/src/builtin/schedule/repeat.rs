@@ -1,4 +1,4 @@
-//! When something happens: the rules, and what they mean in a time zone.
+//! The rules of schedules, and their times in a time zone.
 
 use std::fmt;
 use std::str::FromStr as _;
@@ -75,21 +75,21 @@ pub enum Day {
     Sunday,
 }
 
-/// A rule that was understood.
-pub(super) struct Rule {
+/// A validated rule.
+pub(super) struct RepeatRule {
     zone: TimeZone,
-    plan: Plan,
+    plan: RulePlan,
     minimum: Duration,
 }
 
-enum Plan {
+enum RulePlan {
     Once(Timestamp),
-    /// On the days that fit, at a time.
-    Days(Fit, Time),
+    /// On the matching days, at a time.
+    Days(DayFilter, Time),
     Cron(Box<Cron>),
 }
 
-enum Fit {
+enum DayFilter {
     /// Of the week, counted from Monday.
     Week([bool; 7]),
     /// Of the month.
@@ -119,8 +119,8 @@ impl fmt::Display for Day {
     }
 }
 
-impl Rule {
-    /// Understands a rule, or says how to write it. It is not known yet whether it ever happens.
+impl RepeatRule {
+    /// Reads a rule, or returns how to write it. A valid rule may still have no next time.
     pub(super) fn new(repeat: &Repeat, zone: &str, minimum: Duration) -> Result<Self, String> {
         let zone = time_zone(zone)?;
         let week = |days: &[Day]| {
@@ -128,32 +128,35 @@ impl Rule {
             for day in days {
                 week[*day as usize] = true;
             }
-            Fit::Week(week)
+            DayFilter::Week(week)
         };
         let plan = match repeat {
-            Repeat::Once { at } => Plan::Once(moment(at, &zone)?),
-            Repeat::Daily { time } => Plan::Days(Fit::Week([true; 7]), time_of_day(time)?),
-            Repeat::Weekly { day, time } => Plan::Days(week(&[*day]), time_of_day(time)?),
+            Repeat::Once { at } => RulePlan::Once(moment(at, &zone)?),
+            Repeat::Daily { time } => {
+                RulePlan::Days(DayFilter::Week([true; 7]), time_of_day(time)?)
+            }
+            Repeat::Weekly { day, time } => RulePlan::Days(week(&[*day]), time_of_day(time)?),
             Repeat::Days { days, .. } if days.is_empty() => {
                 return Err("`days` is empty; name at least one day of the week".to_owned());
             }
-            Repeat::Days { days, time } => Plan::Days(week(days), time_of_day(time)?),
+            Repeat::Days { days, time } => RulePlan::Days(week(days), time_of_day(time)?),
             Repeat::Monthly { day, time } => {
                 let day = i8::try_from(*day).ok().filter(|day| (1..=31).contains(day));
                 let day = day.ok_or("`day` must be from 1 to 31")?;
-                Plan::Days(Fit::Month(day), time_of_day(time)?)
+                RulePlan::Days(DayFilter::Month(day), time_of_day(time)?)
             }
-            Repeat::Cron { expression } => Plan::Cron(Box::new(cron(expression, minimum)?)),
+            Repeat::Cron { expression } => RulePlan::Cron(Box::new(cron(expression, minimum)?)),
         };
         Ok(Self { zone, plan, minimum })
     }
 
-    /// Returns the first time after `after`, or nothing if there is none. It never looks further than the year 5000.
+    /// Returns the first time after `after`, or `None` if there is none up to the year 5000.
     pub(super) fn next(&self, after: Timestamp) -> Option<Timestamp> {
         match &self.plan {
-            Plan::Once(at) => Some(*at).filter(|at| *at > after),
-            Plan::Days(fit, time) => {
-                // The day before, for a time that the clocks moved over midnight; two months hold the next of any kind.
+            RulePlan::Once(at) => Some(*at).filter(|at| *at > after),
+            RulePlan::Days(fit, time) => {
+                // The day before, for a time that the clocks moved over midnight; two months
+                // contain the next time of any rule.
                 let first = after.to_zoned(self.zone.clone()).date().checked_sub(1.day()).ok()?;
                 first
                     .series(1.day())
@@ -165,7 +168,7 @@ impl Rule {
                     .map(|at| at.timestamp())
                     .find(|at| *at > after)
             }
-            Plan::Cron(cron) => {
+            RulePlan::Cron(cron) => {
                 let from = after.to_zoned(self.zone.clone());
                 let found = cron.find_next_occurrence(&from, false).or_else(|_| {
                     // A zone that skipped a whole day stops the search there.
@@ -183,7 +186,7 @@ impl Rule {
         self.next(after.max(soonest))
     }
 
-    /// Returns whether two of the next occurrences are closer than the minimum: the first hundred are looked at.
+    /// Returns `true` if two of the next hundred occurrences are closer than the minimum.
     pub(super) fn is_too_frequent(&self, after: Timestamp) -> bool {
         let mut last = None;
         let mut now = after;
@@ -199,7 +202,7 @@ impl Rule {
     }
 }
 
-impl Fit {
+impl DayFilter {
     fn fits(&self, date: Date) -> bool {
         match self {
             Self::Week(days) => {
@@ -232,7 +235,7 @@ fn time_of_day(text: &str) -> Result<Time, String> {
     })
 }
 
-/// Reads a moment: with an offset as it is, else on the clocks of the zone.
+/// Reads a moment: with an offset, or on the clocks of the zone.
 fn moment(text: &str, zone: &TimeZone) -> Result<Timestamp, String> {
     let wrong = || {
         let text = quote(text, QUOTED);
@@ -266,7 +269,7 @@ fn cron(expression: &str, minimum: Duration) -> Result<Cron, String> {
     })
 }
 
-/// Returns whether an expression with seconds happens twice within a minute.
+/// Returns `true` if an expression with seconds occurs twice within a minute.
 fn seconds_vary(expression: &str) -> bool {
     let seconds = expression.split_whitespace().next().unwrap_or_default();
     !seconds.bytes().all(|byte| byte.is_ascii_digit())

@@ -1,4 +1,4 @@
-//! What is due, handed out once.
+//! The runner of due schedules.
 
 use std::fmt;
 use std::sync::Arc;
@@ -8,37 +8,39 @@ use jiff::Timestamp;
 use tokio::task::JoinHandle;
 
 use super::clock::{Clock, SystemClock};
-use super::repeat::Rule;
+use super::repeat::RepeatRule;
 use super::store::{Schedule, Store};
 use crate::builtin::store::StoreError;
 use crate::context::rules::Rules;
 use crate::context::{Taint, ToolContext};
 
-/// The longest time between two looks at the store, for schedules that others create and clocks that are set.
-const LOOK: Duration = Duration::from_secs(1);
+/// The longest interval between two reads of the store, for schedules that others create and clocks
+/// that are set.
+const READ_INTERVAL: Duration = Duration::from_secs(1);
 
-/// Missed times that are counted; more are told as this many.
+/// The maximum count of missed times.
 const MOST_MISSED: u32 = 10_000;
 
-/// A time of a schedule that has come.
+/// A due time of a schedule.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Occurrence {
-    /// The schedule, as it stands after this.
+    /// The schedule, as it is after this occurrence.
     pub schedule: Schedule,
-    /// The time it was planned for. Where several have passed, the first of them.
+    /// The planned time. Where several have passed, the first of them.
     pub planned: SystemTime,
-    /// How many more times have passed since, all of which this one stands for: the program did not run, or the clock
-    /// was set forward. Counted up to 10 000.
+    /// The number of further times that have passed since, which this occurrence stands for: the
+    /// program did not run, or the clock was set forward. Counted up to 10 000.
     pub missed: u32,
 }
 
 impl Occurrence {
-    /// Returns the context to do it in: that of the principal and the conversation it was created in, with the tools
-    /// forbidden that were forbidden there, and marked as a [`ScheduledRun`]. Where that conversation was
-    /// [tainted](Taint), so is this one, and its prompt counts as written by others.
+    /// Returns the context to run it in: that of the principal and the conversation it was created
+    /// in, with the tools forbidden that were forbidden there, and marked as a [`ScheduledRun`].
+    /// Where that conversation was [tainted](Taint), so is this one, and its prompt counts as
+    /// written by others.
     ///
-    /// What the box forbids, it forbids by itself, as it stands then.
+    /// The rules of the box apply in addition, as they are then.
     #[must_use]
     pub fn context(&self) -> ToolContext {
         let schedule = &self.schedule;
@@ -58,7 +60,7 @@ impl Occurrence {
     }
 }
 
-/// Says that a call is made because a schedule came due; such calls create no schedules.
+/// Marks a call that is made because a schedule came due; such calls create no schedules.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ScheduledRun {
@@ -66,12 +68,14 @@ pub struct ScheduledRun {
     pub schedule: u64,
 }
 
-/// Hands out what is due: every occurrence to one runner, once, across restarts and programs that share the store.
+/// Returns due schedules: every occurrence to one runner, once, across restarts and programs that
+/// share the store.
 ///
-/// An occurrence is marked in the store, on the disk, before it is handed out. So it happens **at most once**: where the
-/// program is killed between that and the end of the work, the work is not done again. Where the program did not run
-/// at the time, or the clock was set forward, all that a schedule missed becomes one [`Occurrence`], which says so.
-/// Where the clock was set back, what has happened does not happen again.
+/// An occurrence is marked in the store, on the disk, before it is returned. So it happens **at
+/// most once**: if the program is killed between that and the end of the work, the work is not done
+/// again. Where the program did not run at the time, or the clock was set forward, all that a
+/// schedule missed becomes one [`Occurrence`], which says so. Where the clock was set back, what
+/// has happened does not happen again.
 ///
 /// ```no_run
 /// use toolbox::builtin::SqliteStore;
@@ -91,35 +95,41 @@ pub struct ScheduledRun {
 pub struct Runner {
     store: Arc<dyn Store>,
     clock: Arc<dyn Clock>,
-    /// An occurrence that is being marked. It outlives a future of `next` that was dropped.
+    /// An occurrence that is being marked. It outlives a dropped future of `next`.
     marking: Option<(Occurrence, JoinHandle<Result<bool, StoreError>>)>,
-    /// When the store was last looked at; before the first look, it may be ahead of the clock.
-    looked: Option<SystemTime>,
+    /// The last read of the store; before the first, occurrences in it may be ahead of the clock.
+    last_read: Option<SystemTime>,
 }
 
 impl Runner {
     /// Returns a runner over a store, by the clock of the system.
     #[must_use]
     pub fn new(store: impl Store + 'static) -> Self {
-        Self { store: Arc::new(store), clock: Arc::new(SystemClock), marking: None, looked: None }
+        Self {
+            store: Arc::new(store),
+            clock: Arc::new(SystemClock),
+            marking: None,
+            last_read: None,
+        }
     }
 
-    /// Goes by another clock.
+    /// Replaces the clock. Default: that of the system.
     #[must_use]
     pub fn with_clock(mut self, clock: impl Clock + 'static) -> Self {
         self.clock = Arc::new(clock);
         self
     }
 
-    /// Waits until something is due, and hands it out. It looks every second.
+    /// Waits until something is due, and returns it. It reads the store every second.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work. Nothing is lost: call it again, after a while.
+    /// Those of the store. Nothing is lost: call it again, after a while.
     ///
     /// # Cancellation
     ///
-    /// Dropping the future loses nothing: an occurrence that was marked for it is handed out by the next call.
+    /// Dropping the future loses nothing: an occurrence that was marked for it is returned by the
+    /// next call.
     pub async fn next(&mut self) -> Result<Occurrence, StoreError> {
         loop {
             if let Some((_, marked)) = &mut self.marking {
@@ -132,18 +142,18 @@ impl Runner {
                 }
             }
             let now = self.clock.now();
-            if self.looked.is_none_or(|looked| now < looked) {
+            if self.last_read.is_none_or(|last_read| now < last_read) {
                 self.go_back(now).await?;
             }
-            self.looked = Some(now);
+            self.last_read = Some(now);
             let earliest = self.store.earliest().await?;
             match earliest.and_then(|schedule| Some((schedule.next?, schedule))) {
                 Some((planned, schedule)) if planned <= now => self.mark(schedule, planned, now),
                 Some((planned, _)) => {
                     let left = planned.duration_since(now).unwrap_or_default();
-                    tokio::time::sleep(left.min(LOOK)).await;
+                    tokio::time::sleep(left.min(READ_INTERVAL)).await;
                 }
-                None => tokio::time::sleep(LOOK).await,
+                None => tokio::time::sleep(READ_INTERVAL).await,
             }
         }
     }
@@ -161,20 +171,22 @@ impl Runner {
         self.marking = Some((Occurrence { schedule, planned, missed }, marking));
     }
 
-    /// Brings schedules back that happened by a clock which was ahead: their next time counts from now again.
+    /// Resets schedules that occurred by a clock which was ahead: their next time counts from now
+    /// again.
     async fn go_back(&self, now: SystemTime) -> Result<(), StoreError> {
         for mut schedule in self.store.ahead_of(now).await? {
             let Some(last) = schedule.last else { continue };
             schedule.fired = Some(now);
             schedule.next = following(&schedule, last, now).0;
-            // Somebody else who changes it meanwhile is right.
+            // A concurrent change by another program wins.
             self.store.replace(schedule).await?;
         }
         Ok(())
     }
 }
 
-/// Returns when a schedule happens next after an occurrence at `planned`, and how many times have passed since.
+/// Returns the next time of a schedule after an occurrence at `planned`, and the number of times
+/// that have passed since.
 fn following(
     schedule: &Schedule,
     planned: SystemTime,
@@ -183,7 +195,8 @@ fn following(
     let (Ok(planned), Ok(now)) = (Timestamp::try_from(planned), Timestamp::try_from(now)) else {
         return (None, 0);
     };
-    let Ok(rule) = Rule::new(&schedule.repeat, &schedule.time_zone, schedule.minimum_interval)
+    let Ok(rule) =
+        RepeatRule::new(&schedule.repeat, &schedule.time_zone, schedule.minimum_interval)
     else {
         tracing::error!(
             id = schedule.id,

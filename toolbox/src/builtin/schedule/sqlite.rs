@@ -173,7 +173,8 @@ fn schedule(row: &Row<'_>) -> rusqlite::Result<Schedule> {
     })
 }
 
-/// Reads a number that can be counted up. One that cannot would be replaced by no other version, and be due for ever.
+/// Reads a number that can be incremented. The schedule of any other could never be replaced, and
+/// would be due for ever.
 fn number(row: &Row<'_>, at: usize) -> rusqlite::Result<u64> {
     let number: i64 = row.get(at)?;
     let usable = u64::try_from(number).ok().filter(|_| number < i64::MAX);

@@ -1,4 +1,4 @@
-//! A schedule, and where schedules are kept.
+//! Schedules, and the store that keeps them.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -8,37 +8,38 @@ use crate::builtin::store::StoreError;
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
 
-/// Something that is to be done at some times.
+/// A prompt with the times at which it is run.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Schedule {
     /// Its number in the store; zero before it is there.
     pub id: u64,
-    /// Grows with every change and every occurrence.
+    /// The version, which grows with every change and every occurrence.
     pub version: u64,
-    /// Whose it is.
+    /// The principal that it belongs to.
     pub owner: Principal,
-    /// What is to be done, in words.
+    /// The prompt: the text that the agent gets.
     pub prompt: String,
-    /// When.
+    /// The rule of its times.
     pub repeat: Repeat,
-    /// The IANA name of the time zone whose clocks say when.
+    /// The IANA name of the time zone of its times.
     pub time_zone: String,
-    /// Where it was created.
+    /// The conversation it was created in.
     pub conversation: Option<Conversation>,
-    /// The tools that whoever created it might not call: names, which may hold `*`.
+    /// The tools that its creator might not call: names, which may hold `*`.
     pub denied: Vec<String>,
-    /// Whether it was created or changed in a conversation that was [tainted](crate::context::Taint).
+    /// `true` if it was created or changed in a conversation that was
+    /// [tainted](crate::context::Taint).
     pub tainted: bool,
     /// The least time between two times of it.
     pub minimum_interval: Duration,
-    /// Whether it happens at all.
+    /// `true` if it is switched on.
     pub enabled: bool,
-    /// When it happens next.
+    /// The next time it is due.
     pub next: Option<SystemTime>,
-    /// The time it was last planned for, if it ever happened.
+    /// The time it was last planned for, if it ever occurred.
     pub last: Option<SystemTime>,
-    /// What the clock said when it last happened.
+    /// The clock's time of the last occurrence.
     pub fired: Option<SystemTime>,
 }
 
@@ -70,13 +71,13 @@ impl Schedule {
     }
 }
 
-/// A schedule in a store that cannot be read: it does not happen, and the others do.
+/// A schedule in a store that cannot be read: it never occurs, and does not affect the others.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct UnreadableSchedule {
     /// Its number, by which it can be [deleted](Store::delete).
     pub id: u64,
-    /// Which part of it cannot be read, such as `repeat`.
+    /// The part of it that cannot be read, such as `repeat`.
     pub column: String,
 }
 
@@ -88,31 +89,34 @@ impl UnreadableSchedule {
     }
 }
 
-/// Where schedules are kept. [`SqliteStore`](crate::builtin::SqliteStore) is one; write another over a server of yours.
+/// A store of schedules. [`SqliteStore`](crate::builtin::SqliteStore) is one; implement it for a
+/// server of your own.
 ///
-/// Each method happens whole or not at all.
+/// Each method is atomic.
 pub trait Store: Send + Sync {
-    /// Keeps a schedule and returns its number, once it is safe; refuses it where its owner has `quota` already.
+    /// Adds a schedule and returns its number, once it is safe; refuses it where its owner has
+    /// `quota` already.
     ///
     /// # Errors
     ///
-    /// [`StoreError::OverQuota`], and whatever keeps the store from its work.
+    /// [`StoreError::OverQuota`], and any other error of the store.
     fn create(&self, schedule: Schedule, quota: usize) -> BoxFuture<'_, Result<u64, StoreError>>;
 
     /// Returns the schedules of a principal, in the order they were created.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn list(&self, owner: &Principal) -> BoxFuture<'_, Result<Vec<Schedule>, StoreError>>;
 
-    /// Returns the schedules of a principal that [`list`](Self::list) leaves out because they cannot be read. Default: none.
+    /// Returns the schedules of a principal that [`list`](Self::list) leaves out because they
+    /// cannot be read. Default: none.
     ///
-    /// One that cannot be read must not keep the others from being found by any of these methods.
+    /// An unreadable schedule must not keep the others from being found by any of these methods.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn unreadable(
         &self,
         owner: &Principal,
@@ -121,35 +125,37 @@ pub trait Store: Send + Sync {
         Box::pin(async { Ok(Vec::new()) })
     }
 
-    /// Puts a schedule in the place of the one of its number, owner and version, and gives it the next version. Returns
-    /// false, and changes nothing, where there is none.
+    /// Replaces the schedule of its number, owner and version, and gives it the next version.
+    /// Returns false, and changes nothing, where there is none.
     ///
-    /// Of several that change the same version, one succeeds: that is what makes an occurrence happen once.
+    /// Of several that change the same version, one succeeds: that is what makes an occurrence
+    /// happen once.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn replace(&self, schedule: Schedule) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Deletes schedules of a principal, and returns how many.
+    /// Deletes schedules of a principal, and returns their number.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn delete(&self, owner: &Principal, ids: Vec<u64>) -> BoxFuture<'_, Result<usize, StoreError>>;
 
-    /// Returns the enabled schedule of any principal that happens first.
+    /// Returns the enabled schedule of any principal that is due first.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn earliest(&self) -> BoxFuture<'_, Result<Option<Schedule>, StoreError>>;
 
-    /// Returns the enabled schedules of all principals that last happened after `now`: the clock went back since.
+    /// Returns the enabled schedules of all principals that last occurred after `now`: the clock
+    /// went back since.
     ///
     /// # Errors
     ///
-    /// Whatever keeps the store from its work.
+    /// Those of the store.
     fn ahead_of(&self, now: SystemTime) -> BoxFuture<'_, Result<Vec<Schedule>, StoreError>>;
 }
 

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 
 use rustix::process::Pid;
 
-use super::settings::{LimitExceeded, Limits};
+use super::settings::{LimitExceeded, ShellLimits};
 
-/// Time that the kernel may take until a group of ended processes can be removed.
+/// The time limit for removing a group after its processes have ended.
 const REMOVE: Duration = Duration::from_secs(2);
 
 /// A resource that a group can limit.
@@ -45,7 +45,7 @@ struct Parent {
 }
 
 impl Parents {
-    /// Finds them, and tries each with a process.
+    /// Finds the groups, and tries each with a process.
     pub(super) fn find() -> Self {
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
         let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -59,23 +59,23 @@ impl Parents {
         Self(found.unwrap_or_default())
     }
 
-    /// Tells whether groups can be created at all.
+    /// Returns `true` if groups can be created at all.
     pub(super) fn any(&self) -> bool {
         !self.0.is_empty()
     }
 
-    /// Tells whether a resource can be limited.
+    /// Returns `true` if a resource can be limited.
     pub(super) fn limit(&self, controller: Controller) -> bool {
         self.0.iter().any(|parent| parent.controllers.contains(&controller))
     }
 
     /// Creates a group for one command, without processes and without a limit on their number yet.
-    pub(super) fn create(&self, limits: Limits) -> io::Result<Cgroup> {
+    pub(super) fn create(&self, limits: ShellLimits) -> io::Result<Cgroup> {
         let mut group = Cgroup(Vec::new());
         for parent in &self.0 {
             let path = parent.path.join(format!("toolbox-{:016x}", random()));
             fs::create_dir(&path)?;
-            group.0.push(Level::open(path, parent, limits.memory)?);
+            group.0.push(CgroupLevel::open(path, parent, limits.memory)?);
         }
         Ok(group)
     }
@@ -85,23 +85,23 @@ impl Parents {
 ///
 /// Its files are held open: the thread that supervises the command may not be allowed to open them.
 #[derive(Debug)]
-pub(super) struct Cgroup(Vec<Level>);
+pub(super) struct Cgroup(Vec<CgroupLevel>);
 
 /// The group in one hierarchy.
 #[derive(Debug)]
-struct Level {
+struct CgroupLevel {
     path: PathBuf,
-    /// Takes the processes that are to join.
+    /// The file to which processes that join are written.
     members: File,
-    /// Takes the limit on processes, and counts those that were refused.
+    /// The file of the limit on processes, and the one that counts refused ones.
     processes: Option<(File, File)>,
-    /// Counts the processes that were ended for want of memory.
+    /// The file that counts the processes killed for lack of memory.
     memory: Option<File>,
-    /// Ends all processes.
+    /// The file that kills all processes.
     kill: Option<File>,
 }
 
-impl Level {
+impl CgroupLevel {
     fn open(path: PathBuf, parent: &Parent, memory: u64) -> io::Result<Self> {
         let write = |file: &str| OpenOptions::new().write(true).open(path.join(file));
         let read = |file: &str| File::open(path.join(file));
@@ -128,7 +128,7 @@ impl Cgroup {
         self.0.iter().map(|level| &*level.path)
     }
 
-    /// Tells whether the kernel enforces a limit on a resource for the group.
+    /// Returns `true` if the kernel enforces a limit on a resource for the group.
     pub(super) fn limits(&self, controller: Controller) -> bool {
         self.0.iter().any(|level| match controller {
             Processes => level.processes.is_some(),
@@ -148,8 +148,9 @@ impl Cgroup {
         limits.try_for_each(|(limit, _)| limit.write_all_at(processes.to_string().as_bytes(), 0))
     }
 
-    /// Returns a limit that the kernel has enforced on the group: it refused a process, or ended one for want of memory.
-    pub(super) fn exceeded(&self, limits: Limits) -> Option<LimitExceeded> {
+    /// Returns a limit that the kernel has enforced on the group: it refused a process, or killed
+    /// one for lack of memory.
+    pub(super) fn exceeded(&self, limits: ShellLimits) -> Option<LimitExceeded> {
         self.0.iter().find_map(|level| {
             let refused = level.processes.as_ref().is_some_and(|(_, events)| counts(events, "max"));
             let ended = level.memory.as_ref().is_some_and(|events| counts(events, "oom_kill"));
@@ -167,7 +168,7 @@ impl Cgroup {
     }
 }
 
-/// Tells whether an event has happened, by a file with a line for each kind.
+/// Returns `true` if an event has happened, by a file with a line for each kind.
 fn counts(events: &File, kind: &str) -> bool {
     let mut buffer = [0; 1024];
     let read = events.read_at(&mut buffer, 0).unwrap_or_default();
@@ -212,7 +213,7 @@ impl Parent {
     /// Tries to create a group here and to move a process into it.
     fn works(&self) -> bool {
         let tried = || {
-            let limits = Limits { processes: 16, memory: 1 << 30 };
+            let limits = ShellLimits { processes: 16, memory: 1 << 30 };
             let group = Parents(vec![self.clone()]).create(limits)?;
             let mut command = std::process::Command::new("/bin/sh");
             command.args(["-c", "read -r _"]).env_clear().stdin(std::process::Stdio::piped());
@@ -221,7 +222,7 @@ impl Parent {
                 .ok_or(io::ErrorKind::NotFound.into())
                 .and_then(|pid| group.add(pid))
                 .and_then(|()| group.limit_processes(16));
-            // It ends with its input, which waiting closes.
+            // It ends when its input is closed, which waiting does.
             child.wait()?;
             added
         };
@@ -229,9 +230,11 @@ impl Parent {
     }
 }
 
-/// Returns the nearest ancestor of this process's group that offers controllers to its children and lets it create one.
+/// Returns the nearest ancestor of this process's group that offers controllers to its children and
+/// lets it create one.
 ///
-/// Only a group without processes of its own can offer any, so it is never the group of this process, but for the root.
+/// Only a group without processes of its own can offer any, so it is never the group of this
+/// process, but for the root.
 fn unified(mounts: &str, own: &str) -> Option<Vec<Parent>> {
     let mount = Mount::find(mounts, "cgroup2", None)?;
     let path = own.lines().find_map(|line| line.strip_prefix("0::"))?;
@@ -251,7 +254,8 @@ fn unified(mounts: &str, own: &str) -> Option<Vec<Parent>> {
     }
 }
 
-/// Returns the group of this process in the hierarchy of a controller, if it may create others there.
+/// Returns the group of this process in the hierarchy of a controller, if it may create others
+/// there.
 fn legacy(mounts: &str, own: &str, controller: Controller) -> Option<Parent> {
     let mount = Mount::find(mounts, "cgroup", Some(controller.name()))?;
     let path = own.lines().find_map(|line| {
@@ -265,7 +269,7 @@ fn legacy(mounts: &str, own: &str, controller: Controller) -> Option<Parent> {
 
 /// A mounted hierarchy of groups.
 struct Mount {
-    /// The group that is mounted.
+    /// The root of the mount: a group.
     root: String,
     point: PathBuf,
 }
@@ -294,7 +298,7 @@ impl Mount {
     }
 }
 
-/// Returns a number that nobody can guess.
+/// Returns an unpredictable number.
 fn random() -> u64 {
     use std::hash::{BuildHasher as _, Hasher as _};
     std::collections::hash_map::RandomState::new().build_hasher().finish()

@@ -8,22 +8,23 @@ use std::time::Duration;
 use tokio::time::{sleep, timeout};
 
 use super::launch::{Launched, launch};
-use super::output::Kept;
+use super::output::OutputBuffer;
 use super::settings::ShellSettings;
 use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
 
-/// How long the output is read on when the command ended, while something that it started still holds it open.
+/// The time for which the output is read on after the command ended, while a process that it
+/// started holds it open.
 const DRAIN: Duration = Duration::from_secs(2);
 
-/// How a command ended, and what it printed.
-pub(super) struct Ended {
-    how: How,
+/// The end of a command, with its output.
+pub(super) struct CommandResult {
+    how: CommandEnd,
     stdout: String,
     stderr: String,
 }
 
-enum How {
+enum CommandEnd {
     Exited(ExitStatus),
     /// It exceeded a limit, which the text names.
     Exceeded(String),
@@ -33,20 +34,20 @@ enum How {
 
 /// Runs a command until it ends, its time is over, or its call is cancelled.
 ///
-/// Dropping the future kills what was started.
+/// Dropping the future kills all processes of the command.
 pub(super) async fn run(
     shell: &ShellSettings,
     words: &[String],
     limit: Duration,
     network: bool,
     context: &ToolContext,
-) -> io::Result<Ended> {
+) -> io::Result<CommandResult> {
     let launched = tokio::select! {
         launched = launch(shell, words, network) => launched?,
-        () = context.cancelled() => return Ok(Ended::new(How::Cancelled)),
+        () = context.cancelled() => return Ok(CommandResult::new(CommandEnd::Cancelled)),
     };
     let Launched { mut child, mut supervisor, mut exceeded } = launched;
-    let (out, err) = (Kept::new(shell.output_bytes), Kept::new(shell.output_bytes));
+    let (out, err) = (OutputBuffer::new(shell.output_bytes), OutputBuffer::new(shell.output_bytes));
     let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
     let mut reading = pin!(async { tokio::join!(out.read(stdout), err.read(stderr)) });
     let (mut read, mut limited) = (false, true);
@@ -54,23 +55,23 @@ pub(super) async fn run(
     let mut how = loop {
         tokio::select! {
             biased;
-            // What was printed is reported only if nothing is waited for from here on.
-            () = context.cancelled() => break How::Cancelled,
-            () = &mut time => break How::TimedOut(limit),
+            // The output of a cancelled call is reported only if nothing is awaited from here on.
+            () = context.cancelled() => break CommandEnd::Cancelled,
+            () = &mut time => break CommandEnd::TimedOut(limit),
             _ = &mut reading, if !read => read = true,
             // It is sent before the command is killed for it.
             limit = &mut exceeded, if limited => match limit {
-                Ok(limit) => break How::Exceeded(limit),
+                Ok(limit) => break CommandEnd::Exceeded(limit),
                 Err(_) => limited = false,
             },
-            status = child.wait() => break How::Exited(status?),
+            status = child.wait() => break CommandEnd::Exited(status?),
         }
     };
     match how {
-        How::Cancelled => drop(supervisor),
-        How::TimedOut(_) => supervisor.end(&mut child).await,
-        How::Exited(_) | How::Exceeded(_) => {
-            if matches!(how, How::Exited(_)) {
+        CommandEnd::Cancelled => drop(supervisor),
+        CommandEnd::TimedOut(_) => supervisor.end(&mut child).await,
+        CommandEnd::Exited(_) | CommandEnd::Exceeded(_) => {
+            if matches!(how, CommandEnd::Exited(_)) {
                 supervisor.forget_empty_group();
             }
             if !read {
@@ -79,19 +80,19 @@ pub(super) async fn run(
             supervisor.end(&mut child).await;
         }
     }
-    // The kernel may have ended the command for a limit between two looks.
-    if let How::Exited(status) = how
+    // The kernel may have ended the command for a limit between two samples.
+    if let CommandEnd::Exited(status) = how
         && !status.success()
         && limited
         && let Ok(limit) = exceeded.try_recv()
     {
-        how = How::Exceeded(limit);
+        how = CommandEnd::Exceeded(limit);
     }
-    Ok(Ended { how, stdout: out.text(), stderr: err.text() })
+    Ok(CommandResult { how, stdout: out.text(), stderr: err.text() })
 }
 
-impl Ended {
-    fn new(how: How) -> Self {
+impl CommandResult {
+    fn new(how: CommandEnd) -> Self {
         Self { how, stdout: String::new(), stderr: String::new() }
     }
 
@@ -108,25 +109,25 @@ impl Ended {
             text.push_str(&self.stderr);
         }
         let failed = match self.how {
-            How::Exited(status) if status.success() => {
+            CommandEnd::Exited(status) if status.success() => {
                 if text.is_empty() {
                     text.push_str("[no output]");
                 }
                 return ToolResult::new(text);
             }
-            How::Exited(status) => {
+            CommandEnd::Exited(status) => {
                 section(&mut text, &format!("[{}]", describe(status)));
                 FailureKind::Reported
             }
-            How::Exceeded(limit) => {
+            CommandEnd::Exceeded(limit) => {
                 section(&mut text, &format!("[killed: {limit}]"));
                 FailureKind::Reported
             }
-            How::TimedOut(limit) => {
+            CommandEnd::TimedOut(limit) => {
                 section(&mut text, &format!("[stopped after {limit:?}]"));
                 FailureKind::TimedOut
             }
-            How::Cancelled => {
+            CommandEnd::Cancelled => {
                 section(&mut text, "[cancelled]");
                 FailureKind::Cancelled
             }

@@ -4,18 +4,21 @@ use std::fmt;
 
 use serde::Serialize;
 
-use super::namespaces::Plan;
+use super::namespaces::FileSystemPlan;
 use super::settings::ShellSettings;
 use super::system::{Isolation, System};
 
-/// Something that a [`Shell`](super::Shell) promises about its commands, as far as the system can enforce it.
+/// A property of confined commands that a [`Shell`](super::Shell) promises, as far as the system
+/// can enforce it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Guarantee {
-    /// Files outside of the allowed folders cannot be read, and those that are not writable cannot be written, created or removed.
+    /// Files outside of the allowed folders cannot be read, and those that are not writable cannot
+    /// be written, created or removed.
     Files,
-    /// The mode, owner, times and extended attributes of files outside cannot be changed, and their names cannot be listed.
+    /// The mode, owner, times and extended attributes of files outside cannot be changed, and their
+    /// names cannot be listed.
     FileAttributes,
     /// Processes outside cannot be signalled.
     Signals,
@@ -25,13 +28,15 @@ pub enum Guarantee {
     ProcessList,
     /// No socket can be opened, unless the network is allowed, and then only those of IP.
     Network,
-    /// Shared memory, semaphores, message queues and keyrings of the kernel cannot be reached, and none are left behind.
+    /// Shared memory, semaphores, message queues and keyrings of the kernel cannot be reached, and
+    /// none are left behind.
     KernelObjects,
     /// No capability can be gained, not by set-user-id programs and not as the superuser.
     Privileges,
     /// All processes end with the call, however they were started.
     EndsWithCall,
-    /// All processes end with the program, whatever ends it, `SIGKILL` included; temporary files go with them.
+    /// All processes end with the program, whatever ends it, `SIGKILL` included; temporary files go
+    /// with them.
     EndsWithProgram,
     /// The kernel enforces the limit on processes.
     ProcessLimit,
@@ -40,7 +45,7 @@ pub enum Guarantee {
 }
 
 impl Guarantee {
-    /// The guarantee as a short sentence.
+    /// Returns the guarantee as a short sentence.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -68,9 +73,9 @@ impl Guarantee {
 pub struct GuaranteeStatus {
     /// The guarantee.
     pub guarantee: Guarantee,
-    /// Whether it holds.
+    /// `true` if it holds.
     pub holds: bool,
-    /// The means by which it holds, or the reason why not and what holds instead.
+    /// The mechanism that enforces it, or the reason why not and what holds instead.
     pub detail: String,
 }
 
@@ -98,13 +103,13 @@ impl Guarantees {
         self.guarantees.push(GuaranteeStatus { guarantee, holds, detail: detail.into() });
     }
 
-    /// Tells whether a guarantee holds.
+    /// Returns `true` if a guarantee holds.
     #[must_use]
     pub fn holds(&self, guarantee: Guarantee) -> bool {
         self.guarantees.iter().any(|status| status.guarantee == guarantee && status.holds)
     }
 
-    /// Returns all guarantees, whether they hold or not.
+    /// Returns all guarantees, those that do not hold included.
     pub fn iter(&self) -> std::slice::Iter<'_, GuaranteeStatus> {
         self.guarantees.iter()
     }
@@ -114,7 +119,8 @@ impl Guarantees {
         self.guarantees.iter().filter(|status| !status.holds)
     }
 
-    /// Returns what makes the confinement weaker than it could be, such as a program that runs as the superuser.
+    /// Returns the reasons why the confinement is weaker than it could be, such as a program that
+    /// runs as the superuser.
     #[must_use]
     pub fn warnings(&self) -> &[String] {
         &self.warnings
@@ -152,7 +158,7 @@ pub(super) fn of(shell: &ShellSettings) -> Guarantees {
     let why = match &shell.no_namespaces {
         _ if !confined => "commands are not confined".to_owned(),
         Some(reason) => format!("no namespaces: {reason}"),
-        None => Plan::new(&files)
+        None => FileSystemPlan::new(&files)
             .err()
             .map_or_else(String::new, |error| format!("no namespaces: {error}")),
     };

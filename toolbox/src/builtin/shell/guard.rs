@@ -1,8 +1,8 @@
-//! Guards of a command: small shells that wait for the end of this process, whatever ends it, and then end what the command
-//! left.
+//! Guards of a command: small shells that wait for the end of this process, however it ends, and
+//! then kill the processes that the command left.
 //!
-//! A process that is killed with `SIGKILL` can end nobody. So the guard reads from a pipe that only this process holds open: the
-//! kernel closes it in any case.
+//! A process that is killed with `SIGKILL` can clean up nothing. So the guard reads from a pipe
+//! that only this process holds open: the kernel closes it in any case.
 
 use std::io::{self, Write as _};
 use std::path::Path;
@@ -10,15 +10,16 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::Pid;
 
-/// Folders in which programs of the system are found, whatever `PATH` this process has: a folder of `PATH` may be writable for
-/// a command.
+/// Folders in which programs of the system are found, whatever `PATH` this process has: a folder of
+/// `PATH` may be writable for a command.
 pub(super) const SYSTEM_PATH: &str = "/usr/sbin:/usr/bin:/sbin:/bin:/run/current-system/sw/bin";
 
 /// The guard's script. Its arguments are the temporary folder, and the control groups to remove.
 ///
-/// The first line of its input says what to kill: `domain`, for all that the guard may signal, the number of a process group, or
-/// `none`. A guard that never learned it has nothing to kill: the command waits to start until this is written. The line `done`
-/// says that nothing is left to kill.
+/// The first line of its input names the processes to kill: `domain`, for all that the guard may
+/// signal, the number of a process group, or `none`. A guard without that line has nothing to kill:
+/// the command waits to start until it is written. The line `done` says that nothing is left to
+/// kill.
 const SCRIPT: &str = r#"trap '' HUP INT TERM
 read -r target
 while read -r line; do [ "$line" != done ] || target=none; done
@@ -44,7 +45,7 @@ pub(super) enum Target {
     None,
 }
 
-/// A running guard. Dropping it has it remove the folders, and waits for that.
+/// A running guard. Dropping it makes it remove the folders, and waits for that.
 pub(super) struct Guard(Child);
 
 impl Guard {
@@ -61,7 +62,7 @@ impl Guard {
         Ok(Self(command.process_group(0).spawn()?))
     }
 
-    /// Tells the guard what to kill. The command may start only after this.
+    /// Writes the processes to kill to the guard. The command may start only after this.
     pub(super) fn watch(&mut self, target: &Target) -> io::Result<()> {
         let line = match target {
             Target::Domain => "domain\n".to_owned(),
@@ -74,7 +75,8 @@ impl Guard {
 
 impl Drop for Guard {
     fn drop(&mut self) {
-        // The processes have ended, and their numbers may be others' by now. What is left are the folders.
+        // The processes have ended, and their numbers may be reused by now. Only the folders are
+        // left.
         if let Some(input) = &mut self.0.stdin {
             let _ = input.write_all(b"done\n");
         }

@@ -1,7 +1,8 @@
-//! Confinement by Landlock, for files and signals. A thread takes it on, and passes it on to all that it starts.
+//! Confinement by Landlock, for files and signals. A thread applies it, and all that it starts
+//! inherits it.
 //!
-//! It is what there is where namespaces are not to be had. It has no hook for what changes a file without opening it
-//! (`chmod`, `utime`, `setxattr`), and does not hide other processes.
+//! It is the fallback where namespaces are not available. It has no hook for operations that change
+//! a file without opening it (`chmod`, `utime`, `setxattr`), and does not hide other processes.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -17,12 +18,12 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, test_kill_process};
 
 use super::procfs::ProcFs;
-use super::settings::{DEVICES, Files, SWEEP};
+use super::settings::{DEVICES, SWEEP, ShellFiles};
 
-/// The newest rights known here. The system enforces those that it knows.
+/// The newest rights supported here. The system enforces those that it supports.
 const RIGHTS: ABI = ABI::V6;
 
-/// Tells whether Landlock is there, and whether it confines signals (Linux 6.12 and later).
+/// Returns an error without Landlock, else `true` if it confines signals (Linux 6.12 and later).
 pub(super) fn find() -> Result<bool, String> {
     // The restrictions of a thread end with it.
     let tried = std::thread::Builder::new().spawn(|| {
@@ -45,8 +46,8 @@ fn has_scopes(status: &RestrictionStatus) -> bool {
     matches!(status.landlock, LandlockStatus::Available { effective_abi, .. } if effective_abi >= ABI::V6)
 }
 
-impl Files {
-    /// Restricts this thread to the files, for good.
+impl ShellFiles {
+    /// Restricts this thread to the files, permanently.
     pub(super) fn restrict(&self) -> io::Result<()> {
         let status = self.rules().map_err(io::Error::other)?;
         if status.ruleset == RulesetStatus::NotEnforced {
@@ -65,7 +66,7 @@ impl Files {
             .scope(Scope::from_all(RIGHTS))?
             .create()?
             .add_rule(PathBeneath::new(self.workspace.dir(), all))?;
-        // What does not exist needs no right.
+        // A path that does not exist needs no right.
         let open = |path: &Path| PathFd::new(path).ok();
         let is_file = |path: &Path| path.metadata().is_ok_and(|metadata| !metadata.is_dir());
         for path in &self.readable {
@@ -84,16 +85,18 @@ impl Files {
     }
 }
 
-/// The processes that a restricted thread has started, and all that those started: a process cannot leave.
+/// The processes that a restricted thread has started, and all that those started: a process cannot
+/// leave.
 ///
-/// The thread can signal these and no others but its own process, so it must be the thread that uses this.
+/// The thread can signal these and no others but its own process, so it must be the thread that
+/// uses this.
 pub(super) struct Domain {
     own: Pid,
 }
 
 impl Domain {
-    /// Confines the signals and abstract sockets of this thread, for good; `None` where the system cannot, or if a process
-    /// outside is still in reach afterwards.
+    /// Confines the signals and abstract sockets of this thread, permanently; `None` where the
+    /// system cannot, or if a process outside is still in reach afterwards.
     pub(super) fn enter() -> Option<Self> {
         let witness = Witness::find();
         let rules = || {
@@ -108,7 +111,7 @@ impl Domain {
         closed.then(|| Self { own: rustix::process::getpid() })
     }
 
-    /// Tells whether a process is inside.
+    /// Returns `true` if a process is inside.
     pub(super) fn contains(&self, pid: Pid) -> bool {
         pid != self.own && test_kill_process(pid).is_ok()
     }
@@ -119,8 +122,8 @@ impl Domain {
         reason = "without a domain it would kill every process of the user"
     )]
     pub(super) fn kill(&self) {
-        // Group 1 is how `kill` spells "every process that I may signal, but my own". The kernel does it at once; killing one
-        // after the other may lose against what forks faster.
+        // Group 1 is how `kill` spells "every process that I may signal, but my own". The kernel
+        // does it atomically; killing one by one may lose against a process that forks faster.
         let _ = rustix::process::kill_process_group(Pid::INIT, Signal::KILL);
     }
 
@@ -172,7 +175,8 @@ impl Witness {
 impl Drop for Witness {
     fn drop(&mut self) {
         if let Self::Started(child) = self {
-            // It ends with its input, which waiting closes. A signal may not reach it by now.
+            // It ends when its input is closed, which waiting does. A signal may not reach it by
+            // now.
             let _ = child.wait();
         }
     }

@@ -17,18 +17,19 @@ use tokio::time::timeout;
 use super::cgroup::Cgroup;
 use super::guard::{Guard, SYSTEM_PATH, Target};
 use super::landlock::Domain;
-use super::limits::{Members, ProcessTree};
+use super::limits::{ProcessMembers, ProcessTree};
 use super::namespaces::{self, OVERHEAD, READY};
 use super::privileges::give_up_capabilities;
 use super::procfs::ProcFs;
-use super::settings::{Files, Limits, SWEEP, ShellSettings, folder_of};
+use super::settings::{SWEEP, ShellFiles, ShellLimits, ShellSettings, folder_of};
 use super::syscalls::Filters;
 use super::system::{Isolation, System};
 
-/// Time within which the file system of a command must be built.
+/// The time limit for building the file system of a command.
 const BUILD: Duration = Duration::from_secs(10);
 
-/// Words of the shell that waits for a line before it becomes the command: by then it is in its control group and has a guard.
+/// The shell script that waits for a line before it becomes the command: by then it is in its
+/// control group and has a guard.
 const GATE: &str = "read -r _ || exit 125\n";
 
 /// A running command and its supervisor.
@@ -39,32 +40,34 @@ pub(super) struct Launched {
     pub(super) exceeded: oneshot::Receiver<String>,
 }
 
-/// The means to start one command, put together before the thread is there to start it.
+/// The prepared start of one command, built before the thread that starts it.
 struct Launch {
     command: Command,
     isolation: Isolation,
-    files: Files,
+    files: ShellFiles,
     filters: Option<Filters>,
-    limits: Limits,
+    limits: ShellLimits,
     /// Removed by the guard: the thread that supervises the command may not.
     temporary: Option<PathBuf>,
 }
 
-/// The handle of the thread that supervises a command. Dropping it kills all that the command started.
+/// The handle of the thread that supervises a command. Dropping it kills all processes of the
+/// command.
 ///
-/// The thread takes the restrictions upon itself before it starts the command: they pass on to all that it starts, and no other
-/// thread has them. For the same reason it is this thread that knows the processes inside.
+/// The thread applies the restrictions to itself before it starts the command: all that it starts
+/// inherits them, and no other thread has them. For the same reason it is this thread that can
+/// signal the processes inside.
 pub(super) struct Supervisor {
     end: mpsc::Sender<()>,
     ended: Option<oneshot::Receiver<()>>,
     group: Option<Pid>,
 }
 
-/// A message of the thread: the command waits to begin.
-struct Waiting {
+/// A message of the thread: the command waits for the line to start.
+struct WaitingCommand {
     child: Child,
     input: ChildStdin,
-    /// Tells the thread that the file system is built.
+    /// The channel that reports to the thread that the file system is built.
     built: mpsc::Sender<oneshot::Sender<io::Result<()>>>,
 }
 
@@ -87,7 +90,7 @@ pub(super) async fn launch(
         let _ = over.send(());
     })?;
     let gone = |_| io::Error::other("its thread panicked");
-    let Waiting { mut child, mut input, built } = waits.await.map_err(gone)??;
+    let WaitingCommand { mut child, mut input, built } = waits.await.map_err(gone)??;
     let supervisor = Supervisor { end, ended: Some(ended), group: group_of(&child) };
     input.write_all(b"\n").await?;
     if in_namespaces {
@@ -104,17 +107,17 @@ pub(super) async fn launch(
     Ok(Launched { child, supervisor, exceeded: exceeds })
 }
 
-/// Reads the error stream until all is built; what comes after it is the command's.
+/// Reads the error stream until the file system is built; everything after that is the command's.
 async fn ready(child: &mut Child) -> io::Result<()> {
     let Some(stderr) = &mut child.stderr else { return Ok(()) };
-    let mut said = Vec::new();
-    while !said.ends_with(format!("{READY}\n").as_bytes()) {
+    let mut printed = Vec::new();
+    while !printed.ends_with(format!("{READY}\n").as_bytes()) {
         let mut byte = [0];
-        if stderr.read(&mut byte).await? == 0 || said.len() > 16 << 10 {
-            let said = String::from_utf8_lossy(&said);
-            return Err(io::Error::other(format!("its file system: {}", said.trim())));
+        if stderr.read(&mut byte).await? == 0 || printed.len() > 16 << 10 {
+            let printed = String::from_utf8_lossy(&printed);
+            return Err(io::Error::other(format!("its file system: {}", printed.trim())));
         }
-        said.push(byte[0]);
+        printed.push(byte[0]);
     }
     Ok(())
 }
@@ -139,7 +142,8 @@ impl Launch {
             for name in ["HOME", "TMPDIR"] {
                 variables.entry(name.to_owned()).or_insert_with(|| folder.clone().into_owned());
             }
-            // Under names that mean nothing to the programs that build the file system.
+            // Passed as `TOOLBOX_n`, since the programs that build the file system may interpret
+            // others.
             variables.retain(|name, _| is_identifier(name));
             let names: Vec<_> = variables.keys().cloned().collect();
             let limit = limit.map(|limit| limit + OVERHEAD + 1);
@@ -149,7 +153,7 @@ impl Launch {
                 command.env(format!("TOOLBOX_{at}"), value);
             }
         } else {
-            // All tasks of the user count for it.
+            // All tasks of the user count towards the limit.
             let user = rustix::process::getuid().as_raw();
             let limit = limit.filter(|_| shell.confined);
             let limit = limit.map(|limit| limit + 1 + ProcFs::host().tasks_of(user));
@@ -182,7 +186,7 @@ impl Launch {
     /// Starts the command, and enforces its limits until it ends.
     fn supervise(
         mut self,
-        waiting: oneshot::Sender<io::Result<Waiting>>,
+        waiting: oneshot::Sender<io::Result<WaitingCommand>>,
         end: &mpsc::Receiver<()>,
         exceeded: oneshot::Sender<String>,
     ) {
@@ -193,7 +197,7 @@ impl Launch {
                 let Some(input) = child.stdin.take() else { return };
                 let (id, in_namespaces) =
                     (group_of(&child), matches!(self.isolation, Isolation::Namespaces(_)));
-                let sent = waiting.send(Ok(Waiting { child, input, built })).is_ok();
+                let sent = waiting.send(Ok(WaitingCommand { child, input, built })).is_ok();
                 let Some(found) = sent.then(|| builds.recv().ok()).flatten() else {
                     tree.kill();
                     tree.sweep();
@@ -231,7 +235,7 @@ impl Launch {
             (confined && parents.any()).then(|| parents.create(self.limits)).transpose()?;
         let temporary = self.temporary.as_deref();
         let mut guards = Vec::new();
-        // It has all rights of this program still, which it takes to remove the folders.
+        // It still has all rights of this program, which it needs to remove the folders.
         if temporary.is_some() || cgroup.is_some() {
             let folders = cgroup.iter().flat_map(Cgroup::folders);
             guards.push(Guard::start(temporary, folders)?);
@@ -244,7 +248,8 @@ impl Launch {
                 give_up_capabilities(false)?;
                 domain = Domain::enter();
                 if domain.is_some() {
-                    // It can signal what is in the domain, and nothing else. What is in there cannot signal it.
+                    // It can signal the processes in the domain, and nothing else. They cannot
+                    // signal it.
                     let mut guard = Guard::start(None, std::iter::empty())?;
                     guard.watch(&Target::Domain)?;
                     guards.push(guard);
@@ -265,25 +270,25 @@ impl Launch {
         if let Some(guard) = guards.first_mut().filter(|_| domain.is_none()) {
             guard.watch(&target.map_or(Target::None, Target::Group))?;
         }
-        let members = domain.map_or(Members::Group(group), Members::Domain);
+        let members = domain.map_or(ProcessMembers::Group(group), ProcessMembers::Domain);
         Ok((child, ProcessTree::new(members, cgroup), guards))
     }
 }
 
 impl ProcessTree {
-    /// Takes the processes of the namespace that this process has made in place of those of its group.
+    /// Replaces the process group by the namespace that this process has created.
     fn into_namespace(mut self, unshare: Option<Pid>) -> io::Result<Self> {
         let found = unshare.and_then(|parent| Some((parent, ProcFs::host().child(parent)?)));
         let (parent, init) = found.ok_or_else(|| io::Error::other("it ended before it began"))?;
         let handle = |pid| pidfd_open(pid, PidfdFlags::empty());
         let (parent, procfs) = (handle(parent)?, ProcFs::seen_by(init));
-        self.set_members(Members::Namespace { init: handle(init)?, parent, procfs });
+        self.set_members(ProcessMembers::Namespace { init: handle(init)?, parent, procfs });
         Ok(self)
     }
 }
 
 impl Supervisor {
-    /// Kills what is left, and waits until it is gone.
+    /// Kills the remaining processes, and waits until they are gone.
     pub(super) async fn end(mut self, child: &mut Child) {
         self.kill();
         let ended = self.ended.take();
@@ -296,7 +301,8 @@ impl Supervisor {
         let _ = timeout(SWEEP, gone).await;
     }
 
-    /// Forgets the number of a group that is empty: once the command was waited for, the system may give it to others.
+    /// Forgets the number of an empty group: once the command was waited for, the system may reuse
+    /// it.
     pub(super) fn forget_empty_group(&mut self) {
         let is_empty = |group: &Pid| {
             rustix::process::test_kill_process_group(*group) == Err(rustix::io::Errno::SRCH)
@@ -314,7 +320,7 @@ impl Supervisor {
 
 impl Drop for Supervisor {
     fn drop(&mut self) {
-        // Once the command was waited for, the number of its group may be another's.
+        // Once the command was waited for, the number of its group may be reused.
         if self.ended.is_some() {
             self.kill();
         }
@@ -326,7 +332,7 @@ fn group_of(child: &Child) -> Option<Pid> {
     child.id().and_then(|id| Pid::from_raw(id.cast_signed()))
 }
 
-/// Tells whether a shell takes this for the name of a variable.
+/// Returns `true` if a shell accepts this as the name of a variable.
 fn is_identifier(name: &str) -> bool {
     !name.is_empty()
         && !name.starts_with(|c: char| c.is_ascii_digit())

@@ -1,7 +1,8 @@
 //! Enforces the process and memory limits of a running command.
 //!
-//! Where a control group is available, the kernel enforces both. Elsewhere it enforces the limit on processes with
-//! `RLIMIT_NPROC`, which does not hold for the superuser, and the process tree is sampled for the rest.
+//! Where a control group is available, the kernel enforces both. Elsewhere it enforces the limit on
+//! processes with `RLIMIT_NPROC`, which does not hold for the superuser, and the process tree is
+//! sampled for the rest.
 
 use std::io;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
@@ -14,20 +15,21 @@ use rustix::process::{Pid, Signal};
 use super::cgroup::{Cgroup, Controller};
 use super::landlock::Domain;
 use super::procfs::ProcFs;
-use super::settings::{LimitExceeded, Limits, SWEEP};
+use super::settings::{LimitExceeded, SWEEP, ShellLimits};
 
 /// Interval between two samples. Commands that take less are never sampled.
 const SAMPLE_INTERVAL: Duration = Duration::from_millis(50);
 
 /// The processes started by one command.
 pub(super) struct ProcessTree {
-    members: Members,
+    members: ProcessMembers,
     cgroup: Option<Cgroup>,
 }
 
-/// The means by which the processes of a command are found and killed.
-pub(super) enum Members {
-    /// All of a PID namespace, which a process cannot leave: its first process, and the parent of that outside.
+/// The mechanism by which the processes of a command are found and killed.
+pub(super) enum ProcessMembers {
+    /// All of a PID namespace, which a process cannot leave: its first process, and the parent of
+    /// that outside.
     Namespace { init: OwnedFd, parent: OwnedFd, procfs: ProcFs },
     /// All of a Landlock domain, which a process cannot leave.
     Domain(Domain),
@@ -36,29 +38,33 @@ pub(super) enum Members {
 }
 
 impl ProcessTree {
-    pub(super) fn new(members: Members, cgroup: Option<Cgroup>) -> Self {
+    pub(super) fn new(members: ProcessMembers, cgroup: Option<Cgroup>) -> Self {
         Self { members, cgroup }
     }
 
-    /// Replaces the means by which the processes are found.
-    pub(super) fn set_members(&mut self, members: Members) {
+    /// Replaces the mechanism by which the processes are found.
+    pub(super) fn set_members(&mut self, members: ProcessMembers) {
         self.members = members;
     }
 
-    /// Has the kernel limit processes and threads, where there is a control group.
+    /// Sets the kernel's limit on processes and threads, where there is a control group.
     pub(super) fn limit_processes(&self, processes: u64) -> io::Result<()> {
         self.cgroup.as_ref().map_or(Ok(()), |cgroup| cgroup.limit_processes(processes))
     }
 
     /// Blocks until the command ends, or returns the first limit it exceeds.
-    pub(super) fn enforce(&self, ended: &Receiver<()>, limits: Limits) -> Option<LimitExceeded> {
+    pub(super) fn enforce(
+        &self,
+        ended: &Receiver<()>,
+        limits: ShellLimits,
+    ) -> Option<LimitExceeded> {
         while ended.recv_timeout(SAMPLE_INTERVAL) == Err(RecvTimeoutError::Timeout) {
             let exceeded = self.refused(limits).or_else(|| self.sample(limits));
             if exceeded.is_some() {
                 return exceeded;
             }
         }
-        // The kernel may have ended the command for it since the last look.
+        // The kernel may have ended the command for it since the last sample.
         self.refused(limits)
     }
 
@@ -68,38 +74,38 @@ impl ProcessTree {
             cgroup.kill();
         }
         match &self.members {
-            Members::Namespace { init, parent, .. } => {
+            ProcessMembers::Namespace { init, parent, .. } => {
                 // The parent first: it would print that its child was killed.
                 for process in [parent, init] {
                     let _ = rustix::process::pidfd_send_signal(process, Signal::KILL);
                 }
             }
-            Members::Domain(domain) => domain.kill(),
-            Members::Group(Some(group)) => {
+            ProcessMembers::Domain(domain) => domain.kill(),
+            ProcessMembers::Group(Some(group)) => {
                 let _ = rustix::process::kill_process_group(*group, Signal::KILL);
             }
-            Members::Group(None) => {}
+            ProcessMembers::Group(None) => {}
         }
     }
 
     /// Kills the processes that are left when the command has ended, and waits until they are gone.
     ///
-    /// A process group is left to the caller, who knows that its number is not another's yet.
+    /// A process group is left to the caller, who knows that its number has not been reused yet.
     pub(super) fn sweep(&self) {
         match &self.members {
-            Members::Domain(domain) => domain.sweep(),
-            Members::Namespace { init, .. } => {
+            ProcessMembers::Domain(domain) => domain.sweep(),
+            ProcessMembers::Namespace { init, .. } => {
                 self.kill();
                 // The first process of a namespace ends when all the others have.
                 let timeout = Timespec::try_from(SWEEP).ok();
                 let _ = poll(&mut [PollFd::new(init, PollFlags::IN)], timeout.as_ref());
             }
-            Members::Group(_) => {}
+            ProcessMembers::Group(_) => {}
         }
     }
 
-    /// Returns the limit by which the kernel refused something.
-    fn refused(&self, limits: Limits) -> Option<LimitExceeded> {
+    /// Returns the limit that the kernel has enforced.
+    fn refused(&self, limits: ShellLimits) -> Option<LimitExceeded> {
         self.cgroup.as_ref()?.exceeded(limits)
     }
 
@@ -109,22 +115,22 @@ impl ProcessTree {
 
     fn procfs(&self) -> ProcFs {
         match &self.members {
-            Members::Namespace { procfs, .. } => procfs.clone(),
-            Members::Domain(_) | Members::Group(_) => ProcFs::host(),
+            ProcessMembers::Namespace { procfs, .. } => procfs.clone(),
+            ProcessMembers::Domain(_) | ProcessMembers::Group(_) => ProcFs::host(),
         }
     }
 
     fn pids(&self, procfs: &ProcFs) -> Vec<Pid> {
         let is_member = |pid: &Pid| match &self.members {
             // The first one waits for the command and is not part of it.
-            Members::Namespace { .. } => *pid != Pid::INIT,
-            Members::Domain(domain) => domain.contains(*pid),
-            Members::Group(group) => group.is_some_and(|group| procfs.is_in(*pid, group)),
+            ProcessMembers::Namespace { .. } => *pid != Pid::INIT,
+            ProcessMembers::Domain(domain) => domain.contains(*pid),
+            ProcessMembers::Group(group) => group.is_some_and(|group| procfs.is_in(*pid, group)),
         };
         procfs.pids().filter(is_member).collect()
     }
 
-    fn sample(&self, limits: Limits) -> Option<LimitExceeded> {
+    fn sample(&self, limits: ShellLimits) -> Option<LimitExceeded> {
         let (count, measure) =
             (!self.is_enforced(Controller::Processes), !self.is_enforced(Controller::Memory));
         if !count && !measure {
@@ -134,15 +140,15 @@ impl ProcessTree {
         let pids = self.pids(&procfs);
         let usage: Vec<_> = pids.iter().map(|pid| procfs.usage(*pid)).collect();
         if count {
-            // One that ended counts until its status is collected, as it does for the kernel.
+            // A process that ended counts until its status is collected, as it does for the kernel.
             let tasks: u64 = usage.iter().map(|usage| usage.threads.max(1)).sum();
             if tasks > u64::from(limits.processes) {
                 return Some(LimitExceeded::Processes(limits.processes));
             }
         }
         let memory = usage.iter().map(|usage| usage.memory).sum::<u64>();
-        // As some of the processes end, the shares of the others grow while they are added up: a sum that is too high once is
-        // not too high twice.
+        // As some of the processes end, the shares of the others grow while they are added up: a
+        // sum that is too high once is not too high twice.
         let confirmed = || (0..2).all(|_| procfs.memory_together(&pids) > limits.memory);
         (measure && memory > limits.memory && confirmed())
             .then_some(LimitExceeded::Memory(limits.memory))

@@ -20,8 +20,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::namespaces::Plan;
-use self::settings::{Limits, ShellSettings};
+use self::namespaces::FileSystemPlan;
+use self::settings::{ShellLimits, ShellSettings};
 use self::system::System;
 use super::WhileTainted;
 use super::workspace::Workspace;
@@ -32,14 +32,16 @@ use crate::toolset;
 
 pub use self::guarantees::{Guarantee, GuaranteeStatus, Guarantees};
 
-/// Variables of this process that a command gets as well.
+/// Variables of this process that a command inherits.
 const PASSED_ON: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER"];
 
-/// A shell in a workspace: `shell_exec` runs a command line and returns what it printed, whether it failed or not. Linux only.
+/// A shell in a workspace: `shell_exec` runs a command line and returns its output, failed or not.
+/// Linux only.
 ///
 /// # Confinement
 ///
-/// [`Shell::new`] confines commands with what Linux has for every user, and fails where the system has nothing:
+/// [`Shell::new`] confines commands with the means Linux gives every user, and fails where the
+/// system has none:
 ///
 /// | | a command can | it cannot |
 /// |---|---|---|
@@ -49,18 +51,21 @@ const PASSED_ON: [&str; 6] = ["PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "USER"
 /// | environment | see `PATH`, `LANG`, `LC_ALL`, `LC_CTYPE`, `TZ`, `USER`, a `HOME` of its own, and what [`env`](Self::env) gives it | see any other variable of this process, such as keys |
 /// | time and space | run for [`timeout`](Self::timeout), write files of 1 GiB, and temporary files of 1 GiB in all, have [1024 processes and threads](Self::max_processes) and [4 GiB of memory](Self::max_memory_bytes) at once | outlive its call, or this program, whatever ends it |
 ///
-/// With namespaces of its own (users, mounts, processes) a command is held to all of this by the kernel. It takes `unshare`,
-/// `setpriv` and `mount` of util-linux 2.36 or later, and a system that lets users make namespaces. Elsewhere Landlock (Linux
-/// 5.13) and seccomp hold most of it. [`guarantees`](Self::guarantees) tells which of it holds on this system, and why the
-/// rest does not; `toolbox check` prints it. `docs/shell.md` has the whole table, with what was tried for each row.
+/// With namespaces of its own (users, mounts, processes) all of this is enforced by the kernel. It
+/// takes `unshare`, `setpriv` and `mount` of util-linux 2.36 or later, and a system that lets users
+/// make namespaces. Elsewhere Landlock (Linux 5.13) and seccomp enforce most of it.
+/// [`guarantees`](Self::guarantees) lists the guarantees that hold on this system, and why the
+/// others do not; `toolbox check` prints it. `docs/shell.md` has the whole table, with what was
+/// tried for each row.
 ///
-/// Not confined: what a command does inside of the workspace, `.git/hooks` included, how many files of 1 GiB it writes there, how
-/// busy it keeps processors and disks, and faults of the kernel. A program that must withstand that belongs into a container or a
-/// virtual machine, and its workspace onto a disk of its own. File descriptors that this program opened without close-on-exec
-/// are inherited; those of the standard library and of tokio are not.
+/// Not confined: changes inside of the workspace, `.git/hooks` included, the number of files of 1
+/// GiB written there, the load on processors and disks, and faults of the kernel. A program that
+/// must withstand that belongs into a container or a virtual machine, and its workspace onto a disk
+/// of its own. File descriptors that this program opened without close-on-exec are inherited; those
+/// of the standard library and of tokio are not.
 ///
-/// A program that runs as the superuser is warned, by [`Guarantees::warnings`] and a `tracing` event: its commands own the files of
-/// the system, and only mounts and Landlock keep them from it.
+/// A program that runs as the superuser is warned, by [`Guarantees::warnings`] and a `tracing`
+/// event: its commands own the files of the system, and only mounts and Landlock keep them from it.
 ///
 /// ```no_run
 /// use toolbox::ToolBox;
@@ -75,22 +80,23 @@ pub struct Shell {
     settings: ShellSettings,
 }
 
-/// The system has no means to confine a command: neither namespaces nor Landlock.
+/// The error of a system without means to confine a command: neither namespaces nor Landlock.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NoSandboxError(String);
 
 impl Shell {
     /// Returns a shell whose commands are confined to the workspace.
     ///
-    /// It starts one harmless command to see what the system can do, which takes some 20 milliseconds.
+    /// It starts one harmless command to test the system, which takes some 20 milliseconds.
     ///
     /// # Errors
     ///
-    /// [`NoSandboxError`] where the system can confine nothing. [`Shell::unconfined`] works everywhere, and confines nothing.
+    /// [`NoSandboxError`] where the system can confine nothing. [`Shell::unconfined`] works
+    /// everywhere, and confines nothing.
     pub fn new(workspace: Workspace) -> Result<Self, NoSandboxError> {
         let mut shell = Self::unconfined(workspace);
         shell.settings.confined = true;
-        let plan = Plan::new(&shell.settings.files());
+        let plan = FileSystemPlan::new(&shell.settings.files());
         let tried = plan.and_then(|plan| namespaces::try_out(&plan, &shell.settings.workspace));
         if let Err(reason) = tried {
             if let Err(no_landlock) = &System::get().landlock {
@@ -108,23 +114,26 @@ impl Shell {
 
     /// Confines commands with Landlock and seccomp alone, without namespaces of their own.
     ///
-    /// For commands that need to see other processes, or a file system with all its mounts. [`guarantees`](Self::guarantees)
-    /// tells what is lost.
+    /// For commands that need to see other processes, or a file system with all its mounts.
+    /// [`guarantees`](Self::guarantees) lists what is lost.
     #[must_use]
     pub fn without_namespaces(mut self) -> Self {
         self.settings.no_namespaces = Some("switched off by the program".into());
         self
     }
 
-    /// Returns the guarantees that hold for the commands of this shell, on this system and with these settings.
+    /// Returns the guarantees that hold for the commands of this shell, on this system and with
+    /// these settings.
     #[must_use]
     pub fn guarantees(&self) -> Guarantees {
         guarantees::of(&self.settings)
     }
 
-    /// Returns a shell whose commands can do whatever this process can. The workspace is only where they start.
+    /// Returns a shell whose commands can do anything this process can. The workspace is only where
+    /// they start.
     ///
-    /// For a machine that is a sandbox as a whole; else give it an [approver](crate::Tool::needs_approval).
+    /// For a machine that is a sandbox as a whole; else give it an
+    /// [approver](crate::Tool::needs_approval).
     #[must_use]
     pub fn unconfined(workspace: Workspace) -> Self {
         let passed = |name: &&str| Some(((*name).to_owned(), std::env::var(*name).ok()?));
@@ -141,16 +150,17 @@ impl Shell {
             timeout: Duration::from_secs(10),
             max_timeout: Duration::from_secs(120),
             output_bytes: 32 << 10,
-            limits: Limits { processes: 1024, memory: 4 << 30 },
+            limits: ShellLimits { processes: 1024, memory: 4 << 30 },
         };
         Self { settings }
     }
 
-    /// Runs only these programs, and no shell: the command line is split into words as a shell would, and nothing in it is
-    /// expanded, chained or redirected. Default: any command line, read by `sh`.
+    /// Runs only these programs, and no shell: the command line is split into words as a shell
+    /// would, and nothing in it is expanded, chained or redirected. Default: any command line, read
+    /// by `sh`.
     ///
-    /// A program is named as the model must name it, without a path. Which of its own features a program offers is up to
-    /// you to know: `git` and `cargo` run other programs when they are asked to.
+    /// A program is named as the model must name it, without a path. Check the features of a
+    /// program that you allow: `git` and `cargo` run other programs when they are asked to.
     #[must_use]
     pub fn allow_only<P: Into<String>>(mut self, programs: impl IntoIterator<Item = P>) -> Self {
         self.settings.programs = Some(programs.into_iter().map(Into::into).collect());
@@ -178,12 +188,12 @@ impl Shell {
         self
     }
 
-    /// Says whether confined commands may use the network. Default no.
+    /// Allows confined commands to use the network. Default: they may not.
     ///
-    /// Where it may, it is IP alone: sockets in the file system, such as those of a container service, stay closed. A call
-    /// for which `http_fetch` is blacklisted has no network in any case.
+    /// Allowed is IP alone: sockets in the file system, such as those of a container service, stay
+    /// closed. A call for which `http_fetch` is blacklisted has no network in any case.
     ///
-    /// What comes over the network was written by others, and what goes there is in nobody's hands: see
+    /// Data from the network was written by others, and data sent there is out of control: see
     /// [`while_tainted`](Self::while_tainted).
     #[must_use]
     pub fn allow_network(mut self, allow: bool) -> Self {
@@ -191,12 +201,13 @@ impl Shell {
         self
     }
 
-    /// Says what becomes of a command that can reach the network, confined or not, once the conversation is
-    /// [tainted](crate::context::Taint). Default: it needs approval. A confined one that is not to ask runs without the network
-    /// ([`WhileTainted::Deny`]).
+    /// Sets the handling of a command that can reach the network, confined or not, once the
+    /// conversation is [tainted](crate::context::Taint). Default: it needs approval. A confined one
+    /// that must not ask runs without the network ([`WhileTainted::Deny`]).
     ///
-    /// What such a command prints counts as written by others, so from the second one on it is about each. Where the
-    /// machine holds nothing that must not leave it, choose [`WhileTainted::Allow`].
+    /// The output of such a command counts as written by others, so approval is needed from the
+    /// second one on. Where the machine holds nothing that must not leave it, choose
+    /// [`WhileTainted::Allow`].
     #[must_use]
     pub fn while_tainted(mut self, what: WhileTainted) -> Self {
         self.settings.while_tainted = what;
@@ -207,7 +218,7 @@ impl Shell {
         self.settings.network || !self.settings.confined
     }
 
-    /// Lets the gate ask for approval where it is needed.
+    /// Adds the condition for approval to the tool.
     fn guarded(self: &Arc<Self>, tool: Tool) -> Tool {
         if !self.reaches_network() {
             return tool;
@@ -233,39 +244,45 @@ impl Shell {
         self
     }
 
-    /// Limits what is kept of each of the two streams, in bytes: the beginning and the end. Default 32 KiB.
+    /// Limits the bytes that are kept of each of the two streams: the beginning and the end.
+    /// Default 32 KiB.
     #[must_use]
     pub fn max_output_bytes(mut self, bytes: usize) -> Self {
         self.settings.output_bytes = bytes.max(256);
         self
     }
 
-    /// Limits how many processes and threads a command may have at once, itself included. Default 1024.
+    /// Limits the number of processes and threads of a command at once, itself included.
+    /// Default 1024.
     ///
-    /// A command that tries to have more is killed with all that it started, and the result says so, with what was printed before.
-    /// The kernel enforces it where this program can make control groups, and by `RLIMIT_NPROC` where it does not run as the
-    /// superuser: that counts the processes of a command with namespaces of its own, else all those of the user. Elsewhere
-    /// they are counted every 50 milliseconds. [`guarantees`](Self::guarantees) tells which of these it is.
+    /// A command that exceeds it is killed with all that it started, and the result says so, with
+    /// the output so far. The kernel enforces it where this program can create control groups, and
+    /// by `RLIMIT_NPROC` where it does not run as the superuser: that counts the processes of a
+    /// command with namespaces of its own, else all those of the user. Elsewhere they are counted
+    /// every 50 milliseconds. [`guarantees`](Self::guarantees) says which of these applies.
     #[must_use]
     pub fn max_processes(mut self, processes: u32) -> Self {
         self.settings.limits.processes = processes.max(1);
         self
     }
 
-    /// Limits the memory that a command and all that it started may have at once, in bytes. Default 4 GiB.
+    /// Limits the memory that a command and all that it started may have at once, in bytes. Default
+    /// 4 GiB.
     ///
-    /// Beyond it all of it is killed, and the result says so, with what was printed before. The kernel enforces it where this
-    /// program can make control groups; all that the kernel accounts to them counts then. Elsewhere it is measured every 50
-    /// milliseconds, and a fast program may get beyond it in between: what counts is memory in use, swapped out or not, page
-    /// tables and open files in memory; what several processes share counts once. What was only reserved, and what can be read
-    /// again from a file, do not count.
+    /// A command that exceeds it is killed with all that it started, and the result says so, with
+    /// the output so far. The kernel enforces it where this program can create control groups; all
+    /// that the kernel accounts to them counts then. Elsewhere it is measured every 50
+    /// milliseconds, and a fast program may exceed it in between: memory in use counts, swapped out
+    /// or not, page tables and open files in memory; memory that several processes share counts
+    /// once. Memory that is only reserved, or can be read again from a file, does not count.
     #[must_use]
     pub fn max_memory_bytes(mut self, bytes: u64) -> Self {
         self.settings.limits.memory = bytes;
         self
     }
 
-    /// Reads a command line: into words, where only some programs may run, else as a whole, for `sh`.
+    /// Reads a command line: into words, where only some programs may run, else as a whole, for
+    /// `sh`.
     fn words(&self, command: &str) -> Result<Vec<String>, String> {
         if command.contains('\0') {
             return Err("`command` holds a NUL character".to_owned());
@@ -289,7 +306,8 @@ impl Shell {
 }
 
 impl Guarantees {
-    /// Returns what would hold for the commands of a shell with the default settings, in a temporary folder.
+    /// Returns the guarantees for the commands of a shell with the default settings, in a temporary
+    /// folder.
     ///
     /// # Errors
     ///

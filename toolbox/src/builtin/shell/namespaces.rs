@@ -1,9 +1,11 @@
-//! Confinement by namespaces: users, mounts, processes, System V and POSIX objects, and the network.
+//! Confinement by namespaces: users, mounts, processes, System V and POSIX objects, and the
+//! network.
 //!
-//! A thread of a program with several threads cannot make them itself, so `unshare` of util-linux does, and a shell script
-//! builds the file system. Everything that a command does not need is absent from it, and what it may not change is mounted
-//! read-only, so that `chmod`, `utime` and `setxattr` fail there too. The first process of the namespace ends with the thread that
-//! started it, however that ends, and the kernel ends all the others with it.
+//! A thread of a program with several threads cannot create them itself, so `unshare` of util-linux
+//! does, and a shell script builds the file system. Everything that a command does not need is
+//! absent from it, and everything that it may not change is mounted read-only, so that `chmod`,
+//! `utime` and `setxattr` fail there too. The first process of the namespace ends with the thread
+//! that started it, however that ends, and the kernel ends all the others with it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -13,24 +15,25 @@ use std::path::{Path, PathBuf};
 
 use super::guard::SYSTEM_PATH;
 use super::privileges::give_up_capabilities;
-use super::settings::{DEVICES, FILE_BLOCKS, Files, folder_of};
+use super::settings::{DEVICES, FILE_BLOCKS, ShellFiles, folder_of};
 use crate::builtin::workspace::Workspace;
 
-/// The line that the script prints when all is mounted.
+/// The line that the script prints once everything is mounted.
 pub(super) const READY: &str = "toolbox: ready";
 
-/// Processes in the namespace that are not the command: `unshare`, and the first process, which waits for the command.
+/// Processes in the namespace that are not the command: `unshare`, and the first process, which
+/// waits for the command.
 pub(super) const OVERHEAD: u64 = 2;
 
-/// Folders to build the new root on: one that exists, and that the command has no use for.
+/// Folders on which the new root can be built: one that exists, and that the command does not need.
 const BASES: [&str; 7] = ["/mnt", "/media", "/srv", "/boot", "/run", "/var", "/sys"];
 
-/// Size of the temporary folder, which is in memory.
+/// The size of the temporary folder, which is in memory.
 const TEMPORARY_SIZE: &str = "1g";
 
-/// The file system of one command, and the means to start it there.
+/// The layout of the file system of one command, and the arguments to start it there.
 #[derive(Debug, Clone)]
-pub(super) struct Plan {
+pub(super) struct FileSystemPlan {
     script: String,
     workspace: PathBuf,
     temporary: PathBuf,
@@ -44,20 +47,20 @@ struct Bind {
     is_file: bool,
 }
 
-impl Plan {
+impl FileSystemPlan {
     /// Lays out the file system.
     ///
     /// # Errors
     ///
     /// A reason, if the whole of the root is to be visible, or no folder is left to build on.
-    pub(super) fn new(files: &Files) -> Result<Self, String> {
+    pub(super) fn new(files: &ShellFiles) -> Result<Self, String> {
         let workspace = real_path(&files.workspace);
         let mounts = Mounts::read();
         let (mut links, mut binds) = (Vec::new(), Vec::new());
         let writable = files.writable.iter().map(|path| (path, true));
         let readable = files.readable.iter().map(|path| (path, false));
         for (path, writable) in writable.chain(readable) {
-            // What does not exist cannot be mounted.
+            // A path that does not exist cannot be mounted.
             let Ok(real) = path.canonicalize() else { continue };
             let Ok(metadata) = real.metadata() else { continue };
             if real != *path {
@@ -104,14 +107,16 @@ impl Plan {
         Ok(Self { script, workspace, temporary })
     }
 
-    /// Returns the folder for temporary files, as the command sees it. It is empty, and gone with the command.
+    /// Returns the folder for temporary files, as the command sees it. It is empty, and gone with
+    /// the command.
     pub(super) fn temporary(&self) -> &Path {
         &self.temporary
     }
 
-    /// Returns the words of the command that starts the words of another, which follow.
+    /// Returns the arguments that start another command, whose own arguments follow.
     ///
-    /// The second line of its input lets it begin. It gets no variables but those listed, and `processes` as `RLIMIT_NPROC`.
+    /// The second line of its input lets it begin. It gets no variables but those listed, and
+    /// `processes` as `RLIMIT_NPROC`.
     pub(super) fn words(
         &self,
         variables: &[String],
@@ -135,24 +140,26 @@ impl Plan {
     }
 }
 
-/// Waits for the word to begin, gives up all capabilities and starts the command in the new root.
+/// Waits for the line to start, gives up all capabilities and starts the command in the new root.
 const FINISH: &str = r#"read -r _ || exit 1
 cd "$base"
 exec chroot . setpriv --no-new-privs --inh-caps=-all --ambient-caps=-all --bounding-set=-all sh -c "$@" </dev/null"#;
 
-/// Returns the script of the first process inside: it sets variables and limits, and waits for the command.
+/// Returns the script of the first process inside: it sets variables and limits, and waits for the
+/// command.
 fn inner(variables: &[String], processes: Option<u64>) -> String {
     let mut script = format!("cd -- \"$0\" || exit 125\n{}", limits(processes));
     for (at, name) in variables.iter().enumerate() {
         let _ = writeln!(script, "{name}=$TOOLBOX_{at}; export {name}; unset TOOLBOX_{at}");
     }
-    // In a process of its own, since the first of a namespace cannot be ended by signals from inside.
-    // What the waiting shell itself says of a signal is not the command's.
+    // In a process of its own, since the first of a namespace cannot be ended by signals from
+    // inside. A message of the waiting shell about a signal is not the command's.
     script.push_str("exec 3>&2 2>/dev/null\n(exec \"$@\" 2>&3 3>&-)\nexit $?");
     script
 }
 
-/// Returns the lines of a shell script that limit files, dumps and, where the kernel counts them, processes.
+/// Returns the lines of a shell script that limit files, dumps and, where the kernel counts them,
+/// processes.
 pub(super) fn limits(processes: Option<u64>) -> String {
     let mut script = format!("ulimit -c 0; ulimit -f {FILE_BLOCKS}\n");
     if let Some(processes) = processes {
@@ -165,7 +172,7 @@ pub(super) fn limits(processes: Option<u64>) -> String {
     script
 }
 
-/// Returns the path that a workspace has now.
+/// Returns the current path of a workspace.
 fn real_path(workspace: &Workspace) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     let handle = format!("/proc/self/fd/{}", workspace.dir().as_raw_fd());
@@ -235,7 +242,7 @@ impl Script<'_> {
         if !files.is_empty() {
             let _ = writeln!(script, "for file in {}; do : >\"$file\"; done", files.join(" "));
         }
-        // A link is copied as it is; where only a folder above is one, a link is made.
+        // A link is copied as it is; if only a folder above is one, a link is created.
         let (own, above): (Vec<_>, Vec<_>) =
             self.links.iter().partition(|(path, _)| path.is_symlink());
         for (path, real) in above {
@@ -253,13 +260,13 @@ impl Script<'_> {
         }
         // No user namespace can be made inside, in which a process would have capabilities again.
         script.push_str("echo 0 >/proc/sys/user/max_user_namespaces\n");
-        // The table is hidden by what is mounted last.
+        // The table is hidden by the last mount.
         script.push_str("cat >\"$base/proc/table\" <<'END-OF-TABLE'\n");
         let mut again = String::new();
         for bind in self.binds {
             let options = self.mounts.options(&bind.path, bind.writable);
             self.line(&mut script, &bind.path, &bind.path, &options)?;
-            // A recursive mount leaves those below as they are.
+            // A recursive mount does not change those below.
             for (point, _) in self.mounts.below(&bind.path).filter(|_| !bind.writable) {
                 let options = self.mounts.options(point, false);
                 let _ = writeln!(
@@ -289,13 +296,13 @@ impl Script<'_> {
         Ok(script)
     }
 
-    /// Returns the place of a path in the new root, as it is while that is built.
+    /// Returns the path in the new root while that is built.
     fn inside(&self, path: &Path) -> PathBuf {
         self.base.join(path.strip_prefix("/").unwrap_or(path))
     }
 
     fn kind(&self, path: &Path) -> &'static str {
-        // The kernel does not uncover what a mount below hides.
+        // The kernel does not uncover a path that a mount below hides.
         if self.mounts.below(path).next().is_some() { "rbind" } else { "bind" }
     }
 
@@ -358,9 +365,10 @@ impl Mounts {
         mounts.filter(move |(point, _)| is_below(point))
     }
 
-    /// Returns the options with which a path is to be mounted: stricter than those it has, since others cannot be had.
+    /// Returns the options to mount a path with: at least as strict as its current ones, since
+    /// others are refused.
     fn options(&self, path: &Path, writable: bool) -> Vec<&'static str> {
-        // The last one of several at one point covers the others.
+        // The last of several mounts at one point covers the others.
         let mount = self.0.iter().filter(|(point, _)| path.starts_with(point));
         let mount = mount.max_by_key(|(point, _)| point.components().count());
         let has = |option: &str| mount.is_some_and(|(_, own)| own.iter().any(|own| own == option));
@@ -389,8 +397,8 @@ fn unescaped(field: &str) -> PathBuf {
     std::ffi::OsString::from_vec(bytes).into()
 }
 
-/// Starts a command as it will be started, and tells whether that works.
-pub(super) fn try_out(plan: &Plan, workspace: &Workspace) -> Result<(), String> {
+/// Starts a trial command in the same way, and returns the error if that fails.
+pub(super) fn try_out(plan: &FileSystemPlan, workspace: &Workspace) -> Result<(), String> {
     use std::io::Write as _;
     use std::process::{Command, Stdio};
     use std::time::{Duration, Instant};
@@ -423,10 +431,10 @@ pub(super) fn try_out(plan: &Plan, workspace: &Workspace) -> Result<(), String> 
     });
     let output =
         output.map_err(|error| format!("`setpriv` and `unshare` of util-linux: {error}"))?;
-    let said = String::from_utf8_lossy(&output.stderr);
-    if output.status.success() && said.contains(READY) {
+    let printed = String::from_utf8_lossy(&output.stderr);
+    if output.status.success() && printed.contains(READY) {
         return Ok(());
     }
-    let reason = said.lines().find(|line| !line.trim().is_empty() && !line.contains(READY));
+    let reason = printed.lines().find(|line| !line.trim().is_empty() && !line.contains(READY));
     Err(reason.unwrap_or("the attempt failed").trim().to_owned())
 }

@@ -1,4 +1,4 @@
-//! What a command prints: its beginning and its end, in bounded memory.
+//! The output of a command: its beginning and its end, in bounded memory.
 
 use std::collections::VecDeque;
 use std::sync::{Mutex, PoisonError};
@@ -7,21 +7,21 @@ use tokio::io::{AsyncRead, AsyncReadExt as _};
 
 use crate::text::clean;
 
-/// What is kept of a stream.
-pub(super) struct Kept(Mutex<Parts>);
+/// The beginning and the end of a stream.
+pub(super) struct OutputBuffer(Mutex<OutputParts>);
 
 #[derive(Default)]
-struct Parts {
+struct OutputParts {
     head: Vec<u8>,
     tail: VecDeque<u8>,
-    /// How many bytes each of the two may hold.
+    /// The maximum number of bytes of each of the two.
     half: usize,
     left_out: u64,
 }
 
-impl Kept {
+impl OutputBuffer {
     pub(super) fn new(bytes: usize) -> Self {
-        Self(Mutex::new(Parts { half: bytes / 2, ..Parts::default() }))
+        Self(Mutex::new(OutputParts { half: bytes / 2, ..OutputParts::default() }))
     }
 
     /// Reads a stream to its end.
@@ -33,7 +33,7 @@ impl Kept {
         }
     }
 
-    /// Returns it as text for a model: without the codes that terminals obey.
+    /// Returns it as text for a model, without terminal control codes.
     pub(super) fn text(&self) -> String {
         let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let left_out = parts.left_out;
@@ -48,7 +48,7 @@ impl Kept {
     }
 }
 
-impl Parts {
+impl OutputParts {
     fn push(&mut self, bytes: &[u8]) {
         let room = self.half.saturating_sub(self.head.len()).min(bytes.len());
         let (head, tail) = bytes.split_at(room);
@@ -61,9 +61,9 @@ impl Parts {
     }
 }
 
-/// Takes out what terminals obey; what is no UTF-8 is replaced.
+/// Removes terminal control codes; bytes that are no UTF-8 are replaced.
 fn plain(bytes: &[u8]) -> String {
     let text = String::from_utf8_lossy(bytes);
-    // A cut at either end may have left a part of a character there.
+    // A cut at either end may have left a part of a character.
     clean(&text).trim_matches(char::REPLACEMENT_CHARACTER).to_owned()
 }

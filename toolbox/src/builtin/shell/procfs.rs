@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::process::Pid;
 
-/// Memory of page tables. There can be more of it than of the pages it leads to.
+/// Memory of page tables. It can be larger than the pages it maps.
 const TABLES: &str = "VmPTE:";
 
 /// A `/proc` file system, which shows the processes of one PID namespace.
@@ -15,10 +15,10 @@ const TABLES: &str = "VmPTE:";
 pub(super) struct ProcFs(PathBuf);
 
 /// Resources in use by one process.
-pub(super) struct Usage {
+pub(super) struct ProcessUsage {
     pub(super) threads: u64,
-    /// In bytes: resident or swapped out, page tables and files in memory held open; not what can be read from a file again.
-    /// Memory shared by several processes counts for each.
+    /// In bytes: resident or swapped out, page tables and files in memory held open; not what can
+    /// be read from a file again. Memory shared by several processes counts for each.
     pub(super) memory: u64,
 }
 
@@ -50,14 +50,14 @@ impl ProcFs {
         Pid::from_raw(children.ok()?.split_whitespace().next()?.parse().ok()?)
     }
 
-    /// Tells whether a process ended and waits for its parent to collect its status.
+    /// Returns `true` if a process ended and waits for its parent to collect its status.
     pub(super) fn is_dead(&self, pid: Pid) -> bool {
         // Other threads may go on after the first one has ended.
         self.stat(pid, 0).is_some_and(|state| matches!(&*state, "Z" | "X"))
             && self.stat(pid, 17).is_none_or(|threads| matches!(&*threads, "0" | "1"))
     }
 
-    /// Tells whether a process is in a process group.
+    /// Returns `true` if a process is in a process group.
     pub(super) fn is_in(&self, pid: Pid, group: Pid) -> bool {
         self.stat(pid, 2).is_some_and(|own| own == group.as_raw_nonzero().to_string())
     }
@@ -80,12 +80,12 @@ impl ProcFs {
         stat.rsplit(')').next()?.split_whitespace().nth(field).map(str::to_owned)
     }
 
-    /// Returns the usage of a process; nothing, once it is gone.
-    pub(super) fn usage(&self, pid: Pid) -> Usage {
+    /// Returns the usage of a process; all zero, once it is gone.
+    pub(super) fn usage(&self, pid: Pid) -> ProcessUsage {
         let status = self.of_memory(pid, "status", "RssAnon:").or_else(|| self.read(pid, "status"));
         let status = status.unwrap_or_default();
         let files: u64 = self.memory_files(pid).values().sum();
-        Usage {
+        ProcessUsage {
             threads: sum(&status, &["Threads:"]),
             memory: (sum(&status, &["RssAnon:", "RssShmem:", "VmSwap:", TABLES]) << 10) + files,
         }
@@ -103,8 +103,8 @@ impl ProcFs {
         pids.iter().map(own).sum::<u64>() + files.values().sum::<u64>()
     }
 
-    /// Returns a process's proportional share of its memory, without the mapped pages of the files given; `None` if it may not
-    /// be read.
+    /// Returns a process's proportional share of its memory, without the mapped pages of the files
+    /// given; `None` if it may not be read.
     fn share(&self, pid: Pid, files: &HashMap<MemoryFile, u64>) -> Option<u64> {
         let rollup = self.of_memory(pid, "smaps_rollup", "Pss_Anon:")?;
         let tables = sum(&self.of_memory(pid, "status", TABLES)?, &[TABLES]);
@@ -113,7 +113,8 @@ impl ProcFs {
         Some(all.saturating_sub(mapped))
     }
 
-    /// Returns how many bytes of these files a process has mapped, by its proportional share.
+    /// Returns the number of bytes of these files that a process has mapped, by its proportional
+    /// share.
     fn mapped(&self, pid: Pid, files: &HashMap<MemoryFile, u64>) -> u64 {
         let (mut counts, mut kib) = (false, 0);
         for line in self.of_memory(pid, "smaps", "Pss:").unwrap_or_default().lines() {
@@ -141,7 +142,8 @@ impl ProcFs {
         entries.filter_map(file).collect()
     }
 
-    /// Reads a file of a process that describes its memory: that of a thread, if the first thread has ended and has none.
+    /// Reads a file of a process that describes its memory: that of a thread, if the first thread
+    /// has ended and has none.
     fn of_memory(&self, pid: Pid, file: &str, key: &str) -> Option<String> {
         let tells = |text: &String| text.lines().any(|line| line.starts_with(key));
         self.read(pid, file).filter(tells).or_else(|| {

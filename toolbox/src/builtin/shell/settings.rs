@@ -9,7 +9,8 @@ use std::time::Duration;
 use crate::builtin::WhileTainted;
 use crate::builtin::workspace::Workspace;
 
-/// Files and folders that programs need to start, to find their libraries, names, time zones and certificates.
+/// Files and folders that programs need to start, to find their libraries, names, time zones and
+/// certificates.
 const READABLE: [&str; 28] = [
     "/usr",
     "/bin",
@@ -45,18 +46,19 @@ const READABLE: [&str; 28] = [
 pub(super) const DEVICES: [&str; 5] =
     ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom"];
 
-/// Size of the largest file a command may write, in the blocks of 512 bytes that `ulimit` counts: 1 GiB.
+/// Size of the largest file a command may write, in the blocks of 512 bytes that `ulimit` counts: 1
+/// GiB.
 pub(super) const FILE_BLOCKS: u32 = 1 << 21;
 
-/// Time within which killed processes must be gone.
+/// The time limit for killed processes to be gone.
 pub(super) const SWEEP: Duration = Duration::from_secs(2);
 
-/// Limits on all that a command started, together.
+/// Limits on all processes of a command, together.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Limits {
-    /// Processes and threads.
+pub(super) struct ShellLimits {
+    /// The number of processes and threads.
     pub(super) processes: u32,
-    /// In bytes.
+    /// The memory, in bytes.
     pub(super) memory: u64,
 }
 
@@ -84,7 +86,7 @@ impl fmt::Display for LimitExceeded {
 }
 
 /// The files that a command may use.
-pub(super) struct Files {
+pub(super) struct ShellFiles {
     pub(super) workspace: Workspace,
     pub(super) readable: Vec<PathBuf>,
     pub(super) writable: Vec<PathBuf>,
@@ -106,16 +108,16 @@ pub(super) struct ShellSettings {
     pub(super) timeout: Duration,
     pub(super) max_timeout: Duration,
     pub(super) output_bytes: usize,
-    pub(super) limits: Limits,
+    pub(super) limits: ShellLimits,
 }
 
 impl ShellSettings {
     /// Returns the files that a command may use.
-    pub(super) fn files(&self) -> Files {
+    pub(super) fn files(&self) -> ShellFiles {
         let paths = self.variables.get("PATH").map(String::as_str).unwrap_or_default();
         let paths = std::env::split_paths(paths).filter(|path| path.is_absolute());
         let known = READABLE.iter().map(PathBuf::from);
-        Files {
+        ShellFiles {
             workspace: self.workspace.clone(),
             readable: known.chain(paths).chain(self.readable.iter().cloned()).collect(),
             writable: self.writable.clone(),
@@ -123,7 +125,8 @@ impl ShellSettings {
     }
 }
 
-/// Returns a path by which a program can start in a workspace: by its handle, since the name may be another folder's by now.
+/// Returns a path by which a program can start in a workspace: by its handle, since another folder
+/// may have the name by now.
 pub(super) fn folder_of(workspace: &Workspace) -> PathBuf {
     use std::os::fd::AsRawFd as _;
     Path::new("/proc/self/fd").join(workspace.dir().as_raw_fd().to_string())

@@ -1,4 +1,5 @@
-//! The system calls that a confined command is refused, by seccomp. `docs/shell.md` says why the others are harmless.
+//! The system calls that confined commands are refused, by seccomp. `docs/shell.md` says why the
+//! others are harmless.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -9,8 +10,9 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
-/// Calls that act on other processes past Landlock's hooks, or that reach objects outside of any file system: System V
-/// and POSIX queues, shared memory, semaphores, keyrings. `io_uring` would make calls that no filter sees.
+/// Calls that act on other processes past Landlock's hooks, or that reach objects outside of any
+/// file system: System V and POSIX queues, shared memory, semaphores, keyrings. `io_uring` would
+/// make calls that no filter sees.
 const REFUSED: [c_long; 36] = [
     libc::SYS_shmget,
     libc::SYS_shmat,
@@ -61,7 +63,8 @@ const OWN_PROCESS_ONLY: [c_long; 7] = [
     libc::SYS_prlimit64,
 ];
 
-/// Flags of `clone` that make a namespace. In a user namespace of its own a command would have every capability.
+/// Flags of `clone` that make a namespace. In a user namespace of its own a command would have
+/// every capability.
 const NAMESPACES: [u64; 7] = [
     0x0002_0000, // CLONE_NEWNS
     0x0200_0000, // CLONE_NEWCGROUP
@@ -79,13 +82,14 @@ pub(super) struct Filters(Vec<BpfProgram>);
 impl Filters {
     /// Builds the filters.
     ///
-    /// A command in namespaces of its own is made with the calls that make namespaces; they are refused to it later, by a
-    /// limit of zero and for want of a capability. It cannot name a process outside, so it may pin and reschedule its threads.
+    /// A command in namespaces of its own is created with the calls that create namespaces; inside,
+    /// they are refused by a limit of zero and for lack of a capability. It cannot name a process
+    /// outside, so it may pin and reschedule its threads.
     pub(super) fn new(network: bool, in_namespaces: bool) -> io::Result<Self> {
         let mut rules: BTreeMap<c_long, Vec<SeccompRule>> =
             REFUSED.into_iter().map(|call| (call, Vec::new())).collect();
         rules.insert(libc::SYS_socket, sockets(network)?);
-        // Users are not namespaced for these: one call reaches all processes of the user.
+        // Namespaces do not apply to these: one call reaches all processes of the user.
         let mut of_user = vec![all(&[(0, SeccompCmpOp::Eq, 2)])?];
         let mut io_of_user = vec![all(&[(0, SeccompCmpOp::Eq, 3)])?];
         let mut absent = vec![];
@@ -120,8 +124,9 @@ impl Filters {
     }
 }
 
-/// Returns the rules that refuse sockets: all of them, or all but those of IP and, as programs ask it for the addresses of this
-/// machine, of netlink's routing. A socket in the file system leads to services that are not confined.
+/// Returns the rules that refuse sockets: all of them, or all but those of IP and, as programs ask
+/// it for the addresses of this machine, of netlink's routing. A socket in the file system leads to
+/// services that are not confined.
 fn sockets(network: bool) -> io::Result<Vec<SeccompRule>> {
     if !network {
         return Ok(Vec::new());
@@ -136,7 +141,7 @@ fn sockets(network: bool) -> io::Result<Vec<SeccompRule>> {
     ])
 }
 
-/// Returns a rule that applies if all the arguments, by their position, compare so.
+/// Returns a rule that applies if all comparisons of arguments, by their position, hold.
 fn all(arguments: &[(u8, SeccompCmpOp, u64)]) -> io::Result<SeccompRule> {
     let conditions = arguments.iter().map(|(position, operator, value)| {
         SeccompCondition::new(*position, SeccompCmpArgLen::Dword, operator.clone(), *value)
@@ -158,8 +163,9 @@ fn program(
     filter.and_then(TryInto::try_into).map_err(io::Error::other)
 }
 
-/// Returns a filter without the second set of numbers that some x86-64 kernels take from any program (x32). Most calls of it
-/// have the same number and a bit, some have another: all of it is absent. Programs of 32 bits are ended by the first filter.
+/// Returns a filter without the second set of numbers that some x86-64 kernels take from any
+/// program (x32). Most calls of it have the same number and a bit, some have another: all of it is
+/// absent. Programs of 32 bits are ended by the first filter.
 fn other_numbers() -> Option<BpfProgram> {
     use seccompiler::sock_filter;
     const LOAD: u16 = 0x20; // BPF_LD | BPF_W | BPF_ABS

@@ -4,20 +4,20 @@ use std::sync::OnceLock;
 
 use super::cgroup::{Controller, Parents};
 use super::landlock;
-use super::namespaces::Plan;
-use super::settings::{Files, ShellSettings};
+use super::namespaces::FileSystemPlan;
+use super::settings::{ShellFiles, ShellSettings};
 
 /// The way in which a command is confined.
 pub(super) enum Isolation {
-    Namespaces(Box<Plan>),
+    Namespaces(Box<FileSystemPlan>),
     Landlock,
     None,
 }
 
-/// What was found out about this system, once for the process.
+/// The capabilities of this system, tested once for the process.
 #[derive(Debug)]
 pub(super) struct System {
-    /// Landlock, and whether it confines signals.
+    /// Landlock, and `true` if it confines signals.
     pub(super) landlock: Result<bool, String>,
     pub(super) parents: Parents,
     pub(super) is_superuser: bool,
@@ -44,11 +44,11 @@ impl System {
 
 impl ShellSettings {
     /// Chooses the way in which a command is confined.
-    pub(super) fn isolation(&self, files: &Files) -> Isolation {
+    pub(super) fn isolation(&self, files: &ShellFiles) -> Isolation {
         if !self.confined {
             return Isolation::None;
         }
-        match Plan::new(files) {
+        match FileSystemPlan::new(files) {
             Ok(plan) if self.no_namespaces.is_none() => Isolation::Namespaces(Box::new(plan)),
             _ => Isolation::Landlock,
         }

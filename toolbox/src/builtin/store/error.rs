@@ -1,21 +1,23 @@
-//! What keeps a store from its work.
+//! Errors of a store.
 
 use std::fmt;
 
 use crate::call::{SharedError, ToolError};
 
-/// Why a store did not do what it was asked.
+/// An error of a store.
 ///
-/// Nothing of it was done. The exception is a disk that fails at the very end of a write ([`StoreError::Failed`]): that
-/// is never acknowledged, and may yet be found there.
+/// The operation had no effect. The exception is a disk that fails at the very end of a write
+/// ([`StoreError::Failed`]): that is never acknowledged, and may yet be found there.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub enum StoreError {
-    /// A limit that the program set would be passed; the text says which, for the model.
+    /// A limit set by the program would be exceeded; the text says which, for the model.
     OverQuota(String),
-    /// Another program held the file for longer than [`busy_timeout`](super::SqliteStore::busy_timeout).
+    /// Another program held the file for longer than
+    /// [`busy_timeout`](super::SqliteStore::busy_timeout).
     Busy(SharedError),
-    /// The disk is full, or the file has reached [`max_file_bytes`](super::SqliteStore::max_file_bytes).
+    /// The disk is full, or the file has reached
+    /// [`max_file_bytes`](super::SqliteStore::max_file_bytes).
     Full(SharedError),
     /// The file is damaged, or no database at all.
     Damaged(SharedError),
@@ -26,13 +28,13 @@ pub enum StoreError {
         /// The latest version known here.
         known: u32,
     },
-    /// Anything else: no rights, no such folder, an error of the disk.
+    /// Any other error: missing rights, no such folder, a failure of the disk.
     Failed(SharedError),
 }
 
 impl StoreError {
     /// Returns the text for the model, which holds no path and no data.
-    fn told(&self) -> String {
+    fn model_text(&self) -> String {
         let text = match self {
             Self::OverQuota(text) => text,
             Self::Busy(_) => "the store is busy, and nothing was done; try again later",
@@ -80,8 +82,8 @@ impl From<StoreError> for ToolError {
         match error {
             StoreError::OverQuota(text) => Self::reported(text),
             error => {
-                let told = error.told();
-                Self::infrastructure(error).with_message(told)
+                let model_text = error.model_text();
+                Self::infrastructure(error).with_message(model_text)
             }
         }
     }

@@ -1,4 +1,4 @@
-//! One `SQLite` file for what an agent keeps: knowledge, schedules, notes.
+//! One `SQLite` file for the data of an agent: knowledge, schedules, notes.
 
 mod error;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
@@ -18,22 +18,24 @@ pub(crate) use readable::readable;
 #[cfg(feature = "schedule")]
 pub(crate) use readable::{column_of, each};
 
-/// What makes a file of version n one of version n + 1. A step that was released is never changed.
+/// The migrations: the nth turns a file of version n into one of version n + 1. A released one is
+/// never changed.
 const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
 
 /// A store in one `SQLite` file, which comes with the crate: no server, no library of the system.
 ///
-/// What it acknowledges is on the disk (`synchronous=FULL`, a write-ahead log): neither a killed process nor a
-/// computer that loses its power takes it back, and half of a write is never there. Several programs may use one file;
-/// their writes wait for each other, up to [`busy_timeout`](Self::busy_timeout). The file must lie on a disk of this
-/// computer. On Unix, a new file can be read by its owner only.
+/// Data that it acknowledges is on the disk (`synchronous=FULL`, a write-ahead log): neither a
+/// killed process nor a computer that loses its power undoes it, and a partial write never remains.
+/// Several programs may use one file; their writes wait for each other, up to
+/// [`busy_timeout`](Self::busy_timeout). The file must lie on a disk of this computer. On Unix, a
+/// new file can be read by its owner only.
 ///
-/// Cloning is cheap and shares the connection. Work is done on the threads of the runtime for blocking work, one piece
-/// at a time.
+/// Cloning is cheap and shares the connection. Work is done on the threads of the runtime for
+/// blocking work, one piece at a time.
 ///
 /// # Cancellation
 ///
-/// A write whose future is dropped happens whole, or not at all.
+/// A write whose future is dropped is made completely, or not at all.
 #[derive(Clone)]
 pub struct SqliteStore {
     connection: Arc<Mutex<Connection>>,
@@ -41,12 +43,13 @@ pub struct SqliteStore {
 }
 
 impl SqliteStore {
-    /// Opens a file, and makes it if it is not there. Its folder must be.
+    /// Opens a file, and creates it if it does not exist. Its folder must exist.
     ///
     /// # Errors
     ///
-    /// [`StoreError::Damaged`] if the file is no database, [`StoreError::Newer`] if a later version of this crate wrote
-    /// it, [`StoreError::Busy`] if another program holds it, [`StoreError::Failed`] if it cannot be opened.
+    /// [`StoreError::Damaged`] if the file is no database, [`StoreError::Newer`] if a later version
+    /// of this crate wrote it, [`StoreError::Busy`] if another program holds it,
+    /// [`StoreError::Failed`] if it cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
         let mut options = std::fs::OpenOptions::new();
@@ -57,7 +60,7 @@ impl SqliteStore {
         Self::prepared(Connection::open(path)?, Some(path.to_owned()))
     }
 
-    /// Returns a store that is gone with its last clone.
+    /// Returns a store that is deleted with its last clone.
     ///
     /// # Errors
     ///
@@ -86,7 +89,7 @@ impl SqliteStore {
         Ok(Self { connection: Arc::new(Mutex::new(connection)), path })
     }
 
-    /// Sets how long a call waits for another program that holds the file. Default 5 seconds.
+    /// Sets the time that a call waits for another program that holds the file. Default 5 seconds.
     ///
     /// # Errors
     ///
@@ -95,7 +98,8 @@ impl SqliteStore {
         self.set(|connection| connection.busy_timeout(timeout))
     }
 
-    /// Limits the size of the file, in bytes; what would make it larger is refused with [`StoreError::Full`]. Default: none.
+    /// Limits the size of the file, in bytes; writes that would exceed it are refused with
+    /// [`StoreError::Full`]. Default: none.
     ///
     /// The write-ahead log beside the file adds a few megabytes.
     ///
@@ -119,7 +123,7 @@ impl SqliteStore {
         Ok(self)
     }
 
-    /// Reads, in one transaction: all of it is of one moment.
+    /// Reads in one transaction, so that all data is of one moment.
     pub(crate) async fn read<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -127,7 +131,8 @@ impl SqliteStore {
         self.run(TransactionBehavior::Deferred, work).await
     }
 
-    /// Changes, in one transaction: all of it is on the disk when this returns, or nothing if it fails.
+    /// Writes in one transaction: all of it is on the disk when this returns, or nothing if it
+    /// fails.
     pub(crate) async fn write<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
@@ -140,7 +145,7 @@ impl SqliteStore {
         behavior: TransactionBehavior,
         work: impl FnOnce(&Transaction<'_>) -> Result<T, StoreError> + Send + 'static,
     ) -> Result<T, StoreError> {
-        // Whoever waits does so here, and holds no thread.
+        // Waiting here holds no thread.
         let mut connection = Arc::clone(&self.connection).lock_owned().await;
         let run = tokio::task::spawn_blocking(move || {
             let transaction = connection.transaction_with_behavior(behavior)?;
@@ -158,7 +163,7 @@ impl fmt::Debug for SqliteStore {
     }
 }
 
-/// Returns a time as the file keeps it: milliseconds since 1970, UTC.
+/// Returns a time in the form of the file: milliseconds since 1970, UTC.
 pub(crate) fn to_millis(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
         Ok(after) => i64::try_from(after.as_millis()).unwrap_or(i64::MAX),
@@ -166,7 +171,7 @@ pub(crate) fn to_millis(time: SystemTime) -> i64 {
     }
 }
 
-/// Returns the time that the file keeps as `millis`; one that no clock can show counts as 1970.
+/// Returns the time of `millis`; one that the clock cannot represent counts as 1970.
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
 pub(crate) fn from_millis(millis: i64) -> SystemTime {
     let distance = Duration::from_millis(millis.unsigned_abs());

@@ -1,4 +1,4 @@
-//! Rows that cannot be read: passed over and told of, so that one takes down no other.
+//! Rows that cannot be read: skipped and logged, so that one does not make the others unavailable.
 
 use std::collections::HashSet;
 use std::sync::{Mutex, PoisonError};
@@ -7,10 +7,11 @@ use rusqlite::{Connection, Error, Row, Rows};
 
 use super::StoreError;
 
-/// Rows that were told of are kept up to this many, so that a log is not filled by one row that is met every second.
-const TOLD: usize = 1024;
+/// The maximum number of rows remembered as logged, so that one row that is read every second does
+/// not fill the log.
+const MAX_LOGGED: usize = 1024;
 
-/// Reads rows up to `limit`. One that does not hold what it should is told of in the log, and passed over.
+/// Reads rows up to `limit`. An invalid one is logged and skipped.
 pub(crate) fn readable<T>(
     file: &Connection,
     table: &'static str,
@@ -18,11 +19,11 @@ pub(crate) fn readable<T>(
     limit: usize,
     read: impl FnMut(&Row<'_>) -> Result<T, Error>,
 ) -> Result<Vec<T>, StoreError> {
-    let tell = |id: Option<i64>, error: &Error| told(file, table, id, error);
-    each(rows, limit, read, tell)
+    let log = |id: Option<i64>, error: &Error| log_once(file, table, id, error);
+    each(rows, limit, read, log)
 }
 
-/// Reads rows up to `limit`, and hands those that do not hold what they should to `bad`, with their number.
+/// Reads rows up to `limit`, and passes invalid ones to `bad`, with their number.
 pub(crate) fn each<T>(
     mut rows: Rows<'_>,
     limit: usize,
@@ -42,7 +43,7 @@ pub(crate) fn each<T>(
     Ok(found)
 }
 
-/// Whether an error is of what a row holds, and not of the file.
+/// Returns `true` if an error is of the content of a row, and not of the file.
 fn is_of_row(error: &Error) -> bool {
     matches!(
         error,
@@ -54,28 +55,28 @@ fn is_of_row(error: &Error) -> bool {
 }
 
 /// A row of a table of a file.
-type Key = (String, &'static str, Option<i64>);
+type RowKey = (String, &'static str, Option<i64>);
 
-fn told(file: &Connection, table: &'static str, id: Option<i64>, error: &Error) {
-    static KNOWN: Mutex<Option<HashSet<Key>>> = Mutex::new(None);
+fn log_once(file: &Connection, table: &'static str, id: Option<i64>, error: &Error) {
+    static KNOWN: Mutex<Option<HashSet<RowKey>>> = Mutex::new(None);
     let key = (file.path().unwrap_or_default().to_owned(), table, id);
     let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
     let known = known.get_or_insert_default();
-    if known.len() >= TOLD || !known.insert(key) {
+    if known.len() >= MAX_LOGGED || !known.insert(key) {
         return;
     }
-    // The text of the error may repeat what the row holds.
+    // The text of the error may repeat the content of the row.
     let column = column_of(error);
     let id = id.map_or_else(|| "?".to_owned(), |id| id.to_string());
     tracing::error!(
         table,
         id,
         column,
-        "a row of the store cannot be read and is passed over; `DELETE FROM {table} WHERE id = {id}` takes it out"
+        "a row of the store cannot be read and is skipped; `DELETE FROM {table} WHERE id = {id}` removes it"
     );
 }
 
-/// Returns which column cannot be read, where the error says so.
+/// Returns the column that cannot be read, where the error names one.
 pub(crate) fn column_of(error: &Error) -> Option<usize> {
     match error {
         Error::FromSqlConversionFailure(at, ..)

@@ -12,7 +12,7 @@ use serde::Deserialize;
 use super::{BoxError, SearchEngine, WebResult};
 use crate::future::BoxFuture;
 
-/// Where the key of the account stands.
+/// The header of the account's key.
 const TOKEN: HeaderName = HeaderName::from_static("x-subscription-token");
 
 /// The largest reply that is read, in bytes.
@@ -20,7 +20,8 @@ const REPLY_BYTES: usize = 4 << 20;
 
 /// Brave's search engine, with a key of <https://brave.com/search/api/>.
 ///
-/// A request may take 15 seconds. It is not tried again: a model that reads of a limit can wait, or go on without.
+/// A request may take 15 seconds. It is not retried: a model that reads of a limit can wait, or go
+/// on without.
 #[derive(Clone)]
 pub struct Brave {
     key: String,
@@ -41,7 +42,8 @@ impl Brave {
         }
     }
 
-    /// Sends requests to another address, such as a proxy of your own. Default `https://api.search.brave.com`.
+    /// Sends requests to another address, such as a proxy of your own. Default
+    /// `https://api.search.brave.com`.
     #[must_use]
     pub fn base_url(mut self, url: impl Into<String>) -> Self {
         self.base = url.into();
@@ -57,8 +59,8 @@ impl Brave {
 
     fn client(&self) -> Result<&Client, BoxError> {
         if self.client.get().is_none() {
-            // A redirect would take the key along.
-            let made = Client::builder().redirect(Policy::none()).build().map_err(told)?;
+            // A redirect would carry the key elsewhere.
+            let made = Client::builder().redirect(Policy::none()).build().map_err(without_url)?;
             let _ = self.client.set(made);
         }
         self.client.get().ok_or_else(|| "the client of the search engine is gone".into())
@@ -75,12 +77,13 @@ impl Brave {
             url.query_pairs_mut().append_pair("country", country);
         }
         let request = self.client()?.get(url).header(TOKEN, key).header(ACCEPT, "application/json");
-        let mut response = request.timeout(Duration::from_secs(15)).send().await.map_err(told)?;
+        let mut response =
+            request.timeout(Duration::from_secs(15)).send().await.map_err(without_url)?;
         let status = response.status();
         let wait = response.headers().get(RETRY_AFTER).and_then(|wait| wait.to_str().ok());
         let wait = wait.map(|wait| format!("; try again in {wait} seconds")).unwrap_or_default();
         let mut body = Vec::new();
-        while let Some(chunk) = response.chunk().await.map_err(told)? {
+        while let Some(chunk) = response.chunk().await.map_err(without_url)? {
             body.extend_from_slice(&chunk);
             if body.len() > REPLY_BYTES {
                 return Err("the search engine sent more than 4 MiB".into());
@@ -92,7 +95,7 @@ impl Brave {
             let detail = detail.map(|detail| format!(": {detail}")).unwrap_or_default();
             return Err(format!("the search engine answers {status}{detail}{wait}").into());
         }
-        let reply: Reply = serde_json::from_slice(&body)
+        let reply: BraveReply = serde_json::from_slice(&body)
             .map_err(|error| format!("the search engine's reply cannot be read: {error}"))?;
         Ok(reply
             .web
@@ -104,8 +107,9 @@ impl Brave {
     }
 }
 
-/// Without the address, whose query is the model's and whose host is the program's.
-fn told(error: reqwest::Error) -> String {
+/// Returns the error without the address, whose query is the model's and whose host is the
+/// program's.
+fn without_url(error: reqwest::Error) -> String {
     let kind = if error.is_timeout() {
         "did not answer in time"
     } else if error.is_connect() {
@@ -134,18 +138,18 @@ impl fmt::Debug for Brave {
 }
 
 #[derive(Deserialize)]
-struct Reply {
+struct BraveReply {
     web: Option<Web>,
 }
 
 #[derive(Deserialize)]
 struct Web {
     #[serde(default)]
-    results: Vec<Page>,
+    results: Vec<BravePage>,
 }
 
 #[derive(Deserialize)]
-struct Page {
+struct BravePage {
     title: String,
     url: String,
     #[serde(default)]
@@ -156,8 +160,8 @@ struct Page {
     extra_snippets: Vec<String>,
 }
 
-impl From<Page> for WebResult {
-    fn from(page: Page) -> Self {
+impl From<BravePage> for WebResult {
+    fn from(page: BravePage) -> Self {
         let snippets = page.description.into_iter().chain(page.extra_snippets.into_iter().take(2));
         let snippet = snippets.collect::<Vec<_>>().join(" ");
         Self { title: page.title, url: page.url, snippet, age: page.age }

@@ -1,16 +1,16 @@
-//! A transcript in the form of Anthropic Messages, read.
+//! Reads a transcript in the form of Anthropic Messages.
 
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::response::{Kind, part};
+use super::response::{BlockType, part};
 use crate::call::{Content, Media, Resource, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
-    let messages: Vec<Message<'_>> = serde_json::from_str(messages)?;
+    let messages: Vec<MessageIn<'_>> = serde_json::from_str(messages)?;
     let mut found = Vec::with_capacity(messages.len());
     let mut system: Vec<String> = Vec::new();
     for message in messages {
@@ -18,7 +18,7 @@ pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
         match message.role.as_str() {
             "assistant" => {
                 let parts: Result<Vec<Option<Part>>, WireError> =
-                    blocks.into_iter().map(Piece::part).collect();
+                    blocks.into_iter().map(MessagePiece::part).collect();
                 let parts = parts?.into_iter().flatten().collect();
                 found.push(FoundMessage::Reply(Reply::new(parts)));
             }
@@ -39,41 +39,41 @@ pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
 }
 
 #[derive(Deserialize)]
-struct Message<'a> {
+struct MessageIn<'a> {
     role: String,
     #[serde(borrow)]
     content: Option<&'a RawValue>,
 }
 
 /// A piece of a message: a text without a block around it, or a block.
-enum Piece<'a> {
+enum MessagePiece<'a> {
     Text(String),
     Block(&'a RawValue),
 }
 
-/// Returns the pieces of what is a text, a list of blocks, or nothing.
-fn blocks(content: Option<&RawValue>) -> Result<Vec<Piece<'_>>, WireError> {
+/// Returns the pieces of a content: a text, a list of blocks, or nothing.
+fn blocks(content: Option<&RawValue>) -> Result<Vec<MessagePiece<'_>>, WireError> {
     let Some(content) = content else { return Ok(Vec::new()) };
     Ok(if content.get().starts_with('"') {
-        vec![Piece::Text(serde_json::from_str(content.get())?)]
+        vec![MessagePiece::Text(serde_json::from_str(content.get())?)]
     } else {
         let blocks: Option<Vec<&RawValue>> = serde_json::from_str(content.get())?;
         let blocks = blocks.into_iter().flatten();
-        blocks.filter(|block| block.get() != "null").map(Piece::Block).collect()
+        blocks.filter(|block| block.get() != "null").map(MessagePiece::Block).collect()
     })
 }
 
-fn user(blocks: Vec<Piece<'_>>, found: &mut Vec<FoundMessage>) -> Result<(), WireError> {
-    let mut said = Vec::new();
+fn user(blocks: Vec<MessagePiece<'_>>, found: &mut Vec<FoundMessage>) -> Result<(), WireError> {
+    let mut contents = Vec::new();
     for block in blocks {
         if block.kind()? == "tool_result" {
             found.push(block.result()?);
         } else {
-            said.extend(block.content()?);
+            contents.extend(block.content()?);
         }
     }
-    if !said.is_empty() {
-        found.push(FoundMessage::User(said));
+    if !contents.is_empty() {
+        found.push(FoundMessage::User(contents));
     }
     Ok(())
 }
@@ -87,14 +87,14 @@ struct ToolResultIn<'a> {
 }
 
 #[derive(Deserialize)]
-struct Shown {
+struct BlockIn {
     text: Option<String>,
-    source: Option<Source>,
+    source: Option<SourceIn>,
     title: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Source {
+struct SourceIn {
     #[serde(rename = "type")]
     kind: Option<String>,
     media_type: Option<String>,
@@ -102,11 +102,11 @@ struct Source {
     url: Option<String>,
 }
 
-impl Piece<'_> {
+impl MessagePiece<'_> {
     fn kind(&self) -> Result<String, WireError> {
         Ok(match self {
             Self::Text(_) => "text".to_owned(),
-            Self::Block(block) => serde_json::from_str::<Kind>(block.get())?.kind,
+            Self::Block(block) => serde_json::from_str::<BlockType>(block.get())?.kind,
         })
     }
 
@@ -140,15 +140,15 @@ impl Piece<'_> {
     fn reference(&self) -> Option<String> {
         #[derive(Deserialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
-        enum Found {
+        enum SearchResultIn {
             ToolReference { tool_name: String },
         }
         let Self::Block(block) = self else { return None };
-        let Found::ToolReference { tool_name } = serde_json::from_str(block.get()).ok()?;
+        let SearchResultIn::ToolReference { tool_name } = serde_json::from_str(block.get()).ok()?;
         Some(tool_name)
     }
 
-    /// Returns what a block shows; a block of another kind is kept as the text it is written in.
+    /// Returns the content of a block; a block of another kind becomes its JSON text.
     fn content(self) -> Result<Option<Content>, WireError> {
         let kind = self.kind()?;
         let block = match self {
@@ -158,7 +158,7 @@ impl Piece<'_> {
         if !matches!(kind.as_str(), "text" | "image" | "document") {
             return Ok(Some(Content::text(block.get())));
         }
-        let Ok(shown) = serde_json::from_str::<Shown>(block.get()) else {
+        let Ok(shown) = serde_json::from_str::<BlockIn>(block.get()) else {
             // A document may be made of other blocks.
             let _: Value = serde_json::from_str(block.get())?;
             return Ok(Some(Content::text(block.get())));

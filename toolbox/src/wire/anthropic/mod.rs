@@ -15,12 +15,13 @@ use crate::model::{ModelRequest, ModelResponse};
 
 /// The form of Anthropic's `POST /v1/messages`, header `anthropic-version: 2023-06-01`.
 ///
-/// Thinking goes back as it came, and so do blocks of tools that the service runs itself. Citations of a text are not kept.
-/// A transcript from another service is sent without that service's reasoning; the option `thinking` is then left out
-/// until the user speaks again, because the service refuses calls that no thinking stands before.
+/// Thinking goes back as it came, and so do blocks of tools that the service runs itself. Citations
+/// of a text are not kept. A transcript from another service is sent without that service's
+/// reasoning; the option `thinking` is then left out until the user speaks again, because the
+/// service refuses calls that no thinking stands before.
 ///
-/// [Options](ModelRequest::options) are keys of the request, such as `thinking`, `metadata`, `cache_control` or `top_k`.
-/// Those with a name that all forms know:
+/// [Options](ModelRequest::options) are keys of the request, such as `thinking`, `metadata`,
+/// `cache_control` or `top_k`. Those with a name that all forms know:
 ///
 /// | option | becomes | default |
 /// |---|---|---|
@@ -28,13 +29,15 @@ use crate::model::{ModelRequest, ModelResponse};
 /// | `temperature`, `top_p` | itself, for models that still take it | not sent |
 /// | `stop`, a text or several | `stop_sequences` | not sent |
 ///
-/// With a [search](ModelRequest::search), the tools that can be found stand in the list with `defer_loading`, and the result
-/// of a search is a list of references to them; a result that refers to a tool that is not there is its text, as is one
-/// that found nothing. Above 10 000 tools, which is all the service takes, only those are listed that were found before.
-/// Examples of arguments are left out, because the service takes none then.
+/// With a [search](ModelRequest::search), the tools that can be found stand in the list with
+/// `defer_loading`, and the result of a search is a list of references to them; a result that
+/// refers to a tool that is not there is its text, as is one that found nothing. Above 10 000
+/// tools, which is all the service takes, only those are listed that were found before. Examples of
+/// arguments are left out, because the service takes none then.
 ///
-/// What a request has fields for (`model`, `messages`, `system`, `tools`, `tool_choice`, `stream`, and what other forms call
-/// these) is no option. A choice that forces a call becomes `auto` beside thinking, which does not go with it.
+/// What a request has fields for (`model`, `messages`, `system`, `tools`, `tool_choice`, `stream`,
+/// and what other forms call these) is no option. A choice that forces a call becomes `auto` beside
+/// thinking, which does not go with it.
 ///
 /// ```
 /// use toolbox::model::{History, ModelRequest};

@@ -1,4 +1,4 @@
-//! A request, as Anthropic Messages takes it.
+//! Writes a request in the form of Anthropic Messages.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;
@@ -11,13 +11,15 @@ use serde_json::{Value, json};
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::dialect::Dialect;
 use crate::model::{Finish, History, Message, ModelRequest, Part, Step, ToolChoice};
-use crate::wire::offered::{Offered, Search};
-use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
+use crate::wire::offered::{Offered, OfferedSearch};
+use crate::wire::turns::{
+    NOTHING_SAID, PartText, RESERVED, TranscriptTurn, bytes, is_blank, turns,
+};
 
-/// How many tokens a reply may have when the request does not say; the service wants to be told.
+/// The default limit of tokens of a reply; the service requires one.
 const MAX_TOKENS: u64 = 8192;
 
-/// How many tools the service takes beside a tool search.
+/// The number of tools that the service accepts beside a tool search.
 const MAX_TOOLS: usize = 10_000;
 
 pub(super) fn body(request: &ModelRequest, model: &str, stream: bool) -> String {
@@ -39,7 +41,7 @@ impl Serialize for Body<'_> {
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", model)?;
         if request.options.get("max_tokens").is_none_or(Value::is_null) {
-            // The budget of thinking counts against the whole, and has to be smaller.
+            // The budget of thinking counts against the limit, and has to be smaller.
             let budget = thinking.and_then(|thinking| thinking.get("budget_tokens")?.as_u64());
             map.serialize_entry("max_tokens", &budget.unwrap_or(0).saturating_add(MAX_TOKENS))?;
         }
@@ -82,8 +84,9 @@ impl Serialize for Body<'_> {
 
 /// Returns the option `thinking`, unless the service would refuse it.
 ///
-/// With thinking switched on, the replies since the user last spoke must begin with a thinking block. They do not when
-/// another service wrote them; then this one goes on without thinking until the user speaks again.
+/// With thinking enabled, the replies since the last message of the user must begin with a thinking
+/// block. Those of another service do not; then the request is sent without thinking until the next
+/// message of the user.
 fn thinking(request: &ModelRequest) -> Option<&Value> {
     let thinking = request.options.get("thinking")?;
     if thinking.get("type").is_none_or(|kind| kind != "enabled") {
@@ -109,7 +112,7 @@ fn thinking(request: &ModelRequest) -> Option<&Value> {
 /// The tools, and behind them those that are loaded once a search refers to them.
 struct WithSearch<'a> {
     tools: &'a Offered<'a>,
-    search: &'a Search<'a>,
+    search: &'a OfferedSearch<'a>,
     history: &'a History,
 }
 
@@ -135,7 +138,7 @@ impl Serialize for WithSearch<'_> {
             let places = (0..deferred.len()).filter(|at| search.is_found(*at));
             places.map(|at| &deferred[at]).try_for_each(|tool| seq.serialize_element(tool))?;
         } else {
-            // The search is not the service's, so it need know no more than what was found.
+            // The search is not the service's, so it only needs the tools that were found.
             let found: BTreeSet<usize> = history
                 .steps()
                 .flat_map(Step::calls)
@@ -148,10 +151,15 @@ impl Serialize for WithSearch<'_> {
     }
 }
 
-/// Returns where the tools stand that a call found, if it was a search whose result is written as nothing but references.
+/// Returns the indices of the tools that a call found, if it was a search whose result is written
+/// as references alone.
 ///
-/// One reference to a tool that is not in the list, and the service refuses the whole request.
-fn references(search: &Search<'_>, call: &ToolCall, result: &ToolResult) -> Option<Vec<usize>> {
+/// With a reference to a tool that is not in the list, the service refuses the whole request.
+fn references(
+    search: &OfferedSearch<'_>,
+    call: &ToolCall,
+    result: &ToolResult,
+) -> Option<Vec<usize>> {
     if !search.is_named(&call.name) {
         return None;
     }
@@ -184,14 +192,14 @@ fn tool_choice(
 }
 
 #[derive(Serialize)]
-struct MessageOut<'a> {
+struct AnthropicMessageOut<'a> {
     role: &'static str,
-    content: Vec<Block<'a>>,
+    content: Vec<BlockOut<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Block<'a> {
+enum BlockOut<'a> {
     Own(Own<'a>),
     Echo(&'a Value),
 }
@@ -200,13 +208,13 @@ enum Block<'a> {
 #[serde(tag = "type", rename_all = "snake_case")]
 enum Own<'a> {
     Text {
-        text: Words<'a>,
+        text: PartText<'a>,
     },
     Image {
-        source: Source<'a>,
+        source: SourceOut<'a>,
     },
     Document {
-        source: Source<'a>,
+        source: SourceOut<'a>,
         #[serde(skip_serializing_if = "Option::is_none")]
         title: Option<&'a str>,
     },
@@ -231,7 +239,7 @@ enum Own<'a> {
 
 #[derive(Serialize)]
 #[serde(tag = "type", rename = "base64")]
-struct Source<'a> {
+struct SourceOut<'a> {
     media_type: &'a str,
     data: &'a str,
 }
@@ -239,45 +247,47 @@ struct Source<'a> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ResultContent<'a> {
-    Text(Words<'a>),
+    Text(PartText<'a>),
     Blocks(Vec<Own<'a>>),
 }
 
-fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<MessageOut<'a>> {
-    let mut messages: Vec<MessageOut<'_>> = Vec::new();
+fn messages<'a>(request: &'a ModelRequest, tools: &'a Offered<'_>) -> Vec<AnthropicMessageOut<'a>> {
+    let mut messages: Vec<AnthropicMessageOut<'_>> = Vec::new();
     let turns = turns(&request.history, |step| written(step));
     let last = turns.len() - 1;
     for (place, turn) in turns.into_iter().enumerate() {
-        let user = |content| MessageOut { role: "user", content };
+        let user = |content| AnthropicMessageOut { role: "user", content };
         match turn {
-            Turn::User(said) => {
-                let said = said.into_iter().map(|content| Block::Own(shown(content)));
+            TranscriptTurn::User(contents) => {
+                let contents = contents.into_iter().map(|content| BlockOut::Own(shown(content)));
                 match messages.last_mut() {
-                    // The results of the calls just before stand in it, and stay first.
-                    Some(results) if results.role == "user" => results.content.extend(said),
-                    _ => messages.push(user(said.collect())),
+                    // It holds the results of the calls just before, which stay first.
+                    Some(results) if results.role == "user" => results.content.extend(contents),
+                    _ => messages.push(user(contents.collect())),
                 }
             }
-            Turn::Model(parts) => {
+            TranscriptTurn::Model(parts) => {
                 let mut content: Vec<_> =
                     parts.into_iter().map(|part| block(part, tools)).collect();
-                // The service refuses a transcript that ends in the model's words and blanks behind them.
-                if let (true, Some(Block::Own(Own::Text { text: Words::Plain(text) }))) =
+                // The service refuses a transcript that ends in a text of the model with trailing
+                // blanks.
+                if let (true, Some(BlockOut::Own(Own::Text { text: PartText::Plain(text) }))) =
                     (place == last, content.last_mut())
                 {
                     *text = text.trim_end().to_owned().into();
                 }
-                messages.push(MessageOut { role: "assistant", content });
+                messages.push(AnthropicMessageOut { role: "assistant", content });
             }
-            Turn::Results(step) => {
-                let results = step.calls().map(|(call, own)| Block::Own(result(call, own, tools)));
+            TranscriptTurn::Results(step) => {
+                let results =
+                    step.calls().map(|(call, own)| BlockOut::Own(result(call, own, tools)));
                 messages.push(user(results.collect()));
             }
         }
     }
     for message in &mut messages {
         if message.content.is_empty() {
-            message.content.push(Block::Own(Own::Text { text: NOTHING_SAID.into() }));
+            message.content.push(BlockOut::Own(Own::Text { text: NOTHING_SAID.into() }));
         }
     }
     messages
@@ -298,19 +308,20 @@ fn written(step: &Step) -> Vec<&Part> {
                 .is_some_and(|block| matches!(kind(block), Some("thinking" | "redacted_thinking"))),
             Part::Other(_) => {
                 part.echo(Dialect::Anthropic).is_some_and(|block| match kind(block) {
-                    // Those with parts of their own are written from these alone.
+                    // Kinds with parts of their own are written from those.
                     None
                     | Some(
                         "text" | "thinking" | "redacted_thinking" | "tool_use" | "tool_result",
                     ) => false,
-                    // Cut off before its result came: the service refuses the one without the other.
+                    // A call that was cut off before its result: the service refuses the one
+                    // without the other.
                     Some("server_tool_use" | "mcp_tool_use") => whole || has_result(step, block),
                     Some(_) => true,
                 })
             }
         })
         .collect();
-    // A message must not end with thinking, which a reply does that was cut off in time.
+    // A message must not end with thinking, as a reply does that was cut off there.
     while matches!(parts.last(), Some(Part::Reasoning { .. })) {
         parts.pop();
     }
@@ -329,21 +340,21 @@ fn has_result(step: &Step, call: &Value) -> bool {
     })
 }
 
-fn block<'a>(part: &'a Part, tools: &Offered<'_>) -> Block<'a> {
+fn block<'a>(part: &'a Part, tools: &Offered<'_>) -> BlockOut<'a> {
     let echo = part.echo(Dialect::Anthropic);
     match (part, echo) {
-        (Part::Call { call, .. }, _) => Block::Own(Own::ToolUse {
+        (Part::Call { call, .. }, _) => BlockOut::Own(Own::ToolUse {
             id: &call.id,
             name: tools.sent_name(&call.name),
-            // A history keeps nothing but objects here.
+            // The arguments in a history are always objects.
             input: serde_json::from_str(call.arguments.as_str()).unwrap_or(no_arguments()),
             caller: echo.and_then(|echo| echo.get("caller")).filter(|caller| caller.is_object()),
         }),
-        (Part::Reasoning { .. } | Part::Other(_), Some(block)) => Block::Echo(block),
+        (Part::Reasoning { .. } | Part::Other(_), Some(block)) => BlockOut::Echo(block),
         (Part::Text { text, .. } | Part::Reasoning { text, .. }, _) => {
-            Block::Own(Own::Text { text: text.as_str().into() })
+            BlockOut::Own(Own::Text { text: text.as_str().into() })
         }
-        (Part::Other(echo), None) => Block::Echo(&echo.value),
+        (Part::Other(echo), None) => BlockOut::Echo(&echo.value),
     }
 }
 
@@ -374,19 +385,19 @@ fn result<'a>(call: &ToolCall, result: &'a ToolResult, tools: &'a Offered<'_>) -
             Some(ResultContent::Blocks(blocks))
         }
         (None, _) => match result.text() {
-            text if !text.trim().is_empty() => Some(ResultContent::Text(Words::Plain(text))),
-            // A failure without a word is refused.
+            text if !text.trim().is_empty() => Some(ResultContent::Text(PartText::Plain(text))),
+            // The service refuses a failure without a text.
             _ => result.is_error().then_some(ResultContent::Text("failed".into())),
         },
     };
     Own::ToolResult { tool_use_id: result.call_id(), content, is_error: result.is_error() }
 }
 
-/// Returns the block that shows the model a part, or says what it is not shown.
+/// Returns the block of a part, or a text in place of a part that cannot be sent.
 fn shown(content: &Content) -> Own<'_> {
     match bytes(content) {
         Some((media_type @ ("image/jpeg" | "image/png" | "image/gif" | "image/webp"), data)) => {
-            Own::Image { source: Source { media_type, data } }
+            Own::Image { source: SourceOut { media_type, data } }
         }
         Some((media_type @ "application/pdf", data)) => {
             let title = match content {
@@ -395,8 +406,8 @@ fn shown(content: &Content) -> Own<'_> {
             };
             // A title has 1 to 500 characters.
             let title = title.filter(|title| (1..=500).contains(&title.chars().count()));
-            Own::Document { source: Source { media_type, data }, title }
+            Own::Document { source: SourceOut { media_type, data }, title }
         }
-        _ => Own::Text { text: Words::Of(content) },
+        _ => Own::Text { text: PartText::Of(content) },
     }
 }

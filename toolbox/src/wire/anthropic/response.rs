@@ -12,7 +12,7 @@ use crate::wire::failure::{WORDS, service_error};
 
 /// Reads a whole reply.
 pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
-    let message: Message<'_> = serde_json::from_str(body)?;
+    let message: ReplyMessage<'_> = serde_json::from_str(body)?;
     if let Some(error) = &message.error {
         return Err(service_error(error, &WORDS));
     }
@@ -33,7 +33,7 @@ pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Message<'a> {
+pub(super) struct ReplyMessage<'a> {
     #[serde(borrow)]
     pub(super) content: Option<Vec<&'a RawValue>>,
     pub(super) stop_reason: Option<String>,
@@ -46,7 +46,7 @@ pub(super) struct Message<'a> {
 pub(super) fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {
     let reply = Reply::new(parts);
     let finish = match stop_reason {
-        // A reply that waits for results says so, whatever word its service found for the end.
+        // A reply with calls waits for results, whatever reason the service gives for its end.
         None | Some("end_turn" | "stop_sequence") => return reply,
         Some("tool_use") => Finish::Calls,
         Some("max_tokens" | "model_context_window_exceeded") => Finish::Length,
@@ -57,7 +57,7 @@ pub(super) fn reply(parts: Vec<Part>, stop_reason: Option<&str>) -> Reply {
     reply.with_finish(finish)
 }
 
-/// What a message cost, where it says so.
+/// The token counts of a message; each may be missing.
 #[derive(Debug, Default, Deserialize)]
 pub(super) struct UsageIn {
     pub(super) input_tokens: Option<u64>,
@@ -73,7 +73,7 @@ pub(super) struct OutputDetails {
 }
 
 impl UsageIn {
-    /// Takes over what `newer` says: counts of a stream are of the whole, not of what is new.
+    /// Takes the counts of `newer`: those of a stream are totals, not increments.
     pub(super) fn update(&mut self, newer: Self) {
         self.input_tokens = newer.input_tokens.or(self.input_tokens);
         self.cache_read_input_tokens =
@@ -107,32 +107,32 @@ impl UsageIn {
 }
 
 #[derive(Deserialize)]
-pub(super) struct Kind {
+pub(super) struct BlockType {
     #[serde(rename = "type")]
     pub(super) kind: String,
 }
 
-/// Returns the part that a block of a reply is; `None` for `null`.
+/// Returns the part of a block; `None` for `null`.
 pub(super) fn part(block: &RawValue) -> Result<Option<Part>, WireError> {
     #[derive(Deserialize)]
-    struct Text {
+    struct TextBlock {
         text: Option<String>,
     }
     #[derive(Deserialize)]
-    struct ToolUse {
+    struct ToolUseBlock {
         id: Option<String>,
         name: Option<String>,
         input: Option<Arguments>,
         caller: Option<Value>,
     }
-    let Some(Kind { kind }) = serde_json::from_str(block.get())? else { return Ok(None) };
+    let Some(BlockType { kind }) = serde_json::from_str(block.get())? else { return Ok(None) };
     Ok(Some(match kind.as_str() {
         "text" => {
-            let Text { text } = serde_json::from_str(block.get())?;
+            let TextBlock { text } = serde_json::from_str(block.get())?;
             Part::text(text.unwrap_or_default())
         }
         "tool_use" => {
-            let ToolUse { id, name, input, caller } = serde_json::from_str(block.get())?;
+            let ToolUseBlock { id, name, input, caller } = serde_json::from_str(block.get())?;
             let input = input.unwrap_or_default();
             call(id.unwrap_or_default(), name.unwrap_or_default(), input, caller)
         }
@@ -149,10 +149,11 @@ pub(super) fn call(id: String, name: String, input: Arguments, caller: Option<Va
     }
 }
 
-/// Returns the part that a block is which nobody but the service reads.
+/// Returns the part of a block that only the service reads.
 pub(super) fn opaque(block: Value) -> Part {
     let text = |key: &str| block.get(key).and_then(Value::as_str).unwrap_or_default();
-    // What the service cannot verify it refuses: thinking that was cut off before its signature stays here.
+    // The service refuses thinking that it cannot verify: if it was cut off before its signature,
+    // it is not sent back.
     let (shown, proof) = match text("type") {
         "thinking" => (text("thinking").to_owned(), text("signature")),
         "redacted_thinking" => (String::new(), text("data")),

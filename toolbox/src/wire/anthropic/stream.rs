@@ -1,4 +1,4 @@
-//! A reply of Anthropic Messages, event by event.
+//! Reads a reply of Anthropic Messages, event by event.
 
 use std::collections::HashMap;
 
@@ -6,17 +6,18 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::response::{Kind, Message, UsageIn, call, opaque, reply};
+use super::response::{BlockType, ReplyMessage, UsageIn, call, opaque, reply};
 use crate::call::Arguments;
 use crate::model::{Delta, ModelResponse, Part};
 use crate::wire::failure::{WORDS, service_error};
 use crate::wire::{ResponseStream, WireError};
 
-/// Reads a streamed reply of [`Anthropic`](super::Anthropic): from `message_start` to `message_stop`.
+/// Reads a streamed reply of [`Anthropic`](super::Anthropic): from `message_start` to
+/// `message_stop`.
 #[derive(Debug, Default)]
 pub struct AnthropicStream {
-    blocks: Vec<Block>,
-    /// Where the block of an index stands; indices are the service's own and may be any number.
+    blocks: Vec<OpenBlock>,
+    /// The position of the block of an index; indices are the service's own and may be any number.
     places: HashMap<u64, usize>,
     usage: UsageIn,
     stop_reason: Option<String>,
@@ -26,15 +27,15 @@ pub struct AnthropicStream {
     stopped: bool,
 }
 
-/// A block as it began, with the text that came since.
+/// A block at its start, with the text received since.
 #[derive(Debug)]
-struct Block {
+struct OpenBlock {
     start: Map<String, Value>,
     /// The pieces of its `input`.
     input: String,
 }
 
-impl Block {
+impl OpenBlock {
     fn text(&self, key: &str) -> &str {
         self.start.get(key).and_then(Value::as_str).unwrap_or_default()
     }
@@ -70,7 +71,7 @@ impl Block {
 }
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct StreamEvent<'a> {
     #[serde(rename = "type")]
     kind: Option<String>,
     index: Option<u64>,
@@ -84,7 +85,7 @@ struct Event<'a> {
     error: Option<Value>,
 }
 
-/// What adds to a block: the types of deltas, each with the key that holds its text.
+/// The types of deltas that add to a block, each with the key of its text.
 const ADDED: [(&str, &str); 5] = [
     ("text_delta", "text"),
     ("thinking_delta", "thinking"),
@@ -104,11 +105,11 @@ impl ResponseStream for AnthropicStream {
     }
 
     fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
-        // Some gateways add the end marker of another form; it proves nothing here.
+        // Some gateways add the end marker of another form; it is ignored.
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_str(data)?;
+        let event: StreamEvent<'_> = serde_json::from_str(data)?;
         match (event.kind.as_deref(), &event.error) {
             (Some("error") | None, Some(error)) => return Err(service_error(error, &WORDS)),
             (Some("error"), None) => {
@@ -119,7 +120,7 @@ impl ResponseStream for AnthropicStream {
         match event.kind.as_deref().unwrap_or_default() {
             "message_start" => {
                 let message = event.message.ok_or_else(|| missing("message"))?;
-                let message: Message<'_> = serde_json::from_str(message.get())?;
+                let message: ReplyMessage<'_> = serde_json::from_str(message.get())?;
                 self.usage.update(message.usage.unwrap_or_default());
                 (self.model, self.id) = (message.model, message.id);
                 self.started = true;
@@ -142,7 +143,8 @@ impl ResponseStream for AnthropicStream {
                 }
             }
             "message_stop" => self.stopped = true,
-            // `ping`, `content_block_stop`, and what may be added: the service asks to ignore what is not known.
+            // `ping`, `content_block_stop`, and future events: the service asks to ignore unknown
+            // ones.
             _ => {}
         }
         Ok(())
@@ -152,7 +154,7 @@ impl ResponseStream for AnthropicStream {
         if !(self.started && self.stopped) {
             return Err(WireError::CutOff);
         }
-        let parts = self.blocks.into_iter().map(Block::into_part).collect();
+        let parts = self.blocks.into_iter().map(OpenBlock::into_part).collect();
         Ok(ModelResponse {
             reply: reply(parts, self.stop_reason.as_deref()),
             usage: self.usage.total(),
@@ -169,7 +171,7 @@ impl AnthropicStream {
         start: Map<String, Value>,
         emit: &mut dyn FnMut(Delta),
     ) {
-        let block = Block { start, input: String::new() };
+        let block = OpenBlock { start, input: String::new() };
         let place = self.blocks.len();
         let owned = |key: &str| block.text(key).to_owned();
         match block.text("type") {
@@ -199,8 +201,8 @@ impl AnthropicStream {
         let Some((place, block)) = place.and_then(|at| Some((at, self.blocks.get_mut(at)?))) else {
             return Err(WireError::Invalid("a `content_block_delta` belongs to no block".into()));
         };
-        let Kind { kind } = serde_json::from_str(delta.get())?;
-        // What adds no text, such as a citation, is not kept.
+        let BlockType { kind } = serde_json::from_str(delta.get())?;
+        // Deltas without text, such as a citation, are not kept.
         let Some((_, key)) = ADDED.into_iter().find(|(of, _)| *of == kind) else { return Ok(()) };
         let delta: Map<String, Value> = serde_json::from_str(delta.get())?;
         let text = match delta.get(key) {

@@ -1,4 +1,4 @@
-//! A transcript in the form of Gemini, read.
+//! Reads a transcript in the form of Gemini.
 
 use std::collections::HashSet;
 
@@ -14,13 +14,13 @@ pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
     let contents: Vec<ContentIn<'_>> = serde_json::from_str(contents)?;
     let mut found = Vec::with_capacity(contents.len());
     let mut system: Vec<String> = Vec::new();
-    let mut said = Vec::with_capacity(contents.len());
+    let mut turns = Vec::with_capacity(contents.len());
     for content in contents {
         let parts = content.parts.unwrap_or_default();
-        // A content without a role is the user's.
-        said.push(match content.role.as_deref().unwrap_or("user") {
-            "model" => Said::Model(model(&parts)?),
-            "user" | "function" => Said::User(parts),
+        // A content without a role is a user's.
+        turns.push(match content.role.as_deref().unwrap_or("user") {
+            "model" => TurnParts::Model(model(&parts)?),
+            "user" | "function" => TurnParts::User(parts),
             "system" => {
                 system.extend(model(&parts)?.into_iter().filter_map(|part| match part {
                     Part::Text { text, .. } => Some(text),
@@ -31,14 +31,14 @@ pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
             role => return Err(WireError::Invalid(format!("no content has the role {role:?}"))),
         });
     }
-    let mut open = OpenCalls::new(&said);
-    for said in said {
-        match said {
-            Said::Model(mut parts) => {
+    let mut open = OpenCalls::new(&turns);
+    for turns in turns {
+        match turns {
+            TurnParts::Model(mut parts) => {
                 open.take(&mut parts);
                 found.push(FoundMessage::Reply(Reply::new(parts)));
             }
-            Said::User(parts) => user(&parts, &mut open, &mut found)?,
+            TurnParts::User(parts) => user(&parts, &mut open, &mut found)?,
         }
     }
     let (history, repairs) = History::repaired(found);
@@ -46,7 +46,7 @@ pub(super) fn history(contents: &str) -> Result<Transcript, WireError> {
     Ok(Transcript { system, history, repairs })
 }
 
-enum Said<'a> {
+enum TurnParts<'a> {
     Model(Vec<Part>),
     User(Vec<&'a RawValue>),
 }
@@ -66,10 +66,10 @@ struct OpenCalls {
 }
 
 impl OpenCalls {
-    fn new(said: &[Said<'_>]) -> Self {
-        let parts = said.iter().flat_map(|said| match said {
-            Said::Model(parts) => parts.as_slice(),
-            Said::User(_) => &[],
+    fn new(turns: &[TurnParts<'_>]) -> Self {
+        let parts = turns.iter().flat_map(|turns| match turns {
+            TurnParts::Model(parts) => parts.as_slice(),
+            TurnParts::User(_) => &[],
         });
         let given = parts.filter_map(|part| match part {
             Part::Call { call, .. } => Some(call.id.clone()),
@@ -78,7 +78,8 @@ impl OpenCalls {
         Self { given: given.collect(), calls: Vec::new(), made: 0 }
     }
 
-    /// Remembers the calls of a reply. Those without an id get one, which is not sent: the part's echo has none.
+    /// Remembers the calls of a reply. Those without an id get one, which is not sent: the part's
+    /// echo has none.
     fn take(&mut self, parts: &mut [Part]) {
         self.calls.clear();
         for part in parts {
@@ -94,7 +95,8 @@ impl OpenCalls {
         }
     }
 
-    /// Returns the id of the call that a result answers: by its id, else the first call of the tool.
+    /// Returns the id of the call that a result answers: by its id, else the first call of the
+    /// tool.
     fn answer(&mut self, id: Option<String>, name: &str) -> String {
         let id = id.filter(|id| !id.is_empty());
         let by_id = id.as_ref().and_then(|id| self.calls.iter().position(|(own, _)| own == id));
@@ -115,19 +117,19 @@ struct ContentIn<'a> {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct UserPart<'a> {
+struct UserPartIn<'a> {
     text: Option<String>,
     #[serde(alias = "inline_data")]
-    inline_data: Option<Blob>,
+    inline_data: Option<BlobIn>,
     #[serde(alias = "file_data")]
-    file_data: Option<File>,
+    file_data: Option<FileIn>,
     #[serde(borrow, alias = "function_response")]
-    function_response: Option<FunctionResponse<'a>>,
+    function_response: Option<FunctionResponseIn<'a>>,
 }
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Blob {
+struct BlobIn {
     #[serde(alias = "mime_type")]
     mime_type: Option<String>,
     data: Option<String>,
@@ -137,13 +139,13 @@ struct Blob {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct File {
+struct FileIn {
     #[serde(alias = "file_uri")]
     file_uri: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct FunctionResponse<'a> {
+struct FunctionResponseIn<'a> {
     id: Option<String>,
     name: Option<String>,
     #[serde(borrow)]
@@ -153,7 +155,7 @@ struct FunctionResponse<'a> {
 }
 
 #[derive(Deserialize)]
-struct Response<'a> {
+struct FunctionResultIn<'a> {
     #[serde(borrow)]
     output: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -165,46 +167,48 @@ fn user(
     open: &mut OpenCalls,
     found: &mut Vec<FoundMessage>,
 ) -> Result<(), WireError> {
-    let mut said = Vec::new();
+    let mut content = Vec::new();
     for raw in parts {
-        let Some(part) = serde_json::from_str::<Option<UserPart<'_>>>(raw.get())? else { continue };
+        let Some(part) = serde_json::from_str::<Option<UserPartIn<'_>>>(raw.get())? else {
+            continue;
+        };
         match part.function_response {
             Some(response) => {
                 let call_id =
                     open.answer(response.id.clone(), response.name.as_deref().unwrap_or_default());
                 found.push(FoundMessage::Result { call_id, result: result(&response)? });
             }
-            None => said.push(part.content(raw)),
+            None => content.push(part.content(raw)),
         }
     }
-    if !said.is_empty() {
-        found.push(FoundMessage::User(said));
+    if !content.is_empty() {
+        found.push(FoundMessage::User(content));
     }
     Ok(())
 }
 
-fn result(found: &FunctionResponse<'_>) -> Result<ToolResult, WireError> {
+fn result(found: &FunctionResponseIn<'_>) -> Result<ToolResult, WireError> {
     let media = found.parts.iter().flatten();
     let media = media.filter_map(|raw| {
-        let part = serde_json::from_str::<Option<UserPart<'_>>>(raw.get()).transpose()?;
+        let part = serde_json::from_str::<Option<UserPartIn<'_>>>(raw.get()).transpose()?;
         Some(part.map(|part| part.content(raw)))
     });
     let media: Vec<Content> = media.collect::<Result<_, _>>()?;
     let response = found.response.map_or("{}", RawValue::get);
-    let Response { output, error } = match response.as_bytes() {
+    let FunctionResultIn { output, error } = match response.as_bytes() {
         [b'{', ..] => serde_json::from_str(response)?,
-        _ => Response { output: found.response, error: None },
+        _ => FunctionResultIn { output: found.response, error: None },
     };
     let failure = error.map(|_| "tool.failed");
     // Without either key the whole object is the output.
-    let told = error.or(output).map_or(response, RawValue::get);
-    if !told.starts_with('"') {
+    let output_text = error.or(output).map_or(response, RawValue::get);
+    if !output_text.starts_with('"') {
         if media.is_empty() && failure.is_none() {
-            return Ok(ToolResult::structured(told.to_owned()));
+            return Ok(ToolResult::structured(output_text.to_owned()));
         }
-        return Ok(ToolResult::kept(joined(told.to_owned(), media), failure));
+        return Ok(ToolResult::kept(joined(output_text.to_owned(), media), failure));
     }
-    Ok(ToolResult::kept(joined(serde_json::from_str(told)?, media), failure))
+    Ok(ToolResult::kept(joined(serde_json::from_str(output_text)?, media), failure))
 }
 
 fn joined(text: String, media: Vec<Content>) -> Vec<Content> {
@@ -212,13 +216,13 @@ fn joined(text: String, media: Vec<Content>) -> Vec<Content> {
     text.into_iter().chain(media).collect()
 }
 
-impl UserPart<'_> {
-    /// Returns what a part shows; one of another kind is kept as the text it is written in.
+impl UserPartIn<'_> {
+    /// Returns the content of a part; one of another kind becomes its JSON text.
     fn content(self, raw: &RawValue) -> Content {
         if let Some(text) = self.text {
             return Content::text(text);
         }
-        if let Some(Blob { mime_type: Some(mime_type), data: Some(data), display_name }) =
+        if let Some(BlobIn { mime_type: Some(mime_type), data: Some(data), display_name }) =
             self.inline_data
         {
             return match mime_type.split('/').next() {

@@ -13,18 +13,21 @@ use super::format::{Format, ResponseStream, Transcript, WireError};
 use crate::dialect::Dialect;
 use crate::model::{ModelRequest, ModelResponse};
 
-/// The form of Gemini's `POST /v1beta/models/{model}:generateContent`, and of `:streamGenerateContent?alt=sse`.
+/// The form of Gemini's `POST /v1beta/models/{model}:generateContent`, and of
+/// `:streamGenerateContent?alt=sse`.
 ///
-/// The model and the wish for a stream stand in the address, not in the body. The model's name still matters: to models
-/// of the third generation and later, images inside of results are sent, and calls of another service's model get the
-/// signature that asks not to look for one; earlier models refuse the former, and get those images after the results.
+/// The model and the wish for a stream stand in the address, not in the body. The model's name
+/// still matters: to models of the third generation and later, images inside of results are sent,
+/// and calls of another service's model get the signature that asks not to look for one; earlier
+/// models refuse the former, and get those images after the results.
 ///
-/// Thought signatures go back on the part they came with. Ids of calls go back when the model gave them, and never
-/// otherwise. There is no way to ask for one call at a time, so `parallel_tool_calls` is not sent.
+/// Thought signatures go back on the part they came with. Ids of calls go back when the model gave
+/// them, and never otherwise. There is no way to ask for one call at a time, so
+/// `parallel_tool_calls` is not sent.
 ///
-/// [Options](ModelRequest::options) `safetySettings`, `cachedContent`, `labels`, `serviceTier`, `toolConfig` and
-/// `generationConfig` are keys of the request; every other option belongs to `generationConfig`, such as
-/// `thinkingConfig` or `seed`. Those with a name that all forms know:
+/// [Options](ModelRequest::options) `safetySettings`, `cachedContent`, `labels`, `serviceTier`,
+/// `toolConfig` and `generationConfig` are keys of the request; every other option belongs to
+/// `generationConfig`, such as `thinkingConfig` or `seed`. Those with a name that all forms know:
 ///
 /// | option | becomes | default |
 /// |---|---|---|
@@ -33,9 +36,9 @@ use crate::model::{ModelRequest, ModelResponse};
 /// | `top_p` | `topP` | not sent |
 /// | `stop`, a text or several | `stopSequences` | not sent |
 ///
-/// What a request has fields for (`contents`, `systemInstruction`, `tools`, `model`, `stream`, and what other forms call
-/// these) is no option, and a tool
-/// choice other than `Auto` wins over `functionCallingConfig`.
+/// What a request has fields for (`contents`, `systemInstruction`, `tools`, `model`, `stream`, and
+/// what other forms call these) is no option, and a tool choice other than `Auto` wins over
+/// `functionCallingConfig`.
 ///
 /// ```
 /// use toolbox::model::{History, ModelRequest};

@@ -1,4 +1,4 @@
-//! A request, as Gemini's `generateContent` takes it.
+//! Writes a request in the form of Gemini's `generateContent`.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -11,7 +11,9 @@ use super::response::SKIPPED_SIGNATURE;
 use crate::call::{Content, ToolResult};
 use crate::dialect::{DefinitionList, Dialect};
 use crate::model::{ModelRequest, Part, Step, ToolChoice, is_too_deep};
-use crate::wire::turns::{NOTHING_SAID, RESERVED, Turn, Words, bytes, is_blank, turns};
+use crate::wire::turns::{
+    NOTHING_SAID, PartText, RESERVED, TranscriptTurn, bytes, is_blank, turns,
+};
 
 /// Options that are keys of the request itself; every other one belongs to `generationConfig`.
 const TOP_LEVEL: [&str; 4] = ["safetySettings", "cachedContent", "labels", "serviceTier"];
@@ -21,7 +23,7 @@ pub(super) fn body(request: &ModelRequest, model: &str) -> String {
     let system = request.system.as_deref().filter(|text| !text.trim().is_empty());
     let body = Body {
         system_instruction: system
-            .map(|text| ContentOut { role: None, parts: vec![PartOut::text(text.into())] }),
+            .map(|text| ContentOut { role: None, parts: vec![GeminiPartOut::text(text.into())] }),
         contents: contents(request, &tools, generation(model)),
         tools: (!request.tools.is_empty()).then(|| tools.raw()),
         tool_config: tool_config(request, &tools),
@@ -100,7 +102,7 @@ fn generation_config(options: &Map<String, Value>) -> Map<String, Value> {
     config
 }
 
-/// Returns the generation that a model's name tells, such as 3 of `gemini-3-pro-preview`.
+/// Returns the generation in a model's name, such as 3 of `gemini-3-pro-preview`.
 fn generation(model: &str) -> Option<u32> {
     let (_, rest) = model.rsplit_once("gemini-")?;
     let end = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
@@ -111,12 +113,12 @@ fn generation(model: &str) -> Option<u32> {
 struct ContentOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     role: Option<&'static str>,
-    parts: Vec<PartOut<'a>>,
+    parts: Vec<GeminiPartOut<'a>>,
 }
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum PartOut<'a> {
+enum GeminiPartOut<'a> {
     Own(Box<Own<'a>>),
     Echo(&'a Value),
 }
@@ -125,34 +127,34 @@ enum PartOut<'a> {
 #[serde(rename_all = "camelCase")]
 struct Own<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    text: Option<Words<'a>>,
+    text: Option<PartText<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    inline_data: Option<Blob<'a>>,
+    inline_data: Option<BlobOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    function_call: Option<FunctionCall<'a>>,
+    function_call: Option<FunctionCallOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    function_response: Option<FunctionResponse<'a>>,
+    function_response: Option<FunctionResponseOut<'a>>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     thought: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     thought_signature: Option<&'a str>,
 }
 
-impl<'a> PartOut<'a> {
-    fn text(text: Words<'a>) -> Self {
+impl<'a> GeminiPartOut<'a> {
+    fn text(text: PartText<'a>) -> Self {
         Self::Own(Box::new(Own { text: Some(text), ..Own::default() }))
     }
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Blob<'a> {
+struct BlobOut<'a> {
     mime_type: &'a str,
     data: &'a str,
 }
 
 #[derive(Serialize)]
-struct FunctionCall<'a> {
+struct FunctionCallOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: Cow<'a, str>,
@@ -160,11 +162,11 @@ struct FunctionCall<'a> {
 }
 
 #[derive(Serialize)]
-struct FunctionResponse<'a> {
+struct FunctionResponseOut<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     id: Option<&'a str>,
     name: Cow<'a, str>,
-    response: Response<'a>,
+    response: FunctionResultOut<'a>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     parts: Vec<MediaPart<'a>>,
 }
@@ -172,12 +174,12 @@ struct FunctionResponse<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct MediaPart<'a> {
-    inline_data: Blob<'a>,
+    inline_data: BlobOut<'a>,
 }
 
 #[derive(Serialize)]
 #[serde(rename_all = "snake_case")]
-enum Response<'a> {
+enum FunctionResultOut<'a> {
     Output(Output<'a>),
     Error(Output<'a>),
 }
@@ -194,23 +196,23 @@ fn contents<'a>(
     tools: &DefinitionList,
     generation: Option<u32>,
 ) -> Vec<ContentOut<'a>> {
-    // A name that tells no generation is taken for a current one.
+    // A name without a generation is taken for a current one.
     let third = generation.is_none_or(|generation| generation >= 3);
     let mut contents = Vec::new();
     for turn in turns(&request.history, written) {
         match turn {
-            Turn::User(said) => {
-                let mut parts: Vec<_> = said.into_iter().map(shown).collect();
+            TranscriptTurn::User(content) => {
+                let mut parts: Vec<_> = content.into_iter().map(shown).collect();
                 if parts.is_empty() {
-                    parts.push(PartOut::text(NOTHING_SAID.into()));
+                    parts.push(GeminiPartOut::text(NOTHING_SAID.into()));
                 }
                 contents.push(ContentOut { role: Some("user"), parts });
             }
-            Turn::Model(parts) => {
+            TranscriptTurn::Model(parts) => {
                 contents
                     .push(ContentOut { role: Some("model"), parts: model(&parts, tools, third) });
             }
-            Turn::Results(step) => results(step, tools, third, &mut contents),
+            TranscriptTurn::Results(step) => results(step, tools, third, &mut contents),
         }
     }
     contents
@@ -225,7 +227,7 @@ fn written(step: &Step) -> Vec<&Part> {
             Part::Call { .. } => true,
             Part::Reasoning { .. } => signature(part).is_some(),
             Part::Other(_) => part.echo(Dialect::Gemini).is_some_and(|echo| {
-                // Those with parts of their own are written from these alone.
+                // Kinds with parts of their own are written from those.
                 let taken = ["text", "functionCall", "functionResponse"];
                 let about = ["thought", "thoughtSignature"];
                 echo.as_object().is_some_and(|part| {
@@ -242,14 +244,15 @@ fn signature(part: &Part) -> Option<&str> {
     (!signature.is_empty()).then_some(signature)
 }
 
-/// Whether the ids of a step's calls are sent: when the model gave them all, and on both sides or on none.
+/// Returns `true` if the ids of a step's calls are sent: when the model gave them all. They are
+/// sent on both sides or on none.
 fn sends_ids<'a>(parts: impl IntoIterator<Item = &'a Part>) -> bool {
     parts.into_iter().filter(|part| matches!(part, Part::Call { .. })).all(|part| {
         part.echo(Dialect::Gemini).is_some_and(|echo| echo.get("id").is_some_and(Value::is_string))
     })
 }
 
-fn model<'a>(parts: &[&'a Part], tools: &DefinitionList, third: bool) -> Vec<PartOut<'a>> {
+fn model<'a>(parts: &[&'a Part], tools: &DefinitionList, third: bool) -> Vec<GeminiPartOut<'a>> {
     let ids = sends_ids(parts.iter().copied());
     let mut first_call = true;
     let parts = parts.iter().map(|&part| {
@@ -261,26 +264,27 @@ fn model<'a>(parts: &[&'a Part], tools: &DefinitionList, third: bool) -> Vec<Par
                 own.thought = true;
             }
             Part::Call { call, .. } => {
-                own.function_call = Some(FunctionCall {
+                own.function_call = Some(FunctionCallOut {
                     id: ids.then_some(call.id.as_str()),
                     name: tools.sent_name(&call.name),
-                    // A history keeps nothing but objects here.
+                    // The arguments in a history are always objects.
                     args: serde_json::from_str(call.arguments.as_str()).unwrap_or(RawValue::NULL),
                 });
                 if std::mem::take(&mut first_call) && third && own.thought_signature.is_none() {
                     own.thought_signature = Some(SKIPPED_SIGNATURE);
                 }
             }
-            Part::Other(echo) => return PartOut::Echo(&echo.value),
+            Part::Other(echo) => return GeminiPartOut::Echo(&echo.value),
         }
-        PartOut::Own(Box::new(own))
+        GeminiPartOut::Own(Box::new(own))
     });
     parts.collect()
 }
 
 /// Adds the results of a step's calls: as many in one content as there are calls.
 ///
-/// Models before the third generation refuse media inside of a result, so there it follows as if the user showed it.
+/// Models before the third generation refuse media inside of a result, so there it follows as
+/// content of the user.
 fn results<'a>(
     step: &'a Step,
     tools: &DefinitionList,
@@ -300,18 +304,21 @@ fn results<'a>(
             .collect();
         if !third {
             apart.extend(media.drain(..).map(|part| {
-                PartOut::Own(Box::new(Own {
+                GeminiPartOut::Own(Box::new(Own {
                     inline_data: Some(part.inline_data),
                     ..Own::default()
                 }))
             }));
         }
         let output = output(result);
-        let response =
-            if result.is_error() { Response::Error(output) } else { Response::Output(output) };
+        let response = if result.is_error() {
+            FunctionResultOut::Error(output)
+        } else {
+            FunctionResultOut::Output(output)
+        };
         let id = ids.then_some(call.id.as_str());
-        let response = FunctionResponse { id, name, response, parts: media };
-        parts.push(PartOut::Own(Box::new(Own {
+        let response = FunctionResponseOut { id, name, response, parts: media };
+        parts.push(GeminiPartOut::Own(Box::new(Own {
             function_response: Some(response),
             ..Own::default()
         })));
@@ -322,9 +329,9 @@ fn results<'a>(
     }
 }
 
-/// Returns what the model reads of a result.
+/// Returns the output of a result for the model.
 fn output(result: &ToolResult) -> Output<'_> {
-    // A structure deeper than services read would fail the whole request; as text it does not.
+    // A structure deeper than services read would fail the whole request; sent as text it does not.
     let structure = result.structured_text().filter(|text| !is_too_deep(text));
     if let Some(Ok(json)) = structure.map(serde_json::from_str::<&RawValue>) {
         return Output::Json(json);
@@ -333,20 +340,20 @@ fn output(result: &ToolResult) -> Output<'_> {
     if !result.content().iter().any(words) {
         return Output::Text(result.text());
     }
-    let told = result.content().iter();
-    let told = told.filter(|part| media_in_result(part).is_none() && !is_blank(part));
-    let told: Vec<String> = told.map(|part| Words::Of(part).to_string()).collect();
-    Output::Text(told.join("\n").into())
+    let texts = result.content().iter();
+    let texts = texts.filter(|part| media_in_result(part).is_none() && !is_blank(part));
+    let texts: Vec<String> = texts.map(|part| PartText::Of(part).to_string()).collect();
+    Output::Text(texts.join("\n").into())
 }
 
-/// Returns the bytes that can stand in a result.
-fn media_in_result(content: &Content) -> Option<Blob<'_>> {
+/// Returns the bytes of a part that a result may hold.
+fn media_in_result(content: &Content) -> Option<BlobOut<'_>> {
     blob(content)
         .filter(|blob| blob.mime_type.starts_with("image/") || blob.mime_type == "application/pdf")
 }
 
-/// Returns the bytes of a part, when the model can see or hear them.
-fn blob(content: &Content) -> Option<Blob<'_>> {
+/// Returns the bytes of a part, if the model can see or hear them.
+fn blob(content: &Content) -> Option<BlobOut<'_>> {
     let (mime_type, data) = bytes(content)?;
     let taken = match mime_type.split_once('/')? {
         ("image", kind) => matches!(kind, "png" | "jpeg" | "webp" | "heic" | "heif"),
@@ -354,12 +361,14 @@ fn blob(content: &Content) -> Option<Blob<'_>> {
         ("application", kind) => kind == "pdf",
         _ => false,
     };
-    taken.then_some(Blob { mime_type, data })
+    taken.then_some(BlobOut { mime_type, data })
 }
 
-fn shown(content: &Content) -> PartOut<'_> {
+fn shown(content: &Content) -> GeminiPartOut<'_> {
     match blob(content) {
-        Some(blob) => PartOut::Own(Box::new(Own { inline_data: Some(blob), ..Own::default() })),
-        None => PartOut::text(Words::Of(content)),
+        Some(blob) => {
+            GeminiPartOut::Own(Box::new(Own { inline_data: Some(blob), ..Own::default() }))
+        }
+        None => GeminiPartOut::text(PartText::Of(content)),
     }
 }

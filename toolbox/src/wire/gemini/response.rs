@@ -9,11 +9,11 @@ use crate::dialect::Dialect;
 use crate::model::{Echo, Part};
 use crate::wire::WireError;
 
-/// What the service takes in the place of a signature for a call that it did not make itself
+/// The placeholder that the service accepts as the signature of a call that it did not make itself
 /// (<https://ai.google.dev/gemini-api/docs/thought-signatures>).
 pub(super) const SKIPPED_SIGNATURE: &str = "skip_thought_signature_validator";
 
-/// One part of a content. Services and libraries write both spellings of a key.
+/// One part of a content. Services and libraries write a key in two spellings.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 struct PartIn {
@@ -22,17 +22,17 @@ struct PartIn {
     #[serde(alias = "thought_signature")]
     thought_signature: Option<String>,
     #[serde(alias = "function_call")]
-    function_call: Option<FunctionCall>,
+    function_call: Option<FunctionCallIn>,
 }
 
 #[derive(Deserialize)]
-struct FunctionCall {
+struct FunctionCallIn {
     id: Option<String>,
     name: Option<String>,
     args: Option<Arguments>,
 }
 
-/// Returns the part of a reply that this is; `None` if there is nothing in it.
+/// Returns the part of a reply; `None` if it is empty.
 pub(super) fn part(raw: &RawValue) -> Result<Option<Part>, WireError> {
     let Some(part) = serde_json::from_str::<Option<PartIn>>(raw.get())? else { return Ok(None) };
     let signature = part

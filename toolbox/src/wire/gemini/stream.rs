@@ -1,4 +1,4 @@
-//! A reply of Gemini: one chunk, or many.
+//! Reads a reply of Gemini: one chunk, or many.
 
 use serde::Deserialize;
 use serde_json::Value;
@@ -9,7 +9,8 @@ use crate::model::{Delta, Finish, ModelResponse, Part, Reply, Usage};
 use crate::wire::failure::{WORDS, service_error};
 use crate::wire::{ResponseStream, WireError};
 
-/// Reads a streamed reply of [`Gemini`](super::Gemini): every event is a reply of its own, with what is new.
+/// Reads a streamed reply of [`Gemini`](super::Gemini): every event is a reply of its own, with the
+/// increment.
 ///
 /// The service sends no end marker; the reason why the model finished is one.
 #[derive(Debug, Default)]
@@ -19,7 +20,7 @@ pub struct GeminiStream {
     finish: Option<Finish>,
     model: Option<String>,
     id: Option<String>,
-    /// Something came that only a reply holds.
+    /// `true` once an event held something that only a reply holds.
     replied: bool,
 }
 
@@ -40,12 +41,12 @@ struct Chunk<'a> {
 struct Candidate<'a> {
     index: Option<u64>,
     #[serde(borrow)]
-    content: Option<Content<'a>>,
+    content: Option<ContentChunk<'a>>,
     finish_reason: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Content<'a> {
+struct ContentChunk<'a> {
     #[serde(borrow)]
     parts: Option<Vec<&'a RawValue>>,
 }
@@ -71,7 +72,7 @@ struct Tokens {
 }
 
 impl Tokens {
-    /// Takes over what `newer` says: counts of a stream are of the whole, not of what is new.
+    /// Takes the counts of `newer`: those of a stream are totals, not increments.
     fn update(&mut self, newer: &Self) {
         let pairs = [
             (&mut self.prompt, newer.prompt),
@@ -99,7 +100,7 @@ impl Tokens {
 
 impl ResponseStream for GeminiStream {
     fn event(&mut self, data: &str, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
-        // Some gateways add the end marker of another form; it proves nothing here.
+        // Some gateways add the end marker of another form; it is ignored.
         if matches!(data.trim(), "" | "[DONE]") {
             return Ok(());
         }
@@ -140,22 +141,22 @@ impl ResponseStream for GeminiStream {
 }
 
 impl GeminiStream {
-    /// Returns the reply, whether or not it says why it ended.
+    /// Returns the reply, with or without a finish reason.
     pub(super) fn whole(self) -> Result<ModelResponse, WireError> {
         if !self.replied {
             return Err(WireError::Invalid("there are no `candidates`".into()));
         }
         let mut reply = Reply::new(self.parts);
         match self.finish {
-            // The service says this of calls, too.
+            // The service gives this reason with calls, too.
             None | Some(Finish::Stop) => {}
             Some(finish) => reply.finish = finish,
         }
         Ok(ModelResponse { reply, usage: self.tokens.total(), model: self.model, id: self.id })
     }
 
-    /// Adds a part. Text that goes on from the text before is joined to it, unless one of them is signed: a signature
-    /// belongs to its own part.
+    /// Adds a part. Text that goes on from the text before is joined to it, unless one of them is
+    /// signed: a signature belongs to its own part.
     fn add(&mut self, part: Part, emit: &mut dyn FnMut(Delta)) {
         match &part {
             Part::Text { text, .. } if !text.is_empty() => emit(Delta::Text(text.clone())),

@@ -2,14 +2,16 @@
 
 use serde_json::Value;
 
-use super::response::Message;
+use super::response::ChatMessage;
 use crate::call::{Content, ToolResult};
 use crate::model::{FoundMessage, History};
-use crate::wire::openai::{Bytes, add_system, file_of, image_at, invalid, media, read, take_text};
+use crate::wire::openai::{
+    Base64Data, add_system, file_of, image_at, invalid, media, read, take_text,
+};
 use crate::wire::{Transcript, WireError};
 
 pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
-    let messages: Vec<Message> = read(messages)?;
+    let messages: Vec<ChatMessage> = read(messages)?;
     let mut system = None;
     let mut found = Vec::with_capacity(messages.len());
     for message in messages {
@@ -17,7 +19,8 @@ pub(super) fn history(messages: &str) -> Result<Transcript, WireError> {
             "system" | "developer" => add_system(&mut system, &parts(message.content)?),
             "user" => found.push(FoundMessage::User(parts(message.content)?)),
             "assistant" => found.push(FoundMessage::Reply(message.gather()?.into_reply()?)),
-            // The older role names no call; it answers the one call before it, which has no id either.
+            // The older role names no call; it answers the one call before it, which has no id
+            // either.
             "tool" | "function" => {
                 let result = ToolResult::kept(parts(message.content)?, None);
                 let call_id = message.tool_call_id.unwrap_or_default();
@@ -49,7 +52,7 @@ fn part(mut part: Value) -> Result<Content, WireError> {
         "input_audio" => text("/input_audio/data").map(|data| {
             let mp3 = text("/input_audio/format") == Some("mp3");
             let mime = if mp3 { "audio/mpeg" } else { "audio/wav" };
-            Content::Audio(Box::new(media(Bytes { mime, data })))
+            Content::Audio(Box::new(media(Base64Data { mime, data })))
         }),
         "file" => part.get("file").map(file_of),
         other => Some(Content::text(format!("[part of type {other}]"))),

@@ -17,17 +17,20 @@ use crate::model::{ModelRequest, ModelResponse};
 ///
 /// # Options
 ///
-/// [`ModelRequest::options`] go into the body under the names of this API: `temperature`, `top_p`, `stop`, `seed`,
-/// `response_format`, `reasoning_effort`, and so on. `max_tokens` is sent as it is; newer models of `OpenAI` itself want
-/// `max_completion_tokens` instead. What the request says in fields of its own (`model`, `messages`, `tools`, `stream`)
-/// cannot be replaced. `tool_choice`, `parallel_tool_calls` and `stream_options` can, and an option of `null` leaves the key
-/// out. `parallel_tool_calls` is sent only where a request asks for one call at a time; o1, o3 and o4-mini refuse it.
+/// [`ModelRequest::options`] go into the body under the names of this API: `temperature`, `top_p`,
+/// `stop`, `seed`, `response_format`, `reasoning_effort`, and so on. `max_tokens` is sent as it is;
+/// newer models of `OpenAI` itself want `max_completion_tokens` instead. What the request says in
+/// fields of its own (`model`, `messages`, `tools`, `stream`) cannot be replaced. `tool_choice`,
+/// `parallel_tool_calls` and `stream_options` can, and an option of `null` leaves the key out.
+/// `parallel_tool_calls` is sent only where a request asks for one call at a time; o1, o3 and
+/// o4-mini refuse it.
 ///
 /// # What this form cannot say
 ///
-/// There is no flag for failed results; the text says it. Results are text: images, sounds and documents of a result follow
-/// in a message of the user after the last result of the step. Text beside calls goes before them. Reasoning goes back only
-/// beside calls, and only where it came as `reasoning_content`, which is how `DeepSeek` and Moonshot want it.
+/// There is no flag for failed results; the text says it. Results are text: images, sounds and
+/// documents of a result follow in a message of the user after the last result of the step. Text
+/// beside calls goes before them. Reasoning goes back only beside calls, and only where it came as
+/// `reasoning_content`, which is how `DeepSeek` and Moonshot want it.
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct OpenAiChat;

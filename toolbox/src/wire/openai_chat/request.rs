@@ -10,10 +10,10 @@ use crate::call::Content;
 use crate::dialect::DefinitionList;
 use crate::dialect::Dialect;
 use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
-use crate::wire::openai::{DataUrl, Options, Piece, ResultText, Shown};
+use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
 
 pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
-    // A document of text keys and plain values always has a text.
+    // A document of text keys and plain values always serializes.
     serde_json::to_string(&Body {
         request,
         tools: &request.tools.lowered(Dialect::OpenAiChat),
@@ -33,7 +33,7 @@ struct Body<'a> {
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let request = self.request;
-        let options = Options(&request.options);
+        let options = ExtraOptions(&request.options);
         let has_tools = !request.tools.is_empty();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.model)?;
@@ -54,7 +54,7 @@ impl Serialize for Body<'_> {
         }
         options.write(&mut map, |key| match key {
             "model" | "messages" | "tools" | "stream" => true,
-            // Without what they are about, they are refused.
+            // The service refuses them without the tools they refer to.
             "tool_choice" | "parallel_tool_calls" => !has_tools,
             "stream_options" => !self.stream,
             _ => false,
@@ -63,7 +63,7 @@ impl Serialize for Body<'_> {
     }
 }
 
-/// Returns the choice as the service writes it; nothing where it is what the service does anyway.
+/// Returns the choice in the service's form; `None` for the service's default.
 fn tool_choice(choice: &ToolChoice, tools: &DefinitionList) -> Option<Value> {
     Some(match choice {
         ToolChoice::Auto => return None,
@@ -85,14 +85,14 @@ impl Serialize for Messages<'_> {
         let mut seq = serializer.serialize_seq(None)?;
         if let Some(system) = self.request.system.as_deref().filter(|text| !text.trim().is_empty())
         {
-            seq.serialize_element(&Plain { role: "system", content: system })?;
+            seq.serialize_element(&SimpleMessage { role: "system", content: system })?;
         }
         for message in self.request.history.messages() {
             match message {
                 Message::User(content) => {
                     let content = UserParts::of(content);
                     if !content.0.is_empty() {
-                        seq.serialize_element(&Plain { role: "user", content })?;
+                        seq.serialize_element(&SimpleMessage { role: "user", content })?;
                     }
                 }
                 Message::Step(step) => write_step(&mut seq, step, self.tools)?,
@@ -107,63 +107,63 @@ fn write_step<S: SerializeSeq>(
     step: &Step,
     tools: &DefinitionList,
 ) -> Result<(), S::Error> {
-    if let Some(assistant) = Assistant::of(step.reply(), tools) {
+    if let Some(assistant) = AssistantMessage::of(step.reply(), tools) {
         seq.serialize_element(&assistant)?;
     }
     for (call, result) in step.calls() {
         let content = ResultText(result);
-        seq.serialize_element(&Told { role: "tool", tool_call_id: &call.id, content })?;
+        seq.serialize_element(&ToolMessage { role: "tool", tool_call_id: &call.id, content })?;
     }
-    // Not between the results: all of them have to stand together, right after the calls.
+    // Not between the results, which must follow the calls without a gap.
     let attachments = UserParts::attached(step, tools);
     if !attachments.0.is_empty() {
-        seq.serialize_element(&Plain { role: "user", content: attachments })?;
+        seq.serialize_element(&SimpleMessage { role: "user", content: attachments })?;
     }
     Ok(())
 }
 
 #[derive(Serialize)]
-struct Plain<C> {
+struct SimpleMessage<C> {
     role: &'static str,
     content: C,
 }
 
 #[derive(Serialize)]
-struct Told<'a> {
+struct ToolMessage<'a> {
     role: &'static str,
     tool_call_id: &'a str,
     content: ResultText<'a>,
 }
 
 #[derive(Serialize)]
-struct Assistant<'a> {
+struct AssistantMessage<'a> {
     role: &'static str,
     content: Option<Cow<'a, str>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reasoning_content: Option<&'a Value>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
-    tool_calls: Vec<Call<'a>>,
+    tool_calls: Vec<CallOut<'a>>,
 }
 
 #[derive(Serialize)]
-struct Call<'a> {
+struct CallOut<'a> {
     id: &'a str,
     #[serde(rename = "type")]
     kind: &'static str,
-    function: Function<'a>,
-    /// What Gemini hangs on a call when it is spoken to in this form, and wants back.
+    function: FunctionOut<'a>,
+    /// The data that Gemini attaches to a call in this form, and wants back.
     #[serde(skip_serializing_if = "Option::is_none")]
     extra_content: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
-struct Function<'a> {
+struct FunctionOut<'a> {
     name: Cow<'a, str>,
     arguments: &'a str,
 }
 
-impl<'a> Assistant<'a> {
-    /// Returns the message of a reply, unless nothing would be in it.
+impl<'a> AssistantMessage<'a> {
+    /// Returns the message of a reply, unless it would be empty.
     fn of(reply: &'a Reply, tools: &DefinitionList) -> Option<Self> {
         let content = Some(reply.content()).filter(|text| !text.trim().is_empty());
         let mut reasoning_content = None;
@@ -171,10 +171,10 @@ impl<'a> Assistant<'a> {
         for part in &reply.parts {
             let echo = part.echo(Dialect::OpenAiChat);
             match part {
-                Part::Call { call, .. } => tool_calls.push(Call {
+                Part::Call { call, .. } => tool_calls.push(CallOut {
                     id: &call.id,
                     kind: "function",
-                    function: Function {
+                    function: FunctionOut {
                         name: tools.sent_name(&call.name),
                         arguments: call.arguments.as_str(),
                     },
@@ -188,7 +188,8 @@ impl<'a> Assistant<'a> {
             }
         }
         if tool_calls.is_empty() {
-            // The services want the reasoning of a step with calls, and some refuse that of an answer.
+            // The services want the reasoning of a step with calls, and some refuse that of an
+            // answer.
             reasoning_content = None;
             content.as_ref()?;
         }
@@ -203,7 +204,7 @@ struct UserParts<'a>(Vec<UserPart<'a>>);
 #[serde(tag = "type", rename_all = "snake_case")]
 enum UserPart<'a> {
     Text {
-        text: Shown<Piece<'a>>,
+        text: AsDisplay<MessagePart<'a>>,
     },
     #[serde(rename = "text")]
     Label {
@@ -216,13 +217,13 @@ enum UserPart<'a> {
         input_audio: InputAudio<'a>,
     },
     File {
-        file: File<'a>,
+        file: FileOut<'a>,
     },
 }
 
 #[derive(Serialize)]
 struct ImageUrl<'a> {
-    url: Shown<DataUrl<'a>>,
+    url: AsDisplay<DataUrl<'a>>,
 }
 
 #[derive(Serialize)]
@@ -232,37 +233,40 @@ struct InputAudio<'a> {
 }
 
 #[derive(Serialize)]
-struct File<'a> {
+struct FileOut<'a> {
     filename: &'a str,
-    file_data: Shown<DataUrl<'a>>,
+    file_data: AsDisplay<DataUrl<'a>>,
 }
 
 impl<'a> UserPart<'a> {
-    fn of(piece: Piece<'a>) -> Self {
+    fn of(piece: MessagePart<'a>) -> Self {
         match piece {
-            Piece::Image(bytes) => Self::ImageUrl { image_url: ImageUrl { url: bytes.url() } },
-            Piece::Sound { format, bytes } => {
+            MessagePart::Image(bytes) => {
+                Self::ImageUrl { image_url: ImageUrl { url: bytes.url() } }
+            }
+            MessagePart::Sound { format, bytes } => {
                 Self::InputAudio { input_audio: InputAudio { data: bytes.data, format } }
             }
-            Piece::File { name, bytes } => {
-                Self::File { file: File { filename: name, file_data: bytes.url() } }
+            MessagePart::File { name, bytes } => {
+                Self::File { file: FileOut { filename: name, file_data: bytes.url() } }
             }
-            text => Self::Text { text: Shown(text) },
+            text => Self::Text { text: AsDisplay(text) },
         }
     }
 }
 
 impl<'a> UserParts<'a> {
     fn of(content: &'a [Content]) -> Self {
-        let pieces = content.iter().map(Piece::of).filter(|piece| !piece.is_blank());
+        let pieces = content.iter().map(MessagePart::of).filter(|piece| !piece.is_blank());
         Self(pieces.map(UserPart::of).collect())
     }
 
-    /// Returns what the results of a step hold beside text, each under the name of its call.
+    /// Returns the parts of a step's results that are no text, each under the name of its call.
     fn attached(step: &'a Step, tools: &DefinitionList) -> Self {
         let mut parts = Vec::new();
         for (call, result) in step.calls() {
-            let attachments = result.content().iter().map(Piece::of).filter(Piece::is_attachment);
+            let attachments =
+                result.content().iter().map(MessagePart::of).filter(MessagePart::is_attachment);
             let before = parts.len();
             parts.extend(attachments.map(UserPart::of));
             if parts.len() > before {

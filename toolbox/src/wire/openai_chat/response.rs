@@ -9,9 +9,9 @@ use crate::model::{Echo, Finish, ModelResponse, Part, Reply};
 use crate::wire::WireError;
 use crate::wire::openai::{ended, invalid, read, reported, take_text, usage};
 
-/// What a whole reply and a chunk of one have around their choices.
+/// The envelope of a whole reply or a chunk of one, around the choices.
 #[derive(Deserialize)]
-pub(super) struct Envelope<C> {
+pub(super) struct ChatEnvelope<C> {
     pub(super) id: Option<String>,
     pub(super) model: Option<String>,
     #[serde(default = "Vec::new", deserialize_with = "nullable")]
@@ -23,7 +23,7 @@ pub(super) struct Envelope<C> {
     message: Option<Value>,
 }
 
-impl<C> Envelope<C> {
+impl<C> ChatEnvelope<C> {
     /// Returns the failure that the service reports in place of a reply, if it does.
     pub(super) fn failure(&self) -> Option<WireError> {
         let failure = reported(self.error.as_ref());
@@ -35,15 +35,15 @@ impl<C> Envelope<C> {
 }
 
 #[derive(Deserialize)]
-struct Choice {
-    message: Option<Message>,
+struct WholeChoice {
+    message: Option<ChatMessage>,
     finish_reason: Option<String>,
     error: Option<Value>,
 }
 
-/// A message of an assistant, whole or (in a transcript) of anybody.
+/// A message of an assistant, or in a transcript, of any role.
 #[derive(Default, Deserialize)]
-pub(super) struct Message {
+pub(super) struct ChatMessage {
     pub(super) role: Option<String>,
     #[serde(default)]
     pub(super) content: Value,
@@ -52,21 +52,21 @@ pub(super) struct Message {
     #[serde(default)]
     reasoning: Value,
     #[serde(default, deserialize_with = "nullable")]
-    tool_calls: Vec<Call>,
-    function_call: Option<Function>,
+    tool_calls: Vec<CallIn>,
+    function_call: Option<FunctionIn>,
     pub(super) tool_call_id: Option<String>,
 }
 
 #[derive(Deserialize)]
-struct Call {
+struct CallIn {
     id: Option<String>,
-    function: Option<Function>,
+    function: Option<FunctionIn>,
     custom: Option<Custom>,
     extra_content: Option<Value>,
 }
 
 #[derive(Deserialize)]
-struct Function {
+struct FunctionIn {
     name: Option<String>,
     #[serde(default, deserialize_with = "arguments")]
     arguments: Arguments,
@@ -80,7 +80,7 @@ struct Custom {
     input: String,
 }
 
-/// Reads null as nothing: many services write it where a key could be left out.
+/// Reads null as the default: many services write it where a key could be left out.
 pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -95,11 +95,11 @@ pub(super) fn arguments<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Ar
     Ok(if arguments.as_str() == "null" { Arguments::default() } else { arguments })
 }
 
-/// What a reply is made of, whether it came at once or in pieces.
+/// The parts of a reply, collected from one body or from chunks.
 #[derive(Default)]
 pub(super) struct Gathered {
     pub(super) reasoning: String,
-    /// The reasoning came in the field that services want back.
+    /// `true` if the reasoning came in the field that services want back.
     pub(super) echo_reasoning: bool,
     pub(super) content: String,
     pub(super) refusal: String,
@@ -150,7 +150,7 @@ impl Gathered {
 }
 
 pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
-    let mut response: Envelope<Choice> = read(body)?;
+    let mut response: ChatEnvelope<WholeChoice> = read(body)?;
     if let Some(error) = response.failure() {
         return Err(error);
     }
@@ -172,7 +172,7 @@ pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
     })
 }
 
-/// Text of what a model shows of its thoughts: a string, or blocks with text in them.
+/// Returns the text of a model's reasoning: a string, or blocks with text in them.
 pub(super) fn shown_reasoning(value: Value) -> String {
     match value {
         Value::String(text) => text,
@@ -187,7 +187,7 @@ pub(super) fn shown_reasoning(value: Value) -> String {
     }
 }
 
-impl Message {
+impl ChatMessage {
     pub(super) fn gather(self) -> Result<Gathered, WireError> {
         let mut gathered = Gathered::default();
         match self.reasoning_content.filter(|text| !text.is_empty()) {
@@ -233,7 +233,7 @@ impl Gathered {
     }
 }
 
-impl Call {
+impl CallIn {
     fn read(self) -> Result<(ToolCall, Option<Value>), WireError> {
         let id = self.id.unwrap_or_default();
         let call = match (self.function, self.custom) {
@@ -247,7 +247,7 @@ impl Call {
     }
 }
 
-impl Function {
+impl FunctionIn {
     fn read(self, id: String) -> ToolCall {
         ToolCall::new(id, self.name.unwrap_or_default(), self.arguments)
     }

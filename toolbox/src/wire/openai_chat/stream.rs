@@ -5,23 +5,23 @@ use std::collections::HashMap;
 use serde::Deserialize;
 use serde_json::Value;
 
-use super::response::{Envelope, Gathered, arguments, nullable, shown_reasoning};
+use super::response::{ChatEnvelope, Gathered, arguments, nullable, shown_reasoning};
 use crate::call::{Arguments, ToolCall};
 use crate::model::{Delta, ModelResponse, Usage};
 use crate::wire::openai::{invalid, read, reported, usage};
 use crate::wire::{ResponseStream, WireError};
 
 #[derive(Deserialize)]
-struct Choice {
+struct ChunkChoice {
     index: Option<u64>,
     #[serde(default, deserialize_with = "nullable")]
-    delta: Piece,
+    delta: MessageDelta,
     finish_reason: Option<String>,
     error: Option<Value>,
 }
 
 #[derive(Default, Deserialize)]
-struct Piece {
+struct MessageDelta {
     #[serde(default)]
     content: Value,
     refusal: Option<String>,
@@ -50,22 +50,23 @@ struct FunctionPiece {
 
 /// Reads the chunks of a Chat Completions stream.
 ///
-/// Forgiving where services differ: calls without an index, an id or a name repeated in every chunk, arguments all at
-/// once, counts of tokens in a chunk of their own. The reply is whole once a chunk says why it ended.
+/// Forgiving where services differ: calls without an index, an id or a name repeated in every
+/// chunk, arguments all at once, token counts in a chunk of their own. The reply is complete once a
+/// chunk gives a finish reason.
 #[derive(Default)]
 pub struct OpenAiChatStream {
     id: Option<String>,
     model: Option<String>,
     gathered: Gathered,
     calls: Vec<CallSoFar>,
-    /// Where the call of an index stands; a table, because an index may be any number.
+    /// The position of the call of an index; a map, because an index may be any number.
     places: HashMap<u64, usize>,
     usage: Usage,
     ended: bool,
 }
 
 struct CallSoFar {
-    /// The number that its deltas carry.
+    /// The index that its deltas carry.
     part: usize,
     id: String,
     name: String,
@@ -86,7 +87,7 @@ impl std::fmt::Debug for OpenAiChatStream {
 
 impl ResponseStream for OpenAiChatStream {
     fn is_done(&self) -> bool {
-        // Counts of tokens may follow the reason, so only the marker is the end.
+        // Token counts may follow the reason, so only the marker is the end.
         self.ended
     }
 
@@ -96,7 +97,7 @@ impl ResponseStream for OpenAiChatStream {
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let chunk: Envelope<Choice> = read(data)?;
+        let chunk: ChatEnvelope<ChunkChoice> = read(data)?;
         if let Some(error) = chunk.failure() {
             return Err(error);
         }
@@ -119,7 +120,8 @@ impl ResponseStream for OpenAiChatStream {
     }
 
     fn finish(mut self) -> Result<ModelResponse, WireError> {
-        // Services end every stream with the reason, so one without is not whole, whatever marker came after it.
+        // Services end every stream with the reason, so one without is incomplete, whatever marker
+        // came after it.
         if self.gathered.finish.is_none() {
             return Err(WireError::CutOff);
         }
@@ -138,11 +140,12 @@ impl ResponseStream for OpenAiChatStream {
 }
 
 impl OpenAiChatStream {
-    fn take(&mut self, piece: Piece, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
+    fn take(&mut self, piece: MessageDelta, emit: &mut dyn FnMut(Delta)) -> Result<(), WireError> {
         let reasoning = match piece.reasoning_content.filter(|text| !text.is_empty()) {
             Some(text) => {
                 if !self.gathered.echo_reasoning {
-                    // Where both fields come, they say the same, and this is the one that goes back.
+                    // Where both fields come, they hold the same, and this is the one that is sent
+                    // back.
                     self.gathered.reasoning.clear();
                     self.gathered.echo_reasoning = true;
                 }

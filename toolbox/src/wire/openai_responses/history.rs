@@ -11,7 +11,7 @@ use crate::wire::{Transcript, WireError};
 pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
     let mut system = None;
     let mut found_messages = Vec::new();
-    // The items of one reply, which this form does not hold together by anything but their order.
+    // The items of one reply, which this form groups by nothing but their order.
     let mut reply = Vec::new();
     let close = |reply: &mut Vec<Value>, found: &mut Vec<FoundMessage>| {
         if !reply.is_empty() {
@@ -47,7 +47,7 @@ pub(super) fn history(items: &str) -> Result<Transcript, WireError> {
                 let result = found(item.get_mut("tools").map(Value::take));
                 found_messages.push(FoundMessage::Result { call_id, result });
             }
-            // Points at something that only the service has.
+            // A reference to an item that only the service has.
             ("item_reference", _) => {}
             _ => reply.push(item),
         }

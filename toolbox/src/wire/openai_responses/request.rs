@@ -13,11 +13,11 @@ use crate::definition::ToolDefinition;
 use crate::dialect::Dialect;
 use crate::dialect::Lowered;
 use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
-use crate::wire::offered::{Offered, Search};
-use crate::wire::openai::{DataUrl, Options, Piece, ResultText, Shown};
+use crate::wire::offered::{Offered, OfferedSearch};
+use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
 
 pub(super) fn write(request: &ModelRequest, model: &str, stream: bool) -> String {
-    // A document of text keys and plain values always has a text.
+    // A document of text keys and plain values always serializes.
     serde_json::to_string(&Body {
         request,
         tools: &Offered::of(request, Dialect::OpenAiResponses),
@@ -37,7 +37,7 @@ struct Body<'a> {
 impl Serialize for Body<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let request = self.request;
-        let options = Options(&request.options);
+        let options = ExtraOptions(&request.options);
         let has_tools = !request.tools.is_empty();
         let mut map = serializer.serialize_map(None)?;
         map.serialize_entry("model", self.model)?;
@@ -46,7 +46,7 @@ impl Serialize for Body<'_> {
             map.serialize_entry("instructions", system)?;
         }
         let is_stored = request.options.get("store").and_then(Value::as_bool) == Some(true);
-        map.serialize_entry("input", &Input { request, tools: self.tools, is_stored })?;
+        map.serialize_entry("input", &InputItems { request, tools: self.tools, is_stored })?;
         if has_tools {
             match &self.tools.search {
                 None => map.serialize_entry("tools", self.tools.list.raw())?,
@@ -79,7 +79,7 @@ impl Serialize for Body<'_> {
         options.write(&mut map, |key| match key {
             "model" | "input" | "tools" | "stream" | "max_tokens" | "reasoning_effort" => true,
             "instructions" => system.is_some(),
-            // Without what they are about, they are refused.
+            // The service refuses them without the tools they refer to.
             "tool_choice" | "parallel_tool_calls" => !has_tools,
             _ => false,
         })?;
@@ -87,14 +87,15 @@ impl Serialize for Body<'_> {
     }
 }
 
-/// Whether a model may be asked for its reasoning. Those without any refuse the question, and their list is closed.
+/// Returns `true` if a model may be asked for its reasoning. Models without any refuse the option,
+/// and their list is closed.
 fn may_reason(model: &str) -> bool {
-    // Services that pass requests on put the maker before the name; tuned models put `ft:` there.
+    // Gateways put the maker before the name; tuned models put `ft:` there.
     let name = model.rsplit('/').next().unwrap_or(model).trim_start_matches("ft:");
     !(name.starts_with("gpt-4") || name.starts_with("gpt-3") || name.contains("chat"))
 }
 
-/// Returns the choice as the service writes it; nothing where it is what the service does anyway.
+/// Returns the choice in the service's form; `None` for the service's default.
 fn tool_choice(choice: &ToolChoice, tools: &Offered<'_>) -> Option<Value> {
     let is_function = |name: &str| {
         let is_search = tools.search.as_ref().is_some_and(|search| search.is_named(name));
@@ -104,7 +105,7 @@ fn tool_choice(choice: &ToolChoice, tools: &Offered<'_>) -> Option<Value> {
         ToolChoice::Auto => return None,
         ToolChoice::None => json!("none"),
         ToolChoice::Required => json!("required"),
-        // There is no word for a search, nor for what has yet to be found.
+        // There is no choice for a search, nor for a tool that has yet to be found.
         ToolChoice::Tool(name) if tools.search.is_some() && !is_function(name) => json!("required"),
         ToolChoice::Tool(name) => json!({"type": "function", "name": tools.sent_name(name)}),
     })
@@ -113,16 +114,16 @@ fn tool_choice(choice: &ToolChoice, tools: &Offered<'_>) -> Option<Value> {
 /// The tools, with the service's own form of the one that searches.
 struct WithSearch<'a> {
     tools: &'a Offered<'a>,
-    search: &'a Search<'a>,
+    search: &'a OfferedSearch<'a>,
 }
 
 impl Serialize for WithSearch<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.tools.listed().map(|(definition, lowered)| {
             if self.search.is_named(&definition.name) {
-                Listed::Search(SearchTool::of(definition, lowered))
+                ToolItem::Search(SearchTool::of(definition, lowered))
             } else {
-                Listed::Function(&lowered.tool)
+                ToolItem::Function(&lowered.tool)
             }
         }))
     }
@@ -130,7 +131,7 @@ impl Serialize for WithSearch<'_> {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Listed<'a> {
+enum ToolItem<'a> {
     Search(SearchTool<'a>),
     Function(&'a Value),
 }
@@ -147,7 +148,8 @@ struct SearchTool<'a> {
 impl<'a> SearchTool<'a> {
     fn of(definition: &'a ToolDefinition, lowered: &'a Lowered) -> Self {
         let schema = &definition.input_schema;
-        // The tool has no strict mode, so its schema is the one it was written with, unless that is no object.
+        // The tool has no strict mode, so its schema is sent as it was written, unless that is no
+        // object.
         let is_object = schema.get("type").is_some_and(|kind| kind == "object");
         Self {
             kind: "tool_search",
@@ -158,14 +160,14 @@ impl<'a> SearchTool<'a> {
     }
 }
 
-struct Input<'a> {
+struct InputItems<'a> {
     request: &'a ModelRequest,
     tools: &'a Offered<'a>,
-    /// The service keeps what it answered, and knows its items by their ids.
+    /// `true` if the service stores its replies, and knows its items by their ids.
     is_stored: bool,
 }
 
-impl Serialize for Input<'_> {
+impl Serialize for InputItems<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let mut seq = serializer.serialize_seq(None)?;
         for message in self.request.history.messages() {
@@ -173,7 +175,7 @@ impl Serialize for Input<'_> {
                 Message::User(content) => {
                     let content = UserParts::of(content);
                     if !content.0.is_empty() {
-                        seq.serialize_element(&Said { role: "user", content })?;
+                        seq.serialize_element(&MessageItem { role: "user", content })?;
                     }
                 }
                 Message::Step(step) => self.write_step(&mut seq, step)?,
@@ -183,7 +185,7 @@ impl Serialize for Input<'_> {
     }
 }
 
-impl Input<'_> {
+impl InputItems<'_> {
     fn write_step<S: SerializeSeq>(&self, seq: &mut S, step: &Step) -> Result<(), S::Error> {
         self.write_reply(seq, step.reply())?;
         let mut fruitless = Vec::new();
@@ -198,7 +200,7 @@ impl Input<'_> {
                     fruitless.push(result);
                 }
                 let lowered = search.deferred().tools();
-                seq.serialize_element(&SearchOutput {
+                seq.serialize_element(&SearchOutputItem {
                     kind: SEARCH_OUTPUT,
                     call_id: &call.id,
                     execution: "client",
@@ -207,23 +209,27 @@ impl Input<'_> {
                 })?;
             } else {
                 let kind = "function_call_output";
-                seq.serialize_element(&Answered { kind, call_id: &call.id, output: Told(result) })?;
+                seq.serialize_element(&CallOutputItem {
+                    kind,
+                    call_id: &call.id,
+                    output: ResultOutput(result),
+                })?;
             }
         }
-        // An output of a search has no place for words, such as why it failed. They are nobody's orders, so they stand
-        // where a user's would, behind all outputs.
+        // An output of a search has no field for text, such as a failure. Such texts follow as
+        // messages of the user, behind all outputs, since they are no instructions.
         for result in fruitless {
             let text = result.text();
             if !text.trim().is_empty() {
                 let content = format!("The search found no tools: {text}");
-                seq.serialize_element(&Said { role: "user", content })?;
+                seq.serialize_element(&MessageItem { role: "user", content })?;
             }
         }
         Ok(())
     }
 
-    /// Returns the search that a call is one of, in the service's own form.
-    fn searches(&self, call: &ToolCall, echo: Option<&Value>) -> Option<&Search<'_>> {
+    /// Returns the search of a call, in the service's own form.
+    fn searches(&self, call: &ToolCall, echo: Option<&Value>) -> Option<&OfferedSearch<'_>> {
         let search = self.tools.search.as_ref()?;
         (search.is_named(&call.name) || is_own_search(echo)).then_some(search)
     }
@@ -235,7 +241,8 @@ impl Input<'_> {
             Part::Other(_) => Self::other(reply, part).is_some(),
             Part::Reasoning { .. } => false,
         });
-        // Reasoning without what followed it is refused, so a reply that got no further is left out.
+        // Reasoning without the item that followed it is refused, so a reply that was cut off there
+        // is left out.
         let Some(last) = last else { return Ok(()) };
         for part in &reply.parts[..=last] {
             let echo = part.echo(Dialect::OpenAiResponses);
@@ -243,30 +250,32 @@ impl Input<'_> {
             match part {
                 Part::Text { text, .. } if text.trim().is_empty() => {}
                 Part::Text { text, .. } => match own("id").and_then(Value::as_str) {
-                    Some(id) => seq.serialize_element(&Answer {
+                    Some(id) => seq.serialize_element(&AnswerItem {
                         kind: "message",
                         role: "assistant",
                         id,
                         status: "completed",
-                        content: [AnswerText { kind: "output_text", text, annotations: [] }],
+                        content: [AnswerItemText { kind: "output_text", text, annotations: [] }],
                         phase: own("phase"),
                     })?,
-                    None => seq.serialize_element(&Said { role: "assistant", content: text })?,
+                    None => {
+                        seq.serialize_element(&MessageItem { role: "assistant", content: text })?;
+                    }
                 },
                 Part::Call { call, .. } if self.searches(call, echo).is_some() => {
                     let text = call.arguments.as_str();
-                    seq.serialize_element(&SearchCall {
+                    seq.serialize_element(&SearchCallItem {
                         kind: SEARCH_CALL,
                         // The service tells items apart by how their ids begin.
                         id: own("id").filter(|_| is_own_search(echo)),
                         call_id: &call.id,
                         execution: "client",
                         status: "completed",
-                        // A history keeps nothing but objects here.
+                        // The arguments in a history are always objects.
                         arguments: serde_json::from_str(text).unwrap_or(RawValue::NULL),
                     })?;
                 }
-                Part::Call { call, .. } => seq.serialize_element(&FunctionCall {
+                Part::Call { call, .. } => seq.serialize_element(&FunctionCallItem {
                     kind: "function_call",
                     id: own("id").filter(|_| !is_own_search(echo)),
                     call_id: &call.id,
@@ -289,7 +298,8 @@ impl Input<'_> {
         Ok(())
     }
 
-    /// Whether the service can make something of a reasoning item: it is all there, or the service has kept it.
+    /// Returns `true` if the service can read a reasoning item: it is complete, or the service has
+    /// stored it.
     fn is_understood(&self, item: &Value) -> bool {
         let has = |key: &str| match item.get(key) {
             Some(Value::String(text)) => !text.is_empty(),
@@ -299,13 +309,14 @@ impl Input<'_> {
         self.is_stored || has("encrypted_content") || has("content")
     }
 
-    /// Returns an item of the service's own that goes back; not one that waits for an output nobody can give.
+    /// Returns an item of the service's own that is sent back; not one that waits for an output
+    /// that nobody can give.
     fn other<'p>(reply: &Reply, part: &'p Part) -> Option<&'p Value> {
         let item = part.echo(Dialect::OpenAiResponses)?;
         match item.get("type")?.as_str()? {
-            // One that the service made itself, and answered.
+            // A search that the service made itself, and answered.
             SEARCH_CALL if is_by_service(item) && has_output(reply) => Some(item),
-            // The first three have parts of their own, and are written from these alone.
+            // The first three kinds have parts of their own, and are written from those.
             "reasoning"
             | "function_call"
             | "function_call_output"
@@ -329,26 +340,26 @@ fn has_output(reply: &Reply) -> bool {
 }
 
 #[derive(Serialize)]
-struct Said<C> {
+struct MessageItem<C> {
     role: &'static str,
     content: C,
 }
 
 /// A text of the model as it came, under its id.
 #[derive(Serialize)]
-struct Answer<'a> {
+struct AnswerItem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     role: &'static str,
     id: &'a str,
     status: &'static str,
-    content: [AnswerText<'a>; 1],
+    content: [AnswerItemText<'a>; 1],
     #[serde(skip_serializing_if = "Option::is_none")]
     phase: Option<&'a Value>,
 }
 
 #[derive(Serialize)]
-struct AnswerText<'a> {
+struct AnswerItemText<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     text: &'a str,
@@ -356,7 +367,7 @@ struct AnswerText<'a> {
 }
 
 #[derive(Serialize)]
-struct FunctionCall<'a> {
+struct FunctionCallItem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -369,7 +380,7 @@ struct FunctionCall<'a> {
 }
 
 #[derive(Serialize)]
-struct SearchCall<'a> {
+struct SearchCallItem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -382,7 +393,7 @@ struct SearchCall<'a> {
 
 /// The tools a search found, whole.
 #[derive(Serialize)]
-struct SearchOutput<'a> {
+struct SearchOutputItem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     call_id: &'a str,
@@ -392,20 +403,21 @@ struct SearchOutput<'a> {
 }
 
 #[derive(Serialize)]
-struct Answered<'a> {
+struct CallOutputItem<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     call_id: &'a str,
-    output: Told<'a>,
+    output: ResultOutput<'a>,
 }
 
-/// A result: its text, or a list of parts when there is something to see in it.
-struct Told<'a>(&'a ToolResult);
+/// A result: its text, or a list of parts when there is an image or a document in it.
+struct ResultOutput<'a>(&'a ToolResult);
 
-impl Serialize for Told<'_> {
+impl Serialize for ResultOutput<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let content = self.0.content();
-        let has_more = content.iter().any(|part| Piece::of(part).without_sound().is_attachment());
+        let has_more =
+            content.iter().any(|part| MessagePart::of(part).without_sound().is_attachment());
         if has_more {
             UserParts::of(content).0.serialize(serializer)
         } else {
@@ -421,22 +433,22 @@ struct UserParts<'a>(Vec<UserPart<'a>>);
 #[serde(tag = "type")]
 enum UserPart<'a> {
     #[serde(rename = "input_text")]
-    Text { text: Shown<Piece<'a>> },
+    Text { text: AsDisplay<MessagePart<'a>> },
     #[serde(rename = "input_image")]
-    Image { detail: &'static str, image_url: Shown<DataUrl<'a>> },
+    Image { detail: &'static str, image_url: AsDisplay<DataUrl<'a>> },
     #[serde(rename = "input_file")]
-    File { filename: &'a str, file_data: Shown<DataUrl<'a>> },
+    File { filename: &'a str, file_data: AsDisplay<DataUrl<'a>> },
 }
 
 impl<'a> UserParts<'a> {
     fn of(content: &'a [Content]) -> Self {
-        let pieces = content.iter().map(Piece::of).filter(|piece| !piece.is_blank());
+        let pieces = content.iter().map(MessagePart::of).filter(|piece| !piece.is_blank());
         let parts = pieces.map(|piece| match piece.without_sound() {
-            Piece::Image(bytes) => UserPart::Image { detail: "auto", image_url: bytes.url() },
-            Piece::File { name, bytes } => {
+            MessagePart::Image(bytes) => UserPart::Image { detail: "auto", image_url: bytes.url() },
+            MessagePart::File { name, bytes } => {
                 UserPart::File { filename: name, file_data: bytes.url() }
             }
-            text => UserPart::Text { text: Shown(text) },
+            text => UserPart::Text { text: AsDisplay(text) },
         });
         Self(parts.collect())
     }

@@ -15,13 +15,13 @@ pub(super) const SEARCH_CALL: &str = "tool_search_call";
 /// The type of an item with what such a search found.
 pub(super) const SEARCH_OUTPUT: &str = "tool_search_output";
 
-/// Whether what goes back beside a call says that it came as a search, not as a call of a function.
+/// Returns `true` if the echo of a call marks it as a search, not as a call of a function.
 pub(super) fn is_own_search(echo: Option<&Value>) -> bool {
     echo.and_then(|echo| echo.get("type")).is_some_and(|kind| kind == SEARCH_CALL)
 }
 
 #[derive(Deserialize)]
-pub(super) struct Response {
+pub(super) struct ResponseObject {
     id: Option<String>,
     model: Option<String>,
     status: Option<String>,
@@ -32,10 +32,10 @@ pub(super) struct Response {
 }
 
 pub(super) fn response(body: &str) -> Result<ModelResponse, WireError> {
-    read::<Response>(body)?.into_model_response()
+    read::<ResponseObject>(body)?.into_model_response()
 }
 
-impl Response {
+impl ResponseObject {
     pub(super) fn into_model_response(self) -> Result<ModelResponse, WireError> {
         if let Some(error) = reported(self.error.as_ref()) {
             return Err(error);
@@ -52,7 +52,7 @@ impl Response {
         let reason = self.incomplete_details.as_ref().and_then(|details| details.get("reason"));
         let cut = (status == "incomplete").then(|| match reason.and_then(Value::as_str) {
             Some("content_filter") => Finish::Refusal,
-            // For whatever reason: it is not whole, so its calls may not run.
+            // For any reason: the reply is incomplete, so its calls may not run.
             _ => Finish::Length,
         });
         let items = self.output.ok_or_else(|| invalid("there is no `output`"))?;
@@ -63,7 +63,7 @@ impl Response {
     }
 }
 
-/// Reads what a model said, item by item.
+/// Reads a reply, item by item.
 pub(super) fn read_items(items: Vec<Value>) -> Result<Reply, WireError> {
     let mut parts = Vec::with_capacity(items.len());
     let mut refused = false;
@@ -77,17 +77,17 @@ pub(super) fn read_items(items: Vec<Value>) -> Result<Reply, WireError> {
     Ok(Reply::new(parts).with_finish(finish))
 }
 
-/// Reads one item: its part, unless nothing is in it, and whether it refuses.
+/// Reads one item: its part, unless it is empty, and `true` if it is a refusal.
 fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
     let fields = item.as_object_mut().ok_or_else(|| invalid("an item is not an object"))?;
-    // The service writes null where it would not read it again.
+    // The service writes null where it would not accept it.
     fields.retain(|_, value| !value.is_null());
     let kind = fields.get("type").and_then(Value::as_str).unwrap_or("message").to_owned();
     match kind.as_str() {
         "message" => {
             let (text, refused) = message_text(item.get_mut("content").map(Value::take))?;
             let echo = kept(&mut item, &["id", "phase"]);
-            // Under no id there is nothing to tie the rest to.
+            // Without an id the rest has nothing to refer to.
             let echo = echo.filter(|echo| echo.value.get("id").is_some_and(Value::is_string));
             Ok(((!text.is_empty()).then_some(Part::Text { text, echo }), refused))
         }
@@ -98,7 +98,7 @@ fn read_item(mut item: Value) -> Result<(Option<Part>, bool), WireError> {
             let echo = kept(&mut item, &["id", "namespace"]);
             Ok((Some(Part::Call { call: ToolCall::new(id, name, arguments), echo }), false))
         }
-        // One that the service runs itself comes with its output.
+        // A search that the service runs itself comes with its output.
         SEARCH_CALL if !is_by_service(&item) => {
             let arguments = arguments(&mut item);
             let id = take_text(&mut item, "call_id").unwrap_or_default();
@@ -123,12 +123,12 @@ fn arguments(item: &mut Value) -> Arguments {
     }
 }
 
-/// Whether the service ran a search itself.
+/// Returns `true` if the service ran a search itself.
 pub(super) fn is_by_service(item: &Value) -> bool {
     item.get("execution").is_some_and(|execution| execution == "server")
 }
 
-/// Reads the output of a search: the tools it found, as text that says so, and their names.
+/// Reads the output of a search: the tools it found, as a text that lists them, and their names.
 pub(super) fn found(tools: Option<Value>) -> ToolResult {
     let tools = match tools {
         Some(Value::Array(tools)) if !tools.is_empty() => tools,
@@ -145,7 +145,7 @@ pub(super) fn found(tools: Option<Value>) -> ToolResult {
     ToolResult::kept(vec![Content::text(text)], None).with_references(names)
 }
 
-/// Returns what goes back of an item beside what every service knows.
+/// Returns the echo of an item: the keys that only this service knows.
 fn kept(item: &mut Value, keys: &[&str]) -> Option<Echo> {
     let fields = keys.iter().filter_map(|key| {
         let value = item.get_mut(*key)?.take();
@@ -155,7 +155,7 @@ fn kept(item: &mut Value, keys: &[&str]) -> Option<Echo> {
     (!fields.is_empty()).then(|| Echo::new(Dialect::OpenAiResponses, Value::Object(fields)))
 }
 
-/// Returns the text of a message of the model, and whether it refuses.
+/// Returns the text of a message of the model, and `true` if it is a refusal.
 fn message_text(content: Option<Value>) -> Result<(String, bool), WireError> {
     let parts = match content {
         None | Some(Value::Null) => Vec::new(),
@@ -178,7 +178,7 @@ fn message_text(content: Option<Value>) -> Result<(String, bool), WireError> {
     Ok((all, refused))
 }
 
-/// Returns what the service shows of a model's thoughts: the summary, else the thoughts themselves.
+/// Returns the text of a model's reasoning: the summary, else the reasoning itself.
 fn reasoning_text(item: &Value) -> String {
     let texts = |key: &str, between: &str| {
         let parts = item.get(key).and_then(Value::as_array).map_or(&[][..], Vec::as_slice);

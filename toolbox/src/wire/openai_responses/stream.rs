@@ -8,14 +8,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::response::SEARCH_CALL;
-use super::response::{Response, is_by_service};
+use super::response::{ResponseObject, is_by_service};
 use crate::context::promotion::SEARCH_TOOL;
 use crate::model::{Delta, ModelResponse};
 use crate::wire::openai::{invalid, reported};
 use crate::wire::{ResponseStream, WireError};
 
 #[derive(Deserialize)]
-struct Event<'a> {
+struct StreamEvent<'a> {
     #[serde(borrow, rename = "type")]
     kind: Option<Cow<'a, str>>,
     output_index: Option<u64>,
@@ -34,15 +34,15 @@ struct Event<'a> {
 
 /// Reads the events of a Responses stream.
 ///
-/// Each item comes whole once it is done, and the last event holds the whole response: that is what the reply is read from.
-/// The reply is whole once that event came.
+/// Each item comes complete once it is done, and the last event holds the whole response, from
+/// which the reply is read. The reply is complete once that event came.
 #[derive(Default)]
 pub struct OpenAiResponsesStream {
-    /// Items that are done, by their place: a table, because a place may be any number.
+    /// Items that are done, by their index: a map, because an index may be any number.
     done: BTreeMap<u64, Value>,
-    /// Calls whose deltas are handed on, with whether any of their arguments were.
+    /// Calls whose deltas are emitted, with `true` if any of their arguments were.
     calls: HashMap<u64, bool>,
-    last: Option<Response>,
+    last: Option<ResponseObject>,
 }
 
 impl std::fmt::Debug for OpenAiResponsesStream {
@@ -64,7 +64,7 @@ impl ResponseStream for OpenAiResponsesStream {
         if data.is_empty() || data == "[DONE]" {
             return Ok(());
         }
-        let event: Event<'_> = serde_json::from_str(data)?;
+        let event: StreamEvent<'_> = serde_json::from_str(data)?;
         let kind = event.kind.as_deref().unwrap_or_default();
         let place = event.output_index.unwrap_or_default();
         match kind {
@@ -108,17 +108,17 @@ impl ResponseStream for OpenAiResponsesStream {
                     };
                     self.add_arguments(place, arguments, emit);
                 }
-                // Services that give no place send the items in order.
+                // Services that give no index send the items in order.
                 let next = self.done.last_key_value().map_or(0, |(last, _)| last.saturating_add(1));
                 self.done.insert(event.output_index.unwrap_or(next), item);
             }
             "response.completed" | "response.incomplete" | "response.failed" => {
                 let text = event.response.map_or("null", RawValue::get);
-                let response: Option<Response> = serde_json::from_str(text)?;
+                let response: Option<ResponseObject> = serde_json::from_str(text)?;
                 let response = response.ok_or_else(|| invalid("the last event has no response"))?;
                 if kind == "response.failed" {
-                    // A response that failed is not one, even when it does not say why.
-                    let missing = "the service says that the response failed";
+                    // A failed response is an error, even without a reason.
+                    let missing = "the service reports that the response failed";
                     return Err(response.into_model_response().err().unwrap_or_else(|| {
                         let kind = "failed".to_owned();
                         WireError::Service { kind, message: missing.to_owned() }
@@ -142,7 +142,7 @@ impl ResponseStream for OpenAiResponsesStream {
 
     fn finish(self) -> Result<ModelResponse, WireError> {
         let mut response = self.last.ok_or(WireError::CutOff)?;
-        // Some services leave the items out of the last event, since they were all sent.
+        // Some services omit the items from the last event, since they were all sent.
         if response.output.as_ref().is_none_or(Vec::is_empty) {
             response.output = Some(self.done.into_values().collect());
         }
@@ -151,7 +151,7 @@ impl ResponseStream for OpenAiResponsesStream {
 }
 
 impl OpenAiResponsesStream {
-    /// Hands on that a call began, once.
+    /// Emits the start of a call, once.
     fn announce(&mut self, place: u64, item: &Value, done: bool, emit: &mut dyn FnMut(Delta)) {
         let text = |key: &str| item.get(key).and_then(Value::as_str).unwrap_or_default();
         if self.calls.contains_key(&place) {
@@ -178,7 +178,7 @@ impl OpenAiResponsesStream {
     }
 }
 
-/// Items become parts one by one, so the place of one is the number of the other.
+/// Returns the index of an item's part: items become parts one by one.
 fn number(place: u64) -> usize {
     usize::try_from(place).unwrap_or(usize::MAX)
 }
@@ -189,10 +189,11 @@ fn send(text: Cow<'_, str>, emit: &mut dyn FnMut(Delta), delta: fn(String) -> De
     }
 }
 
-/// Reads the text of an event. It is read only here, because other events hold other things under the same key.
+/// Reads the text of an event. It is read only here, because other events have other values under
+/// the same key.
 fn text_of(raw: Option<&RawValue>) -> Result<Cow<'_, str>, WireError> {
     let Some(raw) = raw else { return Ok(Cow::Borrowed("")) };
-    // Text without escapes is lent; serde gives a `Cow` of its own otherwise.
+    // Text without escapes is borrowed; serde deserializes a `Cow` as owned.
     match serde_json::from_str::<&str>(raw.get()) {
         Ok(text) => Ok(Cow::Borrowed(text)),
         Err(_) => Ok(Cow::Owned(serde_json::from_str(raw.get())?)),
