@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::ToolBox;
 use crate::context::ToolContext;
-use crate::definition::{Remark, ToolDefinition};
+use crate::definition::{Lint, ToolDefinition};
 use crate::dialect::{DefinitionList, Definitions, Dialect};
 use crate::tool::Tool;
 
@@ -121,13 +121,13 @@ impl ToolBox {
     ///     a + b
     /// }
     ///
-    /// let remarks = ToolBox::from(tools![add]).remarks();
-    /// assert_eq!(remarks.len(), 1);
-    /// assert!(remarks[0].to_string().starts_with("argument `b` of tool `add` has no description"));
+    /// let lints = ToolBox::from(tools![add]).lints();
+    /// assert_eq!(lints.len(), 1);
+    /// assert!(lints[0].to_string().starts_with("argument `b` of tool `add` has no description"));
     /// ```
     #[must_use]
-    pub fn remarks(&self) -> Vec<Remark> {
-        self.tools().iter().flat_map(|tool| tool.definition().remarks()).collect()
+    pub fn lints(&self) -> Vec<Lint> {
+        self.tools().iter().flat_map(|tool| tool.definition().lints()).collect()
     }
 }
 

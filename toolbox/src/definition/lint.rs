@@ -12,7 +12,7 @@ const FEWEST_WORDS: usize = 3;
 /// Something a model is told too little about.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Remark {
+pub enum Lint {
     /// The description says next to nothing.
     ShortDescription {
         /// The tool.
@@ -29,7 +29,7 @@ pub enum Remark {
     },
 }
 
-impl fmt::Display for Remark {
+impl fmt::Display for Lint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ShortDescription { tool, description } => write!(
@@ -49,10 +49,10 @@ impl fmt::Display for Remark {
 impl ToolDefinition {
     /// Returns what a model is told too little about: a description of less than three words, arguments without one.
     #[must_use]
-    pub fn remarks(&self) -> Vec<Remark> {
-        let mut remarks = Vec::new();
+    pub fn lints(&self) -> Vec<Lint> {
+        let mut lints = Vec::new();
         if self.description.split_whitespace().count() < FEWEST_WORDS {
-            remarks.push(Remark::ShortDescription {
+            lints.push(Lint::ShortDescription {
                 tool: self.name.clone(),
                 description: self.description.clone(),
             });
@@ -67,10 +67,10 @@ impl ToolDefinition {
             })
         };
         let silent = arguments.into_iter().flatten().filter(|(_, schema)| silent(schema));
-        remarks.extend(silent.map(|(argument, _)| Remark::UndescribedArgument {
+        lints.extend(silent.map(|(argument, _)| Lint::UndescribedArgument {
             tool: self.name.clone(),
             argument: argument.clone(),
         }));
-        remarks
+        lints
     }
 }

@@ -9,7 +9,7 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use icon::{Icon, IconTheme};
-pub use lint::Remark;
+pub use lint::Lint;
 
 /// The longest name a tool may carry, in bytes. Providers that allow fewer get a shortened alias.
 pub const MAX_NAME_LEN: usize = 128;
