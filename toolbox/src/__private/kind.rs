@@ -36,14 +36,14 @@ impl<T, E> Returned<Result<T, E>> {
 }
 
 /// The rest: a value that is no `Result` is a success.
-pub trait Whole {
+pub trait NotResult {
     /// The value's type.
     type Value;
     /// Returns the value as a success.
     fn split(self) -> Result<Self::Value, std::convert::Infallible>;
 }
 
-impl<T> Whole for Returned<T> {
+impl<T> NotResult for Returned<T> {
     type Value = T;
 
     #[inline]
@@ -94,14 +94,14 @@ impl<T, E> KindOf<Returned<Result<T, E>>> {
 }
 
 /// The rest: the type of a value that is no `Result`.
-pub trait WholeKind {
+pub trait NotResultKind {
     /// The type of success.
     type Success;
     /// Returns the type of success.
     fn success(&self) -> KindOf<Self::Success>;
 }
 
-impl<T> WholeKind for KindOf<Returned<T>> {
+impl<T> NotResultKind for KindOf<Returned<T>> {
     type Success = T;
 
     fn success(&self) -> KindOf<T> {
@@ -235,7 +235,7 @@ range_ends!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
 
 /// A result by itself.
 #[derive(Debug)]
-pub struct PlainKind;
+pub struct OwnResultKind;
 /// JSON that fits a schema.
 #[derive(Debug)]
 pub struct StructuredKind;
@@ -244,17 +244,17 @@ pub struct StructuredKind;
 pub struct SerializedKind;
 
 /// Types that are results by themselves.
-pub trait Plain<T> {
+pub trait OwnResult<T> {
     /// Returns how the type becomes a result.
-    fn kind(&self) -> PlainKind;
+    fn kind(&self) -> OwnResultKind;
     /// Returns the schema of the result.
     fn schema(&self) -> Option<Value>;
 }
 
-impl<T: IntoToolResult> Plain<T> for &&KindOf<T> {
+impl<T: IntoToolResult> OwnResult<T> for &&KindOf<T> {
     #[inline]
-    fn kind(&self) -> PlainKind {
-        PlainKind
+    fn kind(&self) -> OwnResultKind {
+        OwnResultKind
     }
 
     fn schema(&self) -> Option<Value> {
@@ -296,9 +296,9 @@ pub trait ToolOutput<Kind = SerializedKind>: Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: IntoToolResult> ToolOutput<PlainKind> for T {
+impl<T: IntoToolResult> ToolOutput<OwnResultKind> for T {
     #[inline]
-    fn finish(_: PlainKind, value: T) -> ToolResult {
+    fn finish(_: OwnResultKind, value: T) -> ToolResult {
         value.into_tool_result()
     }
 }

@@ -6,14 +6,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::arguments::signature::{Described, Signature};
 use crate::call::ToolResult;
 use crate::context::ToolContext;
 use crate::context::approval::Approval;
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::future::BoxFuture;
-use crate::tool::{Handler, Origin, Tool, Toolset, made};
+use crate::tool::{BoxedHandler, Origin, Tool, Toolset, made};
 
 /// What `#[tool(...)]` says, as constants.
 #[derive(Debug)]
@@ -61,7 +61,7 @@ impl Meta {
         untrusted: false,
     };
 
-    fn tool(self, handler: Handler, mut described: Described, output: Option<Value>) -> Tool {
+    fn tool(self, handler: BoxedHandler, mut described: Described, output: Option<Value>) -> Tool {
         if self.description.trim().is_empty() {
             described.mistakes.push("it has no description".to_owned());
         }
@@ -108,26 +108,29 @@ impl Meta {
 pub fn make_sync(
     meta: Meta,
     output: Option<Value>,
-    run: impl for<'call> Fn(&'call Call<'call>) -> ToolResult + Send + Sync + 'static,
+    run: impl for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync + 'static,
 ) -> Tool {
     let described = Mutex::default();
-    run(&Call::asking(&ToolContext::new(), &Signature::default(), &described));
-    meta.tool(Handler::Sync(Arc::new(run)), into_inner(described), output)
+    run(&HandlerCall::asking(&ToolContext::new(), &Signature::default(), &described));
+    meta.tool(BoxedHandler::Sync(Arc::new(run)), into_inner(described), output)
 }
 
 /// Makes a tool of an async function.
 pub fn make_async(
     meta: Meta,
     output: Option<Value>,
-    run: impl for<'call> Fn(&'call Call<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync + 'static,
+    run: impl for<'call> Fn(&'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult>
+    + Send
+    + Sync
+    + 'static,
 ) -> Tool {
     let described = Mutex::default();
     // Asked for its signature, a tool answers before it awaits anything.
     let (context, signature) = (ToolContext::new(), Signature::default());
-    let _ = run(&Call::asking(&context, &signature, &described))
+    let _ = run(&HandlerCall::asking(&context, &signature, &described))
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
-    meta.tool(Handler::Async(Arc::new(run)), into_inner(described), output)
+    meta.tool(BoxedHandler::Async(Arc::new(run)), into_inner(described), output)
 }
 
 /// Makes a tool of a synchronous method of a set.
@@ -137,7 +140,7 @@ pub fn make_sync_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,
     set: &Arc<S>,
-    run: for<'call> fn(&Arc<S>, &'call Call<'call>) -> ToolResult,
+    run: for<'call> fn(&Arc<S>, &'call HandlerCall<'call>) -> ToolResult,
 ) -> Tool {
     let set = Arc::clone(set);
     make_sync(meta, output, move |call| run(&set, call))
@@ -148,7 +151,7 @@ pub fn make_async_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,
     set: &Arc<S>,
-    run: for<'call> fn(Arc<S>, &'call Call<'call>) -> BoxFuture<'call, ToolResult>,
+    run: for<'call> fn(Arc<S>, &'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult>,
 ) -> Tool {
     let set = Arc::clone(set);
     make_async(meta, output, move |call| run(Arc::clone(&set), call))

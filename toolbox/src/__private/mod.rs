@@ -12,8 +12,8 @@ pub use made::{
 #[cfg(feature = "macros")]
 pub use toolbox_macros::{carrier, tools};
 
-pub use crate::arguments::call::Call;
-pub use crate::arguments::signature::About;
+pub use crate::arguments::call::HandlerCall;
+pub use crate::arguments::signature::SignatureBuilder;
 // Only for messages to show them by a short path.
 pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
@@ -24,9 +24,9 @@ pub mod names {
     pub use super::kind::NoTool as _;
     pub use super::kind::{
         AroundText as _, Displayed as _, ExampleValue as __Example, Failing as _, Json as _,
-        NoJson as _, OfText as _, Plain as _, RangeEnd as __End, Serialized as _, Sourced as _,
-        StillText as _, Structured as _, ToolFailure as __Failure, ToolOutput as __Output,
-        Whole as _, WholeKind as _,
+        NoJson as _, NotResult as _, NotResultKind as _, OfText as _, OwnResult as _,
+        RangeEnd as __End, Serialized as _, Sourced as _, StillText as _, Structured as _,
+        ToolFailure as __Failure, ToolOutput as __Output,
     };
     pub use super::made::{
         tool_future_must_be_send as __must_be_send, two_tools_of_one_name as __distinct,

@@ -10,19 +10,19 @@ use crate::call::Repair;
 /// borrowed by the tool *and* carry escapes, and repaired documents.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    kept: OnceLock<Box<Kept>>,
+    kept: OnceLock<Box<ArenaContents>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct ArenaContents {
     repairs: OnceLock<Vec<Repair>>,
-    first: OnceLock<Box<Link>>,
+    first: OnceLock<Box<ArenaString>>,
 }
 
 #[derive(Debug)]
-struct Link {
+struct ArenaString {
     text: Box<str>,
-    next: OnceLock<Box<Link>>,
+    next: OnceLock<Box<ArenaString>>,
 }
 
 impl Arena {
@@ -36,7 +36,10 @@ impl Arena {
         let mut slot = &self.kept.get_or_init(Box::default).first;
         loop {
             let link = slot.get_or_init(|| {
-                Box::new(Link { text: text.take().unwrap_or_default(), next: OnceLock::new() })
+                Box::new(ArenaString {
+                    text: text.take().unwrap_or_default(),
+                    next: OnceLock::new(),
+                })
             });
             if text.is_none() {
                 return &link.text;
@@ -57,7 +60,7 @@ impl Arena {
     }
 }
 
-impl Drop for Kept {
+impl Drop for ArenaContents {
     // A chain of boxes would otherwise be dropped by recursion, as deep as the list is long.
     fn drop(&mut self) {
         let mut next = self.first.take();

@@ -9,7 +9,7 @@ use std::path::Path;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
-use super::reader::{Nothing, Reader};
+use super::reader::{ArgumentReader, Nothing};
 use super::slot::{LentSlot, OwnedSlot};
 use crate::call::ToolError;
 use crate::context::{FromContext, Requirement, ToolContext};
@@ -42,7 +42,7 @@ pub enum Absent {
 
 /// How a tool gets one argument.
 #[derive(Debug)]
-pub enum Origin {
+pub enum ArgumentOrigin {
     /// From the model, with this schema.
     Model {
         /// As schemars made it, not yet normal.
@@ -77,17 +77,17 @@ pub trait ToolArgument<'call, Source>: Sized {
         super::slot::owned()
     }
     #[doc(hidden)]
-    fn read(reader: &mut Reader<'call>) -> Result<Self, ReadError>;
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError>;
     #[doc(hidden)]
     fn absent(context: &'call ToolContext) -> Result<Self, Absent>;
     #[doc(hidden)]
-    fn origin(schemas: &mut SchemaGenerator) -> Origin;
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin;
 }
 
 #[diagnostic::do_not_recommend]
 impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> for T {
     #[inline]
-    fn read(reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         T::deserialize(reader)
     }
 
@@ -95,8 +95,8 @@ impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> f
         T::deserialize(Nothing).map_err(|_| Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<T>(),
             optional: T::deserialize(Nothing).is_ok(),
             type_name: type_name::<T>(),
@@ -106,7 +106,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> f
 
 #[diagnostic::do_not_recommend]
 impl<'call, T: FromContext> ToolArgument<'call, FromProgram> for T {
-    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -114,15 +114,15 @@ impl<'call, T: FromContext> ToolArgument<'call, FromProgram> for T {
         T::from_context(context).map_err(|error| Absent::Unavailable(Box::new(error)))
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(T::requirement())
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(T::requirement())
     }
 }
 
 /// `&ToolContext` under another name, as in `type Context<'a> = &'a ToolContext`.
 #[diagnostic::do_not_recommend]
 impl<'call> ToolArgument<'call, TheContext> for &'call ToolContext {
-    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -130,14 +130,14 @@ impl<'call> ToolArgument<'call, TheContext> for &'call ToolContext {
         Ok(context)
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(None)
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(None)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<'call> ToolArgument<'call, TheContext> for ToolContext {
-    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -145,8 +145,8 @@ impl<'call> ToolArgument<'call, TheContext> for ToolContext {
         Ok(context.clone())
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(None)
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(None)
     }
 }
 
@@ -186,11 +186,11 @@ pub trait LentArgument<'call, Source> {
         slot.or(default)
     }
     #[doc(hidden)]
-    fn read(reader: &mut Reader<'call>) -> Result<Self::Held, ReadError>;
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Self::Held, ReadError>;
     #[doc(hidden)]
     fn absent(context: &'call ToolContext) -> Result<Self::Held, Absent>;
     #[doc(hidden)]
-    fn origin(schemas: &mut SchemaGenerator) -> Origin;
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin;
     #[doc(hidden)]
     fn lend(held: &Self::Held) -> &Self;
 }
@@ -200,7 +200,7 @@ impl<'call> LentArgument<'call, Lent> for str {
     type Held = &'call str;
 
     #[inline]
-    fn read(reader: &mut Reader<'call>) -> Result<&'call str, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<&'call str, ReadError> {
         Deserialize::deserialize(reader)
     }
 
@@ -208,8 +208,8 @@ impl<'call> LentArgument<'call, Lent> for str {
         Err(Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<str>(),
             optional: false,
             type_name: type_name::<str>(),
@@ -226,7 +226,7 @@ impl<'call> LentArgument<'call, Lent> for str {
 impl<'call> LentArgument<'call, Lent> for Path {
     type Held = &'call str;
 
-    fn read(reader: &mut Reader<'call>) -> Result<&'call str, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<&'call str, ReadError> {
         let start = reader.position();
         let text: &str = Deserialize::deserialize(reader)?;
         // No system call takes a path with a NUL in it; said here, the model learns which argument it was.
@@ -240,8 +240,8 @@ impl<'call> LentArgument<'call, Lent> for Path {
         Err(Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<str>(),
             optional: false,
             type_name: type_name::<str>(),
@@ -257,7 +257,7 @@ impl<'call> LentArgument<'call, Lent> for Path {
 impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent> for [T] {
     type Held = Vec<T>;
 
-    fn read(reader: &mut Reader<'call>) -> Result<Vec<T>, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Vec<T>, ReadError> {
         Deserialize::deserialize(reader)
     }
 
@@ -265,8 +265,8 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent
         Err(Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<[T]>(),
             optional: false,
             type_name: type_name::<[T]>(),
@@ -282,7 +282,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent
 impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, FromModel> for T {
     type Held = T;
 
-    fn read(reader: &mut Reader<'call>) -> Result<T, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<T, ReadError> {
         T::deserialize(reader)
     }
 
@@ -290,7 +290,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, From
         T::deserialize(Nothing).map_err(|_| Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
         <T as ToolArgument<'call, FromModel>>::origin(schemas)
     }
 
@@ -303,7 +303,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, From
 impl<'call, T: FromContext + 'call> LentArgument<'call, FromProgram> for T {
     type Held = T;
 
-    fn read(_reader: &mut Reader<'call>) -> Result<T, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<T, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -311,8 +311,8 @@ impl<'call, T: FromContext + 'call> LentArgument<'call, FromProgram> for T {
         T::from_context(context).map_err(|error| Absent::Unavailable(Box::new(error)))
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(T::requirement())
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(T::requirement())
     }
 
     fn lend(held: &T) -> &T {
@@ -324,7 +324,7 @@ impl<'call, T: FromContext + 'call> LentArgument<'call, FromProgram> for T {
 impl<'call> LentArgument<'call, TheContext> for ToolContext {
     type Held = &'call ToolContext;
 
-    fn read(_reader: &mut Reader<'call>) -> Result<&'call ToolContext, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<&'call ToolContext, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -332,8 +332,8 @@ impl<'call> LentArgument<'call, TheContext> for ToolContext {
         Ok(context)
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(None)
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(None)
     }
 
     fn lend<'a>(held: &'a &'call ToolContext) -> &'a ToolContext {

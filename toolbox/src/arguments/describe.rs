@@ -9,17 +9,18 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::arena::Arena;
-use super::argument::Origin;
-use super::reader::{Lead, NO_KEY, Reader};
+use super::argument::ArgumentOrigin;
+use super::reader::{ArgumentReader, Lead, NO_KEY};
 use super::shapes::Shapes;
 use super::signature::{
-    About, ArgumentAbout, ArgumentSignature, Described, Keyword, Place, Signature,
+    ArgumentBuilder, ArgumentSignature, ArgumentSource, Described, Keyword, Signature,
+    SignatureBuilder,
 };
 use super::slot::Fill;
 use super::specimen;
 use super::unfit;
 use crate::schema::{self, Kinds, Policing};
-use crate::validate::{self, Bounds};
+use crate::validate::{self, ValidationLimits};
 
 /// Returns a generator of schemas in the dialect that everything here is written in.
 fn generator() -> SchemaGenerator {
@@ -27,23 +28,23 @@ fn generator() -> SchemaGenerator {
 }
 
 /// Puts the schema of a tool's arguments together from its slots and what was said about them.
-pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
+pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: SignatureBuilder) -> Described {
     let mut schemas = generator();
     let mut described = Described::default();
-    let mut fields = Fields::default();
+    let mut fields = DescribedFields::default();
     for (slot, argument) in slots.iter().zip(&about.arguments) {
         let signature = match slot.origin(&mut schemas) {
-            Origin::Program(requirement) => {
+            ArgumentOrigin::Program(requirement) => {
                 described.requirements.extend(requirement);
-                ArgumentSignature::new(argument.name, Place::Program)
+                ArgumentSignature::new(argument.name, ArgumentSource::Program)
             }
-            Origin::Model { schema, type_name, .. } if argument.flatten => {
+            ArgumentOrigin::Model { schema, type_name, .. } if argument.flatten => {
                 fields.refuse_shared(argument.name, type_name);
                 let policing = Policing::of(schema.as_value(), Some(schemas.definitions()));
                 let place = fields.spread(argument, &schema, &schemas, type_name);
                 ArgumentSignature { policing, ..ArgumentSignature::new(argument.name, place) }
             }
-            Origin::Model { schema, optional, type_name } => {
+            ArgumentOrigin::Model { schema, optional, type_name } => {
                 fields.refuse_shared(argument.name, type_name);
                 let optional = optional || argument.optional;
                 let mistakes =
@@ -58,7 +59,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
                 ArgumentSignature {
                     policing,
                     null_is_absent: optional,
-                    ..ArgumentSignature::new(argument.name, Place::Field)
+                    ..ArgumentSignature::new(argument.name, ArgumentSource::Field)
                 }
             }
         };
@@ -77,13 +78,13 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
         }
     }
     for (argument, signature) in about.arguments.iter().zip(&described.signature.arguments) {
-        if signature.origin == Place::Field {
+        if signature.origin == ArgumentSource::Field {
             let own = &mut schema["properties"][argument.name];
             described.mistakes.extend(argument.unfilled(own));
         }
     }
     for (argument, signature) in about.arguments.iter().zip(&described.signature.arguments) {
-        if signature.origin == Place::Field {
+        if signature.origin == ArgumentSource::Field {
             argument.hold(&mut schema, &mut described.mistakes);
         }
     }
@@ -103,7 +104,8 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
 
 /// Holds a value against a schema, and returns what is wrong with it on one line.
 fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) -> Option<String> {
-    let faults = validate::conforms(&value.to_string(), schema, root, path, &Bounds::default());
+    let faults =
+        validate::conforms(&value.to_string(), schema, root, path, &ValidationLimits::default());
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     (!faults.is_empty()).then(|| faults.join("; "))
 }
@@ -113,7 +115,7 @@ fn gathered(example: Map<String, Value>, arguments: &[ArgumentSignature]) -> Map
     let mut whole = Map::new();
     for (name, value) in example {
         let flat = arguments.iter().any(|argument| {
-            argument.name == name && matches!(argument.origin, Place::Fields { .. })
+            argument.name == name && matches!(argument.origin, ArgumentSource::Fields { .. })
         });
         match value {
             Value::Object(own) if flat => whole.extend(own),
@@ -127,7 +129,7 @@ fn gathered(example: Map<String, Value>, arguments: &[ArgumentSignature]) -> Map
 
 /// The fields of the argument object so far.
 #[derive(Default)]
-struct Fields {
+struct DescribedFields {
     properties: Map<String, Value>,
     /// The argument that each of the properties belongs to.
     owners: HashMap<String, &'static str>,
@@ -137,7 +139,7 @@ struct Fields {
     mistakes: Vec<String>,
 }
 
-impl Fields {
+impl DescribedFields {
     fn refuse_shared(&mut self, name: &str, type_name: &str) {
         if let Some(part) = unfit::shared_part(type_name) {
             self.mistakes.push(format!(
@@ -161,13 +163,13 @@ impl Fields {
     /// Moves the fields of a flattened struct or map among the arguments.
     fn spread(
         &mut self,
-        about: &ArgumentAbout,
+        about: &ArgumentBuilder,
         schema: &Schema,
         schemas: &SchemaGenerator,
         type_name: &str,
-    ) -> Place {
+    ) -> ArgumentSource {
         let schema = resolved(schema.as_value(), schemas.definitions()).clone();
-        let no_fields = Place::Fields { names: Vec::new(), rest: false };
+        let no_fields = ArgumentSource::Fields { names: Vec::new(), rest: false };
         let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
         let Value::Object(mut fields) = schema else { return no_fields };
         let own = match fields.remove("properties") {
@@ -202,7 +204,7 @@ impl Fields {
             }
             self.rest = Some((about.name, fields));
         }
-        Place::Fields { names, rest }
+        ArgumentSource::Fields { names, rest }
     }
 
     fn into_schema(self) -> (Value, Vec<String>) {
@@ -232,10 +234,10 @@ fn resolved<'s>(mut schema: &'s Value, definitions: &'s Map<String, Value>) -> &
 }
 
 impl ArgumentSignature {
-    fn new(name: &'static str, origin: Place) -> Self {
+    fn new(name: &'static str, origin: ArgumentSource) -> Self {
         Self {
             name: name.into(),
-            lead: if origin == Place::Field { Lead::of(name) } else { Lead::default() },
+            lead: if origin == ArgumentSource::Field { Lead::of(name) } else { Lead::default() },
             origin,
             policing: Policing::default(),
             null_is_absent: false,
@@ -247,7 +249,7 @@ impl ArgumentSignature {
         schema::without_null(&mut schema["properties"][&*self.name]);
         let own = &schema["properties"][&*self.name];
         self.null_is_absent =
-            !validate::conforms("null", own, schema, "", &Bounds::default()).is_empty();
+            !validate::conforms("null", own, schema, "", &ValidationLimits::default()).is_empty();
     }
 }
 
@@ -268,7 +270,8 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     } else {
         None
     };
-    let argument = ArgumentSignature { policing, ..ArgumentSignature::new("", Place::Field) };
+    let argument =
+        ArgumentSignature { policing, ..ArgumentSignature::new("", ArgumentSource::Field) };
     let shapes = Arc::new(Shapes::of(&schema));
     (Signature { arguments: vec![argument], schema, all: 1, unchecked: false, shapes }, mistake)
 }
@@ -277,12 +280,13 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
 pub(crate) fn unkeyed<T: DeserializeOwned>(schema: &Value) -> Option<String> {
     let text = specimen::with_maps(schema, schema)?.to_string();
     let arena = Arena::new();
-    let read = T::deserialize(&mut Reader::new(&text, &arena, Bounds::default().depth));
+    let read =
+        T::deserialize(&mut ArgumentReader::new(&text, &arena, ValidationLimits::default().depth));
     let unkeyed = read.is_err_and(|error| error.message() == NO_KEY);
     unkeyed.then(|| format!("its arguments hold a map that no model can fill in: {NO_KEY}"))
 }
 
-impl ArgumentAbout {
+impl ArgumentBuilder {
     /// Returns what contradicts the argument's type.
     fn mistakes(
         &self,

@@ -24,7 +24,7 @@ type Read<T> = Result<T, ReadError>;
 
 /// Reads values out of the text of one call.
 #[derive(Debug)]
-pub struct Reader<'call> {
+pub struct ArgumentReader<'call> {
     text: &'call str,
     position: usize,
     arena: &'call Arena,
@@ -37,7 +37,7 @@ pub struct Reader<'call> {
     renamed: bool,
 }
 
-impl<'call> Reader<'call> {
+impl<'call> ArgumentReader<'call> {
     pub(crate) fn new(text: &'call str, arena: &'call Arena, depth: usize) -> Self {
         Self { text, position: 0, arena, depth, unpoliced: false, shapes: None, renamed: false }
     }
@@ -133,7 +133,7 @@ impl<'call> Reader<'call> {
         }
     }
 
-    /// Takes the closing `byte` and gives back the level that [`Reader::enter`] took.
+    /// Takes the closing `byte` and gives back the level that [`ArgumentReader::enter`] took.
     #[inline]
     pub(crate) fn leave(&mut self, byte: u8) -> Read<()> {
         self.depth += 1;
@@ -142,7 +142,7 @@ impl<'call> Reader<'call> {
 
     /// Reads a string: lent when it has no escapes, else unescaped into a buffer of its own.
     #[inline]
-    pub(crate) fn string(&mut self) -> Read<Text<'call>> {
+    pub(crate) fn string(&mut self) -> Read<LentText<'call>> {
         self.expect(b'"')?;
         let start = self.position;
         // Most keys and many values end within a word.
@@ -151,17 +151,17 @@ impl<'call> Reader<'call> {
             && word[at] == b'"'
         {
             self.position = start + at + 1;
-            return Ok(Text::Lent(&self.text[start..start + at]));
+            return Ok(LentText::Lent(&self.text[start..start + at]));
         }
         self.longer_string(start)
     }
 
     #[inline(never)]
-    fn longer_string(&mut self, start: usize) -> Read<Text<'call>> {
+    fn longer_string(&mut self, start: usize) -> Read<LentText<'call>> {
         let end = self.plain_run()?;
         if self.bytes()[end] == b'"' {
             self.position = end + 1;
-            return Ok(Text::Lent(&self.text[start..end]));
+            return Ok(LentText::Lent(&self.text[start..end]));
         }
         self.escaped_string(start)
     }
@@ -228,7 +228,7 @@ impl<'call> Reader<'call> {
 
     /// Reads the rest of a string from its first escape on.
     #[inline(never)]
-    fn escaped_string(&mut self, start: usize) -> Read<Text<'call>> {
+    fn escaped_string(&mut self, start: usize) -> Read<LentText<'call>> {
         let bytes = self.bytes();
         let run = self.position - start;
         let mut rest = &bytes[self.position..];
@@ -258,7 +258,7 @@ impl<'call> Reader<'call> {
         self.expect_end(rest)?;
         // Whole characters were copied, so this never fails; it costs a fraction of what copying did.
         match String::from_utf8(buffer) {
-            Ok(text) => Ok(Text::Owned(text)),
+            Ok(text) => Ok(LentText::Owned(text)),
             Err(_) => self.fail("a string that is no text"),
         }
     }
@@ -504,12 +504,12 @@ impl<'call> Reader<'call> {
 
 /// A string of the call's text.
 #[derive(Debug)]
-pub(crate) enum Text<'call> {
+pub(crate) enum LentText<'call> {
     Lent(&'call str),
     Owned(String),
 }
 
-impl Text<'_> {
+impl LentText<'_> {
     #[inline]
     pub(crate) fn as_str(&self) -> &str {
         match self {
@@ -519,7 +519,7 @@ impl Text<'_> {
     }
 }
 
-impl<'call> Text<'call> {
+impl<'call> LentText<'call> {
     fn lend(self, arena: &'call Arena) -> &'call str {
         match self {
             Self::Lent(text) => text,
@@ -528,7 +528,7 @@ impl<'call> Text<'call> {
     }
 }
 
-impl Reader<'_> {
+impl ArgumentReader<'_> {
     /// Passes over one value, checking that it is JSON.
     pub(crate) fn skip(&mut self) -> Read<()> {
         match self.peek_token() {

@@ -12,14 +12,14 @@ use crate::schema::Policing;
 
 /// Collects what an expansion says about the arguments of its tool, in order.
 #[derive(Debug, Default)]
-pub struct About {
-    pub(super) arguments: Vec<ArgumentAbout>,
+pub struct SignatureBuilder {
+    pub(super) arguments: Vec<ArgumentBuilder>,
     pub(super) examples: Vec<Map<String, Value>>,
 }
 
 /// What was said about one argument.
 #[derive(Debug)]
-pub struct ArgumentAbout {
+pub struct ArgumentBuilder {
     pub(super) name: &'static str,
     pub(super) description: Cow<'static, str>,
     pub(super) optional: bool,
@@ -35,14 +35,14 @@ pub(super) enum Keyword {
     Length(Option<Value>, Option<Value>),
 }
 
-impl About {
+impl SignatureBuilder {
     /// Speaks of the next argument.
     pub fn argument(
         &mut self,
         name: &'static str,
         description: impl Into<Cow<'static, str>>,
-    ) -> &mut ArgumentAbout {
-        self.arguments.push(ArgumentAbout {
+    ) -> &mut ArgumentBuilder {
+        self.arguments.push(ArgumentBuilder {
             name,
             description: description.into(),
             optional: false,
@@ -64,7 +64,7 @@ impl About {
     }
 }
 
-impl ArgumentAbout {
+impl ArgumentBuilder {
     /// The argument may be left out; `default` is what it is then, where that can be written as JSON.
     pub fn default(&mut self, default: Option<Value>) -> &mut Self {
         self.optional = true;
@@ -123,7 +123,7 @@ pub(crate) struct Signature {
 #[derive(Debug, Clone)]
 pub(crate) struct ArgumentSignature {
     pub(crate) name: Cow<'static, str>,
-    pub(crate) origin: Place,
+    pub(crate) origin: ArgumentSource,
     /// What stands before the value; empty if the argument is no field by itself.
     pub(crate) lead: Lead,
     pub(crate) policing: Policing,
@@ -133,7 +133,7 @@ pub(crate) struct ArgumentSignature {
 
 /// Where an argument is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ArgumentSource {
     /// A field of the argument object.
     Field,
     /// The fields of these names, gathered into an object of their own; with `rest`, so are all that are none of another.

@@ -4,19 +4,19 @@ use std::marker::PhantomData;
 
 use schemars::SchemaGenerator;
 
-use super::argument::{Absent, LentArgument, Origin, ToolArgument};
-use super::reader::Reader;
+use super::argument::{Absent, ArgumentOrigin, LentArgument, ToolArgument};
+use super::reader::ArgumentReader;
 use crate::context::ToolContext;
 use crate::validate::ReadError;
 
 /// A slot as the reader sees it, whatever its type.
 pub trait Fill<'call> {
     #[doc(hidden)]
-    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError>;
+    fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError>;
     #[doc(hidden)]
     fn absent(&mut self, context: &'call ToolContext) -> Result<(), Absent>;
     #[doc(hidden)]
-    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin;
+    fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin;
 }
 
 /// A slot for an argument taken by value.
@@ -60,7 +60,7 @@ impl<T, Source> OwnedSlot<T, Source> {
 
 impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T, Source> {
     #[inline]
-    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError> {
+    fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError> {
         self.value = Some(T::read(reader)?);
         Ok(())
     }
@@ -73,7 +73,7 @@ impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T,
         Ok(())
     }
 
-    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin {
+    fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin {
         T::origin(schemas)
     }
 }
@@ -136,7 +136,7 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> Fill<'call>
     for LentSlot<'call, T, T::Held, Source>
 {
     #[inline]
-    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError> {
+    fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError> {
         self.held = Some(T::read(reader)?);
         Ok(())
     }
@@ -149,7 +149,7 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> Fill<'call>
         Ok(())
     }
 
-    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin {
+    fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin {
         T::origin(schemas)
     }
 }

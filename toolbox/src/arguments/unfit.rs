@@ -18,8 +18,10 @@ use std::sync::{LazyLock, Mutex, OnceLock, RwLock, atomic};
 
 use schemars::SchemaGenerator;
 
-use super::argument::{Absent, FromProgram, LentArgument, Origin, TheContext, ToolArgument};
-use super::reader::Reader;
+use super::argument::{
+    Absent, ArgumentOrigin, FromProgram, LentArgument, TheContext, ToolArgument,
+};
+use super::reader::ArgumentReader;
 use super::slot::{LentSlot, OwnedSlot};
 use crate::context::{FromContext, ToolContext};
 use crate::validate::ReadError;
@@ -37,7 +39,7 @@ pub struct Here;
 pub struct Inside<const PARAMETER: usize, Way>(Way);
 
 /// Types that several owners share, or that change behind `&`.
-pub trait Shared<Way> {}
+pub trait SharedType<Way> {}
 
 /// References to types whose values are not lent from the text of a call.
 pub trait Reference<Way> {}
@@ -50,8 +52,8 @@ pub trait Unkeyed<Way> {}
 
 macro_rules! shared {
     ($($type:ident),*; $([$($generic:tt)*] $shared:ty),* $(,)?) => {
-        $(impl Shared<Here> for atomic::$type {})*
-        $(impl<$($generic)*> Shared<Here> for $shared {})*
+        $(impl SharedType<Here> for atomic::$type {})*
+        $(impl<$($generic)*> SharedType<Here> for $shared {})*
     };
 }
 
@@ -116,9 +118,9 @@ macro_rules! carry {
     )*};
 }
 
-carry!(Shared, Reference, Unkeyed);
+carry!(SharedType, Reference, Unkeyed);
 
-/// The reason of what is [`Shared`].
+/// The reason of what is [`SharedType`].
 #[derive(Debug)]
 pub struct IsShared<Way>(Way);
 
@@ -134,7 +136,7 @@ macro_rules! refused {
     ($([$($generic:tt)*] $trait:ident<$way:ty> because $reason:ident),* $(,)?) => {$(
         #[diagnostic::do_not_recommend]
         impl<'call, T: $trait<$way>, $($generic)*> ToolArgument<'call, Refused<$reason<$way>>> for T {
-            fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+            fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
                 unreachable!("{NEVER_COMPILED}")
             }
 
@@ -142,7 +144,7 @@ macro_rules! refused {
                 unreachable!("{NEVER_COMPILED}")
             }
 
-            fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+            fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
                 unreachable!("{NEVER_COMPILED}")
             }
         }
@@ -151,7 +153,7 @@ macro_rules! refused {
         impl<'call, T: ?Sized + $trait<$way>, $($generic)*> LentArgument<'call, Refused<$reason<$way>>> for T {
             type Held = ();
 
-            fn read(_reader: &mut Reader<'call>) -> Result<(), ReadError> {
+            fn read(_reader: &mut ArgumentReader<'call>) -> Result<(), ReadError> {
                 unreachable!("{NEVER_COMPILED}")
             }
 
@@ -159,7 +161,7 @@ macro_rules! refused {
                 unreachable!("{NEVER_COMPILED}")
             }
 
-            fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+            fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
                 unreachable!("{NEVER_COMPILED}")
             }
 
@@ -173,7 +175,7 @@ macro_rules! refused {
 const NEVER_COMPILED: &str = "whatever takes such an argument does not compile";
 
 refused! {
-    [Way] Shared<Way> because IsShared,
+    [Way] SharedType<Way> because IsShared,
     // By itself, a reference is an argument that is lent, or the context.
     [const PARAMETER: usize, Way] Reference<Inside<PARAMETER, Way>> because HoldsReference,
     [Way] Unkeyed<Way> because IsUnkeyed,
@@ -204,8 +206,8 @@ pub trait TakeShared<Taken>: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Taken}` cannot be an argument of a tool: it holds a reference",
     label = "only text is lent from inside a value",
-    note = "take what `&` points at by value: `Option<Place>`, not `Option<&Place>`",
-    note = "an argument itself may be a reference (`&Place`, `&[Place]`), and text may be lent anywhere (`Option<&str>`)"
+    note = "take what `&` points at by value: `Option<ArgumentSource>`, not `Option<&ArgumentSource>`",
+    note = "an argument itself may be a reference (`&ArgumentSource`, `&[ArgumentSource]`), and text may be lent anywhere (`Option<&str>`)"
 )]
 pub trait TakeReference<Taken> {
     #[doc(hidden)]
@@ -259,7 +261,7 @@ macro_rules! take {
 }
 
 take! {
-    [Way] TakeShared: T [Shared<Way>] from Refused<IsShared<Way>>,
+    [Way] TakeShared: T [SharedType<Way>] from Refused<IsShared<Way>>,
     [const PARAMETER: usize, Way] TakeReference: T [Reference<Inside<PARAMETER, Way>>]
         from Refused<HoldsReference<Inside<PARAMETER, Way>>>,
     [Way] TakeUnkeyed: T [Unkeyed<Way>] from Refused<IsUnkeyed<Way>>,

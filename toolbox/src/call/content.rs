@@ -331,14 +331,14 @@ impl Media {
     }
 }
 
-/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`, references to them, and whatever
+/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `MediaOut`, references to them, and whatever
 /// else implements `Borrow<[u8]>`.
 ///
 /// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from references, and is
 /// always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not raw bytes",
-    label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `Bytes`",
+    label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `MediaOut`",
     note = "text that is base64 already goes to `image_base64`, `audio_base64`, `resource_base64` or `Media::from_base64`",
     note = "for other types of bytes, pass a slice: `&bytes[..]`"
 )]
@@ -383,38 +383,38 @@ impl Serialize for Content {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Bytes<'a> {
+        struct MediaOut<'a> {
             data: &'a str,
             mime_type: &'a str,
         }
         #[derive(Serialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
-        enum Kind<'a> {
+        enum ContentKind<'a> {
             Text { text: &'a str },
-            Image(Bytes<'a>),
-            Audio(Bytes<'a>),
+            Image(MediaOut<'a>),
+            Audio(MediaOut<'a>),
             Resource { resource: &'a Resource },
             ResourceLink(&'a ResourceLink),
         }
         #[derive(Serialize)]
         struct Out<'a> {
             #[serde(flatten)]
-            kind: Kind<'a>,
+            kind: ContentKind<'a>,
             #[serde(skip_serializing_if = "Option::is_none")]
             annotations: Option<&'a ContentAnnotations>,
             #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
             meta: Option<&'a Map<String, Value>>,
         }
         let kind = match self {
-            Self::Text(text) => Kind::Text { text },
+            Self::Text(text) => ContentKind::Text { text },
             Self::Image(media) => {
-                Kind::Image(Bytes { data: &media.data, mime_type: &media.mime_type })
+                ContentKind::Image(MediaOut { data: &media.data, mime_type: &media.mime_type })
             }
             Self::Audio(media) => {
-                Kind::Audio(Bytes { data: &media.data, mime_type: &media.mime_type })
+                ContentKind::Audio(MediaOut { data: &media.data, mime_type: &media.mime_type })
             }
-            Self::Resource(resource) => Kind::Resource { resource },
-            Self::ResourceLink(link) => Kind::ResourceLink(link),
+            Self::Resource(resource) => ContentKind::Resource { resource },
+            Self::ResourceLink(link) => ContentKind::ResourceLink(link),
         };
         Out { kind, annotations: self.annotations(), meta: self.meta() }.serialize(serializer)
     }
@@ -425,7 +425,7 @@ impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
-        enum Kind {
+        enum ContentKind {
             Text(In<TextIn>),
             Image(In<MediaIn>),
             Audio(In<MediaIn>),
@@ -464,18 +464,18 @@ impl<'de> Deserialize<'de> for Content {
             let attributes = read.attributes();
             Box::new(Media { data: read.own.data, mime_type: read.own.mime_type, attributes })
         };
-        Ok(match Kind::deserialize(deserializer)? {
-            Kind::Text(read) => {
+        Ok(match ContentKind::deserialize(deserializer)? {
+            ContentKind::Text(read) => {
                 let attributes = read.attributes();
                 Self::Text(Text { text: read.own.text, attributes })
             }
-            Kind::Image(read) => Self::Image(media(read)),
-            Kind::Audio(read) => Self::Audio(media(read)),
-            Kind::Resource(read) => {
+            ContentKind::Image(read) => Self::Image(media(read)),
+            ContentKind::Audio(read) => Self::Audio(media(read)),
+            ContentKind::Resource(read) => {
                 let attributes = read.attributes();
                 Self::Resource(Box::new(Resource { attributes, ..read.own.resource }))
             }
-            Kind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
+            ContentKind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
         })
     }
 }

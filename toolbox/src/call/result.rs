@@ -32,13 +32,13 @@ use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolErro
 #[derive(Clone)]
 pub struct ToolResult {
     pub(crate) call_id: String,
-    content: Parts,
+    content: ResultParts,
     flags: Flags,
     extra: Option<Box<Extra>>,
 }
 
 #[derive(Debug, Clone)]
-enum Parts {
+enum ResultParts {
     One(Content),
     Many(Vec<Content>),
 }
@@ -198,7 +198,7 @@ impl ToolResult {
 
     /// Returns the result with another text for the model, which is not the gate's.
     pub(crate) fn with_text(mut self, text: String) -> Self {
-        self.content = Parts::One(Content::text(text));
+        self.content = ResultParts::One(Content::text(text));
         self.flags.structured = false;
         self.flags.json = false;
         self.unmark();
@@ -207,7 +207,7 @@ impl ToolResult {
 
     /// Takes a success of one JSON text for a structured result, where it has none of its own.
     pub(crate) fn read_as_structured(mut self) -> Self {
-        if let Parts::One(Content::Text(text)) = &self.content
+        if let ResultParts::One(Content::Text(text)) = &self.content
             && !self.flags.error
             && self.structured_content().is_none()
             && self.omitted_bytes() == 0
@@ -252,8 +252,8 @@ impl ToolResult {
     #[must_use]
     pub fn content(&self) -> &[Content] {
         match &self.content {
-            Parts::One(part) => std::slice::from_ref(part),
-            Parts::Many(parts) => parts,
+            ResultParts::One(part) => std::slice::from_ref(part),
+            ResultParts::Many(parts) => parts,
         }
     }
 
@@ -283,7 +283,7 @@ impl ToolResult {
     #[must_use]
     pub fn into_text(mut self) -> String {
         match &mut self.content {
-            Parts::One(Content::Text(text)) if !text.is_empty() => text.take(),
+            ResultParts::One(Content::Text(text)) if !text.is_empty() => text.take(),
             _ => self.text().into_owned(),
         }
     }
@@ -369,7 +369,7 @@ impl ToolResult {
             return Some(value.clone());
         }
         match &self.content {
-            Parts::One(Content::Text(text)) if self.flags.structured => {
+            ResultParts::One(Content::Text(text)) if self.flags.structured => {
                 serde_json::from_str(text).ok()
             }
             _ => None,
@@ -450,7 +450,7 @@ impl ToolResult {
     /// Returns the text of a result that is JSON which fits the tool's output schema.
     pub(crate) fn structured_text(&self) -> Option<&str> {
         match &self.content {
-            Parts::One(Content::Text(text)) if self.flags.structured => Some(text),
+            ResultParts::One(Content::Text(text)) if self.flags.structured => Some(text),
             _ => None,
         }
     }
@@ -469,17 +469,17 @@ impl ToolResult {
     pub(crate) fn with_error_prefix(mut self, prefix: &str) -> Self {
         if self.flags.error {
             let text = format!("{prefix}{}", self.text());
-            let parts = std::mem::replace(&mut self.content, Parts::Many(Vec::new()));
+            let parts = std::mem::replace(&mut self.content, ResultParts::Many(Vec::new()));
             let others: Vec<Content> = match parts {
-                Parts::One(part) => vec![part],
-                Parts::Many(parts) => parts,
+                ResultParts::One(part) => vec![part],
+                ResultParts::Many(parts) => parts,
             };
             let others: Vec<_> =
                 others.into_iter().filter(|part| part.to_text().is_none()).collect();
             self.content = if others.is_empty() {
-                Parts::One(Content::text(text))
+                ResultParts::One(Content::text(text))
             } else {
-                Parts::Many(std::iter::once(Content::text(text)).chain(others).collect())
+                ResultParts::Many(std::iter::once(Content::text(text)).chain(others).collect())
             };
         }
         self
@@ -514,7 +514,7 @@ impl From<Content> for ToolResult {
     fn from(content: Content) -> Self {
         Self {
             call_id: String::new(),
-            content: Parts::One(content),
+            content: ResultParts::One(content),
             flags: Flags::default(),
             extra: None,
         }
@@ -525,7 +525,7 @@ impl From<Vec<Content>> for ToolResult {
     fn from(parts: Vec<Content>) -> Self {
         Self {
             call_id: String::new(),
-            content: Parts::Many(parts),
+            content: ResultParts::Many(parts),
             flags: Flags::default(),
             extra: None,
         }

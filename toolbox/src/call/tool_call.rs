@@ -52,21 +52,21 @@ impl ToolCall {
 impl<'de> Deserialize<'de> for ToolCall {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Wire {
+        struct ToolCallIn {
             #[serde(default)]
             id: String,
             name: Option<String>,
             #[serde(default)]
             arguments: Arguments,
-            function: Option<Function>,
+            function: Option<FunctionIn>,
         }
         #[derive(Deserialize)]
-        struct Function {
+        struct FunctionIn {
             name: String,
             #[serde(default)]
             arguments: Arguments,
         }
-        let wire = Wire::deserialize(deserializer)?;
+        let wire = ToolCallIn::deserialize(deserializer)?;
         match (wire.function, wire.name) {
             (Some(function), _) => Ok(Self::new(wire.id, function.name, function.arguments)),
             (None, Some(name)) => Ok(Self::new(wire.id, name, wire.arguments)),

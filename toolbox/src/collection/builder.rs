@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::{RegisterError, ToolBox};
 use crate::call::ToolResult;
 use crate::collection::BoxSettings;
-use crate::context::{Approver, Requirement, Values};
+use crate::context::{Approver, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
@@ -45,7 +45,7 @@ use crate::tool::{IntoTools, MapFn, Next, Tool};
 pub struct ToolBoxBuilder {
     tools: Vec<Tool>,
     settings: BoxSettings,
-    state: Values,
+    state: StateMap,
     blacklist: Vec<String>,
 }
 

@@ -14,10 +14,10 @@ use tokio::sync::watch;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use error::{RegisterError, RegisterFault};
-pub(crate) use snapshot::{Entry, Snapshot};
+pub(crate) use snapshot::{Snapshot, ToolEntry};
 
 use crate::context::rules::Rules;
-use crate::context::{InvalidRuleError, Requirement, Values};
+use crate::context::{InvalidRuleError, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
 pub(crate) use settings::BoxSettings;
 
@@ -57,16 +57,16 @@ pub(crate) use settings::BoxSettings;
 /// | calls at once | none | [`max_concurrency`](ToolBoxBuilder::max_concurrency) |
 #[derive(Clone)]
 pub struct ToolBox {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<BoxInner>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct BoxInner {
     pub(crate) current: ArcSwap<Snapshot>,
     writer: Mutex<()>,
     /// The generation, for those who wait for another.
     changed: watch::Sender<u64>,
     pub(crate) settings: BoxSettings,
-    pub(crate) state: Option<Arc<Values>>,
+    pub(crate) state: Option<Arc<StateMap>>,
 }
 
 impl ToolBox {
@@ -81,10 +81,10 @@ impl ToolBox {
         ToolBoxBuilder::default()
     }
 
-    fn from_shared(settings: BoxSettings, state: Option<Arc<Values>>) -> Self {
+    fn from_shared(settings: BoxSettings, state: Option<Arc<StateMap>>) -> Self {
         let settings = settings.settled();
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(BoxInner {
                 current: ArcSwap::from_pointee(Snapshot::empty(settings.strict)),
                 writer: Mutex::new(()),
                 changed: watch::Sender::new(0),
@@ -467,7 +467,7 @@ impl ToolBox {
 
 /// A handle that does not keep its box alive: for what a box holds and looks at itself.
 #[derive(Clone)]
-pub(crate) struct WeakToolBox(std::sync::Weak<Shared>);
+pub(crate) struct WeakToolBox(std::sync::Weak<BoxInner>);
 
 impl WeakToolBox {
     pub(crate) fn upgrade(&self) -> Option<ToolBox> {

@@ -13,7 +13,7 @@ use crate::tool::Tool;
 /// The tools of a box at one moment, with what is worked out from them.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    entries: IndexMap<Arc<str>, Entry, foldhash::fast::RandomState>,
+    entries: IndexMap<Arc<str>, ToolEntry, foldhash::fast::RandomState>,
     rules: Arc<Rules>,
     generation: u64,
     /// Whether every tool is closed for strict providers.
@@ -26,7 +26,7 @@ pub(crate) struct Snapshot {
 }
 
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct ToolEntry {
     pub(crate) tool: Tool,
     pub(crate) permitted: bool,
     /// Whether nothing but its function stands between a call of the tool and its result.
@@ -58,13 +58,13 @@ impl Snapshot {
     }
 
     #[inline]
-    pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn get(&self, name: &str) -> Option<&ToolEntry> {
         self.entries.get(name)
     }
 
     /// Returns the tool that a provider knows by `alias`, where its own name is not one the provider takes.
     #[cold]
-    pub(crate) fn by_alias(&self, alias: &str) -> Option<&Entry> {
+    pub(crate) fn by_alias(&self, alias: &str) -> Option<&ToolEntry> {
         let aliases = self.aliases.get_or_init(|| {
             let mut aliases = IndexMap::new();
             for (index, entry) in self.entries.values().enumerate() {
@@ -122,7 +122,7 @@ impl Snapshot {
         let permitted = self.rules.permit(tool.name());
         // The arguments of a closed tool are restored first.
         let at_once = tool.inner().running.is_plain() && !tool.definition().strict;
-        self.entries.insert(tool.name().into(), Entry { tool, permitted, at_once });
+        self.entries.insert(tool.name().into(), ToolEntry { tool, permitted, at_once });
     }
 
     /// Returns the tool that `newcomer` would replace, or be mistaken for, as a fault.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use super::cancellation::CancellationToken;
 use super::progress::{Progress, ProgressSink};
 use super::rules::{InvalidRuleError, Rules};
-use super::state::{State, Values};
+use super::state::{State, StateMap};
 use crate::definition::ToolDefinition;
 
 /// What a tool is told about the call it serves, and what the program gives along with a call.
@@ -37,22 +37,22 @@ use crate::definition::ToolDefinition;
 pub struct ToolContext {
     pub(crate) call_id: String,
     pub(crate) tool: Option<Arc<ToolDefinition>>,
-    pub(crate) given: Option<Arc<Given>>,
+    pub(crate) given: Option<Arc<CallValues>>,
     /// State bound to the tool, then state of the box.
-    pub(crate) bound: Option<Arc<Values>>,
-    pub(crate) state: Option<Arc<Values>>,
+    pub(crate) bound: Option<Arc<StateMap>>,
+    pub(crate) state: Option<Arc<StateMap>>,
     /// Whether somebody gave their word for this very call.
     pub(crate) approved: bool,
 }
 
 /// What the program gave with a call.
 #[derive(Clone, Default)]
-pub(crate) struct Given {
-    values: Values,
+pub(crate) struct CallValues {
+    values: StateMap,
     /// What other modules of this crate add, by its type; tools do not see it.
-    extensions: Values,
+    extensions: StateMap,
     /// For what neither the call, nor the tool, nor its box holds.
-    fallback: Option<Arc<Values>>,
+    fallback: Option<Arc<StateMap>>,
     cancellation: Option<CancellationToken>,
     deadline: Option<Instant>,
     /// What may not be called on the way down from here; only grows.
@@ -71,7 +71,7 @@ impl ToolContext {
         Self::default()
     }
 
-    fn given(&mut self) -> &mut Given {
+    fn given(&mut self) -> &mut CallValues {
         Arc::make_mut(self.given.get_or_insert_default())
     }
 
@@ -187,7 +187,7 @@ impl ToolContext {
         [given.map(|given| &given.values), self.bound.as_deref(), self.state.as_deref(), last]
             .into_iter()
             .flatten()
-            .find_map(Values::find)
+            .find_map(StateMap::find)
             .map(State::from)
     }
 
@@ -235,7 +235,7 @@ impl ToolContext {
     ///
     /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of that tool again.
     #[inline]
-    pub(crate) fn given_below(&self) -> Option<Arc<Given>> {
+    pub(crate) fn given_below(&self) -> Option<Arc<CallValues>> {
         if self.tool.is_some() && self.is_deferrable() {
             return self.without_deferral().given;
         }
@@ -280,11 +280,11 @@ impl ToolContext {
 
     /// Sets the values for what neither the call, nor the tool, nor its box holds, in place of those of an agent above, or
     /// before them.
-    pub(crate) fn with_fallback(mut self, values: Option<&Arc<Values>>, inherits: bool) -> Self {
+    pub(crate) fn with_fallback(mut self, values: Option<&Arc<StateMap>>, inherits: bool) -> Self {
         let above = self.given().fallback.take().filter(|_| inherits);
         self.given().fallback = match (values, above) {
             (Some(own), Some(above)) => {
-                let mut own = Values::clone(own);
+                let mut own = StateMap::clone(own);
                 own.fill_from(&above);
                 Some(Arc::new(own))
             }

@@ -24,6 +24,6 @@ pub use from_context::{FromContext, MissingStateError};
 pub use principal::Principal;
 pub use progress::Progress;
 pub use rules::InvalidRuleError;
-pub(crate) use state::Values;
+pub(crate) use state::StateMap;
 pub use state::{Requirement, State};
 pub use taint::Taint;

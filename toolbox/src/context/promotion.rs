@@ -11,10 +11,10 @@ pub(crate) const SEARCH_TOOL: &str = "toolbox_search_bm25";
 
 /// Given with every call of an agent that can offer more tools in its next steps.
 #[derive(Default)]
-pub(crate) struct Promotions(Mutex<State>);
+pub(crate) struct Promotions(Mutex<PromotionState>);
 
 #[derive(Default)]
-struct State {
+struct PromotionState {
     step: u32,
     /// Each tool with the last step it is offered in, in the order they were found.
     tools: Vec<(Arc<ToolDefinition>, u32)>,

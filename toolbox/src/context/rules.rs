@@ -6,9 +6,9 @@ use std::fmt;
 ///
 /// Rules ignore ASCII case, so that no other spelling of a name gets around one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Rule(String);
+pub(crate) struct NameRule(String);
 
-impl Rule {
+impl NameRule {
     pub(crate) fn new(pattern: &str) -> Self {
         Self(pattern.to_ascii_lowercase())
     }
@@ -43,13 +43,13 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
 /// Rules of a box: what may not be called, and what may only.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    blacklist: Vec<Rule>,
-    allowed: Option<Vec<Rule>>,
+    blacklist: Vec<NameRule>,
+    allowed: Option<Vec<NameRule>>,
 }
 
 impl Rules {
     pub(crate) fn blacklist(&mut self, pattern: &str) {
-        let rule = Rule::new(pattern);
+        let rule = NameRule::new(pattern);
         if !self.blacklist.contains(&rule) {
             self.blacklist.push(rule);
         }
@@ -57,7 +57,7 @@ impl Rules {
 
     /// Says what may be called, instead of an earlier list.
     pub(crate) fn allow_only<'a>(&mut self, patterns: impl Iterator<Item = &'a str>) {
-        self.allowed = Some(patterns.map(Rule::new).collect());
+        self.allowed = Some(patterns.map(NameRule::new).collect());
     }
 
     pub(crate) fn permit(&self, name: &str) -> bool {
@@ -84,7 +84,7 @@ impl Rules {
     }
 
     pub(crate) fn lift(&mut self, pattern: &str) -> bool {
-        let rule = Rule::new(pattern);
+        let rule = NameRule::new(pattern);
         let before = self.blacklist.len();
         self.blacklist.retain(|own| *own != rule);
         self.blacklist.len() < before
@@ -138,7 +138,7 @@ mod tests {
             ("*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
         ];
         for (pattern, name, expected) in cases {
-            assert_eq!(Rule::new(pattern).matches(name), expected, "{pattern} on {name}");
+            assert_eq!(NameRule::new(pattern).matches(name), expected, "{pattern} on {name}");
         }
     }
 

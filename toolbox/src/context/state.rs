@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// Values by their type; at most one of each.
 #[derive(Clone, Default)]
-pub(crate) struct Values(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct StateMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
 
-impl Values {
+impl StateMap {
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
         self.0.insert(TypeId::of::<T>(), value);
     }
@@ -131,7 +131,7 @@ impl Requirement {
         self.name
     }
 
-    pub(crate) fn is_met_by(&self, values: Option<&Values>) -> bool {
+    pub(crate) fn is_met_by(&self, values: Option<&StateMap>) -> bool {
         values.is_some_and(|values| self.ids.iter().any(|id| values.holds(*id)))
     }
 

@@ -54,7 +54,7 @@ const LONGEST_URL: usize = 2048;
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Taint(Arc<Known>);
+pub struct Taint(Arc<TaintState>);
 
 /// The tool that a result comes from, as far as trust goes.
 pub(crate) struct ResultSource<'a> {
@@ -66,7 +66,7 @@ pub(crate) struct ResultSource<'a> {
 }
 
 #[derive(Default)]
-struct Known {
+struct TaintState {
     tainted: AtomicBool,
     /// Whether what the conversation begins with is no word of the user.
     begun_by_others: bool,
@@ -82,10 +82,10 @@ impl Taint {
 
     /// Returns the taint of a conversation that begins with what a tainted model wrote.
     pub(crate) fn begun_by_others() -> Self {
-        Self(Arc::new(Known {
+        Self(Arc::new(TaintState {
             tainted: AtomicBool::new(true),
             begun_by_others: true,
-            ..Known::default()
+            ..TaintState::default()
         }))
     }
 

@@ -17,10 +17,10 @@ use crate::dialect::{Dialect, Loss, Lowered, list, lower};
 /// hands out the same value until it changes ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own
 /// comes from `Vec<ToolDefinition>` or an iterator. Serializes to an array.
 #[derive(Clone, Default)]
-pub struct Definitions(Arc<Inner>);
+pub struct Definitions(Arc<DefinitionsInner>);
 
 #[derive(Default)]
-struct Inner {
+struct DefinitionsInner {
     definitions: Arc<[ToolDefinition]>,
     lists: [OnceLock<Arc<DefinitionList>>; Dialect::ALL.len()],
 }
@@ -79,7 +79,10 @@ impl<'a> IntoIterator for &'a Definitions {
 
 impl FromIterator<ToolDefinition> for Definitions {
     fn from_iter<I: IntoIterator<Item = ToolDefinition>>(definitions: I) -> Self {
-        Self(Arc::new(Inner { definitions: definitions.into_iter().collect(), ..Inner::default() }))
+        Self(Arc::new(DefinitionsInner {
+            definitions: definitions.into_iter().collect(),
+            ..DefinitionsInner::default()
+        }))
     }
 }
 

@@ -58,14 +58,14 @@ pub(crate) fn restore_strict(schema: &Value, arguments: &str) -> Option<String> 
 }
 
 /// The members of an object as they are written, also those of one name.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read<'a>(PhantomData<&'a ()>);
+        struct MembersVisitor<'a>(PhantomData<&'a ()>);
 
-        impl<'de: 'a, 'a> Visitor<'de> for Read<'a> {
-            type Value = Members<'a>;
+        impl<'de: 'a, 'a> Visitor<'de> for MembersVisitor<'a> {
+            type Value = JsonMembers<'a>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -76,11 +76,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(JsonMembers(members))
             }
         }
 
-        deserializer.deserialize_map(Read(PhantomData))
+        deserializer.deserialize_map(MembersVisitor(PhantomData))
     }
 }
 
@@ -99,7 +99,7 @@ impl<'s> Restore<'s> {
         if !text.starts_with('{') {
             return None;
         }
-        let Members(members) = serde_json::from_str(text).ok()?;
+        let JsonMembers(members) = serde_json::from_str(text).ok()?;
         let known: Object = serde_json::from_str(text).ok()?;
         if known.len() < members.len() {
             // A key that is there twice is refused afterwards, with both.

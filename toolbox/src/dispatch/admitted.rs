@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use crate::call::{Arguments, ToolResult};
-use crate::collection::Shared;
+use crate::collection::BoxInner;
 use crate::context::ToolContext;
 use crate::tool::Tool;
 
@@ -17,22 +17,22 @@ pub(crate) struct Pass {
 }
 
 /// A call that was let in: its tool, its box, and its context.
-pub(super) struct Admitted {
+pub(super) struct AdmittedCall {
     pub(super) tool: Tool,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<BoxInner>,
     pub(super) context: ToolContext,
 }
 
 /// A call that was let in, and owns all it needs to end.
-pub(super) struct Waiting {
-    pub(super) admitted: Admitted,
+pub(super) struct OwnedCall {
+    pub(super) admitted: AdmittedCall,
     pub(super) arguments: Arguments,
 }
 
-impl std::ops::Deref for Waiting {
-    type Target = Admitted;
+impl std::ops::Deref for OwnedCall {
+    type Target = AdmittedCall;
 
-    fn deref(&self) -> &Admitted {
+    fn deref(&self) -> &AdmittedCall {
         &self.admitted
     }
 }

@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use super::admitted::{Pass, answer};
-use super::reentrancy::Held;
+use super::reentrancy::HeldLimits;
 use super::supervise::panicked;
 use super::trace;
 use crate::call::{FailureKind, ToolCall, ToolResult};
@@ -111,9 +111,9 @@ impl ToolBox {
         calls: Vec<(usize, ToolCall, bool)>,
         results: &mut [Option<ToolResult>],
     ) {
-        let held = Held::current();
+        let held = HeldLimits::current();
         let mut tasks = JoinSet::new();
-        let mut places = Vec::new();
+        let mut tasks_by_id = Vec::new();
         for (index, call, approved) in calls {
             let (toolbox, context) = (self.clone(), context.cloned());
             let (id, name) = (call.id.clone(), call.name.clone());
@@ -127,15 +127,15 @@ impl ToolBox {
             } else {
                 tasks.spawn(held.clone().scope(run))
             };
-            places.push((task.id(), index, id, name));
+            tasks_by_id.push((task.id(), index, id, name));
         }
         while let Some(ended) = tasks.join_next().await {
             match ended {
                 Ok((index, result)) => results[index] = Some(result),
                 // Tools cannot panic through the gate; should the gate itself, the call is answered all the same.
                 Err(error) => {
-                    let place = places.iter().find(|(task, ..)| *task == error.id());
-                    if let Some((_, index, id, name)) = place {
+                    let entry = tasks_by_id.iter().find(|(task, ..)| *task == error.id());
+                    if let Some((_, index, id, name)) = entry {
                         let result = match error.try_into_panic() {
                             Ok(payload) => panicked(name, payload),
                             Err(_) => super::supervise::cancelled(name),

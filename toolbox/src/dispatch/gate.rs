@@ -2,20 +2,20 @@
 
 use std::sync::Arc;
 
-use super::admitted::{Admitted, Pass, Waiting, answer};
+use super::admitted::{AdmittedCall, OwnedCall, Pass, answer};
 use super::{run, trace};
 use crate::call::{ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult};
-use crate::collection::{BoxSettings, Entry, Snapshot, ToolBox};
+use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry};
 use crate::context::{Taint, ToolContext};
 use crate::text::{QUOTED, nearest_n, quote};
-use crate::tool::{Handler, Tool};
+use crate::tool::{BoxedHandler, Tool};
 
 /// How far a call came without waiting.
 enum Begun {
     Done(ToolResult),
     /// Only the tool's own future is left to wait for.
-    Ready(Admitted),
-    Waiting(Admitted),
+    Ready(AdmittedCall),
+    Waiting(AdmittedCall),
 }
 
 impl ToolBox {
@@ -63,7 +63,7 @@ impl ToolBox {
         match self.begin(call.id, &call.name, call.arguments.as_str(), given, pass) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
+            Begun::Waiting(admitted) => OwnedCall::finish(admitted, call.arguments).await,
         }
     }
 
@@ -81,7 +81,7 @@ impl ToolBox {
         let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into()).await,
+            Begun::Waiting(admitted) => OwnedCall::finish(admitted, arguments.into()).await,
         };
         let failed = result.is_error();
         let text = result.into_text();
@@ -123,8 +123,8 @@ impl ToolBox {
             return Begun::Waiting(self.admit(entry, context));
         }
         match &tool.handler {
-            Handler::Async(_) => Begun::Ready(self.admit(entry, context)),
-            Handler::Sync(handler) => {
+            BoxedHandler::Async(_) => Begun::Ready(self.admit(entry, context)),
+            BoxedHandler::Sync(handler) => {
                 let depth = settings.argument_depth;
                 let mut result = run::sync(&**handler, tool, &context, text, depth);
                 result.call_id = std::mem::take(&mut context.call_id);
@@ -136,13 +136,13 @@ impl ToolBox {
 
     /// Whether a tool can be called at all: a deferred one may be hidden behind those that search.
     #[inline]
-    fn is_open_to(&self, entry: &Entry, pass: Pass) -> bool {
+    fn is_open_to(&self, entry: &ToolEntry, pass: Pass) -> bool {
         self.shared.settings.deferred_calls || pass.hidden || !entry.tool.definition().deferred
     }
 
     #[inline]
-    fn admit(&self, entry: &Entry, context: ToolContext) -> Admitted {
-        Admitted { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
+    fn admit(&self, entry: &ToolEntry, context: ToolContext) -> AdmittedCall {
+        AdmittedCall { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
     }
 }
 
@@ -175,7 +175,7 @@ fn not_found(
 
 #[cold]
 fn refuse(
-    entry: &Entry,
+    entry: &ToolEntry,
     permitted: bool,
     id: String,
     arguments: &str,

@@ -16,4 +16,4 @@ mod trace;
 
 pub(crate) use admitted::Pass;
 pub(crate) use batch::Batch;
-pub(crate) use supervise::{Ended, Supervised, forget_quietly};
+pub(crate) use supervise::{Supervised, SupervisedEnd, forget_quietly};

@@ -5,14 +5,14 @@ use std::sync::Arc;
 use tokio::sync::Semaphore;
 
 tokio::task_local! {
-    static HELD: Held;
+    static HELD: HeldLimits;
 }
 
 /// The limits under which the current task has a place already.
 #[derive(Clone, Default)]
-pub(super) struct Held(Arc<[usize]>);
+pub(super) struct HeldLimits(Arc<[usize]>);
 
-impl Held {
+impl HeldLimits {
     /// Returns what the current task holds.
     pub(super) fn current() -> Self {
         HELD.try_with(Self::clone).unwrap_or_default()

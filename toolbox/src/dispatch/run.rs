@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::admitted::{Admitted, Waiting};
-use super::permits::Places;
+use super::admitted::{AdmittedCall, OwnedCall};
+use super::permits::Permits;
 use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panicked};
 use super::trace;
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::collection::BoxSettings;
 use crate::context::approval::{Approval, Condition};
@@ -18,18 +18,18 @@ use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
 use crate::tool::layer::{Innermost, Layers};
-use crate::tool::{Handler, Inner, Next, SyncHandler};
+use crate::tool::{BoxedHandler, Next, SyncHandler, ToolInner};
 
 /// Runs a synchronous handler where it is called.
 #[inline]
 pub(super) fn sync(
     handler: &SyncHandler,
-    tool: &Inner,
+    tool: &ToolInner,
     context: &ToolContext,
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = Call::new(context, text, &tool.signature, depth);
+    let call = HandlerCall::new(context, text, &tool.signature, depth);
     let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
         Ok(mut result) => {
             if !tool.running.relays {
@@ -44,11 +44,11 @@ pub(super) fn sync(
 }
 
 /// Runs a tool's own handler, without its layers, unwatched.
-async fn bare(tool: &Inner, context: &ToolContext, text: &str, depth: usize) -> ToolResult {
+async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize) -> ToolResult {
     match &tool.handler {
-        Handler::Sync(handler) => sync(&**handler, tool, context, text, depth),
-        Handler::Async(handler) => {
-            let call = Call::new(context, text, &tool.signature, depth);
+        BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
+        BoxedHandler::Async(handler) => {
+            let call = HandlerCall::new(context, text, &tool.signature, depth);
             let mut result = handler(&call).await;
             if !tool.running.relays {
                 result.unmark();
@@ -59,7 +59,7 @@ async fn bare(tool: &Inner, context: &ToolContext, text: &str, depth: usize) -> 
     }
 }
 
-impl Admitted {
+impl AdmittedCall {
     /// Runs an async tool that nothing stands before.
     #[inline]
     pub(super) async fn run_at_once(mut self, text: &str) -> ToolResult {
@@ -74,7 +74,7 @@ impl Admitted {
 
 /// Runs a tool's own handler where it is called, under watch.
 async fn run_here(
-    tool: &Inner,
+    tool: &ToolInner,
     context: &ToolContext,
     text: &str,
     settings: &BoxSettings,
@@ -82,9 +82,9 @@ async fn run_here(
 ) -> ToolResult {
     let depth = settings.argument_depth;
     match &tool.handler {
-        Handler::Sync(handler) => sync(&**handler, tool, context, text, depth),
-        Handler::Async(handler) => {
-            let call = Call::new(context, text, &tool.signature, depth);
+        BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
+        BoxedHandler::Async(handler) => {
+            let call = HandlerCall::new(context, text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
                     let run = SupervisedCall::new(future, context, timeout);
@@ -98,10 +98,10 @@ async fn run_here(
     }
 }
 
-impl Waiting {
+impl OwnedCall {
     /// Takes a call to its end. In a box of its own: it is large, and most calls never come here.
     pub(super) fn finish(
-        admitted: Admitted,
+        admitted: AdmittedCall,
         arguments: Arguments,
     ) -> BoxFuture<'static, ToolResult> {
         let mut call = Self { admitted, arguments };
@@ -189,17 +189,17 @@ impl Waiting {
         if self.tool.inner().running.background && self.context.completions().is_some() {
             return self.start_job();
         }
-        let places = match self.places_now() {
-            Some(places) => places,
+        let permits = match self.try_permits() {
+            Some(permits) => permits,
             None => match self.wait().await {
-                Ok(places) => places,
+                Ok(permits) => permits,
                 Err(refusal) => return refusal,
             },
         };
         if let Some(observer) = self.context.observer() {
             observer.started(&self.context, &self.arguments);
         }
-        self.run(places, true).await
+        self.run(permits, true).await
     }
 
     /// Takes note of a result that a model is about to read.
@@ -211,7 +211,7 @@ impl Waiting {
 
     /// Takes the call out, for work that outlives whoever waits for it; its context stays for the answer.
     pub(super) fn detach(&self) -> Self {
-        let admitted = Admitted {
+        let admitted = AdmittedCall {
             tool: self.tool.clone(),
             shared: Arc::clone(&self.shared),
             context: self.context.clone(),
@@ -223,7 +223,9 @@ impl Waiting {
     pub(super) fn check(&self) -> Result<(), ToolResult> {
         let depth = self.shared.settings.argument_depth;
         let signature = &self.tool.inner().signature;
-        Call::new(&self.context, self.arguments.as_str(), signature, depth).checked().map(drop)
+        HandlerCall::new(&self.context, self.arguments.as_str(), signature, depth)
+            .checked()
+            .map(drop)
     }
 
     /// Asks the approver, once the arguments are known to be valid. Returns other arguments where it wants those.
@@ -269,16 +271,16 @@ impl Waiting {
     }
 
     /// Waits for a place under the limits; what is wrong with the call is said before.
-    pub(super) async fn wait(&self) -> Result<Places, ToolResult> {
+    pub(super) async fn wait(&self) -> Result<Permits, ToolResult> {
         self.check()?;
-        let mut places = None;
+        let mut permits = None;
         let wait: BoxFuture<'_, ToolResult> = Box::pin(async {
-            places = Some(self.places().await);
+            permits = Some(self.permits().await);
             ToolResult::new("")
         });
         let result =
             SupervisedCall::new(wait, &self.context, Timeout::until_deadline(&self.context)).await;
-        places.ok_or(result)
+        permits.ok_or(result)
     }
 
     /// Returns how long the tool may run. A job in the background is not held to the box's own timeout.
@@ -290,22 +292,22 @@ impl Waiting {
     }
 
     /// Runs the tool in the way it asks for.
-    pub(super) async fn run(&self, places: Places, of_box: bool) -> ToolResult {
+    pub(super) async fn run(&self, permits: Permits, of_box: bool) -> ToolResult {
         let timeout = self.timeout(of_box);
         if self.tool.inner().running.blocking
             && let Ok(runtime) = Handle::try_current()
         {
-            return self.run_blocking(&runtime, places, timeout).await;
+            return self.run_blocking(&runtime, permits, timeout).await;
         }
         if let Some(runtime) = self.shared.settings.runtime.clone() {
-            return self.run_elsewhere(&runtime, places, timeout).await;
+            return self.run_elsewhere(&runtime, permits, timeout).await;
         }
-        if places.is_empty() {
+        if permits.is_empty() {
             return self.run_here(timeout).await;
         }
-        let held = places.held.clone();
+        let held = permits.held.clone();
         let result = held.scope(self.run_here(timeout)).await;
-        drop(places);
+        drop(permits);
         result
     }
 
@@ -345,17 +347,17 @@ impl Waiting {
     async fn run_blocking(
         &self,
         runtime: &Handle,
-        places: Places,
+        permits: Permits,
         timeout: Option<Timeout>,
     ) -> ToolResult {
         let call = self.detach();
         let span = tracing::Span::current();
         let work = runtime.spawn_blocking(move || {
             let _entered = span.enter();
-            let held = places.held.clone();
+            let held = permits.held.clone();
             let result = held.sync_scope(|| call.run_on_this_thread());
             // The place is given back when the thread is, not when the caller stops waiting.
-            drop(places);
+            drop(permits);
             result
         });
         self.watch(work, timeout, true).await
@@ -366,7 +368,7 @@ impl Waiting {
         let tool = self.tool.inner();
         match &tool.handler {
             // Outside of any `block_on`, so that the function may use one itself.
-            Handler::Sync(handler) if self.layers().is_empty() => {
+            BoxedHandler::Sync(handler) if self.layers().is_empty() => {
                 let (text, depth) = (self.arguments.as_str(), self.shared.settings.argument_depth);
                 sync(&**handler, tool, &self.context, text, depth)
             }
@@ -377,14 +379,14 @@ impl Waiting {
     async fn run_elsewhere(
         &self,
         runtime: &Handle,
-        places: Places,
+        permits: Permits,
         timeout: Option<Timeout>,
     ) -> ToolResult {
         let call = self.detach();
-        let held = places.held.clone();
+        let held = permits.held.clone();
         let work = runtime.spawn(trace::carried(async move {
             let result = held.scope(call.run_here(None)).await;
-            drop(places);
+            drop(permits);
             result
         }));
         self.watch(work, timeout, false).await

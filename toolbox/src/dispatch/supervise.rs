@@ -14,7 +14,7 @@ use crate::context::{CancellationToken, ToolContext};
 use crate::future::BoxFuture;
 
 /// The end of a supervised future.
-pub(crate) enum Ended<T> {
+pub(crate) enum SupervisedEnd<T> {
     Done(T),
     Cancelled,
     TimedOut,
@@ -29,10 +29,10 @@ pub(crate) struct Supervised<'a, T> {
     future: Option<BoxFuture<'a, T>>,
     cancellation: Option<&'a CancellationToken>,
     timeout: Option<Duration>,
-    limits: Option<Limits<'a>>,
+    limits: Option<ActiveLimits<'a>>,
 }
 
-struct Limits<'a> {
+struct ActiveLimits<'a> {
     timer: Option<Pin<Box<Sleep>>>,
     cancelled: Option<BoxFuture<'a, ()>>,
 }
@@ -48,19 +48,19 @@ impl<'a, T> Supervised<'a, T> {
 }
 
 impl<T> Future for Supervised<'_, T> {
-    type Output = Ended<T>;
+    type Output = SupervisedEnd<T>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended<T>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<SupervisedEnd<T>> {
         let this = &mut *self;
         let Some(future) = &mut this.future else { return Poll::Pending };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(Poll::Ready(output)) => return Poll::Ready(Ended::Done(output)),
+            Ok(Poll::Ready(output)) => return Poll::Ready(SupervisedEnd::Done(output)),
             Ok(Poll::Pending) => {}
-            Err(payload) => return Poll::Ready(Ended::Panicked(payload)),
+            Err(payload) => return Poll::Ready(SupervisedEnd::Panicked(payload)),
         }
         let (cancellation, timeout) = (this.cancellation, this.timeout);
-        let limits = this.limits.get_or_insert_with(|| Limits::new(cancellation, timeout));
+        let limits = this.limits.get_or_insert_with(|| ActiveLimits::new(cancellation, timeout));
         limits.poll(context)
     }
 }
@@ -74,21 +74,21 @@ impl<T> Drop for Supervised<'_, T> {
     }
 }
 
-impl<'a> Limits<'a> {
+impl<'a> ActiveLimits<'a> {
     fn new(cancellation: Option<&'a CancellationToken>, timeout: Option<Duration>) -> Self {
         let cancelled =
             cancellation.map(|token| -> BoxFuture<'a, ()> { Box::pin(token.cancelled()) });
         Self { timer: timeout.and_then(timer), cancelled }
     }
 
-    fn poll<T>(&mut self, context: &mut Context<'_>) -> Poll<Ended<T>> {
+    fn poll<T>(&mut self, context: &mut Context<'_>) -> Poll<SupervisedEnd<T>> {
         if let Some(cancelled) = &mut self.cancelled
             && cancelled.as_mut().poll(context).is_ready()
         {
-            return Poll::Ready(Ended::Cancelled);
+            return Poll::Ready(SupervisedEnd::Cancelled);
         }
         match &mut self.timer {
-            Some(timer) => timer.as_mut().poll(context).map(|()| Ended::TimedOut),
+            Some(timer) => timer.as_mut().poll(context).map(|()| SupervisedEnd::TimedOut),
             None => Poll::Pending,
         }
     }
@@ -185,18 +185,18 @@ impl Future for SupervisedCall<'_> {
         };
         let call = self.context;
         Poll::Ready(match ended {
-            Ended::Done(mut result) => {
+            SupervisedEnd::Done(mut result) => {
                 if self.of_handler {
                     result.unmark();
                 }
                 result
             }
-            Ended::Cancelled => cancelled(call.tool_name()),
-            Ended::TimedOut => ToolResult::refusal(
+            SupervisedEnd::Cancelled => cancelled(call.tool_name()),
+            SupervisedEnd::TimedOut => ToolResult::refusal(
                 FailureKind::TimedOut,
                 timed_out(call, self.timeout, self.detached),
             ),
-            Ended::Panicked(payload) => panicked(call.tool_name(), payload),
+            SupervisedEnd::Panicked(payload) => panicked(call.tool_name(), payload),
         })
     }
 }

@@ -7,7 +7,7 @@ use tracing::instrument::Instrumented;
 use tracing::level_filters::LevelFilter;
 use tracing::{Instrument, Level};
 
-use super::admitted::Waiting;
+use super::admitted::OwnedCall;
 use crate::call::ToolResult;
 
 /// Returns whether anybody could be listening; the answer costs one load.
@@ -31,7 +31,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) fn open(call: &Waiting) -> Self {
+    pub(super) fn open(call: &OwnedCall) -> Self {
         let definition = call.tool.definition();
         let tool = definition.name.clone();
         let span = tracing::info_span!(

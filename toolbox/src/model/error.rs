@@ -66,10 +66,10 @@ impl ModelErrorKind {
 ///
 /// Never holds a key: what a service echoes of one is not kept.
 #[derive(Debug, Clone)]
-pub struct ModelError(Box<Parts>);
+pub struct ModelError(Box<ModelErrorInner>);
 
 #[derive(Debug, Clone)]
-struct Parts {
+struct ModelErrorInner {
     kind: ModelErrorKind,
     message: String,
     status: Option<u16>,
@@ -81,7 +81,13 @@ impl ModelError {
     /// Returns an error of a kind, with a message for the programmer.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Parts { kind, message, status: None, retry_after: None, source: None }))
+        Self(Box::new(ModelErrorInner {
+            kind,
+            message,
+            status: None,
+            retry_after: None,
+            source: None,
+        }))
     }
 
     /// Returns an error of a kind from the error beneath it.

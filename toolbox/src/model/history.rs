@@ -10,7 +10,7 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::reply::{Part, Reply};
 use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
 use crate::text::{QUOTED, quote};
-use crate::validate::{Bounds, bound};
+use crate::validate::{ValidationLimits, bound};
 
 /// A transcript in which every call has its result.
 ///
@@ -598,25 +598,25 @@ fn presentable(arguments: &Arguments) -> Option<Arguments> {
 
 /// Whether a text is a JSON object, no deeper than a box reads.
 fn is_object(text: &str) -> bool {
-    text.starts_with('{') && !is_too_deep(text) && serde_json::from_str::<Read>(text).is_ok()
+    text.starts_with('{') && !is_too_deep(text) && serde_json::from_str::<JsonProbe>(text).is_ok()
 }
 
 /// Whether a text nests deeper than a box reads; the parsers of services give up somewhat later.
 pub(crate) fn is_too_deep(text: &str) -> bool {
-    bound(text, &Bounds::default()).is_some()
+    bound(text, &ValidationLimits::default()).is_some()
 }
 
 /// A document that was read to the end and kept nothing of: numbers that are too large and halves of surrogates, which a look
 /// over the text would pass, are found.
-struct Read;
+struct JsonProbe;
 
-impl<'de> Deserialize<'de> for Read {
+impl<'de> Deserialize<'de> for JsonProbe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Read {
+impl<'de> Visitor<'de> for JsonProbe {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

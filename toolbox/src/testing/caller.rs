@@ -5,7 +5,7 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::Generator;
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, ToolCall};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
@@ -180,7 +180,7 @@ impl Caller {
 fn takes(tool: &Tool, arguments: &Arguments) -> bool {
     let context = ToolContext::new();
     let signature = &tool.inner().signature;
-    Call::new(&context, arguments.as_str(), signature, 64).checked().is_ok()
+    HandlerCall::new(&context, arguments.as_str(), signature, 64).checked().is_ok()
 }
 
 /// Arguments that are refused, as far as they really are.

@@ -43,22 +43,22 @@ use crate::model::{
 /// ```
 #[derive(Clone)]
 pub struct ScriptedModel {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ScriptState>>,
     name: Arc<str>,
 }
 
 #[derive(Default)]
-struct State {
-    turns: VecDeque<Turn>,
+struct ScriptState {
+    turns: VecDeque<ScriptedTurn>,
     /// Played whenever no turn is left.
-    forever: Option<Turn>,
+    forever: Option<ScriptedTurn>,
     requests: Vec<ModelRequest>,
     calls: usize,
     played: usize,
 }
 
 #[derive(Clone)]
-struct Turn {
+struct ScriptedTurn {
     play: Arc<Play>,
     delay: Duration,
 }
@@ -138,7 +138,7 @@ impl ScriptedModel {
         self,
         respond: impl Fn(&ModelRequest) -> Result<ModelResponse, ModelError> + Send + Sync + 'static,
     ) -> Self {
-        let turn = Turn { play: Arc::new(respond), delay: Duration::ZERO };
+        let turn = ScriptedTurn { play: Arc::new(respond), delay: Duration::ZERO };
         self.state().turns.push_back(turn);
         self
     }
@@ -195,11 +195,11 @@ impl ScriptedModel {
         self.state().turns.len()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self, request: &ModelRequest) -> Result<Turn, ModelError> {
+    fn next(&self, request: &ModelRequest) -> Result<ScriptedTurn, ModelError> {
         let mut state = self.state();
         state.requests.push(request.clone());
         state.played += 1;

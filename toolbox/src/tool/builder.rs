@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::tool::{Handler, Origin, Tool};
+use super::tool::{BoxedHandler, Origin, Tool};
 use crate::arguments::signature::Signature;
 use crate::call::IntoToolResult;
 use crate::definition::{InvalidNameError, ToolDefinition};
@@ -124,7 +124,7 @@ impl ToolBuilder {
         self,
         function: impl Fn(&Value) -> R + Send + Sync + 'static,
     ) -> Result<Tool, InvalidNameError> {
-        self.finish(Handler::Sync(Arc::new(move |call| match call.checked() {
+        self.finish(BoxedHandler::Sync(Arc::new(move |call| match call.checked() {
             Ok(text) => match serde_json::from_str(text) {
                 Ok(arguments) => function(&arguments).into_tool_result(),
                 Err(error) => crate::call::ToolResult::error(error.to_string()),
@@ -145,7 +145,7 @@ impl ToolBuilder {
         Fut: Future<Output: IntoToolResult> + Send + 'static,
     {
         let function = Arc::new(function);
-        super::made(self.finish(Handler::Async(Arc::new(move |call| {
+        super::made(self.finish(BoxedHandler::Async(Arc::new(move |call| {
             let function = Arc::clone(&function);
             Box::pin(async move {
                 match call.checked().map(serde_json::from_str) {
@@ -157,7 +157,7 @@ impl ToolBuilder {
         }))))
     }
 
-    fn finish(self, handler: Handler) -> Result<Tool, InvalidNameError> {
+    fn finish(self, handler: BoxedHandler) -> Result<Tool, InvalidNameError> {
         let mut schema = json!({ "type": "object", "properties": self.properties });
         if !self.required.is_empty() {
             schema["required"] = Value::Array(self.required);

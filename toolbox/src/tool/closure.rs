@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::tool::{Handler, Origin, Tool, made};
-use crate::arguments::call::Call;
+use super::tool::{BoxedHandler, Origin, Tool, made};
+use crate::arguments::call::HandlerCall;
 use crate::arguments::describe::{unkeyed, whole};
 use crate::arguments::signature::Signature;
 use crate::call::{Arguments, IntoToolResult, ToolResult};
@@ -29,7 +29,7 @@ use crate::definition::{InvalidNameError, ToolDefinition};
 )]
 pub trait ToolFn<Input, Form>: Send + Sync + 'static {
     #[doc(hidden)]
-    fn into_handler(self, read: ReadInput<Input>) -> Handler;
+    fn into_handler(self, read: ReadInput<Input>) -> BoxedHandler;
 }
 
 /// A struct whose fields are the arguments of a tool: anything that is `DeserializeOwned + JsonSchema`.
@@ -77,11 +77,11 @@ impl From<InvalidNameError> for MakeToolError {
     }
 }
 
-type ReadInput<Input> = fn(&Call<'_>) -> Result<Input, ToolResult>;
+type ReadInput<Input> = fn(&HandlerCall<'_>) -> Result<Input, ToolResult>;
 
 /// Marks functions that return what they made.
 #[derive(Debug)]
-pub enum Plain {}
+pub enum Immediate {}
 
 /// Marks functions that return a future of it.
 #[derive(Debug)]
@@ -89,34 +89,34 @@ pub enum Async {}
 
 /// Marks functions that take the context and return what they made.
 #[derive(Debug)]
-pub enum PlainInContext {}
+pub enum ImmediateInContext {}
 
 /// Marks functions that take the context and return a future of what they make.
 #[derive(Debug)]
 pub enum AsyncInContext {}
 
-impl<I, F, R> ToolFn<I, Plain> for F
+impl<I, F, R> ToolFn<I, Immediate> for F
 where
     I: 'static,
     F: Fn(I) -> R + Send + Sync + 'static,
     R: IntoToolResult,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Sync(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Sync(Arc::new(move |call| match read(call) {
             Ok(input) => self(input).into_tool_result(),
             Err(refusal) => refusal,
         }))
     }
 }
 
-impl<I, F, R> ToolFn<I, PlainInContext> for F
+impl<I, F, R> ToolFn<I, ImmediateInContext> for F
 where
     I: 'static,
     F: Fn(ToolContext, I) -> R + Send + Sync + 'static,
     R: IntoToolResult,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Sync(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Sync(Arc::new(move |call| match read(call) {
             Ok(input) => self(call.context.clone(), input).into_tool_result(),
             Err(refusal) => refusal,
         }))
@@ -129,8 +129,8 @@ where
     F: Fn(I) -> R + Send + Sync + 'static,
     R: Future<Output: IntoToolResult> + Send + 'static,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Async(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Async(Arc::new(move |call| match read(call) {
             Ok(input) => {
                 let output = self(input);
                 Box::pin(async move { output.await.into_tool_result() })
@@ -146,8 +146,8 @@ where
     F: Fn(ToolContext, I) -> R + Send + Sync + 'static,
     R: Future<Output: IntoToolResult> + Send + 'static,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Async(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Async(Arc::new(move |call| match read(call) {
             Ok(input) => {
                 let output = self(call.context.clone(), input);
                 Box::pin(async move { output.await.into_tool_result() })
@@ -163,7 +163,7 @@ pub trait MapFn<Form>: Send + Sync + 'static {
     fn run(&self, arguments: &HashMap<String, Value>) -> ToolResult;
 }
 
-impl<F, R> MapFn<Plain> for F
+impl<F, R> MapFn<Immediate> for F
 where
     F: Fn(&HashMap<String, Value>) -> R + Send + Sync + 'static,
     R: IntoToolResult,
@@ -175,9 +175,9 @@ where
 
 /// Marks functions behind an `Arc`.
 #[derive(Debug)]
-pub enum Shared {}
+pub enum BehindArc {}
 
-impl<F, R> MapFn<Shared> for Arc<F>
+impl<F, R> MapFn<BehindArc> for Arc<F>
 where
     F: Fn(&HashMap<String, Value>) -> R + Send + Sync + ?Sized + 'static,
     R: IntoToolResult,
@@ -343,12 +343,13 @@ impl Tool {
     ) -> Result<Self, InvalidNameError> {
         let signature = Signature::raw(input_schema.clone());
         let definition = ToolDefinition::new(name, description, input_schema);
-        let handler =
-            Handler::Sync(Arc::new(move |call| match call.checked().map(serde_json::from_str) {
+        let handler = BoxedHandler::Sync(Arc::new(move |call| {
+            match call.checked().map(serde_json::from_str) {
                 Ok(Ok(arguments)) => function.run(&arguments),
                 Ok(Err(error)) => ToolResult::error(error.to_string()),
                 Err(refusal) => refusal,
-            }));
+            }
+        }));
         Self::from_parts(definition, handler, signature, Origin::here())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::tool::{Handler, Origin, Tool, made};
+use super::tool::{BoxedHandler, Origin, Tool, made};
 use crate::arguments::signature::Signature;
 use crate::call::ToolResult;
 use crate::context::ToolContext;
@@ -62,7 +62,7 @@ impl Tool {
         let definition = handler.definition();
         let handler = Arc::new(handler);
         let signature = Signature::raw(definition.input_schema.clone());
-        let handler = Handler::Async(Arc::new(move |call| {
+        let handler = BoxedHandler::Async(Arc::new(move |call| {
             let handler = Arc::clone(&handler);
             Box::pin(async move {
                 match call.checked() {

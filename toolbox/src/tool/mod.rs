@@ -12,8 +12,8 @@ pub use builder::{ParamType, ToolBuilder};
 pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use layer::Next;
-pub use tool::{Handler, Origin, Tool};
-pub(crate) use tool::{Inner, RepeatedTools, SyncHandler, made};
+pub use tool::{BoxedHandler, Origin, Tool};
+pub(crate) use tool::{RepeatedTools, SyncHandler, ToolInner, made};
 pub use toolset::{IntoTools, Toolset};
 
 pub use crate::__private::{ToolFailure, ToolOutput};

@@ -10,11 +10,11 @@ use tokio::sync::Semaphore;
 
 use super::builder::ToolBuilder;
 use super::layer::{Layers, Next};
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::arguments::signature::Signature;
 use crate::call::ToolResult;
 use crate::context::approval::Approval;
-use crate::context::{Approver, Requirement, Values};
+use crate::context::{Approver, Requirement, StateMap};
 use crate::definition::{Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
 use crate::future::BoxFuture;
 
@@ -40,19 +40,19 @@ use crate::future::BoxFuture;
 /// ```
 #[derive(Clone)]
 pub struct Tool {
-    inner: Arc<Inner>,
+    inner: Arc<ToolInner>,
 }
 
 #[derive(Clone)]
-pub(crate) struct Inner {
+pub(crate) struct ToolInner {
     pub(crate) definition: Arc<ToolDefinition>,
     pub(crate) signature: Arc<Signature>,
-    pub(crate) handler: Handler,
+    pub(crate) handler: BoxedHandler,
     pub(crate) origin: Origin,
     pub(crate) requirements: Arc<[Requirement]>,
     pub(crate) source: Option<Arc<str>>,
     pub(crate) name_at_source: Option<Arc<str>>,
-    pub(crate) running: Running,
+    pub(crate) running: RunSettings,
 }
 
 /// How a tool may run.
@@ -61,10 +61,10 @@ pub(crate) struct Inner {
     clippy::struct_excessive_bools,
     reason = "each is an option of `#[tool]` with a name of its own"
 )]
-pub(crate) struct Running {
+pub(crate) struct RunSettings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) limit: Option<Arc<Semaphore>>,
-    pub(crate) state: Option<Arc<Values>>,
+    pub(crate) state: Option<Arc<StateMap>>,
     pub(crate) layers: Layers,
     pub(crate) blocking: bool,
     pub(crate) exclusive: bool,
@@ -82,7 +82,7 @@ pub(crate) struct Running {
     pub(crate) repeats: Option<Arc<dyn RepeatedTools>>,
 }
 
-impl Running {
+impl RunSettings {
     /// Whether a call can run right where it is made: nothing to wait for, nothing around it.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
@@ -112,18 +112,19 @@ pub(crate) trait RepeatedTools: Send + Sync {
 /// What runs. Public in name only: it stands in the hidden methods of public traits.
 #[derive(Clone)]
 #[allow(unreachable_pub, missing_docs, reason = "cannot be named from outside")]
-pub enum Handler {
+pub enum BoxedHandler {
     Sync(Arc<SyncHandler>),
     Async(Arc<AsyncHandler>),
 }
 
 /// A handler that answers where it is called.
-pub(crate) type SyncHandler = dyn for<'call> Fn(&'call Call<'call>) -> ToolResult + Send + Sync;
+pub(crate) type SyncHandler =
+    dyn for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync;
 /// A handler that answers when its future ends.
 pub(crate) type AsyncHandler =
-    dyn for<'call> Fn(&'call Call<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync;
+    dyn for<'call> Fn(&'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync;
 
-impl fmt::Debug for Handler {
+impl fmt::Debug for BoxedHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sync(_) => "Sync",
@@ -196,13 +197,13 @@ impl Tool {
 
     pub(crate) fn from_parts(
         definition: ToolDefinition,
-        handler: Handler,
+        handler: BoxedHandler,
         signature: Signature,
         origin: Origin,
     ) -> Result<Self, InvalidNameError> {
         check_name(&definition.name)?;
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ToolInner {
                 definition: Arc::new(definition),
                 signature: Arc::new(signature),
                 handler,
@@ -210,7 +211,7 @@ impl Tool {
                 requirements: Arc::from([]),
                 source: None,
                 name_at_source: None,
-                running: Running::default(),
+                running: RunSettings::default(),
             }),
         })
     }
@@ -278,11 +279,11 @@ impl Tool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &ToolInner {
         &self.inner
     }
 
-    pub(crate) fn inner_mut(&mut self) -> &mut Inner {
+    pub(crate) fn inner_mut(&mut self) -> &mut ToolInner {
         Arc::make_mut(&mut self.inner)
     }
 
@@ -490,13 +491,13 @@ impl Tool {
     /// Tools of different states can so live in one box.
     #[must_use]
     pub fn with_state<T: Send + Sync + 'static>(self, state: T) -> Self {
-        let mut values = Values::default();
+        let mut values = StateMap::default();
         values.insert(Arc::new(state));
         self.bound_to(&values)
     }
 
     /// Binds the values to the tool, under those it was bound to before.
-    pub(crate) fn bound_to(mut self, values: &Values) -> Self {
+    pub(crate) fn bound_to(mut self, values: &StateMap) -> Self {
         let state = &mut self.inner_mut().running.state;
         Arc::make_mut(state.get_or_insert_default()).fill_from(values);
         self

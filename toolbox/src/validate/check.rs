@@ -7,11 +7,11 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::number::Decimal;
 use super::read;
 use super::references::{REFERENCES, References, ResourceId};
-use super::schema::{self, Kinds};
+use super::schema::{self, JsonKinds};
 use super::value::{self, equals, holds_json, show};
 
 /// How many sub-schemas may be in progress at once: a chain of references ends here.
@@ -22,7 +22,7 @@ pub(super) fn budget(text: &str) -> u64 {
     10_000 + 32 * text.len() as u64
 }
 
-enum Step<'a> {
+enum PathStep<'a> {
     Key(Node<'a>),
     Index(usize),
 }
@@ -35,7 +35,7 @@ pub(super) struct Checker<'a> {
     base: &'a str,
     /// Whether a schema is read as a whole, of those that were asked for.
     read: HashMap<*const Value, bool>,
-    path: Vec<Step<'a>>,
+    path: Vec<PathStep<'a>>,
     budget: u64,
     depth: usize,
     exhausted: bool,
@@ -189,18 +189,18 @@ impl<'a> Checker<'a> {
         if self.refs.refs_alone() && map.contains_key("$ref") {
             return;
         }
-        let types = Kinds::of_type(map);
-        if !types.meets(Kinds::of(node)) {
+        let types = JsonKinds::of_type(map);
+        if !types.meets(JsonKinds::of(node)) {
             // The other keywords would only say the same in more words.
             return self.wrong_type(node, schema, types);
         }
         self.listed_values(node, schema, map);
         match node.kind() {
-            Kind::Number => self.number(node, schema, map),
-            Kind::String => self.string(node, schema, map),
-            Kind::Array => self.array(node, schema, map),
-            Kind::Object => self.object(node, schema, map),
-            Kind::Null | Kind::Bool => {}
+            JsonKind::Number => self.number(node, schema, map),
+            JsonKind::String => self.string(node, schema, map),
+            JsonKind::Array => self.array(node, schema, map),
+            JsonKind::Object => self.object(node, schema, map),
+            JsonKind::Null | JsonKind::Bool => {}
         }
         for next in schema::branches(schema, "allOf") {
             self.check(node, next);
@@ -222,7 +222,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: Kinds) {
+    pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: JsonKinds) {
         self.report(|c| {
             c.fault(FaultKind::WrongType, types.phrase()).received(c.show(node, schema))
         });
@@ -251,7 +251,7 @@ impl<'a> Checker<'a> {
                 [only] => schema::value_list(&[only]),
                 _ => format!("one of {}", schema::value_list(listed)),
             };
-            let meant = (node.kind() == Kind::String)
+            let meant = (node.kind() == JsonKind::String)
                 .then(|| nearest(&node.string(), listed.iter().filter_map(|value| value.as_str())))
                 .flatten();
             c.fault(FaultKind::NotOneOf, expected)
@@ -398,7 +398,7 @@ impl<'a> Checker<'a> {
                 if self.exhausted {
                     return;
                 }
-                self.path.push(Step::Key(key));
+                self.path.push(PathStep::Key(key));
                 let known = self.field(key, value, declared, patterns);
                 let rule = match (&unevaluated, rest) {
                     _ if known => None,
@@ -426,7 +426,7 @@ impl<'a> Checker<'a> {
             if self.count_faults(key, rule) == 0 {
                 continue;
             }
-            self.path.push(Step::Key(key));
+            self.path.push(PathStep::Key(key));
             self.report(|c| {
                 let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
                 let meant = nearest(&key.string(), listed.into_iter());
@@ -521,7 +521,7 @@ impl<'a> Checker<'a> {
 
     /// Checks one item of an array, under its path.
     pub(super) fn check_item(&mut self, index: usize, item: Node<'a>, schema: &'a Value) {
-        self.path.push(Step::Index(index));
+        self.path.push(PathStep::Index(index));
         self.check(item, schema);
         self.path.pop();
     }
@@ -534,7 +534,7 @@ impl<'a> Checker<'a> {
         run: impl FnOnce(&mut Self, Node<'a>),
     ) {
         if let Some((key, value)) = node.fields().find(|(key, _)| key.is_text(name)) {
-            self.path.push(Step::Key(key));
+            self.path.push(PathStep::Key(key));
             run(self, value);
             self.path.pop();
         }
@@ -543,7 +543,7 @@ impl<'a> Checker<'a> {
     /// Reports the first field of `node` as a name that is not among `known`.
     pub(super) fn unknown_variant(&mut self, node: Node<'a>, known: &[&str]) {
         let Some((key, _)) = node.fields().next() else { return };
-        self.path.push(Step::Key(key));
+        self.path.push(PathStep::Key(key));
         self.report(|c| {
             let meant = nearest(&key.string(), known.iter().copied());
             c.fault(FaultKind::UnknownName, names(known.iter().copied()))
@@ -576,8 +576,8 @@ impl<'a> Checker<'a> {
         let mut path = self.base.to_owned();
         for step in &self.path {
             match step {
-                Step::Key(key) => push_key(&mut path, &key.string()),
-                Step::Index(index) => push_index(&mut path, *index),
+                PathStep::Key(key) => push_key(&mut path, &key.string()),
+                PathStep::Index(index) => push_index(&mut path, *index),
             }
         }
         path
@@ -586,7 +586,8 @@ impl<'a> Checker<'a> {
     /// A value as it may be shown.
     pub(super) fn show(&self, node: Node<'_>, schema: &Value) -> String {
         // A container is shown without what it holds, so only its own secrecy counts.
-        let is_closed = matches!(node.kind(), Kind::Array | Kind::Object) || holds_json(node);
+        let is_closed =
+            matches!(node.kind(), JsonKind::Array | JsonKind::Object) || holds_json(node);
         if self.secrets > 0 || (!is_closed && schema::is_secret(schema, self.refs)) {
             return "***".to_owned();
         }

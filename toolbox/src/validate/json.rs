@@ -42,7 +42,7 @@ pub(super) struct SyntaxError {
 
 /// Why no tree was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ParseError {
     Syntax(SyntaxError),
     TooDeep,
     TooLarge,
@@ -87,7 +87,7 @@ impl<'a> Document<'a> {
 
 /// The six kinds of JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonKind {
     Null,
     Bool,
     Number,
@@ -105,22 +105,22 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> JsonKind {
         match self.text.as_bytes()[self.start()] {
-            b'{' => Kind::Object,
-            b'[' => Kind::Array,
-            b'"' => Kind::String,
-            b't' | b'f' => Kind::Bool,
-            b'n' => Kind::Null,
-            _ => Kind::Number,
+            b'{' => JsonKind::Object,
+            b'[' => JsonKind::Array,
+            b'"' => JsonKind::String,
+            b't' | b'f' => JsonKind::Bool,
+            b'n' => JsonKind::Null,
+            _ => JsonKind::Number,
         }
     }
 
     pub(super) fn span(self) -> Range<usize> {
         let start = self.start();
         let end = match self.kind() {
-            Kind::Object | Kind::Array => self.tape[self.at + 2] as usize,
-            Kind::String => string_end(self.text.as_bytes(), start),
+            JsonKind::Object | JsonKind::Array => self.tape[self.at + 2] as usize,
+            JsonKind::String => string_end(self.text.as_bytes(), start),
             _ => {
                 let rest = &self.text.as_bytes()[start..];
                 let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
@@ -156,14 +156,14 @@ impl<'a> Node<'a> {
 
     pub(super) fn items(self) -> Items<'a> {
         let end =
-            if self.kind() == Kind::Array { self.tape[self.at + 1] as usize } else { self.at };
+            if self.kind() == JsonKind::Array { self.tape[self.at + 1] as usize } else { self.at };
         Items { next: Node { at: self.at + 3, ..self }, end }
     }
 
-    pub(super) fn fields(self) -> Fields<'a> {
+    pub(super) fn fields(self) -> JsonFields<'a> {
         let end =
-            if self.kind() == Kind::Object { self.tape[self.at + 1] as usize } else { self.at };
-        Fields { next: Node { at: self.at + 3, ..self }, end }
+            if self.kind() == JsonKind::Object { self.tape[self.at + 1] as usize } else { self.at };
+        JsonFields { next: Node { at: self.at + 3, ..self }, end }
     }
 
     /// The value of the first field called `key`.
@@ -188,7 +188,7 @@ impl<'a> Node<'a> {
     /// The place on the tape behind this value.
     fn behind(self) -> usize {
         match self.kind() {
-            Kind::Array | Kind::Object => self.tape[self.at + 1] as usize,
+            JsonKind::Array | JsonKind::Object => self.tape[self.at + 1] as usize,
             _ => self.at + 1,
         }
     }
@@ -216,12 +216,12 @@ impl<'a> Iterator for Items<'a> {
 
 /// The keys and values of an object; see [`Node::fields`].
 #[derive(Clone, Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct JsonFields<'a> {
     next: Node<'a>,
     end: usize,
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for JsonFields<'a> {
     type Item = (Node<'a>, Node<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -277,11 +277,11 @@ impl Iterator for Chars<'_> {
 }
 
 /// Reads `text` as one JSON document of at most `depth` levels, where the root is the first.
-pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, Refusal> {
+pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, ParseError> {
     if u32::try_from(text.len()).is_err() {
-        return Err(Refusal::TooLarge);
+        return Err(ParseError::TooLarge);
     }
-    Parser {
+    JsonParser {
         text,
         bytes: text.as_bytes(),
         at: 0,
@@ -293,7 +293,7 @@ pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, Refusal> {
     .run()
 }
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
@@ -304,8 +304,8 @@ struct Parser<'a> {
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn run(mut self) -> Result<Document<'a>, Refusal> {
+impl<'a> JsonParser<'a> {
+    fn run(mut self) -> Result<Document<'a>, ParseError> {
         let mut want = Want::Value;
         loop {
             self.skip_space();
@@ -339,7 +339,7 @@ impl<'a> Parser<'a> {
         want
     }
 
-    fn value(&mut self, byte: u8, want: Want) -> Result<Want, Refusal> {
+    fn value(&mut self, byte: u8, want: Want) -> Result<Want, ParseError> {
         match byte {
             b'{' => return self.open(Want::KeyOrEnd),
             b'[' => return self.open(Want::ItemOrEnd),
@@ -368,9 +368,9 @@ impl<'a> Parser<'a> {
         Ok(self.after())
     }
 
-    fn open(&mut self, want: Want) -> Result<Want, Refusal> {
+    fn open(&mut self, want: Want) -> Result<Want, ParseError> {
         if self.open.len() >= self.depth {
-            return Err(Refusal::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         self.open.push(self.tape.len());
         self.mark();
@@ -421,7 +421,7 @@ impl<'a> Parser<'a> {
         self.flaws.extend(twice);
     }
 
-    fn string(&mut self) -> Result<(), Refusal> {
+    fn string(&mut self) -> Result<(), ParseError> {
         self.at += 1;
         loop {
             match self.bytes.get(self.at) {
@@ -437,7 +437,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Refusal> {
+    fn escape(&mut self) -> Result<(), ParseError> {
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                 self.at += 2;
@@ -473,7 +473,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<(), Refusal> {
+    fn number(&mut self) -> Result<(), ParseError> {
         let start = self.at;
         if self.bytes[self.at] == b'-' {
             self.at += 1;
@@ -508,7 +508,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Refusal> {
+    fn digits(&mut self) -> Result<(), ParseError> {
         let rest = &self.bytes[self.at..];
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
@@ -528,8 +528,8 @@ impl<'a> Parser<'a> {
         self.tape.push(small(self.at));
     }
 
-    fn refuse(&self, want: Want) -> Refusal {
-        Refusal::Syntax(SyntaxError { at: self.at, want })
+    fn refuse(&self, want: Want) -> ParseError {
+        ParseError::Syntax(SyntaxError { at: self.at, want })
     }
 }
 

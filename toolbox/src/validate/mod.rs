@@ -31,7 +31,7 @@ mod tests;
 use serde_json::Value;
 
 use self::check::Checker;
-use self::json::{Document, Flaw, Refusal};
+use self::json::{Document, Flaw, ParseError};
 use self::references::References;
 
 pub(crate) use self::number::with_plain_integers;
@@ -43,12 +43,12 @@ use crate::text::join;
 
 /// What arguments may cost before anyone looks at what they say.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
+pub(crate) struct ValidationLimits {
     /// How many levels may nest; the outermost object is the first.
     pub(crate) depth: usize,
 }
 
-impl Default for Bounds {
+impl Default for ValidationLimits {
     fn default() -> Self {
         Self { depth: 64 }
     }
@@ -56,31 +56,31 @@ impl Default for Bounds {
 
 /// What the cold path found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum Outcome {
     /// The text is valid as it stands.
-    Sound,
+    Valid,
     /// The text is valid in this other form.
     Repaired { text: String, repairs: Vec<Repair> },
     /// The text cannot be read safely. Where some repairs were possible, these are the faults
     /// that would remain after them.
-    Faulty {
+    Invalid {
         faults: Faults,
         /// The text that the faults are about, if it is JSON.
         text: Option<String>,
     },
 }
 
-impl Verdict {
+impl Outcome {
     /// Refuses a text that cannot be read at all.
     fn unreadable(fault: Fault) -> Self {
-        Self::Faulty { faults: fault.into(), text: None }
+        Self::Invalid { faults: fault.into(), text: None }
     }
 }
 
 /// Holds the text of a call's arguments against the tool's schema.
-pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
+pub(crate) fn check_arguments(text: &str, schema: &Value, bounds: &ValidationLimits) -> Outcome {
     if let Some(fault) = bound(text, bounds) {
-        return Verdict::unreadable(fault);
+        return Outcome::unreadable(fault);
     }
     let (inner, base, mut repairs) = repair::bare(text);
     let refs = &References::new(schema);
@@ -88,7 +88,7 @@ pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
         Some((content, unwrapped)) => {
             repairs.push(unwrapped);
             match bound(&content, bounds) {
-                Some(fault) => Verdict::unreadable(fault),
+                Some(fault) => Outcome::unreadable(fault),
                 None => settle(&content, 0, &content, refs, bounds, repairs),
             }
         }
@@ -102,26 +102,26 @@ fn settle(
     base: usize,
     inner: &str,
     refs: &References<'_>,
-    bounds: &Bounds,
+    bounds: &ValidationLimits,
     mut repairs: Vec<Repair>,
-) -> Verdict {
+) -> Outcome {
     let document = match json::parse(inner, bounds.depth) {
         Ok(document) => document,
         Err(refusal) => {
-            return Verdict::unreadable(unreadable(refusal, whole, base, inner, bounds));
+            return Outcome::unreadable(unreadable(refusal, whole, base, inner, bounds));
         }
     };
     let faults = all_faults(&document, refs.root, refs, "");
     if faults.is_empty() {
         return if repairs.is_empty() {
-            Verdict::Sound
+            Outcome::Valid
         } else {
-            Verdict::Repaired { text: inner.to_owned(), repairs }
+            Outcome::Repaired { text: inner.to_owned(), repairs }
         };
     }
     let Some((text, more)) = repair::mend(document.root(), refs, bounds, check::budget(inner))
     else {
-        return Verdict::Faulty { faults, text: Some(inner.to_owned()) };
+        return Outcome::Invalid { faults, text: Some(inner.to_owned()) };
     };
     drop(document);
     // The repaired text is judged like any other, so no repair can let anything through.
@@ -133,10 +133,10 @@ fn settle(
         },
     };
     if !remaining.is_empty() {
-        return Verdict::Faulty { faults: remaining, text: Some(text) };
+        return Outcome::Invalid { faults: remaining, text: Some(text) };
     }
     repairs.extend(more);
-    Verdict::Repaired { text, repairs }
+    Outcome::Repaired { text, repairs }
 }
 
 /// Holds the text of one argument against its schema; `root` is where references point, `path`
@@ -146,7 +146,7 @@ pub(crate) fn conforms(
     schema: &Value,
     root: &Value,
     path: &str,
-    bounds: &Bounds,
+    bounds: &ValidationLimits,
 ) -> Faults {
     match json::parse(value_text, bounds.depth) {
         Ok(document) => all_faults(&document, schema, &References::new(root), path),
@@ -184,11 +184,17 @@ fn all_faults(
     faults
 }
 
-fn unreadable(refusal: Refusal, whole: &str, base: usize, inner: &str, bounds: &Bounds) -> Fault {
+fn unreadable(
+    refusal: ParseError,
+    whole: &str,
+    base: usize,
+    inner: &str,
+    bounds: &ValidationLimits,
+) -> Fault {
     match refusal {
-        Refusal::Syntax(error) => syntax_hint::fault(whole, base, inner, error),
-        Refusal::TooDeep => Fault::too_deep(bounds.depth),
-        Refusal::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
+        ParseError::Syntax(error) => syntax_hint::fault(whole, base, inner, error),
+        ParseError::TooDeep => Fault::too_deep(bounds.depth),
+        ParseError::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
     }
 }
 
@@ -200,7 +206,7 @@ pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
 }
 
 /// Counts levels without reading values: stops at the first one too many.
-pub(crate) fn bound(text: &str, bounds: &Bounds) -> Option<Fault> {
+pub(crate) fn bound(text: &str, bounds: &ValidationLimits) -> Option<Fault> {
     if u32::try_from(text.len()).is_err() {
         return Some(Fault::too_large(u32::MAX as usize, text.len()));
     }

@@ -5,8 +5,8 @@ use crate::call::FaultKind;
 use crate::text::quote;
 use serde_json::Value;
 
-use super::json::{Kind, Node};
-use super::schema::Kinds;
+use super::json::{JsonKind, Node};
+use super::schema::JsonKinds;
 use crate::schema::Format;
 
 /// How much of an error's own words is repeated, in characters.
@@ -18,7 +18,7 @@ pub(super) fn format_of(schema: &Value) -> Option<Format> {
 
 /// "a date such as `2026-01-31`".
 pub(super) fn format_phrase(schemas: &[&Value], node: Node<'_>) -> Option<String> {
-    if node.kind() != Kind::String {
+    if node.kind() != JsonKind::String {
         return None;
     }
     if let Some(format) = schemas.iter().find_map(|schema| format_of(schema)) {
@@ -51,8 +51,8 @@ pub(super) fn schema_phrase(schemas: &[&Value]) -> Option<String> {
     let kinds = schemas
         .iter()
         .filter_map(|schema| schema.as_object())
-        .fold(Kinds::ALL, |kinds, map| kinds & Kinds::of_type(map));
-    (kinds != Kinds::ALL).then(|| format!("{} that the tool accepts", kinds.phrase()))
+        .fold(JsonKinds::ALL, |kinds, map| kinds & JsonKinds::of_type(map));
+    (kinds != JsonKinds::ALL).then(|| format!("{} that the tool accepts", kinds.phrase()))
 }
 
 /// What serde expected, in words for a model: "an integer from 0 to 255" for `u8`.

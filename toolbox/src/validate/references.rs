@@ -38,7 +38,7 @@ impl Draft {
 }
 
 /// A schema with an identifier of its own, and what can be named in it.
-struct Resource<'s> {
+struct SchemaResource<'s> {
     root: &'s Value,
     /// `None` where it is too long to be resolved.
     uri: Option<String>,
@@ -62,7 +62,7 @@ pub(super) struct References<'s> {
     known: bool,
     /// Whether a part may have an identifier or not, depending on a draft that is not named.
     ambiguous: bool,
-    resources: Vec<Resource<'s>>,
+    resources: Vec<SchemaResource<'s>>,
     by_uri: HashMap<String, Option<ResourceId>>,
     /// The resource of each schema that is not of the first.
     owners: HashMap<*const Value, ResourceId>,
@@ -138,7 +138,7 @@ impl<'s> References<'s> {
         let id = self.resources.len();
         self.register(uri.clone(), id);
         let (anchors, dynamic) = (HashMap::new(), HashMap::new());
-        self.resources.push(Resource { root, uri, anchors, dynamic });
+        self.resources.push(SchemaResource { root, uri, anchors, dynamic });
         id
     }
 
@@ -260,7 +260,7 @@ impl<'s> References<'s> {
             let name = reference.split_once('#').map_or("", |(_, name)| name);
             match keyword {
                 "$dynamicRef" => {
-                    let named = |resource: &Resource<'s>| *resource.dynamic.get(name)?;
+                    let named = |resource: &SchemaResource<'s>| *resource.dynamic.get(name)?;
                     all.extend(self.resources.iter().filter_map(named));
                 }
                 "$recursiveRef" => all.extend(self.resources.iter().map(|resource| resource.root)),

@@ -8,12 +8,12 @@ use serde_json::Value;
 
 use super::check::Checker;
 use super::json;
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::references::References;
-use super::schema::{self, Kinds};
+use super::schema::{self, JsonKinds};
 use super::unions::{tag_name, tag_value};
 use super::value::show;
-use super::{Bounds, bound};
+use super::{ValidationLimits, bound};
 use crate::call::Repair;
 
 /// More repairs than this are counted, not listed.
@@ -66,7 +66,7 @@ fn is_space(c: char) -> bool {
 /// The content of a document that is one JSON string, where the schema wants an object in it.
 pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(String, Repair)> {
     if !text.trim_start_matches(is_space).starts_with('"')
-        || schema::kinds(refs.root, refs).meets(Kinds::STRING)
+        || schema::kinds(refs.root, refs).meets(JsonKinds::STRING)
     {
         return None;
     }
@@ -85,7 +85,7 @@ pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(Strin
 pub(super) fn mend(
     node: Node<'_>,
     refs: &References<'_>,
-    bounds: &Bounds,
+    bounds: &ValidationLimits,
     budget: u64,
 ) -> Option<(String, Vec<Repair>)> {
     let mut mender =
@@ -101,7 +101,7 @@ pub(super) fn mend(
 
 struct Mender<'s> {
     refs: &'s References<'s>,
-    bounds: &'s Bounds,
+    bounds: &'s ValidationLimits,
     budget: u64,
     path: String,
     repairs: Vec<Repair>,
@@ -117,8 +117,8 @@ impl<'s> Mender<'s> {
             return out.push_str(node.source());
         }
         match node.kind() {
-            Kind::String => self.write_string(node, schemas, out),
-            Kind::Array => {
+            JsonKind::String => self.write_string(node, schemas, out),
+            JsonKind::Array => {
                 let schemas = self.applicable(node, schemas);
                 let has_items =
                     |s: &&Value| s.get("items").is_some() || s.get("prefixItems").is_some();
@@ -135,8 +135,8 @@ impl<'s> Mender<'s> {
                 }
                 out.push(']');
             }
-            Kind::Object => self.write_object(node, schemas, out),
-            Kind::Null | Kind::Bool | Kind::Number => out.push_str(node.source()),
+            JsonKind::Object => self.write_object(node, schemas, out),
+            JsonKind::Null | JsonKind::Bool | JsonKind::Number => out.push_str(node.source()),
         }
     }
 
@@ -147,7 +147,7 @@ impl<'s> Mender<'s> {
         for (key, value) in node.fields() {
             let name = key.string();
             let below = field_schemas(&schemas, &name);
-            if value.kind() == Kind::Null && self.may_leave_out(&schemas, &name, &below) {
+            if value.kind() == JsonKind::Null && self.may_leave_out(&schemas, &name, &below) {
                 self.below(|path| push_key(path, &name), |m| m.note(Repair::NULL_LEFT_OUT));
                 continue;
             }
@@ -169,23 +169,23 @@ impl<'s> Mender<'s> {
         };
         objects.iter().any(declared)
             && !objects.iter().any(required)
-            && !self.kinds(schemas).meets(Kinds::NULL)
+            && !self.kinds(schemas).meets(JsonKinds::NULL)
     }
 
     fn write_string(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
         let kinds = self.kinds(schemas);
-        if kinds.meets(Kinds::STRING) {
+        if kinds.meets(JsonKinds::STRING) {
             return self.write_choice(node, schemas, out);
         }
         let content = node.string();
         let bytes = content.trim_matches(is_space).as_bytes();
         let holds = match bytes.first() {
-            Some(b'{') => Kinds::OBJECT,
-            Some(b'[') => Kinds::ARRAY,
+            Some(b'{') => JsonKinds::OBJECT,
+            Some(b'[') => JsonKinds::ARRAY,
             // A literal must be the whole string, to the last space.
-            Some(b't' | b'f') if content.len() == bytes.len() => Kinds::BOOL,
-            Some(b'-' | b'0'..=b'9') if content.len() == bytes.len() => Kinds::NUMBER,
-            _ => Kinds::NONE,
+            Some(b't' | b'f') if content.len() == bytes.len() => JsonKinds::BOOL,
+            Some(b'-' | b'0'..=b'9') if content.len() == bytes.len() => JsonKinds::NUMBER,
+            _ => JsonKinds::NONE,
         };
         let document = kinds
             .meets(holds)
@@ -198,13 +198,13 @@ impl<'s> Mender<'s> {
             })
             .flatten();
         match document {
-            Some(inner) if holds.meets(Kinds::OBJECT | Kinds::ARRAY) => {
-                let what = if holds == Kinds::OBJECT { "object" } else { "array" };
+            Some(inner) if holds.meets(JsonKinds::OBJECT | JsonKinds::ARRAY) => {
+                let what = if holds == JsonKinds::OBJECT { "object" } else { "array" };
                 self.note(format!("read the string as the JSON {what} it holds"));
                 self.write(inner.root(), schemas, out);
             }
             Some(inner) if self.accepts(inner.root(), schemas) => {
-                let what = if holds == Kinds::BOOL { "the value" } else { "the number" };
+                let what = if holds == JsonKinds::BOOL { "the value" } else { "the number" };
                 self.note_reading(schemas, node, &format!("{what} {}", show(inner.root())));
                 out.push_str(&content);
             }
@@ -230,8 +230,8 @@ impl<'s> Mender<'s> {
         }
     }
 
-    fn kinds(&self, schemas: &[&Value]) -> Kinds {
-        schemas.iter().fold(Kinds::ALL, |kinds, s| kinds & schema::kinds(s, self.refs))
+    fn kinds(&self, schemas: &[&Value]) -> JsonKinds {
+        schemas.iter().fold(JsonKinds::ALL, |kinds, s| kinds & schema::kinds(s, self.refs))
     }
 
     fn accepts(&mut self, node: Node<'_>, schemas: &[&Value]) -> bool {
@@ -259,14 +259,14 @@ impl<'s> Mender<'s> {
     }
 
     fn chosen(&self, node: Node<'_>, branches: &'s [Value]) -> Option<&'s Value> {
-        let kind = Kinds::of(node);
+        let kind = JsonKinds::of(node);
         let fitting: Vec<&Value> =
             branches.iter().filter(|branch| schema::kinds(branch, self.refs).meets(kind)).collect();
         if let [only] = fitting[..] {
             return Some(only);
         }
         let tag = tag_name(&fitting, self.refs)?;
-        let given = node.field(tag).filter(|given| given.kind() == Kind::String)?.string();
+        let given = node.field(tag).filter(|given| given.kind() == JsonKind::String)?.string();
         let tagged = |fits: &dyn Fn(&str) -> bool| {
             let mut fitting = fitting.iter().filter(|branch| {
                 tag_value(branch, tag, self.refs).and_then(Value::as_str).is_some_and(fits)

@@ -7,7 +7,7 @@ use std::ops::{BitAnd, BitOr};
 
 use serde_json::{Map, Value};
 
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::number::Decimal;
 use super::references::References;
 use crate::schema::children;
@@ -17,9 +17,9 @@ const FUEL: u32 = 256;
 
 /// A set of JSON types; whole and broken numbers count as two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kinds(u8);
+pub(super) struct JsonKinds(u8);
 
-impl Kinds {
+impl JsonKinds {
     pub(super) const NONE: Self = Self(0);
     pub(super) const NULL: Self = Self(1);
     pub(super) const BOOL: Self = Self(2);
@@ -33,13 +33,13 @@ impl Kinds {
 
     pub(super) fn of(node: Node<'_>) -> Self {
         match node.kind() {
-            Kind::Null => Self::NULL,
-            Kind::Bool => Self::BOOL,
-            Kind::String => Self::STRING,
-            Kind::Array => Self::ARRAY,
-            Kind::Object => Self::OBJECT,
-            Kind::Number if Decimal::new(node.source()).is_integer() => Self::INTEGER,
-            Kind::Number => Self::FRACTION,
+            JsonKind::Null => Self::NULL,
+            JsonKind::Bool => Self::BOOL,
+            JsonKind::String => Self::STRING,
+            JsonKind::Array => Self::ARRAY,
+            JsonKind::Object => Self::OBJECT,
+            JsonKind::Number if Decimal::new(node.source()).is_integer() => Self::INTEGER,
+            JsonKind::Number => Self::FRACTION,
         }
     }
 
@@ -133,7 +133,7 @@ impl Kinds {
     }
 }
 
-impl BitOr for Kinds {
+impl BitOr for JsonKinds {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
@@ -141,7 +141,7 @@ impl BitOr for Kinds {
     }
 }
 
-impl BitAnd for Kinds {
+impl BitAnd for JsonKinds {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
@@ -167,26 +167,27 @@ pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
 }
 
 /// The kinds of value that a schema may accept; "all" where that would take long to find out.
-pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> Kinds {
+pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> JsonKinds {
     kinds_within(schema, refs, &mut { FUEL }, 0)
 }
 
-fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u32) -> Kinds {
+fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u32) -> JsonKinds {
     if *fuel == 0 || level > 32 {
-        return Kinds::ALL;
+        return JsonKinds::ALL;
     }
     *fuel -= 1;
     let map = match schema {
         Value::Object(map) => map,
-        Value::Bool(false) => return Kinds::NONE,
-        _ => return Kinds::ALL,
+        Value::Bool(false) => return JsonKinds::NONE,
+        _ => return JsonKinds::ALL,
     };
-    let mut kinds = Kinds::of_type(map);
+    let mut kinds = JsonKinds::of_type(map);
     if let Some(value) = map.get("const") {
-        kinds = kinds & Kinds::of_value(value);
+        kinds = kinds & JsonKinds::of_value(value);
     }
     if let Some(values) = map.get("enum").and_then(Value::as_array) {
-        kinds = kinds & values.iter().fold(Kinds::NONE, |all, value| all | Kinds::of_value(value));
+        kinds = kinds
+            & values.iter().fold(JsonKinds::NONE, |all, value| all | JsonKinds::of_value(value));
     }
     if let Some(next) = refs.target(schema) {
         kinds = kinds & kinds_within(next, refs, fuel, level + 1);
@@ -198,9 +199,9 @@ fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u3
         let any = branches(schema, keyword);
         if !any.is_empty() {
             kinds = kinds
-                & any
-                    .iter()
-                    .fold(Kinds::NONE, |all, next| all | kinds_within(next, refs, fuel, level + 1));
+                & any.iter().fold(JsonKinds::NONE, |all, next| {
+                    all | kinds_within(next, refs, fuel, level + 1)
+                });
         }
     }
     kinds
@@ -266,7 +267,7 @@ pub(super) fn listed_strings<'s>(schema: &'s Value, refs: &References<'s>) -> Op
     for next in any {
         match choices(next, refs) {
             Some(values) => all.extend::<Vec<&str>>(strings(values)),
-            None if kinds(next, refs).meets(Kinds::STRING) => return None,
+            None if kinds(next, refs).meets(JsonKinds::STRING) => return None,
             None => {}
         }
     }
@@ -353,8 +354,8 @@ pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
         Some(values) if values.len() > 1 => format!("one of {}", value_list(&values)),
         Some(values) if values.len() == 1 => value_list(&values),
         _ => match kinds(schema, refs) {
-            Kinds::ARRAY => match aim.get("items").map(|items| kinds(items, refs)) {
-                Some(items) if items != Kinds::ALL => format!("array of {}", items.bare()),
+            JsonKinds::ARRAY => match aim.get("items").map(|items| kinds(items, refs)) {
+                Some(items) if items != JsonKinds::ALL => format!("array of {}", items.bare()),
                 _ => "array".to_owned(),
             },
             kinds => kinds.bare(),

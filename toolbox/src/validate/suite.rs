@@ -8,7 +8,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Bounds, conforms};
+use super::{ValidationLimits, conforms};
 
 const DRAFTS: [&str; 5] = ["draft4", "draft6", "draft7", "draft2019-09", "draft2020-12"];
 
@@ -46,7 +46,8 @@ fn no_value_is_refused_that_its_schema_allows() {
                     all += 1;
                     let text = test["data"].to_string();
                     let is_valid =
-                        conforms(&text, schema, schema, "", &Bounds::default()).is_empty();
+                        conforms(&text, schema, schema, "", &ValidationLimits::default())
+                            .is_empty();
                     let (of, about) = (&group["description"], &test["description"]);
                     let title = || format!("{draft}/{name}: {of}: {about}");
                     match (is_valid, test["valid"].as_bool().unwrap()) {

@@ -4,9 +4,9 @@ use crate::call::FaultKind;
 use serde_json::Value;
 
 use super::check::Checker;
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::references::References;
-use super::schema::{self, Kinds};
+use super::schema::{self, JsonKinds};
 use super::value::equals;
 
 impl<'a> Checker<'a> {
@@ -55,18 +55,19 @@ impl<'a> Checker<'a> {
         if let Some(choices) = choices {
             return self.not_listed(node, schema, &choices.concat());
         }
-        let kind = Kinds::of(node);
+        let kind = JsonKinds::of(node);
         let fitting: Vec<(&Value, usize)> = branches
             .iter()
             .zip(counts.iter().copied())
             .filter(|(branch, _)| schema::kinds(branch, refs).meets(kind))
             .collect();
         if fitting.is_empty() {
-            let all =
-                branches.iter().fold(Kinds::NONE, |all, branch| all | schema::kinds(branch, refs));
+            let all = branches
+                .iter()
+                .fold(JsonKinds::NONE, |all, branch| all | schema::kinds(branch, refs));
             return self.wrong_type(node, schema, all);
         }
-        if node.kind() == Kind::Object && fitting.len() > 1 {
+        if node.kind() == JsonKind::Object && fitting.len() > 1 {
             let branches: Vec<&Value> = fitting.iter().map(|(branch, _)| *branch).collect();
             if self.explain_by_tag(node, schema, &branches) || self.explain_by_key(node, &branches)
             {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 
-use super::{Read, Reader, Text};
+use super::{ArgumentReader, LentText, Read};
 use crate::validate::ReadError;
 
 /// The name by which `serde_json::value::RawValue` asks for the text as it stands.
@@ -20,7 +20,7 @@ macro_rules! integers {
     )*};
 }
 
-impl<'call> Deserializer<'call> for &mut Reader<'call> {
+impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
@@ -120,8 +120,8 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
             return self.mismatch(&visitor);
         }
         match self.string()? {
-            Text::Lent(text) => visitor.visit_borrowed_str(text),
-            Text::Owned(text) => visitor.visit_string(text),
+            LentText::Lent(text) => visitor.visit_borrowed_str(text),
+            LentText::Owned(text) => visitor.visit_string(text),
         }
     }
 
@@ -238,8 +238,8 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
 
     fn deserialize_identifier<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
         match self.string()? {
-            Text::Lent(text) => visitor.visit_borrowed_str(text),
-            Text::Owned(text) => visitor.visit_str(&text),
+            LentText::Lent(text) => visitor.visit_borrowed_str(text),
+            LentText::Owned(text) => visitor.visit_str(&text),
         }
     }
 
@@ -249,7 +249,7 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
     }
 }
 
-impl<'call> Reader<'call> {
+impl<'call> ArgumentReader<'call> {
     #[inline]
     fn note_fields(&mut self, fields: &'static [&'static str]) {
         self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_fields(fields));
@@ -305,7 +305,7 @@ impl<'call> Seen<'call> {
 }
 
 pub(super) struct Object<'a, 'call> {
-    pub(super) reader: &'a mut Reader<'call>,
+    pub(super) reader: &'a mut ArgumentReader<'call>,
     pub(super) first: bool,
     pub(super) seen: Seen<'call>,
 }
@@ -320,7 +320,7 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
         }
         let start = self.reader.position;
         if let Seen::Unwatched = self.seen {
-            let key = seed.deserialize(Key(self.reader));
+            let key = seed.deserialize(MapKey(self.reader));
             return key.map(Some).map_err(|error| error.at(start));
         }
         let key = self.reader.string()?.lend(self.reader.arena);
@@ -328,7 +328,7 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
             return Err(ReadError::new(format!("duplicate key {key:?}"), start));
         }
         self.reader.position = start;
-        seed.deserialize(Key(self.reader)).map(Some).map_err(|error| error.at(start))
+        seed.deserialize(MapKey(self.reader)).map(Some).map_err(|error| error.at(start))
     }
 
     #[inline]
@@ -341,7 +341,7 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
 }
 
 pub(super) struct Array<'a, 'call> {
-    pub(super) reader: &'a mut Reader<'call>,
+    pub(super) reader: &'a mut ArgumentReader<'call>,
     pub(super) first: bool,
 }
 
@@ -359,7 +359,7 @@ impl<'call> de::SeqAccess<'call> for Array<'_, 'call> {
 }
 
 /// A unit variant, written as a string.
-struct UnitVariant<'a, 'call>(&'a mut Reader<'call>);
+struct UnitVariant<'a, 'call>(&'a mut ArgumentReader<'call>);
 
 impl<'call> de::EnumAccess<'call> for UnitVariant<'_, 'call> {
     type Error = ReadError;
@@ -396,7 +396,7 @@ impl<'call> de::VariantAccess<'call> for UnitVariant<'_, 'call> {
 }
 
 /// A variant with a value, written as an object of one field.
-struct Variant<'a, 'call>(&'a mut Reader<'call>);
+struct Variant<'a, 'call>(&'a mut ArgumentReader<'call>);
 
 impl<'call> de::EnumAccess<'call> for Variant<'_, 'call> {
     type Error = ReadError;
@@ -443,12 +443,12 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
 }
 
 /// A key: a string that may stand for a number or a boolean, as in a map from integers.
-struct Key<'a, 'call>(&'a mut Reader<'call>);
+struct MapKey<'a, 'call>(&'a mut ArgumentReader<'call>);
 
 /// What a key says that is read as more than one value: no JSON object has such keys.
 pub(in crate::arguments) const NO_KEY: &str = "the keys of an object are text";
 
-impl Key<'_, '_> {
+impl MapKey<'_, '_> {
     #[cold]
     fn refuse<T>(&self) -> Read<T> {
         self.0.fail(NO_KEY)
@@ -468,14 +468,14 @@ macro_rules! numeric_keys {
     )*};
 }
 
-impl<'call> Deserializer<'call> for Key<'_, 'call> {
+impl<'call> Deserializer<'call> for MapKey<'_, 'call> {
     type Error = ReadError;
 
     #[inline]
     fn deserialize_any<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
         match self.0.string()? {
-            Text::Lent(text) => visitor.visit_borrowed_str(text),
-            Text::Owned(text) => visitor.visit_string(text),
+            LentText::Lent(text) => visitor.visit_borrowed_str(text),
+            LentText::Owned(text) => visitor.visit_string(text),
         }
     }
 

@@ -8,7 +8,7 @@
 
 use std::sync::Arc;
 
-use super::Parts;
+use super::ResultParts;
 use crate::call::chain;
 use crate::call::{Attributes, Content, FailureKind, ToolError, ToolResult};
 use crate::definition::ToolDefinition;
@@ -38,7 +38,7 @@ impl ToolResult {
     pub(crate) fn fit(&mut self, limit: usize, tool: &ToolDefinition) {
         // Most results are small, whatever they hold.
         if self.extra.is_none()
-            && let Parts::One(Content::Text(text)) = &self.content
+            && let ResultParts::One(Content::Text(text)) = &self.content
             && text.len() + text.attributes.size() <= limit
         {
             return;
@@ -72,16 +72,16 @@ impl ToolResult {
         }
         let size = size_of(self.content(), around);
         if size > left {
-            let parts = match std::mem::replace(&mut self.content, Parts::Many(Vec::new())) {
-                Parts::One(part) => vec![part],
-                Parts::Many(parts) => parts,
+            let parts = match std::mem::replace(&mut self.content, ResultParts::Many(Vec::new())) {
+                ResultParts::One(part) => vec![part],
+                ResultParts::Many(parts) => parts,
             };
             let (mut kept, missing) = Cut { left, around, limit }.shortened(parts);
             self.content = match kept.pop() {
-                Some(only) if kept.is_empty() => Parts::One(only),
+                Some(only) if kept.is_empty() => ResultParts::One(only),
                 last => {
                     kept.extend(last);
-                    Parts::Many(kept)
+                    ResultParts::Many(kept)
                 }
             };
             omitted += missing;
@@ -120,7 +120,7 @@ impl ToolResult {
         // Where a tool says what its JSON is like, its text is that JSON, whoever made the result.
         let is_json = self.flags.structured || self.flags.json || tool.output_schema.is_some();
         match &self.content {
-            Parts::One(Content::Text(text)) if is_json && structure == 0 => text.len(),
+            ResultParts::One(Content::Text(text)) if is_json && structure == 0 => text.len(),
             _ => media_of(self.content(), around),
         }
     }
@@ -136,8 +136,8 @@ impl ToolResult {
     /// Takes the annotations and the `_meta` off all parts; returns how many bytes that were.
     fn drop_attributes(&mut self) -> usize {
         let parts = match &mut self.content {
-            Parts::One(part) => std::slice::from_mut(part),
-            Parts::Many(parts) => parts,
+            ResultParts::One(part) => std::slice::from_mut(part),
+            ResultParts::Many(parts) => parts,
         };
         let mut omitted = 0;
         for part in parts {
@@ -204,7 +204,7 @@ impl ToolResult {
             return;
         }
         match self.content() {
-            [] | [Content::Text(_)] => self.content = Parts::One(Content::text(told)),
+            [] | [Content::Text(_)] => self.content = ResultParts::One(Content::text(told)),
             _ => {
                 let cut = Cut { left: limit, around: 0, limit };
                 let (short, missing) = cut.shortened(vec![Content::text(told)]);

@@ -7,7 +7,7 @@ use crate::dialect::{restore_optional, restore_strict};
 use crate::schema::corpus::CASES;
 use crate::schema::sample::{Dice, any_json, any_schema};
 use crate::schema::{normalize, walk};
-use crate::validate::{Bounds, Verdict, examine};
+use crate::validate::{Outcome, ValidationLimits, check_arguments};
 
 fn tool(schema: Value) -> ToolDefinition {
     ToolDefinition::new("search", "Search the documentation.", schema)
@@ -475,9 +475,13 @@ fn lowering_keeps_the_meaning() {
                     let mut instance = dice.instance(sent, sent, 0);
                     assert!(validator.is_valid(&instance), "{}: {instance} {sent:#}", case.name);
                     // The way that a call takes reads the same without help.
-                    let read = examine(&instance.to_string(), &schema, &Bounds::default());
+                    let read = check_arguments(
+                        &instance.to_string(),
+                        &schema,
+                        &ValidationLimits::default(),
+                    );
                     assert!(
-                        !matches!(read, Verdict::Faulty { .. }),
+                        !matches!(read, Outcome::Invalid { .. }),
                         "{}: {instance} {read:?}",
                         case.name
                     );

@@ -12,7 +12,7 @@ use crate::schema::walk::{self, Object};
 /// `unevaluatedProperties`.
 pub(super) fn close(schema: &mut Value) {
     let Closing { open, declaring } = Closing::read(schema);
-    let open = Open { names: open, declaring };
+    let open = DefinitionFacts { names: open, declaring };
     let root_open = open.names.contains("#");
     let Value::Object(root) = schema else { return };
     let definitions = root.shift_remove("$defs");
@@ -30,14 +30,14 @@ pub(super) fn close(schema: &mut Value) {
 }
 
 /// What the second pass needs to know of definitions.
-struct Open {
+struct DefinitionFacts {
     /// Definitions that share their object with other schemas somewhere; `#` is the root.
     names: HashSet<String>,
     /// Definitions that declare properties; `#` is the root.
     declaring: HashSet<String>,
 }
 
-impl Open {
+impl DefinitionFacts {
     fn declares(&self, schema: &Value) -> bool {
         let mut declares = false;
         in_place(schema, &mut |map| {
@@ -56,7 +56,7 @@ struct Closing {
 impl Closing {
     fn read(schema: &Value) -> Self {
         let declaring = declaring(schema);
-        let facts = Open { names: HashSet::new(), declaring };
+        let facts = DefinitionFacts { names: HashSet::new(), declaring };
         let mut seen = HashSet::new();
         let mut pending = vec![("#".to_owned(), true)];
         while let Some((name, outer)) = pending.pop() {
@@ -138,7 +138,7 @@ fn target(map: &Object) -> Option<String> {
 }
 
 /// Returns whether several schemas declare the properties of the object that `map` describes.
-fn is_composed(map: &Object, open: &Open) -> bool {
+fn is_composed(map: &Object, open: &DefinitionFacts) -> bool {
     let mut parts = 0;
     let mut alternatives = HashSet::new();
     walk::children(map, &mut |keyword, _, child| {
@@ -163,7 +163,7 @@ fn is_composed(map: &Object, open: &Open) -> bool {
 }
 
 /// Calls `refer` with each definition `schema` refers to, and whether it may be closed there.
-fn mark(schema: &Value, outer: bool, open: &Open, refer: &mut dyn FnMut(String, bool)) {
+fn mark(schema: &Value, outer: bool, open: &DefinitionFacts, refer: &mut dyn FnMut(String, bool)) {
     let Value::Object(map) = schema else { return };
     // `unevaluatedProperties` beside a lone reference is how such a schema was closed before.
     let outer = outer && !is_composed(map, open);
@@ -179,7 +179,7 @@ fn mark(schema: &Value, outer: bool, open: &Open, refer: &mut dyn FnMut(String, 
     });
 }
 
-fn close_schema(schema: &mut Value, outer: bool, open: &Open) {
+fn close_schema(schema: &mut Value, outer: bool, open: &DefinitionFacts) {
     let Value::Object(map) = schema else { return };
     let composed = is_composed(map, open);
     walk::children_mut(map, &mut |keyword, child| match keyword {

@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::{Bounds, conforms};
+use super::super::{ValidationLimits, conforms};
 use crate::call::FaultKind;
 
 /// Whether a value fits, or why not.
 fn faults(schema: &Value, value: &Value) -> Vec<String> {
-    let faults = conforms(&value.to_string(), schema, schema, "", &Bounds::default());
+    let faults = conforms(&value.to_string(), schema, schema, "", &ValidationLimits::default());
     faults.iter().map(|fault| format!("{}: {fault}", fault.code())).collect()
 }
 
@@ -303,7 +303,7 @@ fn hostile_applicators_end_in_a_plain_fault() {
         cases.push((schema, &fields));
     }
     for (at, (schema, value)) in cases.iter().enumerate() {
-        let faults = conforms(&value.to_string(), schema, schema, "", &Bounds::default());
+        let faults = conforms(&value.to_string(), schema, schema, "", &ValidationLimits::default());
         let kinds: Vec<_> = faults.iter().map(|fault| fault.kind).collect();
         assert_eq!(kinds, [FaultKind::SchemaTooLarge], "{at}");
     }
