@@ -1,7 +1,8 @@
 //! Ordinary Rust functions as tools that language models call.
 //!
-//! Write `#[tool]` above a function, put it into a [`ToolBox`], hand the definitions to any provider, and dispatch
-//! whatever the model sends back: every call gets exactly one result, whatever happens.
+//! Write `#[tool]` above a function, put it into a [`ToolBox`], hand the definitions to any
+//! provider, and dispatch whatever the model sends back: every call gets exactly one result,
+//! whatever happens.
 //!
 //! ```
 //! use toolbox::{tool, tools, ToolBox, ToolCall};
@@ -49,8 +50,8 @@
 //!
 //! # Features
 //!
-//! A module behind a feature is on these pages where they were made with it: `cargo doc --open -p toolbox --all-features
-//! --no-deps` shows all.
+//! A module behind a feature is on these pages where they were made with it:
+//! `cargo doc --open -p toolbox --all-features --no-deps` shows all.
 //!
 //! | feature | default | adds |
 //! |---|---|---|
@@ -75,10 +76,12 @@
 //!
 //! # What cannot be promised
 //!
-//! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, as long as the tool lets go:
-//! a handler that overflows its stack, calls `abort` or `exit`, panics while a panic unwinds, or exhausts the memory takes the
-//! process with it (a tool that may do so belongs into a process of its own, such as an MCP server that is mounted: its end is
-//! one failed call there); one that blocks for ever without awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
+//! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, as long
+//! as the tool lets go: a handler that overflows its stack, calls `abort` or `exit`, panics while a
+//! panic unwinds, or exhausts the memory takes the process with it (a tool that may do so belongs
+//! into a process of its own, such as an MCP server that is mounted: its end is one failed call
+//! there); one that blocks for ever without awaiting keeps its thread
+//! ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
 #![cfg_attr(
     not(all(
@@ -175,7 +178,8 @@ macro_rules! tools {
     };
 }
 
-/// Returns the [`ServerInfo`](mcp::ServerInfo) of the crate that calls it: the name and version in its manifest.
+/// Returns the [`ServerInfo`](mcp::ServerInfo) of the crate that calls it: the name and version in
+/// its manifest.
 #[cfg(feature = "mcp-server")]
 #[macro_export]
 macro_rules! server_info {

@@ -1,7 +1,9 @@
-//! Which of the ways a tool's output becomes a result, decided by autoref specialisation where its type is known.
+//! The conversion of a tool's output into a result, chosen by autoref specialisation where its type
+//! is known.
 //!
-//! An expansion writes `(&&&kind_of(&value)).kind().finish(value)`. Method lookup tries the receiver as it stands, then
-//! with a `&` less: so the trait implemented for the most references is preferred where its bounds hold.
+//! An expansion writes `(&&&kind_of(&value)).kind().finish(value)`. Method lookup tries the
+//! receiver as it stands, then with a `&` less: so the trait implemented for the most references is
+//! preferred where its bounds hold.
 
 #![allow(
     clippy::unused_self,
@@ -52,7 +54,8 @@ impl<T> NotResult for Returned<T> {
     }
 }
 
-/// The type beside a function with `#[tool]`; all that is one has the functions of [`NoTool`] by itself.
+/// The type beside a function with `#[tool]`; all that is one has the functions of [`NoTool`] by
+/// itself.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tool",
     label = "not the name of a function with `#[tool]`",
@@ -61,7 +64,7 @@ impl<T> NotResult for Returned<T> {
 )]
 pub trait ToolOfFunction {}
 
-/// What `tools![]` asks of its elements, for types that have none of it.
+/// The methods that `tools![]` calls on its elements, for types that have none of them.
 #[doc(hidden)]
 pub trait NoTool {
     /// A name that no tool has.
@@ -283,7 +286,8 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
 
 /// A type that can be the output of a tool: anything that implements `Serialize`.
 ///
-/// `Kind` is how it becomes a result; the compiler shows the default only, which is the one that can be missing.
+/// `Kind` is how it becomes a result; the compiler shows the default only, which is the one that
+/// can be missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the output of a tool",
     label = "the model cannot read a `{Self}`",
@@ -380,7 +384,8 @@ impl<E: Error + Send + Sync + 'static> Sourced<E> for &KindOf<E> {
 
 /// A type that can be the error of a tool: anything that implements `Display`.
 ///
-/// `Kind` is how it becomes a failure; the compiler shows the default only, which is the one that can be missing.
+/// `Kind` is how it becomes a failure; the compiler shows the default only, which is the one that
+/// can be missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
     label = "the model cannot read a `{Self}`",

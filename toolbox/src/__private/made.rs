@@ -15,7 +15,7 @@ use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::future::BoxFuture;
 use crate::tool::{BoxedHandler, Origin, Tool, Toolset, made};
 
-/// What `#[tool(...)]` says, as constants.
+/// The options of `#[tool(...)]`, as constants.
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -25,7 +25,8 @@ use crate::tool::{BoxedHandler, Origin, Tool, Toolset, made};
 pub struct Meta {
     pub name: &'static str,
     pub description: &'static str,
-    /// Whether the description still has the blank after `///`, because an expression is part of it.
+    /// `true` if the description still has the blank after `///`, because an expression is part of
+    /// it.
     pub untidy: bool,
     pub title: Option<&'static str>,
     pub file: &'static str,
@@ -42,7 +43,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// What stands where nothing was said.
+    /// The values of options that are not given.
     pub const DEFAULT: Self = Self {
         name: "",
         description: "",
@@ -135,7 +136,8 @@ pub fn make_async(
 
 /// Makes a tool of a synchronous method of a set.
 ///
-/// The set comes by itself, and not captured: so a set that cannot be shared is one error, at its type.
+/// The set comes by itself, and not captured: so a set that cannot be shared is one error, at its
+/// type.
 pub fn make_sync_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,
@@ -177,7 +179,8 @@ pub fn tool_future_must_be_send<'call>(
     Box::pin(future)
 }
 
-/// Fails to compile when a tool has the name of one listed before it; each comes with where it was made.
+/// Fails to compile when a tool has the name of one listed before it; each comes with where it was
+/// made.
 #[track_caller]
 pub const fn two_tools_of_one_name(name: &str, origin: &str, tools: &[(&str, &str)]) {
     let mut at = 0;

@@ -1,4 +1,5 @@
-//! What the expansions of the macros call. Not part of the public API: semantic versioning does not cover it.
+//! Items that macro expansions use. Not part of the public API: semantic versioning does not cover
+//! them.
 
 mod kind;
 mod made;
@@ -18,8 +19,8 @@ pub use crate::arguments::signature::SignatureBuilder;
 pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
 
-/// What expansions bring into scope: traits for their methods, and names that messages are to show where the user's own
-/// code stands, each behind `__` so that it hides nothing.
+/// Items that expansions bring into scope: traits for their methods, and names that compiler
+/// messages display where the user's own code stands, each behind `__` so that it hides nothing.
 pub mod names {
     pub use super::kind::NoTool as _;
     pub use super::kind::{

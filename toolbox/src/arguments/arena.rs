@@ -1,13 +1,15 @@
-//! What few calls need while they last: text that is neither in the call nor in the tool, and notes on repairs.
+//! Storage for the duration of one call: text that is neither in the call nor in the tool, and
+//! notes on repairs.
 
 use std::sync::OnceLock;
 
 use crate::call::Repair;
 
-/// An append-only list of strings that hands out references for as long as it lives, and the notes of one call.
+/// An append-only list of strings that hands out references for as long as it lives, and the notes
+/// of one call.
 ///
-/// Adding is linear in what it already holds. That is fine for what it is for: the few strings of a call that are
-/// borrowed by the tool *and* carry escapes, and repaired documents.
+/// Adding is linear in what it already holds. That is fine for what it is for: the few strings of a
+/// call that are borrowed by the tool *and* carry escapes, and repaired documents.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
     kept: OnceLock<Box<ArenaContents>>,

@@ -1,7 +1,8 @@
-//! What may stand in a tool's signature: values from the model, values from the program, and references to both.
+//! Types of arguments in a tool's signature: values from the model, values from the program, and
+//! references to both.
 //!
-//! The compiler decides which by trait, not by spelling: the marker (`FromModel`, `FromProgram`, …) is inferred from
-//! the one implementation that applies.
+//! The compiler decides which by trait, not by spelling: the marker (`FromModel`, `FromProgram`, …)
+//! is inferred from the one implementation that applies.
 
 use std::any::type_name;
 use std::path::Path;
@@ -31,7 +32,7 @@ pub enum TheContext {}
 #[derive(Debug)]
 pub enum Lent {}
 
-/// What an argument is when the model gave none.
+/// The failure to supply an argument that the call does not contain.
 #[derive(Debug)]
 pub enum Absent {
     /// The model must give it.
@@ -40,14 +41,14 @@ pub enum Absent {
     Unavailable(Box<ToolError>),
 }
 
-/// How a tool gets one argument.
+/// The source of one argument, as its type declares it.
 #[derive(Debug)]
 pub enum ArgumentOrigin {
     /// From the model, with this schema.
     Model {
         /// As schemars made it, not yet normal.
         schema: Schema,
-        /// Whether the type accepts that nothing is given.
+        /// `true` if the type accepts a missing value.
         optional: bool,
         /// The name of the type, for messages.
         type_name: &'static str,
@@ -58,8 +59,9 @@ pub enum ArgumentOrigin {
 
 /// A type that can be an argument of a tool, taken by value.
 ///
-/// Implemented for everything that is `Deserialize + JsonSchema` (the model fills it in) and everything that is
-/// [`FromContext`] (the program supplies it). There is nothing to implement here by hand.
+/// Implemented for everything that is `Deserialize + JsonSchema` (the model fills it in) and
+/// everything that is [`FromContext`] (the program supplies it). There is nothing to implement here
+/// by hand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
@@ -69,7 +71,8 @@ pub enum ArgumentOrigin {
 )]
 pub trait ToolArgument<'call, Source>: Sized {
     /// Returns the empty slot for one call.
-    // A provided method, because the compiler explains a missing `Self: Trait` without quoting where it is required.
+    // A provided method, because the compiler explains a missing `Self: Trait` without quoting
+    // where it is required.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -152,8 +155,8 @@ impl<'call> ToolArgument<'call, TheContext> for ToolContext {
 
 /// A type that can be an argument of a tool behind `&`.
 ///
-/// Implemented for `str`, `Path`, slices, [`ToolContext`], and everything that can be an argument by value. There is
-/// nothing to implement here by hand.
+/// Implemented for `str`, `Path`, slices, [`ToolContext`], and everything that can be an argument
+/// by value. There is nothing to implement here by hand.
 #[diagnostic::on_unimplemented(
     message = "`&{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
@@ -229,7 +232,8 @@ impl<'call> LentArgument<'call, Lent> for Path {
     fn read(reader: &mut ArgumentReader<'call>) -> Result<&'call str, ReadError> {
         let start = reader.position();
         let text: &str = Deserialize::deserialize(reader)?;
-        // No system call takes a path with a NUL in it; said here, the model learns which argument it was.
+        // No system call takes a path with a NUL in it; said here, the model learns which argument
+        // it was.
         if text.contains('\0') {
             return Err(ReadError::new("cannot contain a NUL character", start));
         }

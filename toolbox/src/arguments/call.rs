@@ -26,7 +26,7 @@ pub struct HandlerCall<'call> {
     signature: &'call Signature,
     depth: usize,
     arena: Arena,
-    /// Whether the arguments were refused, so that no code of the tool's own ran.
+    /// `true` if the arguments were refused, so that no code of the tool's own ran.
     refused: AtomicBool,
     /// Set when the call is none: the tool is asked what its signature is.
     described: Option<&'call Mutex<Described>>,
@@ -60,7 +60,8 @@ impl<'given> HandlerCall<'given> {
         Self { described: Some(described), ..Self::new(context, "", signature, 0) }
     }
 
-    /// Puts on the result what was repaired in the arguments, and the mark of the gate where it refused them.
+    /// Puts on the result what was repaired in the arguments, and the mark of the gate where it
+    /// refused them.
     #[inline]
     pub(crate) fn conclude(mut self, result: &mut ToolResult) {
         if *self.refused.get_mut() {
@@ -132,8 +133,8 @@ impl<'given> HandlerCall<'given> {
         self.read_whole_text().map(|(value, _)| value)
     }
 
-    /// Reads the whole argument object as one value, and returns the text that it was read from: the call's own, or that
-    /// text repaired.
+    /// Reads the whole argument object as one value, and returns the text that it was read from:
+    /// the call's own, or that text repaired.
     pub(crate) fn read_whole_text<'call, T: Deserialize<'call>>(
         &'call self,
     ) -> Result<(T, &'call str), ToolResult> {
@@ -173,7 +174,8 @@ impl<'given> HandlerCall<'given> {
         Ok(value)
     }
 
-    /// Checks the text against the schema, without reading it into anything; returns the text to hand on.
+    /// Checks the text against the schema, without reading it into anything; returns the text to
+    /// hand on.
     pub(crate) fn checked(&self) -> Result<&str, ToolResult> {
         if self.signature.unchecked {
             return Ok(self.text);
@@ -209,7 +211,8 @@ impl<'given> HandlerCall<'given> {
         let mut aside: Option<Box<Aside<'_>>> = None;
         let mut before = b'{';
         loop {
-            // Models write arguments in the order of the schema and without blanks, so that is tried first.
+            // Models write arguments in the order of the schema and without blanks, so that is
+            // tried first.
             let index = match arguments.get(next) {
                 Some(argument) if reader.take_lead(before, &argument.lead) => next,
                 _ if before == b',' && reader.take_last_brace() => break,
@@ -319,7 +322,8 @@ impl<'given> HandlerCall<'given> {
         for (index, fields) in aside.objects {
             let argument = &self.signature.arguments[index];
             if let ArgumentSource::Fields { rest: true, .. } = argument.origin {
-                // Which keywords bound a field without a name of its own, only the whole schema says.
+                // Which keywords bound a field without a name of its own, only the whole schema
+                // says.
                 let schema = &self.signature.schema;
                 let faults = validate::conforms(text, schema, schema, "", &self.bounds());
                 ReadFailure::from_faults(faults)?;
@@ -428,7 +432,8 @@ impl<'given> HandlerCall<'given> {
         })
     }
 
-    /// Returns the text of each argument in the text of a call, with its index; flattened ones as an object.
+    /// Returns the text of each argument in the text of a call, with its index; flattened ones as
+    /// an object.
     fn argument_texts<'call>(&'call self, text: &'call str) -> Vec<(usize, &'call str)> {
         let arguments = &self.signature.arguments;
         let mut texts = Vec::new();
@@ -462,7 +467,7 @@ impl<'given> HandlerCall<'given> {
     }
 }
 
-/// What the arguments of a call are read into.
+/// A target that the arguments of a call are read into.
 trait ReadTarget<'call> {
     /// Reads the whole text of a call.
     fn read(&mut self, call: &'call HandlerCall<'_>, text: &'call str) -> Result<(), ReadFailure>;
@@ -531,7 +536,8 @@ enum ReadFailure {
     /// A type refused a value.
     Read,
     Faults(Faults),
-    /// Something that the second look words better: a missing or unknown argument, no object at all.
+    /// Something that the second look words better: a missing or unknown argument, no object at
+    /// all.
     Refused,
     Unavailable(Box<crate::call::ToolError>),
 }
@@ -555,7 +561,7 @@ fn end(reader: &mut ArgumentReader<'_>) -> Result<(), ReadFailure> {
     if reader.peek_token().is_none() { Ok(()) } else { Err(ReadFailure::Refused) }
 }
 
-/// What comes next in an argument object.
+/// The next item in an argument object.
 enum NextField {
     /// The value of an argument.
     Argument(usize),
@@ -565,7 +571,7 @@ enum NextField {
     End,
 }
 
-/// What few calls have: fields of flattened arguments, and nulls that stand for nothing.
+/// Data that few calls have: fields of flattened arguments, and nulls that count as absent.
 #[derive(Default)]
 struct Aside<'call> {
     objects: Vec<(usize, Vec<(String, &'call str)>)>,

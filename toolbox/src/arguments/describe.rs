@@ -1,4 +1,5 @@
-//! The schema of a tool's arguments, put together when the tool is made, and what only then can be seen to be wrong.
+//! The schema of a tool's arguments, put together when the tool is made, and what only then can be
+//! seen to be wrong.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -134,7 +135,8 @@ struct DescribedFields {
     /// The argument that each of the properties belongs to.
     owners: HashMap<String, &'static str>,
     required: Vec<Value>,
-    /// The argument that takes what is none of the fields, and the keywords that say what that may be.
+    /// The argument that takes what is none of the fields, and the keywords that say what that may
+    /// be.
     rest: Option<(&'static str, Map<String, Value>)>,
     mistakes: Vec<String>,
 }
@@ -244,7 +246,8 @@ impl ArgumentSignature {
         }
     }
 
-    /// Decides what `null` means for an optional argument: nothing given, unless its schema takes a null for a value.
+    /// Decides what `null` means for an optional argument: nothing given, unless its schema takes a
+    /// null for a value.
     fn settle_null(&mut self, schema: &mut Value) {
         schema::without_null(&mut schema["properties"][&*self.name]);
         let own = &schema["properties"][&*self.name];
@@ -253,7 +256,8 @@ impl ArgumentSignature {
     }
 }
 
-/// Returns the signature of a function that takes its whole argument object as one value, and what is wrong with it.
+/// Returns the signature of a function that takes its whole argument object as one value, and what
+/// is wrong with it.
 pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     let mut schema = generator().into_root_schema_for::<T>().to_value();
     let policing = Policing::of(&schema, schema["$defs"].as_object());
@@ -357,7 +361,8 @@ impl ArgumentBuilder {
                 mistakes
                     .push(format!("the default of argument `{name}` would be refused: {faults}"));
             }
-            // A type that is written in another form than it is read in has a default that would mislead.
+            // A type that is written in another form than it is read in has a default that would
+            // mislead.
             fits = conforms(default, own, schema, name).is_none();
         }
         for keyword in &self.keywords {

@@ -1,8 +1,9 @@
 //! The fast reader: a serde deserializer over the text of one call.
 //!
-//! It knows nothing of paths and stops at the first fault; [`cold`](crate::validate) finds out what was wrong. It differs
-//! from `serde_json` where the schema differs: objects read as a struct are closed, `3.0` is an integer, and numbers are
-//! never rounded into a type that cannot hold them. Strings are always lent, so `&str` works with escapes too.
+//! It knows nothing of paths and stops at the first fault; [`cold`](crate::validate) finds out what
+//! was wrong. It differs from `serde_json` where the schema differs: objects read as a struct are
+//! closed, `3.0` is an integer, and numbers are never rounded into a type that cannot hold them.
+//! Strings are always lent, so `&str` works with escapes too.
 
 mod access;
 mod number;
@@ -29,11 +30,12 @@ pub struct ArgumentReader<'call> {
     position: usize,
     arena: &'call Arena,
     depth: usize,
-    /// Whether something was read through a form in which unknown fields cannot be noticed: a map, a buffered enum.
+    /// `true` if a value was read in a way that does not detect unknown fields: as a map, or a
+    /// buffered enum.
     unpoliced: bool,
     /// The names that the schema tells, where there is one.
     shapes: Option<&'call Shapes>,
-    /// Whether something was read by a type that takes other names than the schema tells.
+    /// `true` if a value was read by a type that accepts other names than the schema has.
     renamed: bool,
 }
 
@@ -48,7 +50,8 @@ impl<'call> ArgumentReader<'call> {
         self
     }
 
-    /// Returns whether something was read since this was last asked that may have names the schema does not tell.
+    /// Returns whether something was read since this was last asked that may have names the schema
+    /// does not tell.
     #[inline]
     pub(crate) fn take_renamed(&mut self) -> bool {
         std::mem::take(&mut self.renamed)
@@ -166,8 +169,8 @@ impl<'call> ArgumentReader<'call> {
         self.escaped_string(start)
     }
 
-    /// Takes the byte `before` and a key with its colon, if they come next without blanks between; the reader then
-    /// stands on the value.
+    /// Takes the byte `before` and a key with its colon, if they come next without blanks between;
+    /// the reader then stands on the value.
     #[inline]
     pub(crate) fn take_lead(&mut self, before: u8, lead: &Lead) -> bool {
         let Some([first, rest @ ..]) = self.bytes().get(self.position..) else { return false };
@@ -256,7 +259,8 @@ impl<'call> ArgumentReader<'call> {
             return self.control();
         }
         self.expect_end(rest)?;
-        // Whole characters were copied, so this never fails; it costs a fraction of what copying did.
+        // Whole characters were copied, so this never fails; it costs a fraction of what copying
+        // did.
         match String::from_utf8(buffer) {
             Ok(text) => Ok(LentText::Owned(text)),
             Err(_) => self.fail("a string that is no text"),
@@ -282,11 +286,13 @@ impl<'call> ArgumentReader<'call> {
         self.fail("a control character in a string must be escaped")
     }
 
-    /// Moves to the next quote or backslash and returns its place; refuses control characters on the way.
+    /// Moves to the next quote or backslash and returns its place; refuses control characters on
+    /// the way.
     #[inline]
     fn plain_run(&mut self) -> Read<usize> {
         let bytes = self.bytes();
-        // Keys and most values end within a few words, where a call into `memchr` would cost more than it saves.
+        // Keys and most values end within a few words, where a call into `memchr` would cost more
+        // than it saves.
         for _ in 0..4 {
             let Some(word) = bytes.get(self.position..).and_then(<[u8]>::first_chunk) else {
                 break;
@@ -317,7 +323,8 @@ impl<'call> ArgumentReader<'call> {
         Ok(self.position)
     }
 
-    /// Reads an escape of four hexadecimal digits, or two of them; the reader stands on the backslash.
+    /// Reads an escape of four hexadecimal digits, or two of them; the reader stands on the
+    /// backslash.
     fn unicode_escape(&mut self) -> Read<char> {
         let first = self.hex_unit()?;
         let code = match first {

@@ -1,16 +1,18 @@
 //! The names that a schema tells of its objects and choices, held against those that serde reads.
 //!
-//! They differ where a type has a `#[serde(alias)]`: serde takes both names, and the schema has one.
+//! They differ where a type has a `#[serde(alias)]`: serde takes both names, and the schema has
+//! one.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
 
-/// How many types are remembered; those beyond share the slots.
+/// The number of types that are remembered; further ones share the slots.
 const SLOTS: usize = 16;
 
-/// The bit of an address that tells a choice from an object. Lists of names are aligned to more than two bits.
+/// The bit of an address that tells a choice from an object. Lists of names are aligned to more
+/// than two bits.
 const CHOICE: usize = 1;
 /// The bit of an address that says that the names are those of the schema.
 const TOLD: usize = 2;
@@ -20,7 +22,7 @@ const TOLD: usize = 2;
 pub(crate) struct Shapes {
     objects: BTreeSet<BTreeSet<String>>,
     choices: BTreeSet<BTreeSet<String>>,
-    /// What was found out about lists of names, by their addresses: each type has one list, for as long as the program runs.
+    /// Answers about lists of names, by their addresses: each type has one static list.
     known: [AtomicUsize; SLOTS],
 }
 

@@ -1,4 +1,4 @@
-//! Where the arguments of one call land before the tool's function takes them.
+//! Slots that hold the arguments of one call until the tool's function takes them.
 
 use std::marker::PhantomData;
 
@@ -80,12 +80,14 @@ impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T,
 
 /// A slot for an argument behind `&`.
 ///
-/// What it holds is a parameter and not `T::Held`: where a future keeps a slot, the compiler checks that it is `Send`
-/// with each lifetime taken apart, and a bound on `T` would not hold for, say, `&[&str]`.
+/// What it holds is a parameter and not `T::Held`: where a future keeps a slot, the compiler checks
+/// that it is `Send` with each lifetime taken apart, and a bound on `T` would not hold for, say,
+/// `&[&str]`.
 pub struct LentSlot<'call, T: ?Sized + 'call, Held, Source> {
     held: Option<Held>,
     default: Option<fn() -> &'call T>,
-    /// Kept here for `take` to need no bound: a type that is no argument is one error, where its slot is made.
+    /// Kept here for `take` to need no bound: a type that is no argument is one error, where its
+    /// slot is made.
     lend: fn(&Held) -> &T,
     source: PhantomData<fn() -> Source>,
 }

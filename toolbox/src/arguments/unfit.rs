@@ -1,10 +1,12 @@
-//! Types that read as arguments by the traits alone, and that a call can never fill in as their author means it.
+//! Types that read as arguments by the traits alone, and that a call can never fill in as their
+//! author means it.
 //!
-//! serde and schemars implement their traits for what is shared or changes behind `&`, some of it only if another crate
-//! of the program turns a feature on, and for maps whose keys no JSON object can have. Each kind is a trait here, with a
-//! marker for the way from the argument's type to the part at fault. An expansion takes its arguments with
-//! `slot.take()`: method lookup tries `self`, then `&self`, then `&mut self`, so the traits of this module come before
-//! the method that serves the rest. Their implementations hold for no type, and their messages name what is wrong.
+//! serde and schemars implement their traits for what is shared or changes behind `&`, some of it
+//! only if another crate of the program turns a feature on, and for maps whose keys no JSON object
+//! can have. Each kind is a trait here, with a marker for the way from the argument's type to the
+//! part at fault. An expansion takes its arguments with `slot.take()`: method lookup tries `self`,
+//! then `&self`, then `&mut self`, so the traits of this module come before the method that serves
+//! the rest. Their implementations hold for no type, and their messages name what is wrong.
 
 #![allow(clippy::implicit_hasher, reason = "the hasher of a map says nothing of its keys")]
 
@@ -181,7 +183,8 @@ refused! {
     [Way] Unkeyed<Way> because IsUnkeyed,
 }
 
-/// Implemented for no type. Where it is asked of a type that is still to be inferred, the compiler first believes it.
+/// Implemented for no type. Where it is asked of a type that is still to be inferred, the compiler
+/// first believes it.
 pub trait Never {}
 
 /// Takes what is shared out of its slot: never, and what it would be is part of the message.
@@ -275,7 +278,8 @@ impl<Taken: Never> TakeSupplied<Taken> for OwnedSlot<&ToolContext, TheContext> {
 #[diagnostic::do_not_recommend]
 impl<Taken: Never, Held> TakeSupplied<Taken> for LentSlot<'_, ToolContext, Held, TheContext> {}
 
-/// Returns the shared part in the name of a type, which shows what is in the parameters of a type that is not known here.
+/// Returns the shared part in the name of a type, which shows what is in the parameters of a type
+/// that is not known here.
 ///
 /// The fields of a type do not show in its name.
 pub(crate) fn shared_part(type_name: &str) -> Option<&str> {

@@ -18,7 +18,8 @@ pub use link::ResourceLink;
 
 /// One part of a tool's result, in the terms of the Model Context Protocol.
 ///
-/// Each may carry [annotations](Content::with_annotations) and [`_meta`](Content::with_meta) for MCP clients; models read neither.
+/// Each may carry [annotations](Content::with_annotations) and [`_meta`](Content::with_meta) for
+/// MCP clients; models read neither.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Content {
@@ -43,7 +44,8 @@ pub struct Text {
 
 /// Bytes of a kind that a MIME type names.
 ///
-/// Made by [`Media::from_bytes`] of raw bytes, or by [`Media::from_base64`] of text that is encoded already.
+/// Made by [`Media::from_bytes`] of raw bytes, or by [`Media::from_base64`] of text that is encoded
+/// already.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Media {
@@ -59,7 +61,7 @@ pub struct Media {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
-    /// Where it is from, such as `file:///notes.md`.
+    /// The URI of the resource, such as `file:///notes.md`.
     pub uri: String,
     /// Such as `text/markdown`, when known.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -126,7 +128,8 @@ impl Content {
 
     /// Returns an image part from its raw bytes, such as the content of a file.
     ///
-    /// Text that is base64 already is refused by the compiler: it goes to [`image_base64`](Self::image_base64).
+    /// Text that is base64 already is refused by the compiler: it goes to
+    /// [`image_base64`](Self::image_base64).
     ///
     /// ```
     /// let image = toolbox::Content::image(b"\x89PNG", "image/png");
@@ -265,7 +268,8 @@ impl Content {
         }
     }
 
-    /// Returns what a model reads where only text can stand: the text of a text part, or the line of a link.
+    /// Returns what a model reads where only text can stand: the text of a text part, or the line
+    /// of a link.
     #[must_use]
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -319,8 +323,8 @@ impl Media {
     ///
     /// # Errors
     ///
-    /// The text is not standard base64 with padding. URL-safe and unpadded base64, line breaks and `data:` URLs are refused,
-    /// because services that read the text refuse them as well.
+    /// The text is not standard base64 with padding. URL-safe and unpadded base64, line breaks and
+    /// `data:` URLs are refused, because services that read the text refuse them as well.
     pub fn from_base64(
         base64: impl Into<String>,
         mime_type: impl Into<String>,
@@ -331,11 +335,11 @@ impl Media {
     }
 }
 
-/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `MediaOut`, references to them, and whatever
-/// else implements `Borrow<[u8]>`.
+/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `MediaOut`,
+/// references to them, and whatever else implements `Borrow<[u8]>`.
 ///
-/// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from references, and is
-/// always inferred.
+/// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from
+/// references, and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not raw bytes",
     label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `MediaOut`",

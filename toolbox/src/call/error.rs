@@ -1,4 +1,5 @@
-//! Why a call failed: for the model a sentence, for the program a kind, a stable code and the source.
+//! Why a call failed: for the model a sentence, for the program a kind, a stable code and the
+//! source.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +13,7 @@ use crate::call::FaultKind;
 /// An error as tools keep it: shared, so that results stay cheap to clone.
 pub type SharedError = Arc<dyn Error + Send + Sync>;
 
-/// What went wrong with a call.
+/// The kind of failure of a call.
 ///
 /// [`FailureKind::code`] gives each a stable text for logs and metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -38,7 +39,8 @@ pub enum FailureKind {
     Panicked,
     /// The tool's output cannot be written as JSON.
     InvalidOutput,
-    /// The result is larger than the box allows, and what is too large has no half: an image, a document, JSON.
+    /// The result is larger than the box allows, and what is too large has no half: an image, a
+    /// document, JSON.
     ResultTooLarge,
     /// The batch held more calls than its limit.
     TooManyCalls,
@@ -76,7 +78,8 @@ impl FailureKind {
         }
     }
 
-    /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the tool.
+    /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the
+    /// tool.
     pub(crate) fn of_code(code: &str) -> (Self, &'static str) {
         let own = Self::ALL.into_iter().map(|kind| (kind, kind.code()));
         let faults = FaultKind::ALL.into_iter().map(|fault| (Self::InvalidArguments, fault.code()));
@@ -107,9 +110,10 @@ impl FailureKind {
 
 /// An error that a tool returns when a plain message is not enough.
 ///
-/// Most tools return their own error type, or a `String`: that counts as [reported](FailureKind::Reported), and its
-/// message goes to the model. Use this type to say that the trouble lies outside the call, so that a loop can retry
-/// or give up instead of letting the model try other arguments.
+/// Most tools return their own error type, or a `String`: that counts as
+/// [reported](FailureKind::Reported), and its message goes to the model. Use this type to say that
+/// the trouble lies outside the call, so that a loop can retry or give up instead of letting the
+/// model try other arguments.
 ///
 /// ```
 /// use toolbox::ToolError;
@@ -153,11 +157,12 @@ impl ToolError {
         self
     }
 
-    /// Adds data for programs: a code, whether to try again, anything that serializes. The model reads the message alone.
+    /// Adds data for programs: a code, whether to try again, anything that serializes. The model
+    /// reads the message alone.
     ///
-    /// Programs find it in [`ToolResult::error_data`](crate::ToolResult::error_data) and in the events of agents, MCP clients in
-    /// `structuredContent`. A value that cannot be written as JSON is left out, and so is one that does not fit into the limit of a
-    /// result.
+    /// Programs find it in [`ToolResult::error_data`](crate::ToolResult::error_data) and in the
+    /// events of agents, MCP clients in `structuredContent`. A value that cannot be written as JSON
+    /// is left out, and so is one that does not fit into the limit of a result.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox, ToolCall, ToolError};
@@ -222,7 +227,8 @@ impl From<&str> for ToolError {
     }
 }
 
-/// Joins an error with its sources by `: `, leaving out a source whose text the error above it already ends with.
+/// Joins an error with its sources by `: `, leaving out a source whose text the error above it
+/// already ends with.
 pub(crate) fn chain(error: &(dyn Error + '_)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

@@ -1,4 +1,4 @@
-//! What is wrong with arguments, in words a model can act on.
+//! Faults of arguments, described so that a model can correct them.
 
 use std::fmt::{self, Write as _};
 
@@ -11,7 +11,7 @@ const LINE: usize = 450;
 /// The longest message about one call, in bytes.
 const MESSAGE: usize = 2048;
 
-/// What kind of mistake a [`Fault`] is.
+/// The kind of a [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -37,7 +37,8 @@ pub enum FaultKind {
     NotOneOf,
     /// No argument or field has this name.
     UnknownName,
-    /// A value breaks another rule of the schema, or of the type it is read into: a date, an id, a `try_from`.
+    /// A value breaks another rule of the schema, or of the type it is read into: a date, an id, a
+    /// `try_from`.
     Rejected,
     /// The schema takes too many steps to check.
     SchemaTooLarge,
@@ -92,15 +93,16 @@ impl FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// Where: `filters[2].since`; empty for the arguments as a whole.
+    /// The path of the value: `filters[2].since`; empty for the arguments as a whole.
     pub path: String,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub kind: FaultKind,
-    /// What would have been right, as a phrase: `an integer`, `at most 50`.
+    /// The expected value, as a phrase: `an integer`, `at most 50`.
     pub expected: String,
-    /// What came, as JSON: at most 100 characters, control characters escaped, `***` for a secret.
+    /// The received value, as JSON: at most 100 characters, control characters escaped, `***` for a
+    /// secret.
     pub received: Option<String>,
-    /// What was probably meant, or how to put it right.
+    /// The value that was probably meant, or advice on how to correct it.
     pub suggestion: Option<String>,
     /// The line and column of a syntax error, both from 1.
     pub position: Option<(usize, usize)>,
@@ -243,7 +245,7 @@ fn is_nested(path: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     listed: Vec<Fault>,
-    /// How many faults were made, those that repeat another included: making one takes time.
+    /// The number of faults made, repeated ones included: making one takes time.
     made: usize,
     more: usize,
 }
@@ -269,7 +271,7 @@ impl Faults {
         }
     }
 
-    /// Whether the next fault would be listed.
+    /// Returns `true` if the next fault would be listed.
     pub(crate) fn have_room(&self) -> bool {
         self.listed.len() < LISTED && self.made < 2 * LISTED
     }

@@ -6,9 +6,9 @@ use std::fmt;
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {
-    /// Where: `filters[2].since`; empty for the arguments as a whole.
+    /// The path of the value: `filters[2].since`; empty for the arguments as a whole.
     pub path: String,
-    /// What was done: `read the string "5" as the number 5`.
+    /// The repair in words: `read the string "5" as the number 5`.
     pub what: String,
 }
 

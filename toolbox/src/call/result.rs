@@ -1,4 +1,4 @@
-//! What a call came to: for the model, for the user, for the program.
+//! Results of calls: for the model, for the user, for the program.
 
 mod size;
 
@@ -13,11 +13,12 @@ use serde_json::{Map, Value};
 use crate::call::chain;
 use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolError};
 
-/// What came of one call: exactly one for each, whatever happened.
+/// The result of one call. Every call has exactly one, even if it fails or panics.
 ///
-/// Holds what the model is told ([`ToolResult::text`], [`ToolResult::content`]), what the user may be shown
-/// ([`ToolResult::user_text`]), and how the program should take it. Serializes as
-/// `{"for_llm", "for_user"?, "silent", "is_error", "async"}`; the underlying error is never part of it.
+/// Holds what the model is told ([`ToolResult::text`], [`ToolResult::content`]), what the user may
+/// be shown ([`ToolResult::user_text`]), and how the program should take it. Serializes as
+/// `{"for_llm", "for_user"?, "silent", "is_error", "async"}`; the underlying error is never part of
+/// it.
 ///
 /// ```
 /// use toolbox::ToolResult;
@@ -63,7 +64,7 @@ impl Flags {
     }
 }
 
-/// What few results have.
+/// Fields that few results have.
 #[derive(Debug, Clone, Default)]
 struct Extra {
     for_user: Option<String>,
@@ -75,9 +76,10 @@ struct Extra {
     edited: Option<Arguments>,
     references: Vec<String>,
     omitted_bytes: usize,
-    /// Whether the gate wrote the text, and no handler.
+    /// `true` if the text was written by the gate and not by a handler.
     of_gate: bool,
-    /// The structured result of a tool that tells the model something else than its JSON, or the data of a failure.
+    /// The structured result of a tool that tells the model something else than its JSON, or the
+    /// data of a failure.
     structured: Option<Value>,
     /// The `_meta` for MCP clients.
     meta: Map<String, Value>,
@@ -124,8 +126,8 @@ impl ToolResult {
 
     /// Returns a failure that the gate words itself, in the place of a handler that did not answer.
     ///
-    /// Nothing outside of this crate can make one, and the mark does not outlast a handler: the gate takes it off whatever a
-    /// handler or a layer returns.
+    /// Nothing outside of this crate can make one, and the mark does not outlast a handler: the
+    /// gate takes it off whatever a handler or a layer returns.
     pub(crate) fn refusal(kind: FailureKind, message: impl Into<String>) -> Self {
         Self::failure(kind, message).marked_as_gate()
     }
@@ -142,7 +144,8 @@ impl ToolResult {
         self.extra().of_gate = true;
     }
 
-    /// Takes the gate's mark off a result that came out of a handler or a layer, which may repeat one it was given.
+    /// Takes the gate's mark off a result that came out of a handler or a layer, which may repeat
+    /// one it was given.
     #[inline]
     pub(crate) fn unmark(&mut self) {
         if let Some(extra) = &mut self.extra {
@@ -155,7 +158,8 @@ impl ToolResult {
         self.extra.as_ref().is_some_and(|extra| extra.of_gate)
     }
 
-    /// Returns whether the gate holds the call back until somebody approves. A handler that merely says so has answered.
+    /// Returns whether the gate holds the call back until somebody approves. A handler that merely
+    /// says so has answered.
     pub(crate) fn is_deferred(&self) -> bool {
         self.is_of_gate() && self.failure_kind() == Some(FailureKind::Deferred)
     }
@@ -181,7 +185,8 @@ impl ToolResult {
         self
     }
 
-    /// Keeps the underlying error for logs; the model never sees it unless the result has no text of its own.
+    /// Keeps the underlying error for logs; the model never sees it unless the result has no text
+    /// of its own.
     #[must_use]
     pub fn with_error(
         mut self,
@@ -257,7 +262,8 @@ impl ToolResult {
         }
     }
 
-    /// Returns the text for the model: its text parts and its links, one a line, or the underlying error when there is no text.
+    /// Returns the text for the model: its text parts and its links, one a line, or the underlying
+    /// error when there is no text.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         let mut texts = self.content().iter().filter_map(Content::to_text);
@@ -288,7 +294,8 @@ impl ToolResult {
         }
     }
 
-    /// Returns what the user should be shown: `None` when there is nothing, or the result is silent.
+    /// Returns what the user should be shown: `None` when there is nothing, or the result is
+    /// silent.
     #[must_use]
     pub fn user_text(&self) -> Option<&str> {
         let text = self.extra.as_ref()?.for_user.as_deref()?;
@@ -307,7 +314,8 @@ impl ToolResult {
         self.flags.error
     }
 
-    /// Returns whether work goes on in the background, to be reported by a [`Completion`](crate::context::Completion).
+    /// Returns whether work goes on in the background, to be reported by a
+    /// [`Completion`](crate::context::Completion).
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.flags.pending
@@ -340,9 +348,11 @@ impl ToolResult {
         self.extra.as_ref()?.source.as_ref()
     }
 
-    /// Adds the result as JSON, for programs and MCP clients (`structuredContent`); the model reads the content alone.
+    /// Adds the result as JSON, for programs and MCP clients (`structuredContent`); the model reads
+    /// the content alone.
     ///
-    /// The result of a tool with an output schema has to fit it. Of a failure it is [data](ToolError::with_data).
+    /// The result of a tool with an output schema has to fit it. Of a failure it is
+    /// [data](ToolError::with_data).
     #[must_use]
     pub fn with_structured_content(mut self, value: impl Into<Value>) -> Self {
         self.extra().structured = Some(value.into());
@@ -355,14 +365,16 @@ impl ToolResult {
         self.extra.as_ref().map(|extra| &extra.meta).filter(|meta| !meta.is_empty())
     }
 
-    /// Adds an entry to the `_meta` that MCP clients get along with the result, such as `com.example/cost`.
+    /// Adds an entry to the `_meta` that MCP clients get along with the result, such as
+    /// `com.example/cost`.
     #[must_use]
     pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra().meta.insert(key.into(), value.into());
         self
     }
 
-    /// Returns the result as JSON: as the tool's output schema describes it, or the data of a failure, when there is any.
+    /// Returns the result as JSON: as the tool's output schema describes it, or the data of a
+    /// failure, when there is any.
     #[must_use]
     pub fn structured_content(&self) -> Option<Value> {
         if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
@@ -401,7 +413,8 @@ impl ToolResult {
         self.extra.as_ref().map_or(&[], |extra| &extra.references)
     }
 
-    /// Returns the result as one that refers to tools by their names. Providers that can, load their definitions.
+    /// Returns the result as one that refers to tools by their names. Providers that can, load
+    /// their definitions.
     #[must_use]
     pub fn with_references(mut self, tools: Vec<String>) -> Self {
         if !tools.is_empty() {
@@ -417,7 +430,8 @@ impl ToolResult {
     }
 
     /// Returns how many bytes were left out because the result was larger than [the box
-    /// allows](crate::ToolBoxBuilder::max_result_bytes): of its texts, its references and its text for the user.
+    /// allows](crate::ToolBoxBuilder::max_result_bytes): of its texts, its references and its text
+    /// for the user.
     ///
     /// What has no half is never left out of a success: the call fails instead
     /// ([`FailureKind::ResultTooLarge`](crate::call::FailureKind::ResultTooLarge)).
@@ -427,7 +441,7 @@ impl ToolResult {
     }
 }
 
-/// What a server's answer becomes.
+/// Conversions from the answer of a server.
 impl ToolResult {
     /// Returns a failure that the tool reported, in parts.
     pub(crate) fn reported(parts: Vec<Content>) -> Self {
@@ -445,7 +459,7 @@ impl ToolResult {
     }
 }
 
-/// What a transcript keeps of a result, and makes one from.
+/// Conversions to and from the results of a stored transcript.
 impl ToolResult {
     /// Returns the text of a result that is JSON which fits the tool's output schema.
     pub(crate) fn structured_text(&self) -> Option<&str> {
@@ -546,7 +560,8 @@ impl From<ToolError> for ToolResult {
     }
 }
 
-/// Results are equal when a transcript could not tell them apart; the underlying errors are not compared.
+/// Results are equal when a transcript could not tell them apart; the underlying errors are not
+/// compared.
 impl PartialEq for ToolResult {
     fn eq(&self, other: &Self) -> bool {
         self.call_id == other.call_id

@@ -11,8 +11,10 @@ use std::hash::BuildHasher;
 
 /// One call that a model wants made: an id, a tool's name, and the arguments as JSON text.
 ///
-/// Reads from what providers send: `OpenAI`'s `{"id", "type", "function": {"name", "arguments": "…"}}` and the flat
-/// `{"id", "name", "arguments"}`, with the arguments as JSON text or as an object. Writes the flat form.
+/// Reads from what providers send: `OpenAI`'s
+/// `{"id", "type", "function": {"name", "arguments": "…"}}` and the flat
+/// `{"id", "name", "arguments"}`, with the arguments as JSON text or as an object. Writes the flat
+/// form.
 ///
 /// ```
 /// use toolbox::ToolCall;
@@ -105,7 +107,8 @@ impl Arguments {
     }
 }
 
-/// What can be the arguments of a call made by the program itself: JSON text, or something to write as such.
+/// Types that can be the arguments of a call made by the program: JSON text, or a value to
+/// serialize.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the arguments of a call",
     note = "give JSON text (`&str`, `Arguments`), a `serde_json::Value`, or a map of them"

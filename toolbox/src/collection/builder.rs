@@ -56,8 +56,8 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments; see
-    /// [`ToolBox::register_raw`].
+    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed
+    /// arguments; see [`ToolBox::register_raw`].
     ///
     /// # Panics
     ///
@@ -99,7 +99,8 @@ impl ToolBoxBuilder {
 
     /// Limits the time of a call whose tool says nothing else. Default 60 seconds.
     ///
-    /// A tool says its own with `#[tool(timeout = "5m")]` or [`Tool::with_timeout`](crate::Tool::with_timeout).
+    /// A tool says its own with `#[tool(timeout = "5m")]` or
+    /// [`Tool::with_timeout`](crate::Tool::with_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
         self
@@ -117,7 +118,8 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Runs the calls of one batch beside each other, or one after another. Default: beside each other.
+    /// Runs the calls of one batch beside each other, or one after another. Default: beside each
+    /// other.
     pub fn parallel(mut self, parallel: bool) -> Self {
         self.settings.parallel = parallel;
         self
@@ -135,7 +137,8 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Limits how deep arguments may be nested; the argument object itself is the first level. Default and greatest: 64.
+    /// Limits how deep arguments may be nested; the argument object itself is the first level.
+    /// Default and greatest: 64.
     ///
     /// Deeper text is read by recursion, so the limit cannot be lifted.
     pub fn max_argument_depth(mut self, levels: usize) -> Self {
@@ -145,14 +148,17 @@ impl ToolBoxBuilder {
 
     /// Limits a result, in bytes. Default 256 KiB.
     ///
-    /// Of longer texts the middle and the last ones are left out, and a line says how much. What has no half is never left out:
-    /// where images, audio, documents, values that are JSON and structured results are too large by themselves, the call fails
-    /// with [`FailureKind::ResultTooLarge`](crate::call::FailureKind::ResultTooLarge), and the text names this limit. A picture takes
-    /// a third more than its bytes, since it is base64: tools with screenshots need some MiB.
+    /// Of longer texts the middle and the last ones are left out, and a line says how much. What
+    /// has no half is never left out: where images, audio, documents, values that are JSON and
+    /// structured results are too large by themselves, the call fails with
+    /// [`FailureKind::ResultTooLarge`](crate::call::FailureKind::ResultTooLarge), and the text
+    /// names this limit. A picture takes a third more than its bytes, since it is base64: tools
+    /// with screenshots need some MiB.
     ///
-    /// In `toolbox.jsonc` the key is `"maxResultBytes"`. Texts count their bytes, without the escapes of JSON; each part after the first counts what JSON writes around it; so
-    /// do the structured form, the references and the text for the user. The line comes on top, unless the result would get
-    /// longer by it.
+    /// In `toolbox.jsonc` the key is `"maxResultBytes"`. Texts count their bytes, without the
+    /// escapes of JSON; each part after the first counts what JSON writes around it; so do the
+    /// structured form, the references and the text for the user. The line comes on top, unless the
+    /// result would get longer by it.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.settings.result_bytes = bytes;
         self
@@ -160,37 +166,44 @@ impl ToolBoxBuilder {
 
     /// Runs the handlers of tools on another runtime than the one that waits for them.
     ///
-    /// Timeouts then hold even while every worker of that runtime is blocked by a handler that never awaits. It costs a
-    /// hop between two runtimes for each call; without it, tools run right where they are called.
+    /// Timeouts then hold even while every worker of that runtime is blocked by a handler that
+    /// never awaits. It costs a hop between two runtimes for each call; without it, tools run right
+    /// where they are called.
     pub fn handler_runtime(mut self, runtime: Handle) -> Self {
         self.settings.runtime = Some(runtime);
         self
     }
 
-    /// Decides on calls of tools that need approval. Without an approver of the tool, the box or an agent they are refused;
-    /// where an agent makes the call, its run pauses instead, and can be resumed with a decision.
+    /// Decides on calls of tools that need approval. Without an approver of the tool, the box or an
+    /// agent they are refused; where an agent makes the call, its run pauses instead, and can be
+    /// resumed with a decision.
     ///
-    /// The approver is asked after the arguments were found valid, and answers whether the call may run.
+    /// The approver is asked after the arguments were found valid, and answers whether the call may
+    /// run.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.settings.approver = Some(Arc::new(approver));
         self
     }
 
-    /// Adds the nearest names of the list to the result of a call whose tool is not found. Default: off.
+    /// Adds the nearest names of the list to the result of a call whose tool is not found. Default:
+    /// off.
     ///
-    /// Off, that text is `tool not found: <name>` and nothing else. A name is never corrected: the model calls again.
+    /// Off, that text is `tool not found: <name>` and nothing else. A name is never corrected: the
+    /// model calls again.
     pub fn suggest_tools(mut self, suggest: bool) -> Self {
         self.settings.suggest_tools = suggest;
         self
     }
 
-    /// Closes the schemas of all tools for `OpenAI`'s strict mode, as [`Tool::strict`] does for one. Default: off.
+    /// Closes the schemas of all tools for `OpenAI`'s strict mode, as [`Tool::strict`] does for
+    /// one. Default: off.
     pub fn strict(mut self, strict: bool) -> Self {
         self.settings.strict = strict;
         self
     }
 
-    /// Lets deferred tools be called by their own names, or only through a gateway that finds them. Default: by their names.
+    /// Lets deferred tools be called by their own names, or only through a gateway that finds them.
+    /// Default: by their names.
     ///
     /// Off, the result of such a call is `tool not found: <name>`.
     pub fn deferred_calls(mut self, direct: bool) -> Self {
@@ -198,12 +211,13 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Puts code around the calls of every tool of the box, those registered later too: it sees the arguments first and the
-    /// result last.
+    /// Puts code around the calls of every tool of the box, those registered later too: it sees the
+    /// arguments first and the result last.
     ///
-    /// The layer added last is outermost, and all are outside of a tool's [own layers](Tool::layer). They run where the tool
-    /// would: after the lists, the approval and the limits, within the time of the call. A call through a `search::Gateway`
-    /// passes them once, as a call of the tool that it names. A box without layers pays nothing for them.
+    /// The layer added last is outermost, and all are outside of a tool's [own
+    /// layers](Tool::layer). They run where the tool would: after the lists, the approval and the
+    /// limits, within the time of the call. A call through a `search::Gateway` passes them once, as
+    /// a call of the tool that it names. A box without layers pays nothing for them.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -250,8 +264,8 @@ impl ToolBoxBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildToolBoxError`] names every pair of tools of one name with where both were made, every state that is missing,
-    /// and a blacklist rule that names nothing.
+    /// [`BuildToolBoxError`] names every pair of tools of one name with where both were made, every
+    /// state that is missing, and a blacklist rule that names nothing.
     pub fn build(self) -> Result<ToolBox, BuildToolBoxError> {
         let state = (!self.state.is_empty()).then(|| Arc::new(self.state));
         let toolbox = ToolBox::from_shared(self.settings, state);

@@ -16,10 +16,12 @@ impl ToolBox {
         self.snapshot().listed().map(line).collect()
     }
 
-    /// Returns the definitions that go to a model, in order: of the tools that may be called and are not deferred.
+    /// Returns the definitions that go to a model, in order: of the tools that may be called and
+    /// are not deferred.
     ///
-    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count. It is a slice
-    /// of definitions, an array for serde, and holds the lists for each provider.
+    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a
+    /// reference count. It is a slice of definitions, an array for serde, and holds the lists for
+    /// each provider.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};
@@ -41,7 +43,8 @@ impl ToolBox {
         self.shared.current.load().definitions().clone()
     }
 
-    /// Returns the definitions of the tools that may be called from `context`, and those of `found` that may.
+    /// Returns the definitions of the tools that may be called from `context`, and those of `found`
+    /// that may.
     pub(crate) fn offer_with(
         &self,
         context: &ToolContext,
@@ -61,8 +64,9 @@ impl ToolBox {
         all.iter().chain(more).filter(|tool| permitted(tool)).cloned().collect()
     }
 
-    /// Returns the deferred tools that may be called from `context` by their own names, with the generation of the box they
-    /// are of. There are none where such tools are called through a gateway only.
+    /// Returns the deferred tools that may be called from `context` by their own names, with the
+    /// generation of the box they are of. There are none where such tools are called through a
+    /// gateway only.
     pub(crate) fn findable(&self, context: &ToolContext) -> (u64, Definitions) {
         let snapshot = self.snapshot();
         let generation = snapshot.generation();
@@ -86,7 +90,8 @@ impl ToolBox {
         snapshot.by_alias(name).map(|entry| entry.tool.name().to_owned())
     }
 
-    /// Returns the list of tools as a provider takes it, lowered and serialized once for each change of the box.
+    /// Returns the list of tools as a provider takes it, lowered and serialized once for each
+    /// change of the box.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};

@@ -1,10 +1,10 @@
-//! Why a box refuses tools.
+//! Errors of registering tools in a box.
 
 use std::fmt;
 
 use crate::tool::Origin;
 
-/// Why a box refused tools: everything that is wrong, at once.
+/// The error of registering tools: every fault at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterError {
     pub(super) faults: Vec<RegisterFault>,
@@ -42,9 +42,9 @@ pub enum RegisterFault {
         name: String,
         /// The name as it is taken: it may differ in case.
         taken: String,
-        /// Where the tool in the box was made.
+        /// The location where the registered tool was made.
         first: Origin,
-        /// Where the newcomer was made.
+        /// The location where the rejected tool was made.
         second: Origin,
     },
     /// The box holds no state of a type that the tool needs.

@@ -21,11 +21,13 @@ use crate::context::{InvalidRuleError, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
 pub(crate) use settings::BoxSettings;
 
-/// A collection of tools by name (also called a tool registry): declares them to a model and dispatches its calls.
+/// A collection of tools by name (also called a tool registry): declares them to a model and
+/// dispatches its calls.
 ///
-/// A box is a cheap handle: clones share the tools, and threads share the box. Readers take a snapshot and never wait
-/// for a writer. Tools stay in the order they were registered; one that replaces another takes its place, so the list
-/// that is sent to a model stays the same to the byte.
+/// A box is a cheap handle: clones share the tools, and threads share the box. Readers take a
+/// snapshot and never wait for a writer. Tools stay in the order they were registered; one that
+/// replaces another takes its place, so the list that is sent to a model stays the same to the
+/// byte.
 ///
 /// ```
 /// use toolbox::{tool, tools, ToolBox, ToolCall};
@@ -46,7 +48,8 @@ pub(crate) use settings::BoxSettings;
 ///
 /// # Limits
 ///
-/// Each box has limits, which [`ToolBox::builder`] changes. A call that meets one fails, and its text names the limit.
+/// Each box has limits, which [`ToolBox::builder`] changes. A call that meets one fails, and its
+/// text names the limit.
 ///
 /// | limit | default | set by |
 /// |---|---|---|
@@ -115,8 +118,9 @@ impl ToolBox {
 
     /// Adds tools; one whose name is taken replaces the other in its place.
     ///
-    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement and a missing state are logged
-    /// as warnings; [`ToolBox::try_register`] refuses them, and a name that differs from another only by case.
+    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement
+    /// and a missing state are logged as warnings; [`ToolBox::try_register`] refuses them, and a
+    /// name that differs from another only by case.
     pub fn register(&self, tools: impl IntoTools) {
         let tools = tools.into_tools();
         for tool in &tools {
@@ -129,10 +133,11 @@ impl ToolBox {
         });
     }
 
-    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments.
+    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed
+    /// arguments.
     ///
-    /// The schema goes to the model as it is written. The function takes the arguments as a map and may be a closure, a
-    /// `Box<dyn Fn ..>` or an `Arc<dyn Fn ..>`; see [`Tool::from_map`].
+    /// The schema goes to the model as it is written. The function takes the arguments as a map and
+    /// may be a closure, a `Box<dyn Fn ..>` or an `Arc<dyn Fn ..>`; see [`Tool::from_map`].
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -157,7 +162,8 @@ impl ToolBox {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Tool::try_from_map`] takes names from outside the program.
+    /// If the name is not one that tools may have; [`Tool::try_from_map`] takes names from outside
+    /// the program.
     #[track_caller]
     pub fn register_raw<Form>(
         &self,
@@ -195,8 +201,8 @@ impl ToolBox {
     ///
     /// # Errors
     ///
-    /// [`RegisterError`] names every tool whose name is taken, also by another only in case, with where both were made,
-    /// and every state that the box lacks.
+    /// [`RegisterError`] names every tool whose name is taken, also by another only in case, with
+    /// where both were made, and every state that the box lacks.
     pub fn try_register(&self, tools: impl IntoTools) -> Result<(), RegisterError> {
         self.register_given(tools.into_tools(), |_| false)
     }
@@ -232,7 +238,8 @@ impl ToolBox {
         missing.map(fault).collect()
     }
 
-    /// Checks that every state is there which the tools need that `may_run`; what `is_given` says need not be held by the box.
+    /// Checks that every state is there which the tools need that `may_run`; what `is_given` says
+    /// need not be held by the box.
     pub(crate) fn check_states(
         &self,
         may_run: impl Fn(&Tool) -> bool,
@@ -252,7 +259,8 @@ impl ToolBox {
         self.change(|next| next.take(name))
     }
 
-    /// Takes tools out and puts others in, as one change. One that replaces another takes its place without a word.
+    /// Takes tools out and puts others in, as one change. One that replaces another takes its place
+    /// without a word.
     pub(crate) fn exchange(&self, is_gone: impl Fn(&Tool) -> bool, tools: Vec<Tool>) {
         if tools.is_empty() && !self.snapshot().tools().any(&is_gone) {
             return;
@@ -267,8 +275,8 @@ impl ToolBox {
 
     /// Copies all tools of another box into this one; by name, the incoming ones win.
     ///
-    /// The other box keeps its tools. Copies bring the state of the box they come from along; its rules, limits, approver and
-    /// layers stay with it.
+    /// The other box keeps its tools. Copies bring the state of the box they come from along; its
+    /// rules, limits, approver and layers stay with it.
     pub fn merge(&self, other: &ToolBox) {
         self.register(other.tools());
     }
@@ -325,7 +333,8 @@ impl ToolBox {
         self.shared.current.load().generation()
     }
 
-    /// Waits until the box has another generation than `seen`, and returns it: at once, if it has one already.
+    /// Waits until the box has another generation than `seen`, and returns it: at once, if it has
+    /// one already.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -345,14 +354,16 @@ impl ToolBox {
         generations.wait_for(|now| *now != seen).await.map_or(seen, |now| *now)
     }
 
-    /// Forbids tools by name (a deny list): they leave the list that is sent, and calls of them are refused.
+    /// Forbids tools by name (a deny list): they leave the list that is sent, and calls of them are
+    /// refused.
     ///
-    /// The name may hold `*` for any run of characters, and matches whatever the case. It need not be registered: a tool
-    /// that comes later is forbidden too.
+    /// The name may hold `*` for any run of characters, and matches whatever the case. It need not
+    /// be registered: a tool that comes later is forbidden too.
     ///
     /// # Panics
     ///
-    /// If it names no tool, like `""` or `*`; [`ToolBox::try_blacklist`] takes names from outside the program.
+    /// If it names no tool, like `""` or `*`; [`ToolBox::try_blacklist`] takes names from outside
+    /// the program.
     #[track_caller]
     pub fn blacklist(&self, name: &str) {
         if let Err(error) = self.try_blacklist(name) {
@@ -371,7 +382,8 @@ impl ToolBox {
         Ok(())
     }
 
-    /// Lifts what [`ToolBox::blacklist`] forbade by the same name, and returns whether it was forbidden.
+    /// Lifts what [`ToolBox::blacklist`] forbade by the same name, and returns whether it was
+    /// forbidden.
     #[allow(clippy::must_use_candidate, reason = "lifting it is enough")]
     pub fn lift_blacklist(&self, name: &str) -> bool {
         self.change(|next| next.change_rules(|rules| rules.lift(name)))
@@ -406,7 +418,8 @@ impl ToolBox {
         self.with_tools(self.tools().into_iter().filter(keep).collect())
     }
 
-    /// Returns a new box with every tool under the name `<prefix>_<name>`, under the limits of this one.
+    /// Returns a new box with every tool under the name `<prefix>_<name>`, under the limits of this
+    /// one.
     ///
     /// # Panics
     ///
@@ -422,13 +435,14 @@ impl ToolBox {
         other
     }
 
-    /// Whether two handles are of one box.
+    /// Returns `true` if two handles refer to one box.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Returns a new box with the limits, the state and the layers of this one, for tools of `above` as well: they are as
-    /// hidden as there, and whoever approves of calls there does so here if nobody else does.
+    /// Returns a new box with the limits, the state and the layers of this one, for tools of
+    /// `above` as well: they are as hidden as there, and whoever approves of calls there does so
+    /// here if nobody else does.
     pub(crate) fn empty_below(&self, above: &Self) -> Self {
         let mut settings = self.shared.settings.clone();
         settings.deferred_calls &= above.shared.settings.deferred_calls;
@@ -485,9 +499,9 @@ impl Default for ToolBox {
 ///
 /// # Panics
 ///
-/// If two tools have one name, but for clones of one tool; the message says where both were made. [`ToolBox::try_register`] and
-/// [`ToolBoxBuilder::build`] return that as an error, for tools from outside the program, and [`ToolBox::register`] lets the
-/// later one replace the other.
+/// If two tools have one name, but for clones of one tool; the message says where both were made.
+/// [`ToolBox::try_register`] and [`ToolBoxBuilder::build`] return that as an error, for tools from
+/// outside the program, and [`ToolBox::register`] lets the later one replace the other.
 impl<T: IntoTools> From<T> for ToolBox {
     #[track_caller]
     fn from(tools: T) -> Self {

@@ -16,7 +16,7 @@ pub(crate) struct Snapshot {
     entries: IndexMap<Arc<str>, ToolEntry, foldhash::fast::RandomState>,
     rules: Arc<Rules>,
     generation: u64,
-    /// Whether every tool is closed for strict providers.
+    /// `true` if every tool is closed for strict providers.
     strict: bool,
     definitions: OnceLock<Definitions>,
     /// The tools that are found by a search alone.
@@ -29,12 +29,13 @@ pub(crate) struct Snapshot {
 pub(crate) struct ToolEntry {
     pub(crate) tool: Tool,
     pub(crate) permitted: bool,
-    /// Whether nothing but its function stands between a call of the tool and its result.
+    /// `true` if a call of the tool runs its function in place, with nothing around it.
     pub(crate) at_once: bool,
 }
 
 impl Snapshot {
-    /// Returns a box without tools; `strict` says whether those to come are closed for strict providers.
+    /// Returns a box without tools; `strict` says whether those to come are closed for strict
+    /// providers.
     pub(super) fn empty(strict: bool) -> Self {
         Self { strict, ..Self::default() }
     }
@@ -62,7 +63,8 @@ impl Snapshot {
         self.entries.get(name)
     }
 
-    /// Returns the tool that a provider knows by `alias`, where its own name is not one the provider takes.
+    /// Returns the tool that a provider knows by `alias`, where its own name is not one the
+    /// provider takes.
     #[cold]
     pub(crate) fn by_alias(&self, alias: &str) -> Option<&ToolEntry> {
         let aliases = self.aliases.get_or_init(|| {

@@ -1,4 +1,4 @@
-//! Somebody's word before a tool runs.
+//! Approval of calls before their tools run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::call::Arguments;
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 
-/// What an approver decides on: a call whose arguments are valid.
+/// A request for approval: a call whose arguments are valid.
 #[non_exhaustive]
 pub struct ApprovalRequest {
     /// The context of the call: its id, the conversation.
@@ -57,7 +57,7 @@ impl fmt::Debug for ApprovalRequest {
     }
 }
 
-/// What an approver says.
+/// The decision of an approver.
 ///
 /// Serializes as `"approve"`, `{"deny": "reason"}`, `{"edit": "arguments"}` or `"defer"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -70,11 +70,12 @@ pub enum Decision {
     Deny(String),
     /// It may run with these arguments instead, which are checked like the model's.
     Edit(Arguments),
-    /// Nobody can say now: the call does not run. An agent stops there, and resumes when somebody has decided.
+    /// No decision can be made now: the call does not run. An agent stops there, and resumes once
+    /// there is a decision.
     Defer,
 }
 
-/// Whose word a tool needs before it runs.
+/// The approval that a tool needs before it runs.
 #[derive(Clone, Default)]
 pub(crate) enum Approval {
     #[default]
@@ -91,18 +92,19 @@ pub(crate) enum Approval {
 #[derive(Clone)]
 pub(crate) struct Condition {
     pub(crate) holds: Arc<dyn Fn(&ApprovalRequest) -> bool + Send + Sync>,
-    /// What a model can do where nobody gives it, or nothing.
+    /// Advice to the model where no approval can be given; may be empty.
     pub(crate) advice: &'static str,
 }
 
 impl Approval {
-    /// Whether it may be needed.
+    /// Returns `true` if some call of the tool may need approval.
     pub(crate) fn is_needed(&self) -> bool {
         !matches!(self, Self::None)
     }
 }
 
-/// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a [`Decision`].
+/// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a
+/// [`Decision`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot decide on calls",
     label = "this is no approver",

@@ -10,11 +10,13 @@ use super::rules::{InvalidRuleError, Rules};
 use super::state::{State, StateMap};
 use crate::definition::ToolDefinition;
 
-/// What a tool is told about the call it serves, and what the program gives along with a call.
+/// The context of a call: its id, and the values, limits and handles that the program passes with
+/// it.
 ///
-/// The program builds one and passes it to [`ToolBox::call_in`](crate::ToolBox::call_in); the tool takes it as
-/// `&ToolContext`, with the id and name of its own call filled in. Values in it belong to one call, so that calls of
-/// different users never see each other's. Cloning is cheap but for the call's id.
+/// The program builds one and passes it to [`ToolBox::call_in`](crate::ToolBox::call_in); the tool
+/// takes it as `&ToolContext`, with the id and name of its own call filled in. Values in it belong
+/// to one call, so that calls of different users never see each other's. Cloning is cheap but for
+/// the call's id.
 ///
 /// ```
 /// use toolbox::{tool, ToolBox, ToolCall, ToolContext};
@@ -41,26 +43,26 @@ pub struct ToolContext {
     /// State bound to the tool, then state of the box.
     pub(crate) bound: Option<Arc<StateMap>>,
     pub(crate) state: Option<Arc<StateMap>>,
-    /// Whether somebody gave their word for this very call.
+    /// `true` if this very call was approved.
     pub(crate) approved: bool,
 }
 
-/// What the program gave with a call.
+/// The values, limits and handles that the program passed with a call.
 #[derive(Clone, Default)]
 pub(crate) struct CallValues {
     values: StateMap,
-    /// What other modules of this crate add, by its type; tools do not see it.
+    /// Values of other modules of this crate, by type; not visible to tools.
     extensions: StateMap,
-    /// For what neither the call, nor the tool, nor its box holds.
+    /// State for types that neither the call, nor the tool, nor its box has.
     fallback: Option<Arc<StateMap>>,
     cancellation: Option<CancellationToken>,
     deadline: Option<Instant>,
-    /// What may not be called on the way down from here; only grows.
+    /// Rules for the tools called from here down; they are only ever added to.
     rules: Option<Arc<Rules>>,
     progress: Option<ProgressSink>,
-    /// How many agents are at work above this call.
+    /// The number of agents that run above this call.
     depth: u32,
-    /// Whether a call that needs an approval which nobody here gives may wait for it.
+    /// `true` if a call without its approval may be deferred until it is decided.
     deferrable: bool,
 }
 
@@ -89,7 +91,8 @@ impl ToolContext {
         self
     }
 
-    /// Ends the call at `deadline` at the latest, even where the tool's own timeout would be longer.
+    /// Ends the call at `deadline` at the latest, even where the tool's own timeout would be
+    /// longer.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         let earlier = self.deadline().map_or(deadline, |own| own.min(deadline));
@@ -104,13 +107,16 @@ impl ToolContext {
         self
     }
 
-    /// Forbids tools for this call and everything below it: calls that its tool makes in turn, and agents it starts.
+    /// Forbids tools for this call and everything below it: calls that its tool makes in turn, and
+    /// agents it starts.
     ///
-    /// The name may hold `*` for any run of characters. What is forbidden once stays so: nothing further down lifts it.
+    /// The name may hold `*` for any run of characters. What is forbidden once stays so: nothing
+    /// further down lifts it.
     ///
     /// # Panics
     ///
-    /// If it names no tool, like `""` or `*`; [`ToolContext::try_with_blacklist`] takes names from outside the program.
+    /// If it names no tool, like `""` or `*`; [`ToolContext::try_with_blacklist`] takes names from
+    /// outside the program.
     #[must_use]
     #[track_caller]
     pub fn with_blacklist(self, name: &str) -> Self {
@@ -131,7 +137,8 @@ impl ToolContext {
         Ok(self)
     }
 
-    /// Returns whether a tool of that name may be called from here, as far as the program's context says.
+    /// Returns whether a tool of that name may be called from here, as far as the program's context
+    /// says.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.rules().is_none_or(|rules| rules.permit(name))
@@ -153,7 +160,8 @@ impl ToolContext {
         self.given.as_ref().map_or(0, |given| given.depth)
     }
 
-    /// Says that `depth` agents are at work above, some of them perhaps in other processes. It never gets less.
+    /// Says that `depth` agents are at work above, some of them perhaps in other processes. It
+    /// never gets less.
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         let own = self.depth();
@@ -173,13 +181,15 @@ impl ToolContext {
         self.tool.as_ref().map_or("", |definition| &definition.name)
     }
 
-    /// Returns a value that the program gave with this call, as it is, behind an `Arc` or as a [`State`].
+    /// Returns a value that the program gave with this call, as it is, behind an `Arc` or as a
+    /// [`State`].
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
         self.given.as_ref()?.values.find_ref()
     }
 
-    /// Returns a value of the call, else of the tool, else of the box, else of the agent that makes the call.
+    /// Returns a value of the call, else of the tool, else of the box, else of the agent that makes
+    /// the call.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
         let given = self.given.as_deref();
@@ -233,7 +243,8 @@ impl ToolContext {
 
     /// Returns what a call made with this context is given.
     ///
-    /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of that tool again.
+    /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of
+    /// that tool again.
     #[inline]
     pub(crate) fn given_below(&self) -> Option<Arc<CallValues>> {
         if self.tool.is_some() && self.is_deferrable() {
@@ -247,7 +258,8 @@ impl ToolContext {
         Self { tool: None, ..self.clone() }
     }
 
-    /// Returns the context of a call that nobody waits for, or nobody who could go on with it later.
+    /// Returns the context of a call that nobody waits for, or nobody who could go on with it
+    /// later.
     #[cold]
     pub(crate) fn without_deferral(&self) -> Self {
         let mut own = self.clone();
@@ -278,8 +290,8 @@ impl ToolContext {
         own
     }
 
-    /// Sets the values for what neither the call, nor the tool, nor its box holds, in place of those of an agent above, or
-    /// before them.
+    /// Sets the values for what neither the call, nor the tool, nor its box holds, in place of
+    /// those of an agent above, or before them.
     pub(crate) fn with_fallback(mut self, values: Option<&Arc<StateMap>>, inherits: bool) -> Self {
         let above = self.given().fallback.take().filter(|_| inherits);
         self.given().fallback = match (values, above) {
@@ -304,7 +316,8 @@ impl ToolContext {
         self
     }
 
-    /// Returns what an agent starts from that a call of this context starts: all that was given, and nothing of the call.
+    /// Returns what an agent starts from that a call of this context starts: all that was given,
+    /// and nothing of the call.
     pub(crate) fn for_agent_below(&self) -> Self {
         Self { given: self.given.clone(), ..Self::default() }
     }

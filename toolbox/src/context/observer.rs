@@ -1,4 +1,4 @@
-//! Somebody who is told what becomes of calls while they run.
+//! Observation of calls as they start, wait for approval and finish.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,7 +10,7 @@ use crate::call::{Arguments, ToolResult};
 pub(crate) trait CallObserver: Send + Sync {
     /// The tool is about to run.
     fn started(&self, context: &ToolContext, arguments: &Arguments);
-    /// Somebody is asked whether the tool may run.
+    /// The approver is asked whether the tool may run.
     fn asked(&self, context: &ToolContext, arguments: &Arguments);
     /// The call was let in and has its result.
     fn finished(&self, context: &ToolContext, result: &ToolResult, took: Duration);

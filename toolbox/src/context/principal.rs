@@ -4,12 +4,14 @@ use super::context::ToolContext;
 use super::from_context::FromContext;
 use crate::call::ToolError;
 
-/// Whoever a call is made for: a user, a team, a tenant.
+/// The principal a call is made for: a user, a team, a tenant.
 ///
-/// What is stored belongs to a principal, and no principal sees what is another's. The program says who it is, with each
-/// call ([`ToolContext::with`]) or for a whole box ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)); a model
-/// cannot, for it is no argument. A server that lets clients in by a token says it by that token
-/// (`mcp::Service::bearer_token_of`, `mcp::Service::token_verifier`). Calls that come without one share a principal of their own, the default one.
+/// Stored data belongs to a principal, and no principal sees that of another. The program names it
+/// with each call ([`ToolContext::with`]) or for a whole box
+/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)); a model cannot, for it is no
+/// argument. A server that lets clients in by a token says it by that token
+/// (`mcp::Service::bearer_token_of`, `mcp::Service::token_verifier`). Calls that come without one
+/// share a principal of their own, the default one.
 ///
 /// ```
 /// use toolbox::ToolContext;

@@ -6,7 +6,8 @@ use crate::definition::ToolDefinition;
 
 /// The name of the tool that searches by words.
 ///
-/// It stands here because formats read calls of it by this name, with or without a gateway in the program.
+/// It stands here because formats read calls of it by this name, with or without a gateway in the
+/// program.
 pub(crate) const SEARCH_TOOL: &str = "toolbox_search_bm25";
 
 /// Given with every call of an agent that can offer more tools in its next steps.

@@ -1,4 +1,4 @@
-//! Which tools may be called: the blacklist and the allow-list.
+//! Rules on the tools that may be called: the blacklist and the allow-list.
 
 use std::fmt;
 
@@ -18,7 +18,8 @@ impl NameRule {
     }
 }
 
-/// Matches `*` greedily, going back to the last one only: linear in practice, never worse than the product.
+/// Matches `*` greedily, going back to the last one only: linear in practice, never worse than the
+/// product.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;

@@ -68,9 +68,10 @@ impl StateMap {
 ///
 /// Found by its type among the values of the call, then of the tool
 /// ([`Tool::with_state`](crate::Tool::with_state)), then of the box
-/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)), then of the agent that makes the call. A value that was given as
-/// an `Arc<T>` or a `State<T>` is found as a `T`. A tool that takes `State<T>` names its need: a box or an agent that lacks it
-/// says so when it is built. Take `Option<State<T>>` where it may be missing. Cloning shares the value.
+/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)), then of the agent that makes the
+/// call. A value that was given as an `Arc<T>` or a `State<T>` is found as a `T`. A tool that takes
+/// `State<T>` names its need: a box or an agent that lacks it says so when it is built. Take
+/// `Option<State<T>>` where it may be missing. Cloning shares the value.
 #[derive(Debug)]
 pub struct State<T: ?Sized>(Arc<T>);
 

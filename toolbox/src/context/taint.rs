@@ -1,4 +1,5 @@
-//! Whether a conversation holds text that others wrote, and which URLs were shown in it.
+//! The taint of a conversation: text from untrusted sources in it, and the URLs that appeared in
+//! it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,29 +11,32 @@ use super::context::ToolContext;
 use crate::call::{FailureKind, ToolResult};
 use crate::definition::ToolDefinition;
 
-/// How many URLs are kept as shown. When there are more, the oldest eighth is forgotten.
+/// The most URLs that are kept. When there are more, the oldest eighth is forgotten.
 const MOST_URLS: usize = 4096;
 
 /// The longest URL that is kept as shown, in bytes.
 const LONGEST_URL: usize = 2048;
 
-/// What is known of where the texts of a conversation come from.
+/// The taint of a conversation: a record of the sources of its texts.
 ///
-/// A conversation is tainted once its model has read what somebody else wrote: a page, a search result, the answer of a
-/// server, or what a server says of its tools. From then on the model may act for whoever wrote that, and whatever it says to
-/// the outside may carry out what it knows. Tools that return such text [say so](crate::Tool::untrusted); the gate marks the
-/// taint when they return, whatever kind of failure they name: only what the gate itself answers in their place marks
-/// nothing. Tools whose [definition](crate::ToolDefinition::is_untrusted) is somebody else's mark it when they are shown.
-/// Nothing takes it back. Of several calls of one reply, those that come after such a result count as made after it.
+/// A conversation is tainted once its model has read what somebody else wrote: a page, a search
+/// result, the answer of a server, or what a server says of its tools. From then on the model may
+/// act for whoever wrote that, and whatever it says to the outside may carry out what it knows.
+/// Tools that return such text [say so](crate::Tool::untrusted); the gate marks the taint when they
+/// return, whatever kind of failure they name: only what the gate itself answers in their place
+/// marks nothing. Tools whose [definition](crate::ToolDefinition::is_untrusted) is somebody else's
+/// mark it when they are shown. Nothing takes it back. Of several calls of one reply, those that
+/// come after such a result count as made after it.
 ///
-/// It also knows which URLs the model was shown: in the words of the user, and in the results of tools whose
-/// [URLs count](crate::Tool::showing_urls). To fetch one of those tells nobody more than that it was fetched; a URL that
-/// the model put together can hold anything. The last 4 096 of them are kept, of up to 2 KiB each. One that was
-/// forgotten counts as put together.
+/// It also knows which URLs the model was shown: in the words of the user, and in the results of
+/// tools whose [URLs count](crate::Tool::showing_urls). To fetch one of those tells nobody more
+/// than that it was fetched; a URL that the model put together can hold anything. The last 4 096 of
+/// them are kept, of up to 2 KiB each. One that was forgotten counts as put together.
 ///
-/// It travels in the [`ToolContext`], and clones are one and the same. An agent's run brings one along unless it is given
-/// one, and shares it with the agents below. A program that calls tools itself, or that keeps a conversation over several
-/// runs, gives one along; a context without one is never tainted.
+/// It travels in the [`ToolContext`], and clones are one and the same. An agent's run brings one
+/// along unless it is given one, and shares it with the agents below. A program that calls tools
+/// itself, or that keeps a conversation over several runs, gives one along; a context without one
+/// is never tainted.
 ///
 /// ```
 /// use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
@@ -59,16 +63,16 @@ pub struct Taint(Arc<TaintState>);
 /// The tool that a result comes from, as far as trust goes.
 pub(crate) struct ResultSource<'a> {
     pub(crate) definition: &'a ToolDefinition,
-    /// Whether others write the tool's results.
+    /// `true` if the tool's results come from untrusted sources.
     pub(crate) is_untrusted: bool,
-    /// Whether the URLs in its results count as shown.
+    /// `true` if the URLs in its results count as shown to the model.
     pub(crate) shows_urls: bool,
 }
 
 #[derive(Default)]
 struct TaintState {
     tainted: AtomicBool,
-    /// Whether what the conversation begins with is no word of the user.
+    /// `true` if the first text of the conversation does not come from the user.
     begun_by_others: bool,
     shown: Mutex<IndexSet<Box<str>>>,
 }
@@ -100,7 +104,8 @@ impl Taint {
         self.0.tainted.load(Ordering::Acquire)
     }
 
-    /// Says that the model reads text that others wrote, for what the program itself puts into the conversation.
+    /// Says that the model reads text that others wrote, for what the program itself puts into the
+    /// conversation.
     pub fn mark(&self) {
         self.0.tainted.store(true, Ordering::Release);
     }
@@ -127,11 +132,11 @@ impl Taint {
         key(url).is_some_and(|key| self.shown().contains(key.as_str()))
     }
 
-    /// Says that the model is given these definitions: it has read what others wrote where one of them is
-    /// [untrusted](ToolDefinition::is_untrusted).
+    /// Says that the model is given these definitions: it has read what others wrote where one of
+    /// them is [untrusted](ToolDefinition::is_untrusted).
     ///
-    /// An agent's run does so with every request, and a search with what it finds. For a program with a loop of its own:
-    /// `taint.show_definitions(&toolbox.definitions())`.
+    /// An agent's run does so with every request, and a search with what it finds. For a program
+    /// with a loop of its own: `taint.show_definitions(&toolbox.definitions())`.
     pub fn show_definitions(&self, definitions: &[ToolDefinition]) {
         if definitions.iter().any(ToolDefinition::is_untrusted) {
             self.mark();
@@ -150,7 +155,8 @@ impl Taint {
         }
     }
 
-    /// Takes note of what a tool returned that is not known any more: nobody can tell whose words those are.
+    /// Takes note of what a tool returned that is not known any more: nobody can tell whose words
+    /// those are.
     pub(crate) fn note_of_unknown(&self, result: &ToolResult) {
         if !result.is_of_gate() || result.failure_kind() == Some(FailureKind::InvalidArguments) {
             self.mark();
@@ -177,14 +183,16 @@ impl fmt::Debug for Taint {
 }
 
 impl ToolContext {
-    /// Returns whether the conversation holds text that others wrote: never, where the context has no [`Taint`].
+    /// Returns whether the conversation holds text that others wrote: never, where the context has
+    /// no [`Taint`].
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.get::<Taint>().is_some_and(Taint::is_tainted)
     }
 }
 
-/// Whether a refusal by the gate repeats what others wrote: it names arguments and choices as the schema does.
+/// Returns `true` if a refusal by the gate repeats untrusted text: it names arguments and choices
+/// as the schema does.
 fn repeats_definition(source: &ResultSource<'_>, result: &ToolResult) -> bool {
     source.definition.is_untrusted() && result.failure_kind() == Some(FailureKind::InvalidArguments)
 }
@@ -248,7 +256,7 @@ fn without_end(url: &str) -> &str {
     url.trim_end_matches(ends)
 }
 
-/// Whether a word is a host, perhaps with a path: `example.com/page`.
+/// Returns `true` if a word is a host, perhaps with a path: `example.com/page`.
 fn begins_with_host(word: &str) -> bool {
     let host = &word[..word.find(['/', '?', '#', ':']).unwrap_or(word.len())];
     let label =

@@ -1,4 +1,4 @@
-//! What could be said better about a tool: a review of definitions, for the tests of those who write them.
+//! Lints on tool definitions, for tests of programs that define tools.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::definition::ToolDefinition;
 
-/// The fewest words that say what a tool does, and when to use it.
+/// The fewest words of a description that says what a tool does and when to use it.
 const FEWEST_WORDS: usize = 3;
 
-/// Something a model is told too little about.
+/// A lint on a tool definition: a description that is missing or too short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Lint {
-    /// The description says next to nothing.
+    /// The description has fewer than three words.
     ShortDescription {
         /// The tool.
         tool: String,
@@ -47,7 +47,7 @@ impl fmt::Display for Lint {
 }
 
 impl ToolDefinition {
-    /// Returns what a model is told too little about: a description of less than three words, arguments without one.
+    /// Returns the lints: a description of fewer than three words, arguments without a description.
     #[must_use]
     pub fn lints(&self) -> Vec<Lint> {
         let mut lints = Vec::new();

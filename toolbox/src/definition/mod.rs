@@ -1,4 +1,4 @@
-//! What a model is told about a tool: name, description, schemas, annotations.
+//! Definitions of tools, as models receive them: name, description, schemas, annotations.
 
 mod icon;
 mod lint;
@@ -14,7 +14,7 @@ pub use lint::Lint;
 /// The longest name a tool may carry, in bytes. Providers that allow fewer get a shortened alias.
 pub const MAX_NAME_LEN: usize = 128;
 
-/// What a model is told about one tool.
+/// The definition of a tool, as a model receives it.
 ///
 /// Serializes to exactly `{"name", "description", "input_schema"}`, followed by what else is set.
 ///
@@ -34,7 +34,7 @@ pub const MAX_NAME_LEN: usize = 128;
 pub struct ToolDefinition {
     /// The name the model calls it by; unique in a [`ToolBox`](crate::ToolBox).
     pub name: String,
-    /// What the model reads when it decides whether to call the tool.
+    /// The description, by which the model decides whether to call the tool.
     pub description: String,
     /// JSON Schema (draft 2020-12) of the arguments: always an object.
     pub input_schema: Value,
@@ -56,7 +56,8 @@ pub struct ToolDefinition {
     /// Kept out of the list sent to the model; found by search and callable all the same.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
-    /// Closed for `OpenAI`'s strict mode, also where the schema leaves more open than that mode can say.
+    /// Closed for `OpenAI`'s strict mode, also where the schema leaves more open than that mode can
+    /// say.
     ///
     /// See [`Tool::strict`](crate::Tool::strict).
     #[serde(skip)]
@@ -67,10 +68,11 @@ pub struct ToolDefinition {
     /// The `_meta` that MCP clients get along with it. Models see none of it.
     #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
-    /// The title among the hints of a tool of an MCP server: older servers and clients know no other.
+    /// The title among the hints of a tool of an MCP server: older servers and clients know no
+    /// other.
     #[serde(skip)]
     pub(crate) hint_title: Option<String>,
-    /// Whether others wrote it, and nobody approved of it.
+    /// `true` if it comes from an untrusted source and was not approved.
     #[serde(skip)]
     pub(crate) untrusted: bool,
 }
@@ -106,7 +108,8 @@ impl ToolDefinition {
         self.title.as_deref().or(self.hint_title.as_deref())
     }
 
-    /// Returns whether somebody else wrote the definition, and nobody approved of it: that of a tool of a mounted MCP server.
+    /// Returns whether somebody else wrote the definition, and nobody approved of it: that of a
+    /// tool of a mounted MCP server.
     ///
     /// A model that reads it has read what others wrote: see [`Taint`](crate::context::Taint).
     #[must_use]
@@ -117,8 +120,9 @@ impl ToolDefinition {
 
 /// Hints about what a call does, with the names and defaults of the Model Context Protocol.
 ///
-/// Each is `None` until somebody says so; [`ToolAnnotations::is_read_only`] and its siblings give the
-/// protocol's defaults for what was not said. They are hints: from a server you do not trust they grant nothing.
+/// Each is `None` until somebody says so; [`ToolAnnotations::is_read_only`] and its siblings give
+/// the protocol's defaults for what was not said. They are hints: from a server you do not trust
+/// they grant nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
@@ -185,8 +189,9 @@ impl Serialize for ToolAnnotations {
 
 /// Why a name cannot be a tool's name.
 ///
-/// Names hold 1 to 128 of the characters `A-Z a-z 0-9 _ . -` and start with a letter or `_`; names that a provider
-/// would refuse for its length or its dots are lowered to an alias for that provider.
+/// Names hold 1 to 128 of the characters `A-Z a-z 0-9 _ . -` and start with a letter or `_`; names
+/// that a provider would refuse for its length or its dots are lowered to an alias for that
+/// provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidNameError {
@@ -194,7 +199,7 @@ pub enum InvalidNameError {
     Empty,
     /// The name is longer than [`MAX_NAME_LEN`] bytes.
     TooLong {
-        /// How long it is, in bytes.
+        /// The length of the name, in bytes.
         len: usize,
     },
     /// The name holds a character that no provider takes.

@@ -40,9 +40,10 @@ pub struct Lowered {
     pub tool: Value,
     /// The provider guarantees arguments that match the schema.
     pub strict: bool,
-    /// Why an `OpenAI` tool is not strict: the place and the reason. `None` elsewhere and when it is.
+    /// Why an `OpenAI` tool is not strict: the place and the reason. `None` elsewhere and when it
+    /// is.
     pub strict_obstacle: Option<String>,
-    /// What the provider is not told in its schema.
+    /// The constraints that the provider's schema leaves out.
     pub losses: Vec<Loss>,
     pub(super) dialect: Dialect,
 }

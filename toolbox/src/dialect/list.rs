@@ -1,4 +1,4 @@
-//! What a model is told about the tools it may call, as one cheap value.
+//! Lists of definitions that are cheap to clone and lowered once for each provider.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,9 +13,10 @@ use crate::dialect::{Dialect, Loss, Lowered, list, lower};
 
 /// The definitions that go with one request to a model, in order.
 ///
-/// Cloning costs a reference count, and the list of each provider is lowered and serialized once for all clones. A box
-/// hands out the same value until it changes ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own
-/// comes from `Vec<ToolDefinition>` or an iterator. Serializes to an array.
+/// Cloning costs a reference count, and the list of each provider is lowered and serialized once
+/// for all clones. A box hands out the same value until it changes
+/// ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own comes from
+/// `Vec<ToolDefinition>` or an iterator. Serializes to an array.
 #[derive(Clone, Default)]
 pub struct Definitions(Arc<DefinitionsInner>);
 
@@ -105,7 +106,7 @@ pub struct DefinitionList {
     lowered: Vec<Lowered>,
     /// The whole list; one of tools that are to be found is never asked for it.
     json: OnceLock<Box<RawValue>>,
-    /// Where each tool stands, by its own name and by the one it is sent under.
+    /// The index of each tool, by its own name and by the name it is sent under.
     places: OnceLock<HashMap<String, usize>>,
     /// Each tool as one that is to be found.
     deferred: OnceLock<Vec<Box<RawValue>>>,
@@ -152,8 +153,8 @@ impl DefinitionList {
 
     /// Returns the name a call goes by in a request with this list.
     ///
-    /// A model calls a tool by its alias, so an alias is what a transcript may hold. It is sent as it is, unless it is the
-    /// own name of a tool that has another alias because of that.
+    /// A model calls a tool by its alias, so an alias is what a transcript may hold. It is sent as
+    /// it is, unless it is the own name of a tool that has another alias because of that.
     pub(crate) fn sent_name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
         use std::borrow::Cow;
 
@@ -198,7 +199,8 @@ impl DefinitionList {
         &self.definitions[place]
     }
 
-    /// Returns each tool as JSON text that says it is loaded when a search refers to it, the way Anthropic writes that.
+    /// Returns each tool as JSON text that says it is loaded when a search refers to it, the way
+    /// Anthropic writes that.
     pub(crate) fn deferred(&self) -> &[Box<RawValue>] {
         self.deferred.get_or_init(|| {
             let deferred = |tool: &Lowered| {

@@ -17,22 +17,24 @@ use crate::schema::walk::Object;
 
 /// Turns a definition into the entry of one provider's tool list.
 ///
-/// What arguments are checked against stays the definition's own schema; the entry says as much of it as the provider
-/// can take, and [`Lowered::losses`] says the rest.
+/// What arguments are checked against stays the definition's own schema; the entry says as much of
+/// it as the provider can take, and [`Lowered::losses`] says the rest.
 ///
-/// - **`OpenAI`**: strict when the schema can be expressed exactly in the strict subset, decided for each tool; then optional
-///   properties become required unions with null, see [`restore_optional`](super::restore_optional). Lengths, formats and defaults that strict mode
-///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is closed and simplified first, so that
-///   nearly every schema becomes strict; what that narrows is among the losses. Chat omits `strict` when it is off; Responses always says it, because the service
-///   would otherwise try on its own.
-/// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and which ones is not for
-///   one tool to decide. Examples become `input_examples`.
+/// - **`OpenAI`**: strict when the schema can be expressed exactly in the strict subset, decided
+///   for each tool; then optional properties become required unions with null, see
+///   [`restore_optional`](super::restore_optional). Lengths, formats and defaults that strict mode
+///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is
+///   closed and simplified first, so that nearly every schema becomes strict; what that narrows is
+///   among the losses. Chat omits `strict` when it is off; Responses always says it, because the
+///   service would otherwise try on its own.
+/// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and
+///   which ones is not for one tool to decide. Examples become `input_examples`.
 /// - **Gemini**: `parametersJsonSchema`, because the older `parameters` knows no `$ref`, `const` or
 ///   `additionalProperties`. A tool without arguments leaves it unset.
 /// - **MCP**: the schema as it is.
 ///
-/// The root is an object with `properties` everywhere, whatever the schema was; model providers get a root union
-/// as one object that takes each alternative's properties.
+/// The root is an object with `properties` everywhere, whatever the schema was; model providers get
+/// a root union as one object that takes each alternative's properties.
 ///
 /// ```
 /// use serde_json::json;
@@ -155,8 +157,8 @@ fn mcp(definition: &ToolDefinition, name: &str, description: &str, schema: Value
 
 /// Returns the whole `tools` value of a request.
 ///
-/// An array with one entry a tool, in order; for Gemini `[{"functionDeclarations": [...]}]`, and `[]` without tools.
-/// All of `lowered` are expected to be of one dialect; the first decides.
+/// An array with one entry a tool, in order; for Gemini `[{"functionDeclarations": [...]}]`, and
+/// `[]` without tools. All of `lowered` are expected to be of one dialect; the first decides.
 #[must_use]
 pub fn list(lowered: &[Lowered]) -> Value {
     let tools: Vec<Value> = lowered.iter().map(|tool| tool.tool.clone()).collect();

@@ -15,9 +15,10 @@ const MAX_VISITS: usize = 10_000;
 
 /// Removes the nulls that stand for optional properties left out.
 ///
-/// Strict mode at `OpenAI` has no optional properties: [`lower`](fn@super::lower) writes them as required unions with null.
-/// `schema` is the one that was lowered. A member goes only if it is null, not required, and null is not among the
-/// values `schema` takes for it; everything else is untouched. Safe to apply to arguments from any provider.
+/// Strict mode at `OpenAI` has no optional properties: [`lower`](fn@super::lower) writes them as
+/// required unions with null. `schema` is the one that was lowered. A member goes only if it is
+/// null, not required, and null is not among the values `schema` takes for it; everything else is
+/// untouched. Safe to apply to arguments from any provider.
 ///
 /// ```
 /// use serde_json::json;
@@ -42,11 +43,11 @@ pub fn restore_optional(schema: &Value, arguments: &mut Value) {
 /// The only member of an object that holds a value of any shape as JSON text.
 pub(crate) const JSON_TEXT: &str = "json_text";
 
-/// Takes back what closing a schema for strict mode did to the arguments: returns the text that the tool's own schema describes, or
-/// `None` where nothing is to be changed.
+/// Takes back what closing a schema for strict mode did to the arguments: returns the text that the
+/// tool's own schema describes, or `None` where nothing is to be changed.
 ///
-/// A null of an optional property goes, and an object with nothing but JSON text becomes what that text says. All else keeps
-/// its text: numbers their digits, objects a key that is there twice.
+/// A null of an optional property goes, and an object with nothing but JSON text becomes what that
+/// text says. All else keeps its text: numbers their digits, objects a key that is there twice.
 pub(crate) fn restore_strict(schema: &Value, arguments: &str) -> Option<String> {
     let raw: &RawValue = serde_json::from_str(arguments).ok()?;
     if !arguments.contains("null") && !arguments.contains(JSON_TEXT)
@@ -227,7 +228,8 @@ impl<'s> Restore<'s> {
         }
     }
 
-    /// Collects the schemas in `schema` that describe `members`, leaving out branches with another tag.
+    /// Collects the schemas in `schema` that describe `members`, leaving out branches with another
+    /// tag.
     fn flatten(
         &mut self,
         schema: &'s Value,

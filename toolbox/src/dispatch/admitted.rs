@@ -7,10 +7,10 @@ use crate::collection::BoxInner;
 use crate::context::ToolContext;
 use crate::tool::Tool;
 
-/// What is known of a call before it is made.
+/// The privileges of a call.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Pass {
-    /// Somebody gave their word for it already.
+    /// The call is approved already.
     pub(crate) approved: bool,
     /// It comes through a gateway, and may reach what is hidden behind it.
     pub(crate) hidden: bool,

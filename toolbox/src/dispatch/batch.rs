@@ -14,7 +14,7 @@ use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::text::{QUOTED, quote};
 
-/// How the calls of one batch are made.
+/// The settings of a batch of calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch {
     /// Beside each other, or one after another.
@@ -28,12 +28,13 @@ fn unapproved(calls: impl IntoIterator<Item: Into<ToolCall>>) -> Vec<(ToolCall, 
 }
 
 impl ToolBox {
-    /// Makes all calls of a model response, given as values or by reference, and returns their results in the order of the calls:
-    /// one for each.
+    /// Makes all calls of a model response, given as values or by reference, and returns their
+    /// results in the order of the calls: one for each.
     ///
-    /// The calls run beside each other as tasks of the current tokio runtime, within the limits of the box; without a
-    /// runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off, one after another. One that fails, hangs
-    /// or panics does not touch the others. Of two calls with one id the second is refused, and so are the calls beyond
+    /// The calls run beside each other as tasks of the current tokio runtime, within the limits of
+    /// the box; without a runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off,
+    /// one after another. One that fails, hangs or panics does not touch the others. Of two calls
+    /// with one id the second is refused, and so are the calls beyond
     /// [`max_batch_calls`](crate::ToolBoxBuilder::max_batch_calls).
     ///
     /// # Cancellation
@@ -132,7 +133,8 @@ impl ToolBox {
         while let Some(ended) = tasks.join_next().await {
             match ended {
                 Ok((index, result)) => results[index] = Some(result),
-                // Tools cannot panic through the gate; should the gate itself, the call is answered all the same.
+                // Tools cannot panic through the gate; should the gate itself, the call is answered
+                // all the same.
                 Err(error) => {
                     let entry = tasks_by_id.iter().find(|(task, ..)| *task == error.id());
                     if let Some((_, index, id, name)) = entry {

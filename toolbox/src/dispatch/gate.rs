@@ -10,7 +10,7 @@ use crate::context::{Taint, ToolContext};
 use crate::text::{QUOTED, nearest_n, quote};
 use crate::tool::{BoxedHandler, Tool};
 
-/// How far a call came without waiting.
+/// The state of a call after the part that needs no waiting.
 enum Begun {
     Done(ToolResult),
     /// Only the tool's own future is left to wait for.
@@ -21,17 +21,20 @@ enum Begun {
 impl ToolBox {
     /// Makes one call and returns its result, whatever happens: there is no error to handle.
     ///
-    /// An unknown name gives `tool not found: <name>`, an error of the tool its own message, arguments that do not fit a
-    /// list of what is wrong, a panic and a timeout a sentence that says so; see [`ToolResult::code`].
+    /// An unknown name gives `tool not found: <name>`, an error of the tool its own message,
+    /// arguments that do not fit a list of what is wrong, a panic and a timeout a sentence that
+    /// says so; see [`ToolResult::code`].
     ///
     /// # Cancellation
     ///
-    /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
+    /// Dropping the future drops the tool's own where it waits. What a blocking or background tool
+    /// began goes on.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResult> + Send {
         self.dispatch(None, call, Pass::default())
     }
 
-    /// Makes one call with what the program gives along: a conversation, a cancellation, a deadline.
+    /// Makes one call with what the program gives along: a conversation, a cancellation, a
+    /// deadline.
     ///
     /// # Cancellation
     ///
@@ -48,7 +51,8 @@ impl ToolBox {
     pub(crate) async fn call_hidden(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
         // Who approved of the call of the gateway saw what it asks for.
         let pass = Pass { approved: context.approved, hidden: true };
-        // The call stands in the place of the gateway's own, and may wait for a decision as that one could.
+        // The call stands in the place of the gateway's own, and may wait for a decision as that
+        // one could.
         self.dispatch(Some(&context.in_its_place()), call, pass).await
     }
 
@@ -67,7 +71,8 @@ impl ToolBox {
         }
     }
 
-    /// Runs a tool by name, with arguments as JSON text or as JSON; no id, no context. Text is not copied.
+    /// Runs a tool by name, with arguments as JSON text or as JSON; no id, no context. Text is not
+    /// copied.
     ///
     /// # Errors
     ///
@@ -134,7 +139,8 @@ impl ToolBox {
         }
     }
 
-    /// Whether a tool can be called at all: a deferred one may be hidden behind those that search.
+    /// Returns `true` if a tool can be called at all: a deferred one may be hidden behind a
+    /// gateway.
     #[inline]
     fn is_open_to(&self, entry: &ToolEntry, pass: Pass) -> bool {
         self.shared.settings.deferred_calls || pass.hidden || !entry.tool.definition().deferred

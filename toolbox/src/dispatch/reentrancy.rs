@@ -1,4 +1,5 @@
-//! Places that the current task holds, so that a call within a call does not wait for its own parent.
+//! Places that the current task holds, so that a call within a call does not wait for its own
+//! parent.
 
 use std::sync::Arc;
 

@@ -156,7 +156,7 @@ impl OwnedCall {
         }
     }
 
-    /// Whether this very call needs approval; where it does, what a model can do if nobody gives it.
+    /// Returns the advice for a model without approval if this very call needs one, or `None`.
     fn need(&self) -> Result<Option<&'static str>, ToolResult> {
         let conditions = match &self.tool.inner().running.approval {
             Approval::None => return Ok(None),
@@ -209,7 +209,8 @@ impl OwnedCall {
         }
     }
 
-    /// Takes the call out, for work that outlives whoever waits for it; its context stays for the answer.
+    /// Takes the call out, for work that outlives whoever waits for it; its context stays for the
+    /// answer.
     pub(super) fn detach(&self) -> Self {
         let admitted = AdmittedCall {
             tool: self.tool.clone(),
@@ -228,7 +229,8 @@ impl OwnedCall {
             .map(drop)
     }
 
-    /// Asks the approver, once the arguments are known to be valid. Returns other arguments where it wants those.
+    /// Asks the approver, once the arguments are known to be valid. Returns other arguments where
+    /// it wants those.
     async fn ask(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
         let name = self.tool.name();
         let approver = match &self.tool.inner().running.approval {
@@ -283,7 +285,8 @@ impl OwnedCall {
         permits.ok_or(result)
     }
 
-    /// Returns how long the tool may run. A job in the background is not held to the box's own timeout.
+    /// Returns how long the tool may run. A job in the background is not held to the box's own
+    /// timeout.
     fn timeout(&self, of_box: bool) -> Option<Timeout> {
         let of_box = self.shared.settings.timeout.filter(|_| of_box);
         let own = Timeout::of_tool(self.tool.inner().running.timeout, of_box);

@@ -1,4 +1,5 @@
-//! Supervision of a future: its panics are contained, its time is bounded, its caller can cancel it.
+//! Supervision of a future: its panics are contained, its time is bounded, its caller can cancel
+//! it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -23,8 +24,8 @@ pub(crate) enum SupervisedEnd<T> {
 
 /// A future whose panics are contained, and which ends at a cancellation or when its time is over.
 ///
-/// The timer and the cancellation are set up when the future first waits: one that never waits pays for neither. Without a
-/// tokio runtime, time is not bounded.
+/// The timer and the cancellation are set up when the future first waits: one that never waits pays
+/// for neither. Without a tokio runtime, time is not bounded.
 pub(crate) struct Supervised<'a, T> {
     future: Option<BoxFuture<'a, T>>,
     cancellation: Option<&'a CancellationToken>,
@@ -67,7 +68,8 @@ impl<T> Future for Supervised<'_, T> {
 
 impl<T> Drop for Supervised<'_, T> {
     fn drop(&mut self) {
-        // What the future holds may panic when it is dropped; that is contained like a panic of its own.
+        // What the future holds may panic when it is dropped; that is contained like a panic of its
+        // own.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(self.future.take()))) {
             forget_quietly(payload);
         }
@@ -146,9 +148,9 @@ pub(super) struct SupervisedCall<'a> {
     inner: Supervised<'a, ToolResult>,
     context: &'a ToolContext,
     timeout: Option<Timeout>,
-    /// Whether what runs may go on after it was given up.
+    /// `true` if the work may go on after it was given up.
     detached: bool,
-    /// Whether what it answers is a handler's, which is never the gate's own.
+    /// `true` if the result is a handler's and not the gate's.
     of_handler: bool,
 }
 
@@ -237,7 +239,8 @@ pub(super) fn cancelled(tool: &str) -> ToolResult {
     ToolResult::refusal(FailureKind::Cancelled, format!("the call of tool `{tool}` was cancelled"))
 }
 
-/// Returns the result of a call that panicked. The message goes to the log: it may hold what the model must not see.
+/// Returns the result of a call that panicked. The message goes to the log: it may hold what the
+/// model must not see.
 #[cold]
 pub(super) fn panicked(tool: &str, payload: Box<dyn Any + Send>) -> ToolResult {
     let message = payload

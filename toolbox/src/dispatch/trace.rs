@@ -1,4 +1,5 @@
-//! Spans and events of calls, by the OpenTelemetry conventions for generative AI (status: development, 2026-11).
+//! Spans and events of calls, by the OpenTelemetry conventions for generative AI (status:
+//! development, 2026-11).
 
 use std::time::{Duration, Instant};
 

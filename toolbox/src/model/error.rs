@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::call::SharedError;
 use crate::call::chain;
 
-/// What kept a model from replying.
+/// The kind of a [`ModelError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -25,7 +25,7 @@ pub enum ModelErrorKind {
     InvalidRequest,
     /// The transcript is longer than the model can read.
     ContextTooLong,
-    /// What came back is not a reply.
+    /// The response is not a reply.
     InvalidResponse,
     /// Something else.
     Other,
@@ -62,7 +62,7 @@ impl ModelErrorKind {
     }
 }
 
-/// Why a model gave no reply.
+/// An error of a model that gave no reply.
 ///
 /// Never holds a key: what a service echoes of one is not kept.
 #[derive(Debug, Clone)]

@@ -14,11 +14,12 @@ use crate::validate::{ValidationLimits, bound};
 
 /// A transcript in which every call has its result.
 ///
-/// That holds by type: a reply that makes calls turns the history into [`Unanswered`], and only results turn it back.
-/// Providers refuse a request in which a call has no result, or two; such a request cannot be written down here.
-/// Ids of calls are made unique, and arguments that are no JSON object are kept as text inside of one once the call is
-/// answered, since services refuse those as well. Cloning shares the messages. Serializes as JSON, and reads back what it wrote; what comes from
-/// elsewhere is [`repaired`](History::repaired).
+/// That holds by type: a reply that makes calls turns the history into [`Unanswered`], and only
+/// results turn it back. Providers refuse a request in which a call has no result, or two; such a
+/// request cannot be written down here. Ids of calls are made unique, and arguments that are no
+/// JSON object are kept as text inside of one once the call is answered, since services refuse
+/// those as well. Cloning shares the messages. Serializes as JSON, and reads back what it wrote;
+/// what comes from elsewhere is [`repaired`](History::repaired).
 ///
 /// ```
 /// use toolbox::model::{History, Replied, Reply};
@@ -39,9 +40,9 @@ pub struct History {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Message {
-    /// What the user, or the program, told the model.
+    /// A message of the user, or of the program.
     User(Arc<[Content]>),
-    /// What the model replied, with the results of its calls.
+    /// A reply of the model, with the results of its calls.
     Step(Arc<Step>),
 }
 
@@ -75,7 +76,7 @@ impl Step {
     }
 }
 
-/// What a history became when a model replied.
+/// A history after a reply of the model.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Replied {
@@ -83,7 +84,8 @@ pub enum Replied {
     Answer(History),
     /// The reply makes calls that want results.
     Calls(Unanswered),
-    /// The reply was cut off or refused, and its calls were answered with a result that says they did not run.
+    /// The reply was cut off or refused, and its calls were answered with a result that says they
+    /// did not run.
     CutOff(History),
 }
 
@@ -165,7 +167,8 @@ impl History {
 
     /// Adds what a model replied.
     ///
-    /// The calls of a reply that ran into a limit or was refused are answered right away: they never run.
+    /// The calls of a reply that ran into a limit or was refused are answered right away: they
+    /// never run.
     #[must_use]
     pub fn reply(mut self, mut reply: Reply) -> Replied {
         if !self.are_ids_free(&reply) {
@@ -194,8 +197,8 @@ impl History {
         calls.map(|call| call.id.clone()).collect()
     }
 
-    /// Returns whether a reply makes a few calls whose ids are good and nobody's: nearly always, and those are only
-    /// looked at.
+    /// Returns whether a reply makes a few calls whose ids are good and nobody's: nearly always,
+    /// and those are only looked at.
     fn are_ids_free(&self, reply: &Reply) -> bool {
         let before = || self.steps().flat_map(|step| step.reply.tool_calls()).map(|call| &call.id);
         let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).take(17).collect();
@@ -212,8 +215,9 @@ impl History {
 
     /// Returns a history made of messages as they were found elsewhere, and what had to be mended.
     ///
-    /// A call without a result gets one that says so; a result without a call, and a second result of one call, are left
-    /// out; so are replies with nothing in them. A result is looked for up to the next reply.
+    /// A call without a result gets one that says so; a result without a call, and a second result
+    /// of one call, are left out; so are replies with nothing in them. A result is looked for up to
+    /// the next reply.
     ///
     /// ```
     /// use toolbox::model::{FoundMessage, History, HistoryRepair, Reply};
@@ -333,9 +337,9 @@ fn unanswered(tool: &str) -> ToolResult {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FoundMessage {
-    /// What the user said.
+    /// The content of a user's message.
     User(Vec<Content>),
-    /// What the model replied.
+    /// The reply of the model.
     Reply(Reply),
     /// The result of a call.
     Result {
@@ -415,8 +419,8 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    /// Returns the calls, in order, under the ids that the results need and with the arguments as the model wrote them:
-    /// a box says what is wrong with them.
+    /// Returns the calls, in order, under the ids that the results need and with the arguments as
+    /// the model wrote them: a box says what is wrong with them.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.reply.tool_calls()
     }
@@ -440,9 +444,11 @@ impl Unanswered {
         }
     }
 
-    /// Gives each call its result: by the result's [`call_id`](ToolResult::call_id) where it has one, else by its place.
+    /// Gives each call its result: by the result's [`call_id`](ToolResult::call_id) where it has
+    /// one, else by its place.
     ///
-    /// A call for which nothing is left gets a result that says so; results of other calls are dropped.
+    /// A call for which nothing is left gets a result that says so; results of other calls are
+    /// dropped.
     #[must_use]
     pub fn answer(self, results: impl IntoIterator<Item = ToolResult>) -> History {
         self.answer_rest(results, "")
@@ -486,7 +492,7 @@ impl Unanswered {
     }
 }
 
-/// What a user's message is made of: text, or parts.
+/// The content of a user's message: text, or parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserContent(Arc<[Content]>);
 
@@ -557,7 +563,7 @@ fn present_arguments(reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) {
     }
 }
 
-/// Whether every service takes an id as it is.
+/// Returns `true` if every service accepts the id unchanged.
 fn is_good_id(id: &str) -> bool {
     (1..=64).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
@@ -578,10 +584,12 @@ fn new_id(id: &str, taken: &HashSet<String>) -> String {
         .unwrap_or_default()
 }
 
-/// The most of a call's arguments that a transcript keeps, in bytes: a box takes no more by default either.
+/// The most of a call's arguments that a transcript keeps, in bytes: a box takes no more by default
+/// either.
 const MAX_ARGUMENTS: usize = 1 << 20;
 
-/// Returns what a transcript keeps instead of these arguments, when they are not a JSON object that services take.
+/// Returns what a transcript keeps instead of these arguments, when they are not a JSON object that
+/// services take.
 ///
 /// Blank text is `{}`. Anything else stays readable for the model, as text under one key.
 fn presentable(arguments: &Arguments) -> Option<Arguments> {
@@ -596,18 +604,19 @@ fn presentable(arguments: &Arguments) -> Option<Arguments> {
     Some(Arguments::from(serde_json::json!({ "malformed_arguments": head })))
 }
 
-/// Whether a text is a JSON object, no deeper than a box reads.
+/// Returns `true` if a text is a JSON object within the depth limit of a box.
 fn is_object(text: &str) -> bool {
     text.starts_with('{') && !is_too_deep(text) && serde_json::from_str::<JsonProbe>(text).is_ok()
 }
 
-/// Whether a text nests deeper than a box reads; the parsers of services give up somewhat later.
+/// Returns `true` if a text nests deeper than a box reads; the parsers of services give up somewhat
+/// later.
 pub(crate) fn is_too_deep(text: &str) -> bool {
     bound(text, &ValidationLimits::default()).is_some()
 }
 
-/// A document that was read to the end and kept nothing of: numbers that are too large and halves of surrogates, which a look
-/// over the text would pass, are found.
+/// A JSON document that is parsed and discarded: numbers that are too large and lone surrogates,
+/// which a scan over the text would pass, are found.
 struct JsonProbe;
 
 impl<'de> Deserialize<'de> for JsonProbe {

@@ -1,4 +1,4 @@
-//! What goes between a program and a model: requests, replies, the transcript.
+//! Requests to a model, its replies, and the transcript.
 
 mod error;
 mod history;
@@ -58,16 +58,16 @@ pub trait Model: Send + Sync + 'static {
     /// Returns the model's name, as its service knows it; for traces.
     fn name(&self) -> &str;
 
-    /// Returns the service's name as the OpenTelemetry conventions list it, such as `openai`, `anthropic` or `gcp.gemini`;
-    /// for traces. Default `custom`.
+    /// Returns the service's name as the OpenTelemetry conventions list it, such as `openai`,
+    /// `anthropic` or `gcp.gemini`; for traces. Default `custom`.
     fn provider(&self) -> &'static str {
         "custom"
     }
 
     /// Answers one request.
     ///
-    /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends what it has as it comes; the response
-    /// is the whole reply all the same.
+    /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends what it has
+    /// as it comes; the response is the whole reply all the same.
     ///
     /// # Errors
     ///
@@ -129,7 +129,8 @@ pub enum Delta {
     Reasoning(String),
     /// A call began.
     Call {
-        /// Which part of the reply it is, from zero; later pieces of the same call carry the same number.
+        /// The index of the part in the reply, from zero; later pieces of the same call carry the
+        /// same index.
         index: usize,
         /// The id, as the service gave it; empty where it gives none.
         id: String,
@@ -145,7 +146,8 @@ pub enum Delta {
     },
 }
 
-/// Where a model sends pieces of its reply while it writes; nowhere, when nobody listens.
+/// The receiver of the pieces of a reply while a model writes it; discards them if there is no
+/// listener.
 #[derive(Clone, Copy, Default)]
 pub struct Deltas<'a>(Option<&'a (dyn Fn(Delta) + Send + Sync)>);
 

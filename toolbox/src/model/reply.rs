@@ -1,4 +1,4 @@
-//! What a model said: text, calls, and what has to go back to its service as it came.
+//! A model's reply: text, calls, and opaque parts that go back to its service unchanged.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -89,19 +89,19 @@ pub enum Part {
     Text {
         /// The text.
         text: String,
-        /// What goes back beside it, to the service it came from.
+        /// The opaque part that goes back with it to the service it came from.
         echo: Option<Echo>,
     },
     /// A call the model wants made.
     Call {
         /// The call.
         call: ToolCall,
-        /// What goes back beside it, to the service it came from.
+        /// The opaque part that goes back with it to the service it came from.
         echo: Option<Echo>,
     },
-    /// What the model thought before it answered: never the answer, never sent to another service.
+    /// The model's reasoning before its answer: never the answer, never sent to another service.
     Reasoning {
-        /// What the service shows of it; may be empty.
+        /// The text of it that the service discloses; may be empty.
         text: String,
         /// The part as the service wants it back.
         echo: Option<Echo>,
@@ -135,8 +135,8 @@ impl Part {
     }
 }
 
-/// Something opaque that must go back to the service it came from, byte for byte where that matters: a thinking block, a
-/// reasoning item, a thought signature.
+/// Something opaque that must go back to the service it came from, byte for byte where that
+/// matters: a thinking block, a reasoning item, a thought signature.
 ///
 /// A transcript that moves to another service leaves it behind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,7 +144,7 @@ impl Part {
 pub struct Echo {
     /// The form it is written in.
     pub dialect: Dialect,
-    /// What to send; its shape is a matter of that form.
+    /// The value to send; its shape is up to that service.
     pub value: Value,
 }
 
@@ -203,9 +203,9 @@ impl fmt::Display for Finish {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelResponse {
-    /// What the model said.
+    /// The reply.
     pub reply: Reply,
-    /// What it cost.
+    /// The tokens that it cost.
     pub usage: Usage,
     /// The model that answered, as the service names it.
     pub model: Option<String>,

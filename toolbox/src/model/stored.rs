@@ -8,7 +8,8 @@ use super::reply::{Echo, Finish, Part, Reply};
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::dialect::Dialect;
 
-/// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are read as they are.)
+/// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are
+/// read as they are.)
 #[derive(Deserialize)]
 struct StoredPart {
     #[serde(rename = "type")]

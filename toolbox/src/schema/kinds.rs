@@ -22,8 +22,8 @@ impl Kinds {
 
     /// Returns the kinds that `schema` has values of; `definitions` is where references point.
     ///
-    /// A type that holds itself without an end has no value: its definition is taken to have none until the opposite is
-    /// shown. When in doubt, a schema takes a kind.
+    /// A type that holds itself without an end has no value: its definition is taken to have none
+    /// until the opposite is shown. When in doubt, a schema takes a kind.
     pub(crate) fn of(schema: &Value, definitions: Option<&Object>) -> Self {
         let mut known: HashMap<&str, Self> = HashMap::new();
         let definitions = definitions.into_iter().flatten();

@@ -1,7 +1,8 @@
 //! JSON Schemas of Rust types, in one normal form.
 //!
-//! [`for_input`] and [`for_output`] give the schema of a type in a compact normal form of JSON Schema draft 2020-12. Both are
-//! pure: no I/O, no state. [`dialect`](crate::dialect) turns such a schema into the form that one provider takes.
+//! [`for_input`] and [`for_output`] give the schema of a type in a compact normal form of JSON
+//! Schema draft 2020-12. Both are pure: no I/O, no state. [`dialect`](crate::dialect) turns such a
+//! schema into the form that one provider takes.
 
 #[cfg(test)]
 #[allow(dead_code, reason = "only the schemas of these types are read")]
@@ -53,8 +54,9 @@ pub fn for_input<T: JsonSchema + ?Sized>() -> Value {
 
 /// Returns the schema of what `T` serializes to, in normal form.
 ///
-/// Its objects are open, those within others too: a field that a later version adds is no fault to a client that checks
-/// results against the schema it has. `#[serde(deny_unknown_fields)]` closes the object of that type.
+/// Its objects are open, those within others too: a field that a later version adds is no fault to
+/// a client that checks results against the schema it has. `#[serde(deny_unknown_fields)]` closes
+/// the object of that type.
 ///
 /// ```
 /// use schemars::JsonSchema;

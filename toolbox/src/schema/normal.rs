@@ -1,4 +1,4 @@
-//! What schemars writes, turned into one compact normal form.
+//! Conversion of schemas that schemars writes into one compact normal form.
 
 mod close;
 mod inline;
@@ -14,18 +14,21 @@ use super::walk::{self, MAX_HEIGHT, Object};
 
 /// Turns a JSON Schema (draft 2020-12, definitions under `$defs` at the root) into the normal form.
 ///
-/// Noise goes (`$schema`, `title`, numeric `format`s, `default: null`), definitions used once move to where they are
-/// used, objects with known properties are closed, enums without texts become one `enum`. Never makes a schema larger by
-/// inlining, follows no chain recursively, and changes nothing the second time.
+/// Noise goes (`$schema`, `title`, numeric `format`s, `default: null`), definitions used once move
+/// to where they are used, objects with known properties are closed, enums without texts become one
+/// `enum`. Never makes a schema larger by inlining, follows no chain recursively, and changes
+/// nothing the second time.
 ///
-/// Returns what serde will not enforce by itself, which cannot be told any more once the formats are gone.
+/// Returns what serde will not enforce by itself, which cannot be told any more once the formats
+/// are gone.
 pub(crate) fn normalize(schema: &mut Value) -> Policing {
     simplify(schema, close::close)
 }
 
 /// Turns the schema of a result into the normal form, but for closing its objects.
 ///
-/// A result is written by this version of a program and checked by a client that may hold the schema of an earlier one.
+/// A result is written by this version of a program and checked by a client that may hold the
+/// schema of an earlier one.
 pub(super) fn normalize_output(schema: &mut Value) {
     simplify(schema, |_| {});
 }
@@ -178,7 +181,8 @@ fn is_numeric_format(format: &str) -> bool {
     )
 }
 
-/// Returns whether every reference goes to the root or to a definition there, so that schemas may move.
+/// Returns whether every reference goes to the root or to a definition there, so that schemas may
+/// move.
 fn is_movable(schema: &Value) -> bool {
     let mut movable = true;
     walk::each(schema, &mut |map| {

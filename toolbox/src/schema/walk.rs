@@ -1,4 +1,4 @@
-//! Where a schema holds schemas: the difference between a keyword, a property's name and plain data.
+//! The positions of subschemas in a schema, told apart from property names and plain data.
 
 use serde_json::{Map, Value};
 
@@ -41,7 +41,8 @@ pub(crate) fn is_annotation(keyword: &str) -> bool {
     )
 }
 
-/// Calls `visit` with the keyword, the key below it (empty if there is none) and each direct subschema.
+/// Calls `visit` with the keyword, the key below it (empty if there is none) and each direct
+/// subschema.
 pub(crate) fn children<'v>(schema: &'v Object, visit: &mut dyn FnMut(&'v str, &str, &'v Value)) {
     for (keyword, value) in schema {
         match value {

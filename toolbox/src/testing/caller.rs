@@ -42,7 +42,7 @@ pub struct Caller {
 pub struct Invalid {
     /// The arguments.
     pub arguments: Arguments,
-    /// What is wrong with them, such as `` without `city` ``.
+    /// The flaw of the arguments, such as `` without `city` ``.
     pub what: String,
 }
 
@@ -85,7 +85,8 @@ impl Caller {
         Self { generator: Generator::seeded(seed) }
     }
 
-    /// Returns arguments that fit the tool's schema; `None` when none could be made in a hundred attempts.
+    /// Returns arguments that fit the tool's schema; `None` when none could be made in a hundred
+    /// attempts.
     pub fn valid(&mut self, tool: &Tool) -> Option<Arguments> {
         let schema = &tool.definition().input_schema;
         (0..100)
@@ -93,8 +94,9 @@ impl Caller {
             .find(|arguments| takes(tool, arguments))
     }
 
-    /// Returns arguments that do not fit, one for each way to get the tool's schema wrong: nothing where it should be,
-    /// a wrong type, a value out of bounds, an unknown name, a text that is no JSON object.
+    /// Returns arguments that do not fit, one for each way to get the tool's schema wrong: nothing
+    /// where it should be, a wrong type, a value out of bounds, an unknown name, a text that is no
+    /// JSON object.
     pub fn invalid(&mut self, tool: &Tool) -> Vec<Invalid> {
         let schema = &tool.definition().input_schema;
         let whole = self.valid(tool).and_then(|arguments| arguments.parse().ok());
@@ -140,10 +142,11 @@ impl Caller {
         cases.cases
     }
 
-    /// Calls every tool of a box `rounds` times with arguments that fit, and once with each kind that does not. Returns what
-    /// they should not have done.
+    /// Calls every tool of a box `rounds` times with arguments that fit, and once with each kind
+    /// that does not. Returns what they should not have done.
     ///
-    /// The tools do run: give it a box whose tools may do what they do. Failures that a tool reports itself are fine.
+    /// The tools do run: give it a box whose tools may do what they do. Failures that a tool
+    /// reports itself are fine.
     pub async fn check(&mut self, toolbox: &ToolBox, rounds: usize) -> Vec<Finding> {
         let mut findings = Vec::new();
         for tool in toolbox.tools() {
@@ -176,7 +179,7 @@ impl Caller {
     }
 }
 
-/// Whether a tool would run with these arguments.
+/// Returns `true` if a tool would run with these arguments.
 fn takes(tool: &Tool, arguments: &Arguments) -> bool {
     let context = ToolContext::new();
     let signature = &tool.inner().signature;

@@ -1,4 +1,4 @@
-//! What a transcript must hold.
+//! Checks on transcripts.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::call::{ToolCall, ToolResult};
 use crate::model::{History, Message};
 
-/// Checks a transcript from its beginning: each method looks for what it names behind what the last one found, and panics
-/// with the whole transcript where it is not there.
+/// Checks a transcript from its beginning: each method looks for what it names behind what the last
+/// one found, and panics with the whole transcript where it is not there.
 ///
 /// ```
 /// use serde_json::json;
@@ -187,7 +187,8 @@ impl<'a> HistoryCheck<'a> {
     }
 }
 
-/// Whether `own` holds all that `wanted` names: the keys of objects, at any depth; everything else exactly.
+/// Returns `true` if `own` contains everything in `wanted`: keys of objects at any depth, other
+/// values exactly.
 fn holds(own: &Value, wanted: &Value) -> bool {
     match (own, wanted) {
         (Value::Object(own), Value::Object(wanted)) => {

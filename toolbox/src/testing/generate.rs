@@ -6,8 +6,9 @@ use crate::schema::Format;
 
 /// Makes values that fit a schema, mostly, and values that nearly do.
 ///
-/// Every decision is a number from a list or from a seed, so that the same numbers make the same values; a list can be that of
-/// a property test, which shrinks a failing value by shrinking the list.
+/// Every decision is a number from a list or from a seed, so that the same numbers make the same
+/// values; a list can be that of a property test, which shrinks a failing value by shrinking the
+/// list.
 ///
 /// ```
 /// use serde_json::json;
@@ -37,7 +38,8 @@ impl Generator {
         Self::new(Choices::Seeded(seed | 1 << 63))
     }
 
-    /// Returns a generator that decides by these numbers, and for the simplest once they are used up.
+    /// Returns a generator that decides by these numbers, and for the simplest once they are used
+    /// up.
     pub fn from_choices(choices: impl IntoIterator<Item = u32>) -> Self {
         Self::new(Choices::Listed(choices.into_iter().collect::<Vec<_>>().into_iter()))
     }

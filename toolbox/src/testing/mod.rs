@@ -1,7 +1,8 @@
 //! Tests of agents and tools, with no model and no network.
 //!
-//! [`Caller`] calls tools with arguments that fit their schemas and with arguments that do not. [`ScriptedModel`] plays a model from a script, [`Recorder`] writes the script of a real one, and [`check`] states what a
-//! transcript must hold.
+//! [`Caller`] calls tools with arguments that fit their schemas and with arguments that do not.
+//! [`ScriptedModel`] plays a model from a script, [`Recorder`] writes the script of a real one, and
+//! [`check`] states what a transcript must hold.
 
 mod caller;
 mod check;

@@ -14,8 +14,9 @@ use crate::model::{
 
 /// A model that replies what a script says, turn by turn, and remembers what it was asked.
 ///
-/// Each method adds a turn. Clones play the same script: keep one to look at the [`requests`](Self::requests) afterwards.
-/// Where an agent listens to deltas, replies come in pieces, word by word.
+/// Each method adds a turn. Clones play the same script: keep one to look at the
+/// [`requests`](Self::requests) afterwards. Where an agent listens to deltas, replies come in
+/// pieces, word by word.
 ///
 /// ```
 /// use toolbox::agent::Agent;
@@ -132,7 +133,8 @@ impl ScriptedModel {
         self.respond(move |_| Err(error.clone()))
     }
 
-    /// Replies what a function of the request says; a text and a [`Reply`] become a response by `into`.
+    /// Replies what a function of the request says; a text and a [`Reply`] become a response by
+    /// `into`.
     #[must_use]
     pub fn respond(
         self,

@@ -1,4 +1,5 @@
-//! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close names, paths of arguments.
+//! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close
+//! names, paths of arguments.
 
 mod list;
 mod nearest;

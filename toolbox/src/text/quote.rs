@@ -5,8 +5,9 @@ use super::is_unseen;
 /// The longest name, value or identifier of somebody else that a message repeats, in characters.
 pub(crate) const QUOTED: usize = 128;
 
-/// Returns a piece of text that somebody else wrote as a message may repeat it: on one line, at most `limit` characters, and with
-/// everything escaped that moves a cursor, colours a terminal, or hides and reorders what stands around it.
+/// Returns a piece of text that somebody else wrote as a message may repeat it: on one line, at
+/// most `limit` characters, and with everything escaped that moves a cursor, colours a terminal, or
+/// hides and reorders what stands around it.
 ///
 /// Every message that repeats what a model, a server or a client wrote does it by this.
 pub(crate) fn quote(text: &str, limit: usize) -> String {

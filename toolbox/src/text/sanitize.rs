@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Returns `text` without what a reader cannot see: escape sequences of terminals, control characters but tab and line breaks,
-/// and characters that hide, reorder or smuggle text.
+/// Returns `text` without what a reader cannot see: escape sequences of terminals, control
+/// characters but tab and line breaks, and characters that hide, reorder or smuggle text.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return Cow::Borrowed(text);
@@ -15,7 +15,8 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
         match c {
             '\u{1b}' => skip_sequence(&mut rest),
             '\u{9b}' => skip_until_final(&mut rest),
-            // Joiners and selectors belong into words of many scripts and into emoji, and nowhere else.
+            // Joiners and selectors belong into words of many scripts and into emoji, and nowhere
+            // else.
             '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' if joins(before) => kept.push(c),
             '\r' if rest.peek() == Some(&'\n') => {}
             '\r' => kept.push('\n'),
@@ -29,7 +30,8 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if kept == text { Cow::Borrowed(text) } else { Cow::Owned(kept) }
 }
 
-/// Takes what follows an escape character: a control sequence, a string up to its end, or one more character.
+/// Takes what follows an escape character: a control sequence, a string up to its end, or one more
+/// character.
 fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match rest.next() {
         Some('[') => skip_until_final(rest),
@@ -82,8 +84,8 @@ const UNSEEN: &[std::ops::RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Returns whether a character shows nothing by itself and can hide or reorder what does: control characters but tab and line
-/// break, separators, marks of direction, tags.
+/// Returns whether a character shows nothing by itself and can hide or reorder what does: control
+/// characters but tab and line break, separators, marks of direction, tags.
 pub(crate) fn is_unseen(c: char) -> bool {
     match c {
         '\n' | '\t' => false,

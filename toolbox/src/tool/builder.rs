@@ -47,7 +47,8 @@ impl From<&str> for ParamType {
     ///
     /// # Panics
     ///
-    /// If it is none of the six; write [`ParamType::String`] and the like to have the compiler check it.
+    /// If it is none of the six; write [`ParamType::String`] and the like to have the compiler
+    /// check it.
     #[track_caller]
     fn from(word: &str) -> Self {
         Self::ALL.iter().find(|(own, _)| *own == word).map_or_else(
@@ -102,11 +103,13 @@ impl ToolBuilder {
         self
     }
 
-    /// Attaches the function, which gets the arguments as one JSON object: `args["missing"]` is null.
+    /// Attaches the function, which gets the arguments as one JSON object: `args["missing"]` is
+    /// null.
     ///
     /// # Panics
     ///
-    /// If the tool's name is not one that tools may have; [`ToolBuilder::try_call`] says so instead.
+    /// If the tool's name is not one that tools may have; [`ToolBuilder::try_call`] says so
+    /// instead.
     #[track_caller]
     pub fn call<R: IntoToolResult>(
         self,
@@ -133,7 +136,8 @@ impl ToolBuilder {
         })))
     }
 
-    /// Attaches an async function, which gets the arguments as one JSON object: `args["missing"]` is null.
+    /// Attaches an async function, which gets the arguments as one JSON object: `args["missing"]`
+    /// is null.
     ///
     /// # Panics
     ///

@@ -17,7 +17,8 @@ use crate::call::{Arguments, IntoToolResult, ToolResult};
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
 
-/// A function that can be a tool's: it takes its input, or the [`ToolContext`] and its input, and is async or not.
+/// A function that can be a tool's: it takes its input, or the [`ToolContext`] and its input, and
+/// is async or not.
 ///
 /// The compiler infers which of the four forms it is; there is nothing to implement here by hand.
 #[diagnostic::on_unimplemented(
@@ -32,7 +33,8 @@ pub trait ToolFn<Input, Form>: Send + Sync + 'static {
     fn into_handler(self, read: ReadInput<Input>) -> BoxedHandler;
 }
 
-/// A struct whose fields are the arguments of a tool: anything that is `DeserializeOwned + JsonSchema`.
+/// A struct whose fields are the arguments of a tool: anything that is
+/// `DeserializeOwned + JsonSchema`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold the arguments of a tool",
     label = "the model cannot fill in a `{Self}`",
@@ -207,8 +209,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have, or if `Args` is no type whose JSON is an object, such as `u32` or
-    /// `String`; [`Tool::try_from_fn`] takes names from outside the program.
+    /// If the name is not one that tools may have, or if `Args` is no type whose JSON is an object,
+    /// such as `u32` or `String`; [`Tool::try_from_fn`] takes names from outside the program.
     #[track_caller]
     pub fn from_fn<Args, Form, F>(
         name: impl Into<String>,
@@ -226,7 +228,8 @@ impl Tool {
     ///
     /// # Errors
     ///
-    /// [`MakeToolError`] if the name is not one that tools may have, or if the arguments are no object.
+    /// [`MakeToolError`] if the name is not one that tools may have, or if the arguments are no
+    /// object.
     #[track_caller]
     pub fn try_from_fn<Args, Form, F>(
         name: impl Into<String>,
@@ -250,10 +253,11 @@ impl Tool {
         Ok(Self::from_parts(definition, handler, signature, origin)?)
     }
 
-    /// Returns a tool from its raw parts: the function gets the text of the arguments just as the model wrote it.
+    /// Returns a tool from its raw parts: the function gets the text of the arguments just as the
+    /// model wrote it.
     ///
-    /// The text is held against the schema first, so the function sees a JSON object that fits; `""` and `null` reach
-    /// it as `{}`. The schema is sent to the model unchanged.
+    /// The text is held against the schema first, so the function sees a JSON object that fits;
+    /// `""` and `null` reach it as `{}`. The schema is sent to the model unchanged.
     ///
     /// ```
     /// use serde_json::json;
@@ -272,7 +276,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Tool::try_raw`] takes names from outside the program.
+    /// If the name is not one that tools may have; [`Tool::try_raw`] takes names from outside the
+    /// program.
     #[track_caller]
     pub fn raw<Form>(
         name: impl Into<String>,
@@ -301,7 +306,8 @@ impl Tool {
         Self::from_parts(definition, handler, signature, Origin::here())
     }
 
-    /// Returns a raw tool whose function gets the arguments as a parsed map, itself or behind a `Box` or an `Arc`.
+    /// Returns a raw tool whose function gets the arguments as a parsed map, itself or behind a
+    /// `Box` or an `Arc`.
     ///
     /// ```
     /// use std::collections::HashMap;

@@ -33,7 +33,8 @@ pub trait ToolHandler: Send + Sync + 'static {
     /// Returns what the model is told; asked once, when the tool is made.
     fn definition(&self) -> ToolDefinition;
 
-    /// Runs one call. `arguments` is a JSON object that fits the definition's schema, as the model wrote it.
+    /// Runs one call. `arguments` is a JSON object that fits the definition's schema, as the model
+    /// wrote it.
     fn call(
         &self,
         context: &ToolContext,
@@ -46,7 +47,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the definition's name is not one that tools may have; [`Tool::try_from_handler`] says so instead.
+    /// If the definition's name is not one that tools may have; [`Tool::try_from_handler`] says so
+    /// instead.
     #[track_caller]
     pub fn from_handler(handler: impl ToolHandler) -> Self {
         made(Self::try_from_handler(handler))

@@ -7,12 +7,12 @@ use crate::call::{Arguments, ToolResult};
 use crate::context::ToolContext;
 use crate::future::BoxFuture;
 
-/// What a layer wraps: the rest of a call, to be run once, changed, or left out.
+/// The rest of a call, which a layer may run once, change, or skip.
 pub struct Next {
     context: ToolContext,
     arguments: Arguments,
     layers: Layers,
-    /// How many of the layers are still to come.
+    /// The number of layers that are still to run.
     left: usize,
     innermost: Innermost,
 }

@@ -20,9 +20,10 @@ use crate::future::BoxFuture;
 
 /// Something a model can call: a definition, and what runs.
 ///
-/// A tool is a value. It comes from `#[tool]`, from a closure ([`Tool::from_fn`]), from the builder ([`Tool::new`]), from raw
-/// parts ([`Tool::raw`]) or from a type of your own ([`ToolHandler`](super::ToolHandler)); [`Tool::renamed`], [`Tool::with_timeout`]
-/// and the like return a changed copy. Cloning shares everything.
+/// A tool is a value. It comes from `#[tool]`, from a closure ([`Tool::from_fn`]), from the builder
+/// ([`Tool::new`]), from raw parts ([`Tool::raw`]) or from a type of your own
+/// ([`ToolHandler`](super::ToolHandler)); [`Tool::renamed`], [`Tool::with_timeout`] and the like
+/// return a changed copy. Cloning shares everything.
 ///
 /// ```
 /// use std::time::Duration;
@@ -55,7 +56,7 @@ pub(crate) struct ToolInner {
     pub(crate) running: RunSettings,
 }
 
-/// How a tool may run.
+/// The settings under which a tool runs.
 #[derive(Clone, Default)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -70,20 +71,21 @@ pub(crate) struct RunSettings {
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
     pub(crate) approval: Approval,
-    /// Whether others wrote what it returns.
+    /// `true` if its results come from untrusted sources.
     pub(crate) untrusted: bool,
-    /// Whether a URL that it returned may be fetched like one that the user named.
+    /// `true` if a URL in its results may be fetched like one that the user named.
     pub(crate) shows_urls: bool,
-    /// Whether its handler is this crate's and passes on what the gate says, mark and all.
+    /// `true` if its handler is this crate's and passes on results of the gate with their mark.
     pub(crate) relays: bool,
-    /// Whether a call starts a run, which may stop and be resumed with the run above it.
+    /// `true` if a call starts a run, which may stop and be resumed with the run above it.
     pub(crate) starts_run: bool,
     /// The tools whose results a run that it starts may repeat.
     pub(crate) repeats: Option<Arc<dyn RepeatedTools>>,
 }
 
 impl RunSettings {
-    /// Whether a call can run right where it is made: nothing to wait for, nothing around it.
+    /// Returns `true` if a call needs no task, thread, permit, approval or layer, and can run in
+    /// place.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         !(self.blocking || self.exclusive || self.background || self.approval.is_needed())
@@ -91,7 +93,8 @@ impl RunSettings {
             && self.layers.is_empty()
     }
 
-    /// Whether each call is made again as a call of the tool that it names, so that layers of the box see only that one.
+    /// Returns `true` if each call is dispatched again as a call of the tool that it names, so that
+    /// layers of the box see only that one.
     pub(crate) fn is_forwarded(&self) -> bool {
         if self.starts_run {
             return false;
@@ -109,7 +112,8 @@ pub(crate) trait RepeatedTools: Send + Sync {
     fn tools(&self) -> Vec<Tool>;
 }
 
-/// What runs. Public in name only: it stands in the hidden methods of public traits.
+/// A handler behind an `Arc`. Public in name only: it appears in the hidden methods of public
+/// traits.
 #[derive(Clone)]
 #[allow(unreachable_pub, missing_docs, reason = "cannot be named from outside")]
 pub enum BoxedHandler {
@@ -133,7 +137,7 @@ impl fmt::Debug for BoxedHandler {
     }
 }
 
-/// Where a tool was made: shown when two of one name meet.
+/// The source location where a tool was made, for errors about two tools of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     file: &'static str,
@@ -253,7 +257,8 @@ impl Tool {
         self
     }
 
-    /// Returns what the server calls the tool, if it comes from one and that is known. Renaming changes nothing about it.
+    /// Returns what the server calls the tool, if it comes from one and that is known. Renaming
+    /// changes nothing about it.
     #[must_use]
     pub fn name_at_source(&self) -> Option<&str> {
         self.inner.name_at_source.as_deref()
@@ -307,7 +312,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Tool::try_renamed`] takes names from outside the program.
+    /// If the name is not one that tools may have; [`Tool::try_renamed`] takes names from outside
+    /// the program.
     #[must_use]
     #[track_caller]
     pub fn renamed(self, name: impl Into<String>) -> Self {
@@ -349,12 +355,14 @@ impl Tool {
 
     /// Returns the tool closed for `OpenAI`'s strict mode, which holds a model to the schema.
     ///
-    /// For tools whose schemas somebody else wrote; those of typed functions are strict wherever they can be. Objects are closed, optional
-    /// properties are required and may be null, `oneOf` becomes `anyOf`, `allOf` is merged, a value of any shape is written as an
-    /// object with its JSON text under `json_text`; what cannot be said is among the
-    /// [losses](crate::dialect::Lowered::losses). Before a call, a null of an optional property is taken out and JSON text
-    /// put in its place, so the tool gets what its own schema describes: null then always means "left out" for an optional property.
-    /// Other providers are given the schema as it is, and what their models write is restored in the same way.
+    /// For tools whose schemas somebody else wrote; those of typed functions are strict wherever
+    /// they can be. Objects are closed, optional properties are required and may be null, `oneOf`
+    /// becomes `anyOf`, `allOf` is merged, a value of any shape is written as an object with its
+    /// JSON text under `json_text`; what cannot be said is among the
+    /// [losses](crate::dialect::Lowered::losses). Before a call, a null of an optional property is
+    /// taken out and JSON text put in its place, so the tool gets what its own schema describes:
+    /// null then always means "left out" for an optional property. Other providers are given the
+    /// schema as it is, and what their models write is restored in the same way.
     ///
     /// ```
     /// use serde_json::json;
@@ -387,7 +395,8 @@ impl Tool {
         self
     }
 
-    /// Adds an entry to the `_meta` of the definition that MCP clients get, such as `com.example/team`.
+    /// Adds an entry to the `_meta` of the definition that MCP clients get, such as
+    /// `com.example/team`.
     ///
     /// ```
     /// use toolbox::Tool;
@@ -431,7 +440,8 @@ impl Tool {
         self
     }
 
-    /// Returns the tool kept out of the list that is sent to the model; it can be called all the same.
+    /// Returns the tool kept out of the list that is sent to the model; it can be called all the
+    /// same.
     #[must_use]
     pub fn deferred(mut self) -> Self {
         self.definition_mut().deferred = true;
@@ -449,7 +459,8 @@ impl Tool {
 
     /// Returns the tool with a limit on the time of one call, instead of the box's.
     ///
-    /// An async tool is dropped where it waits; a blocking one runs on unseen, and its result says so.
+    /// An async tool is dropped where it waits; a blocking one runs on unseen, and its result says
+    /// so.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.inner_mut().running.timeout = Some(timeout);
@@ -462,7 +473,8 @@ impl Tool {
         self.with_timeout(Duration::MAX)
     }
 
-    /// Says that the tool's handler, of this crate, answers with what the gate said to a call that it made.
+    /// Says that the tool's handler, of this crate, answers with what the gate said to a call that
+    /// it made.
     pub(crate) fn relaying(mut self) -> Self {
         self.inner_mut().running.relays = true;
         self
@@ -477,7 +489,8 @@ impl Tool {
         self
     }
 
-    /// Returns the tool with a limit on how many of its calls run at once; the others wait their turn.
+    /// Returns the tool with a limit on how many of its calls run at once; the others wait their
+    /// turn.
     ///
     /// Clones of the returned tool share the limit. Zero counts as one.
     #[must_use]
@@ -526,27 +539,31 @@ impl Tool {
         self
     }
 
-    /// Returns the tool so that a call is answered at once and goes on in the background, where the caller takes its end.
+    /// Returns the tool so that a call is answered at once and goes on in the background, where the
+    /// caller takes its end.
     ///
     /// Its end arrives on the receiver given with the call
-    /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without one waits.
+    /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without
+    /// one waits.
     #[must_use]
     pub fn background(mut self) -> Self {
         self.inner_mut().running.background = true;
         self
     }
 
-    /// Returns the tool without a check of its arguments against its schema: its function gets whatever text came, valid
-    /// or not, within the box's limit of bytes.
+    /// Returns the tool without a check of its arguments against its schema: its function gets
+    /// whatever text came, valid or not, within the box's limit of bytes.
     ///
-    /// For tools that read the text themselves ([`Tool::raw`], [`ToolHandler`](super::ToolHandler)); typed arguments are always checked.
+    /// For tools that read the text themselves ([`Tool::raw`],
+    /// [`ToolHandler`](super::ToolHandler)); typed arguments are always checked.
     #[must_use]
     pub fn with_unchecked_arguments(mut self) -> Self {
         Arc::make_mut(&mut self.inner_mut().signature).unchecked = true;
         self
     }
 
-    /// Returns the tool with code around each of its calls: it sees the arguments first and the result last.
+    /// Returns the tool with code around each of its calls: it sees the arguments first and the
+    /// result last.
     ///
     /// The layer added last is outermost. A panic in it is contained like one of the tool's own.
     ///

@@ -1,4 +1,4 @@
-//! What a tool may do on whose word, and whose words it returns.
+//! Approval that a tool needs, and the trust in its results.
 
 use std::sync::Arc;
 
@@ -12,8 +12,8 @@ use crate::context::{ApprovalRequest, Decision};
 impl Tool {
     /// Returns the tool so that it runs only after somebody's approval.
     ///
-    /// The box's approver is asked ([`ToolBoxBuilder::approver`](crate::ToolBoxBuilder::approver)). A box with none refuses
-    /// the call, and an agent stops until somebody has decided.
+    /// The box's approver is asked ([`ToolBoxBuilder::approver`](crate::ToolBoxBuilder::approver)).
+    /// A box with none refuses the call, and an agent stops until somebody has decided.
     #[must_use]
     pub fn needs_approval(mut self) -> Self {
         let approval = &mut self.inner_mut().running.approval;
@@ -25,7 +25,8 @@ impl Tool {
 
     /// Returns the tool so that it runs only as a rule about its arguments decides.
     ///
-    /// `T` is read from the arguments by serde; it may name a few of them. What it cannot read is denied.
+    /// `T` is read from the arguments by serde; it may name a few of them. What it cannot read is
+    /// denied.
     ///
     /// ```
     /// use serde::Deserialize;
@@ -57,11 +58,13 @@ impl Tool {
         self.with_approver(typed(rule))
     }
 
-    /// Returns the tool so that a call of it runs only after somebody's approval, where `condition` says so.
+    /// Returns the tool so that a call of it runs only after somebody's approval, where `condition`
+    /// says so.
     ///
-    /// It is asked with arguments that are valid. Where it says yes, or panics, the call goes the way of
-    /// [`needs_approval`](Self::needs_approval). Of several conditions one is enough, and a tool that always needs
-    /// approval goes on to: an [approver of its own](Self::with_approver) can judge for itself.
+    /// It is asked with arguments that are valid. Where it says yes, or panics, the call goes the
+    /// way of [`needs_approval`](Self::needs_approval). Of several conditions one is enough, and a
+    /// tool that always needs approval goes on to: an [approver of its own](Self::with_approver)
+    /// can judge for itself.
     ///
     /// ```
     /// use toolbox::{tool, ToolBox, ToolCall};
@@ -112,8 +115,8 @@ impl Tool {
 
     /// Returns the tool as one whose results others wrote: pages, mails, the answers of a server.
     ///
-    /// A conversation in which it answered is tainted: see [`Taint`](crate::context::Taint). In `#[tool]` it is the option
-    /// `untrusted`.
+    /// A conversation in which it answered is tainted: see [`Taint`](crate::context::Taint). In
+    /// `#[tool]` it is the option `untrusted`.
     #[must_use]
     pub fn untrusted(mut self) -> Self {
         self.inner_mut().running.untrusted = true;
@@ -132,19 +135,20 @@ impl Tool {
         self
     }
 
-    /// Returns the tool as one whose definition others wrote: a model that reads it has read what they say.
+    /// Returns the tool as one whose definition others wrote: a model that reads it has read what
+    /// they say.
     ///
-    /// A conversation in which it was shown is tainted, whether the model calls the tool or not: see [`Taint`](crate::context::Taint).
-    /// Those of mounted MCP servers are such, unless the server is trusted or somebody approved of
-    /// them in a lock file.
+    /// A conversation in which it was shown is tainted, whether the model calls the tool or not:
+    /// see [`Taint`](crate::context::Taint). Those of mounted MCP servers are such, unless the
+    /// server is trusted or somebody approved of them in a lock file.
     #[must_use]
     pub fn with_untrusted_definition(mut self) -> Self {
         self.definition_mut().untrusted = true;
         self
     }
 
-    /// Returns whether others write what the tool returns. An agent may say what its tools returned, those included that came
-    /// to its box later.
+    /// Returns whether others write what the tool returns. An agent may say what its tools
+    /// returned, those included that came to its box later.
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
         repeats_others(self, &mut Vec::new())
@@ -160,11 +164,11 @@ impl Tool {
         }
     }
 
-    /// Returns the tool so that a URL in its results counts as shown: `http_fetch` fetches it without approval even in a
-    /// conversation that is [tainted](crate::context::Taint).
+    /// Returns the tool so that a URL in its results counts as shown: `http_fetch` fetches it
+    /// without approval even in a conversation that is [tainted](crate::context::Taint).
     ///
-    /// For tools that look things up, such as the search of a wiki. Not for a tool that repeats what it was told: the
-    /// model could have it say any URL.
+    /// For tools that look things up, such as the search of a wiki. Not for a tool that repeats
+    /// what it was told: the model could have it say any URL.
     #[must_use]
     pub fn showing_urls(mut self) -> Self {
         self.inner_mut().running.shows_urls = true;

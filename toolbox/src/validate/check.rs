@@ -1,4 +1,4 @@
-//! A value against its schema: every fault, with its path.
+//! The check of a value against its schema: every fault, with its path.
 
 use super::value::RECEIVED;
 use crate::call::{Fault, FaultKind, Faults};
@@ -14,10 +14,11 @@ use super::references::{REFERENCES, References, ResourceId};
 use super::schema::{self, JsonKinds};
 use super::value::{self, equals, holds_json, show};
 
-/// How many sub-schemas may be in progress at once: a chain of references ends here.
+/// The most sub-schemas that may be in progress at once; it ends endless chains of references.
 const DEEPEST: usize = 512;
 
-/// How many steps a check of `text` may take: far more than an honest schema needs.
+/// Returns the number of steps that a check of `text` may take: far more than an honest schema
+/// needs.
 pub(super) fn budget(text: &str) -> u64 {
     10_000 + 32 * text.len() as u64
 }
@@ -30,18 +31,19 @@ enum PathStep<'a> {
 /// One check of one document.
 pub(super) struct Checker<'a> {
     pub(super) refs: &'a References<'a>,
-    /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks through them.
+    /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks
+    /// through them.
     scopes: Vec<ResourceId>,
     base: &'a str,
-    /// Whether a schema is read as a whole, of those that were asked for.
+    /// Answers of [`Checker::is_read`], by the address of the schema.
     read: HashMap<*const Value, bool>,
     path: Vec<PathStep<'a>>,
     budget: u64,
     depth: usize,
     exhausted: bool,
-    /// Whether faults are described, or only counted.
+    /// `true` if faults are described, `false` if they are only counted.
     listening: bool,
-    /// How many of the schemas in progress say that their value is secret.
+    /// The number of schemas in progress that mark their value as secret.
     secrets: usize,
     faults: Faults,
     count: usize,
@@ -88,7 +90,7 @@ impl<'a> Checker<'a> {
         self.faults
     }
 
-    /// Whether a value meets a schema; also returns what is left of the budget.
+    /// Returns `true` if a value meets a schema, and the rest of the budget.
     pub(super) fn accepts(mut self, node: Node<'a>, schema: &'a Value) -> (bool, u64) {
         let faults = self.count_faults(node, schema);
         (faults == 0 && !self.exhausted, self.budget)
@@ -103,15 +105,15 @@ impl<'a> Checker<'a> {
         std::mem::replace(&mut self.count, before)
     }
 
-    /// Whether a value meets a schema beyond doubt: nothing in the schema is left unread.
+    /// Returns `true` if a value meets a schema of which every keyword is supported.
     ///
-    /// A value that has no faults may still not meet a schema with keywords that are not read. Only where that is no matter
-    /// may it be refused for meeting the schema.
+    /// A value that has no faults may still not meet a schema with keywords that are not read. Only
+    /// where that is no matter may it be refused for meeting the schema.
     pub(super) fn accepts_for_sure(&mut self, node: Node<'a>, schema: &'a Value) -> bool {
         self.count_faults(node, schema) == 0 && !self.exhausted && self.is_read(schema)
     }
 
-    /// Whether a schema holds no keyword that is not read.
+    /// Returns `true` if every keyword of a schema is supported.
     pub(super) fn is_read(&mut self, schema: &'a Value) -> bool {
         let known = self.read.entry(std::ptr::from_ref(schema));
         *known.or_insert_with(|| read::is_read(schema, self.refs))
@@ -152,7 +154,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Whether there is neither budget nor depth left for one more schema.
+    /// Returns `true` if the budget or the depth is used up.
     pub(super) fn is_spent(&mut self) -> bool {
         self.spend(1);
         self.exhausted |= self.depth >= DEEPEST;
@@ -324,7 +326,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a string matches; a pattern that cannot be compiled is not enforced.
+    /// Returns `true` if a string matches, or if the pattern cannot be compiled.
     #[cfg(feature = "pattern")]
     pub(super) fn matches(&mut self, pattern: &'a str, text: Node<'a>) -> bool {
         // To start a search takes as long as a few steps of another kind.
@@ -498,7 +500,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// The names and the patterns of names that an object schema declares, also through references and `allOf`.
+    /// The names and the patterns of names that an object schema declares, also through references
+    /// and `allOf`.
     fn known_names(&self, schema: &'a Value) -> (Vec<&'a str>, Vec<&'a str>) {
         let mut names = Vec::new();
         let mut patterns = Vec::new();
@@ -552,7 +555,7 @@ impl<'a> Checker<'a> {
         self.path.pop();
     }
 
-    /// Whether another fault would be described.
+    /// Returns `true` if another fault would be described.
     pub(super) fn is_listening(&self) -> bool {
         self.listening && self.faults.have_room()
     }

@@ -17,7 +17,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Returns the condition of a schema if it holds, and what follows; the outer `None` where that cannot be told.
+    /// Returns the condition of a schema if it holds, and what follows; the outer `None` where that
+    /// cannot be told.
     pub(super) fn chosen(&mut self, node: Node<'a>, schema: &'a Value) -> Option<Choice<'a>> {
         schema.as_object().map_or(Some(None), |map| self.choose(node, map))
     }

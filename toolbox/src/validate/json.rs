@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// What the parser wanted where it stopped.
+/// The token that the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     Value,
@@ -33,7 +33,7 @@ pub(super) enum Want {
     Digit,
 }
 
-/// Where the text stops being JSON.
+/// A syntax error, and its offset in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) at: usize,
@@ -171,7 +171,7 @@ impl<'a> Node<'a> {
         self.fields().find(|(name, _)| name.is_text(key)).map(|(_, value)| value)
     }
 
-    /// Whether this string says `text`.
+    /// Returns `true` if this string equals `text`, escapes decoded.
     pub(super) fn is_text(self, text: &str) -> bool {
         self.chars().eq(text.chars())
     }
@@ -388,7 +388,7 @@ impl<'a> JsonParser<'a> {
         self.after()
     }
 
-    /// What may follow a complete value.
+    /// Returns the tokens that may follow a complete value.
     fn after(&self) -> Want {
         match self.open.last().map(|&top| self.bytes[self.tape[top] as usize]) {
             None => Want::End,

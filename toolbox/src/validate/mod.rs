@@ -1,4 +1,4 @@
-//! The cold path: arguments that could not be read at once are read again, with their schema.
+//! The full check of arguments against their schema, for calls that the fast reader could not read.
 //!
 //! The fast parser knows nothing of paths and stops at the first mistake. Here the text becomes a
 //! tree, the tree is held against the schema, and either a safe repair makes it right or every
@@ -41,10 +41,10 @@ pub(crate) use self::refused::{Subject, refused};
 use crate::call::{Fault, FaultKind, Faults, Repair};
 use crate::text::join;
 
-/// What arguments may cost before anyone looks at what they say.
+/// Limits that are enforced before arguments are parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct ValidationLimits {
-    /// How many levels may nest; the outermost object is the first.
+    /// The most levels of nesting; the outermost object is the first.
     pub(crate) depth: usize,
 }
 
@@ -54,7 +54,7 @@ impl Default for ValidationLimits {
     }
 }
 
-/// What the cold path found.
+/// The outcome of the full check.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Outcome {
     /// The text is valid as it stands.

@@ -1,4 +1,4 @@
-//! What a value should have been, in words: from its schema, or from what serde expected.
+//! Phrases for expected values, from a schema or from the expectation of a serde error.
 
 use super::value::RECEIVED;
 use crate::call::FaultKind;
@@ -9,7 +9,7 @@ use super::json::{JsonKind, Node};
 use super::schema::JsonKinds;
 use crate::schema::Format;
 
-/// How much of an error's own words is repeated, in characters.
+/// The most characters of a type's own error message that are repeated.
 const WORDS: usize = 200;
 
 pub(super) fn format_of(schema: &Value) -> Option<Format> {
@@ -28,7 +28,8 @@ pub(super) fn format_phrase(schemas: &[&Value], node: Node<'_>) -> Option<String
     Some(format!("text of the format `{}`", quote(named, RECEIVED)))
 }
 
-/// What a schema without a format says of its values, where the type says nothing that may be repeated.
+/// Describes the values of a schema that has no format, where the type's own message may not be
+/// repeated.
 pub(super) fn schema_phrase(schemas: &[&Value]) -> Option<String> {
     if let Some(pattern) = schemas.iter().find_map(|schema| schema.get("pattern")?.as_str()) {
         return Some(format!("text that matches `{}`", quote(pattern, RECEIVED)));
@@ -55,7 +56,7 @@ pub(super) fn schema_phrase(schemas: &[&Value]) -> Option<String> {
     (kinds != JsonKinds::ALL).then(|| format!("{} that the tool accepts", kinds.phrase()))
 }
 
-/// What serde expected, in words for a model: "an integer from 0 to 255" for `u8`.
+/// Describes what serde expected in words for a model: "an integer from 0 to 255" for `u8`.
 pub(super) fn expectation(expected: &str) -> Option<(FaultKind, String)> {
     macro_rules! ranges {
         ($($name:ident)*) => {
@@ -91,7 +92,7 @@ pub(super) fn cleaned(message: &str) -> String {
     quote(message.trim_end_matches('.'), WORDS)
 }
 
-/// Whether words continue a sentence that begins with what they are about: "must be even".
+/// Returns `true` if a message is a predicate that needs a subject before it: "must be even".
 pub(super) fn says_itself(words: &str) -> bool {
     const VERBS: [&str; 16] = [
         "must", "cannot", "can", "is", "are", "has", "have", "needs", "need", "may", "should",

@@ -58,9 +58,9 @@ pub(super) struct References<'s> {
     pub(super) root: &'s Value,
     /// `None` where none is named. Draft 2020-12 holds then.
     draft: Option<Draft>,
-    /// Whether the document is in a language that is known here.
+    /// `true` if the document's `$schema` names a supported draft, or none.
     known: bool,
-    /// Whether a part may have an identifier or not, depending on a draft that is not named.
+    /// `true` if an identifier is one in some drafts only and no draft is named.
     ambiguous: bool,
     resources: Vec<SchemaResource<'s>>,
     by_uri: HashMap<String, Option<ResourceId>>,
@@ -147,22 +147,22 @@ impl<'s> References<'s> {
         self.by_uri.entry(uri).and_modify(|known| *known = None).or_insert(Some(id));
     }
 
-    /// Whether the schema is in a language that is known here.
+    /// Returns `true` if the schema's draft is supported.
     pub(super) fn is_known(&self) -> bool {
         self.known
     }
 
-    /// Whether nothing counts beside a `$ref`, as up to draft 7.
+    /// Returns `true` if keywords beside a `$ref` are ignored, as up to draft 7.
     pub(super) fn refs_alone(&self) -> bool {
         self.draft.is_some_and(|draft| draft <= Draft::Seven)
     }
 
-    /// Whether an item that meets `contains` counts as evaluated.
+    /// Returns `true` if an item that meets `contains` counts as evaluated.
     pub(super) fn contains_evaluates(&self) -> bool {
         self.draft != Some(Draft::Y2019)
     }
 
-    /// Whether a keyword that is no longer, or not yet, part of the draft is left alone.
+    /// Returns `true` if `keyword` is part of the draft; others are ignored.
     pub(super) fn knows(&self, keyword: &str) -> bool {
         let Some(draft) = self.draft else { return true };
         match keyword {
@@ -193,7 +193,8 @@ impl<'s> References<'s> {
         self.resolve(schema.get("$ref")?.as_str()?, schema)
     }
 
-    /// Returns what a reference means that stands in `from`; `None` if it points nowhere or elsewhere.
+    /// Returns what a reference means that stands in `from`; `None` if it points nowhere or
+    /// elsewhere.
     pub(super) fn resolve(&self, reference: &str, from: &Value) -> Option<&'s Value> {
         if self.ambiguous {
             return None;
@@ -220,7 +221,8 @@ impl<'s> References<'s> {
         is_placed.then_some(target)
     }
 
-    /// Returns the target of a reference that depends on how the schema was reached: the outermost of `scopes` decides.
+    /// Returns the target of a reference that depends on how the schema was reached: the outermost
+    /// of `scopes` decides.
     pub(super) fn resolve_dynamic(
         &self,
         keyword: &str,

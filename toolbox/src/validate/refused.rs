@@ -1,8 +1,9 @@
-//! Values that the schema accepts and their types refuse: dates, ids, `try_from`, numbers too large for the type.
+//! Values that the schema accepts and their types refuse: dates, ids, `try_from`, numbers too large
+//! for the type.
 //!
-//! Serde stops at the first of them. To find the others, the value at fault is cut out of the text and the rest is
-//! deserialized again, until nothing is refused or the limits below are reached. A container that was cut is not
-//! reported itself: what it says then may be about the cut.
+//! Serde stops at the first of them. To find the others, the value at fault is cut out of the text
+//! and the rest is deserialized again, until nothing is refused or the limits below are reached. A
+//! container that was cut is not reported itself: what it says then may be about the cut.
 
 use crate::call::{Fault, FaultKind, Faults};
 use crate::text::{push_index, push_key};
@@ -19,13 +20,14 @@ use super::references::References;
 use super::schema::{self, JsonKinds};
 use super::value::{holds_json, show};
 
-/// How many times one argument is deserialized at most.
+/// The most times that one argument is deserialized.
 const READINGS: usize = 64;
-/// How many bytes of edited text are kept for one argument.
+/// The most bytes of edited text that are kept for one argument.
 const COPIED: usize = 4 << 20;
-/// How many parts of one value are replaced by examples, to find which of them is refused.
+/// The most parts of one value that are replaced by examples, to find the one that is refused.
 const REPLACED: usize = 16;
-/// Larger values, in bytes, are not searched for the part that is refused, nor held against each alternative of a schema.
+/// Larger values, in bytes, are not searched for the part that is refused, nor held against each
+/// alternative of a schema.
 const SEARCHED: usize = 16 << 10;
 
 /// One argument, or the object of all arguments.
@@ -117,7 +119,7 @@ struct ChainLink<'a> {
     node: Node<'a>,
     key: Option<Node<'a>>,
     index: usize,
-    /// Whether the offset that was looked for lies in the key.
+    /// `true` if the offset that was looked for lies in the key.
     in_key: bool,
 }
 
@@ -158,7 +160,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         })
     }
 
-    /// Writes a value without what was cut, and notes which offsets of `out` came from which of the original.
+    /// Writes a value without what was cut, and notes which offsets of `out` came from which of the
+    /// original.
     fn write(&self, node: Node<'a>, out: &mut String, pieces: &mut Vec<(usize, usize)>) {
         let span = node.span();
         pieces.push((out.len(), span.start));
@@ -218,7 +221,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         }
     }
 
-    /// Cuts the value that a known fault is about; where it names something missing, marks the container.
+    /// Cuts the value that a known fault is about; where it names something missing, marks the
+    /// container.
     fn cut_known(&mut self, fault: &str) {
         let Some(rest) = fault.strip_prefix(self.subject.path) else { return };
         if !(rest.is_empty() || self.subject.path.is_empty() || rest.starts_with(['.', '['])) {
@@ -272,14 +276,14 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
             || self.edits.range(span).any(|(_, edit)| edit.is_none())
     }
 
-    /// Whether the last value of a chain takes its items by position.
+    /// Returns `true` if the last value of a chain takes its items by position.
     fn is_tuple(&self, chain: &[ChainLink<'a>]) -> bool {
         let Some(last) = chain.last() else { return false };
         last.node.kind() == JsonKind::Array
             && self.schemas(chain).iter().any(|schema| schema.get("prefixItems").is_some())
     }
 
-    /// Whether the last value of a chain is one of several kinds of object.
+    /// Returns `true` if the last value of a chain is one of several kinds of object.
     fn is_union(&self, chain: &[ChainLink<'a>]) -> bool {
         let refs = self.refs;
         self.schemas(chain).iter().any(|schema| {
@@ -292,8 +296,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         })
     }
 
-    /// Finds the part of a value that is refused where the error names none, as for an enum with a tag: the part whose
-    /// replacement by an example of its own schema changes the error.
+    /// Finds the part of a value that is refused where the error names none, as for an enum with a
+    /// tag: the part whose replacement by an example of its own schema changes the error.
     fn replaced(
         &mut self,
         chain: &[ChainLink<'a>],
@@ -304,7 +308,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         if chain.last()?.in_key || !is_container || container.span().len() > SEARCHED {
             return None;
         }
-        // A rule of the container's own would change with any part; only an alternative hides which part it is about.
+        // A rule of the container's own would change with any part; only an alternative hides which
+        // part it is about.
         let out_of_range = |(kind, _): &(FaultKind, String)| *kind == FaultKind::OutOfRange;
         let is_number =
             error.expected.as_deref().and_then(expectation).is_some_and(|e| out_of_range(&e));
@@ -368,7 +373,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         }
     }
 
-    /// A text that the type of a value probably accepts: an example of its format, or a small number.
+    /// A text that the type of a value probably accepts: an example of its format, or a small
+    /// number.
     fn example(&self, chain: &[ChainLink<'a>]) -> Option<String> {
         let node = chain.last()?.node;
         if node.kind() == JsonKind::Number {
@@ -415,7 +421,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         path
     }
 
-    /// Whether the last value of a chain, one around it or one below it is marked as secret.
+    /// Returns `true` if the last value of a chain, one around it or one below it is marked as
+    /// secret.
     fn is_secret(&self, chain: &[ChainLink<'a>]) -> bool {
         let refs = self.refs;
         let mut here = vec![self.subject.schema];

@@ -12,7 +12,7 @@ use super::number::Decimal;
 use super::references::References;
 use crate::schema::children;
 
-/// How many sub-schemas a question may look at before it settles for "anything".
+/// The most sub-schemas that one query visits before it answers "any value".
 const FUEL: u32 = 256;
 
 /// A set of JSON types; whole and broken numbers count as two.
@@ -274,8 +274,8 @@ pub(super) fn listed_strings<'s>(schema: &'s Value, refs: &References<'s>) -> Op
     Some(all)
 }
 
-/// Whether a value must never be shown: `writeOnly`, `format: password`, here, in a branch or
-/// below. A password in the place of the object that should hold it is a password still.
+/// Returns `true` if a value must never be displayed: `writeOnly`, `format: password`, here, in a
+/// branch or below. A password in the place of the object that should hold it is a password still.
 ///
 /// Each subschema is visited once, so a recursive type is secret only if a part of it is marked.
 pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
@@ -299,14 +299,14 @@ pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
     false
 }
 
-/// Whether a schema itself says that its value is secret.
+/// Returns `true` if a schema itself marks its value as secret.
 pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
     schema.get("format").and_then(Value::as_str) == Some("password")
         || schema.get("writeOnly").and_then(Value::as_bool) == Some(true)
 }
 
-/// The names that an object schema allows, as a phrase: those declared, then the rules for others; empty if it allows
-/// none.
+/// The names that an object schema allows, as a phrase: those declared, then the rules for others;
+/// empty if it allows none.
 pub(super) fn allowed_names<'s>(
     declared: impl Iterator<Item = &'s str>,
     patterns: impl Iterator<Item = &'s str>,

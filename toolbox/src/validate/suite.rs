@@ -1,6 +1,7 @@
 //! The official JSON Schema test suite, required parts of five drafts.
 //!
-//! The suite is not part of this repository; `JSON_SCHEMA_SUITE` names its folder. `.ci/run` installs it.
+//! The suite is not part of this repository; `JSON_SCHEMA_SUITE` names its folder. `.ci/run`
+//! installs it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -60,7 +61,8 @@ fn no_value_is_refused_that_its_schema_allows() {
         }
     }
     assert!(refused.is_empty(), "{refused:#?}");
-    // References to other documents, those of the drafts themselves among them, and vocabularies are not read.
+    // References to other documents, those of the drafts themselves among them, and vocabularies
+    // are not read.
     let counts = accepted.iter().map(|(name, cases)| (name.as_str(), cases.len()));
     let wrongly: usize = accepted.values().map(Vec::len).sum();
     assert_eq!(

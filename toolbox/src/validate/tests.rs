@@ -1,4 +1,5 @@
-//! What each kind of wrong argument text gets; cases named J.. are rows of the threat table.
+//! The faults and repairs of each kind of wrong argument text; cases named J.. are rows of the
+//! threat table.
 
 mod agreement;
 mod applicators;

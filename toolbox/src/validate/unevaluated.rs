@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether one of these schemas accounts for a field by its name.
+    /// Returns `true` if one of these schemas evaluates the field `key`.
     pub(super) fn is_evaluated(&mut self, schemas: &[&'a Value], key: Node<'a>) -> bool {
         let rest = ["additionalProperties", "unevaluatedProperties"];
         self.spend(schemas.len() as u64);
@@ -49,8 +49,8 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Returns the other schemas that hold for `node` in place, through references, conditions and alternatives; `None` where
-    /// some cannot be told.
+    /// Returns the other schemas that hold for `node` in place, through references, conditions and
+    /// alternatives; `None` where some cannot be told.
     pub(super) fn in_place(&mut self, node: Node<'a>, schema: &'a Value) -> Option<Vec<&'a Value>> {
         let mut all = Vec::new();
         self.collect(node, schema, &mut all)?;

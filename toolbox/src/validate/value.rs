@@ -42,13 +42,15 @@ pub(super) fn show(node: Node<'_>) -> String {
     }
 }
 
-/// Whether a string looks like a document of its own, which is not shown any more than an object.
+/// Returns `true` if a string looks like a JSON document, which is not displayed any more than an
+/// object.
 pub(super) fn holds_json(node: Node<'_>) -> bool {
     node.kind() == JsonKind::String
         && node.chars().find(|c| !c.is_whitespace()).is_some_and(|c| matches!(c, '{' | '[' | '"'))
 }
 
-/// Whether a value equals one written in a schema; numbers by value, objects in any order.
+/// Returns `true` if a value equals one written in a schema; numbers by value, objects in any
+/// order.
 pub(super) fn equals(node: Node<'_>, value: &Value) -> bool {
     match (node.kind(), value) {
         (JsonKind::Null, Value::Null) => true,
@@ -71,7 +73,7 @@ pub(super) fn equals(node: Node<'_>, value: &Value) -> bool {
     }
 }
 
-/// Whether two values are equal in the sense of [`equals`].
+/// Returns `true` if two values are equal in the sense of [`equals`].
 fn same(a: Node<'_>, b: Node<'_>) -> bool {
     if a.kind() != b.kind() {
         return false;

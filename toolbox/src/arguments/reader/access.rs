@@ -243,7 +243,8 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
         }
     }
 
-    /// Derived code asks for this in one case only: the value of a field that the struct does not have.
+    /// Derived code asks for this in one case only: the value of a field that the struct does not
+    /// have.
     fn deserialize_ignored_any<V: Visitor<'call>>(self, _visitor: V) -> Read<V::Value> {
         self.fail("holds a field that is not known")
     }
@@ -255,8 +256,8 @@ impl<'call> ArgumentReader<'call> {
         self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_fields(fields));
     }
 
-    /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it takes any object, unless the schema says
-    /// more, which is checked apart.
+    /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it takes any object,
+    /// unless the schema says more, which is checked apart.
     #[cold]
     fn any_object<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
         if self.peek_token() != Some(b'{') {
@@ -445,7 +446,7 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
 /// A key: a string that may stand for a number or a boolean, as in a map from integers.
 struct MapKey<'a, 'call>(&'a mut ArgumentReader<'call>);
 
-/// What a key says that is read as more than one value: no JSON object has such keys.
+/// The error for a key that is read as more than one value: no JSON object has such keys.
 pub(in crate::arguments) const NO_KEY: &str = "the keys of an object are text";
 
 impl MapKey<'_, '_> {
@@ -561,7 +562,8 @@ impl<'call> Deserializer<'call> for MapKey<'_, 'call> {
     }
 }
 
-/// Stands for an argument that was not given: only what accepts nothing, such as `Option`, can be read from it.
+/// Stands for an argument that was not given: only what accepts nothing, such as `Option`, can be
+/// read from it.
 #[derive(Debug)]
 pub(in crate::arguments) struct Nothing;
 

@@ -1,6 +1,7 @@
 //! Numbers whose exact value decides.
 
-/// Returns the exact value of a number written with a point or an exponent, when it is whole (`3.0`, `1e3`).
+/// Returns the exact value of a number written with a point or an exponent, when it is whole
+/// (`3.0`, `1e3`).
 ///
 /// JSON Schema calls such a number an integer, so the reader does too.
 pub(super) fn whole_number(text: &str) -> Option<i128> {

@@ -5,7 +5,8 @@ use memchr::memchr2;
 /// Copies text up to the next quote or backslash, and returns what is left from there on.
 #[inline]
 pub(super) fn copy_run<'a>(mut rest: &'a [u8], buffer: &mut Vec<u8>) -> &'a [u8] {
-    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut back.
+    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut
+    // back.
     for _ in 0..8 {
         let Some((word, behind)) = rest.split_first_chunk() else { break };
         buffer.extend_from_slice(word);
@@ -43,11 +44,13 @@ pub(super) const WORD: usize = 8;
 /// A one in every byte of a word.
 const ONES: u64 = u64::MAX / 0xff;
 
-/// A key in quotes and its colon, as they stand before a value; empty for what is no field by itself.
+/// A key in quotes and its colon, as they stand before a value; empty for what is no field by
+/// itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lead {
     pub(super) text: Box<str>,
-    /// The first word of the text, and which of its bits count: most keys are told by a comparison of two numbers.
+    /// The first word of the text, and which of its bits count: most keys are told by a comparison
+    /// of two numbers.
     word: u64,
     mask: u64,
 }
@@ -93,7 +96,8 @@ pub(super) fn first_quote_or_backslash(word: [u8; WORD]) -> Option<usize> {
 
 /// Returns where the first quote, backslash or control character of a word is.
 ///
-/// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but only above the first.
+/// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but
+/// only above the first.
 #[inline]
 pub(super) fn first_special(word: [u8; WORD]) -> Option<usize> {
     let word = u64::from_le_bytes(word);

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Hints of a content part for the client that receives it, as the Model Context Protocol defines them.
+/// Hints of a content part for the client that receives it, as the Model Context Protocol defines
+/// them.
 ///
 /// ```
 /// use toolbox::Content;
@@ -82,7 +83,8 @@ struct Set {
 }
 
 impl Attributes {
-    /// Reads the attributes of a part. Annotations that are not as the protocol has them are left out.
+    /// Reads the attributes of a part. Annotations that are not as the protocol has them are left
+    /// out.
     pub(super) fn read(annotations: Option<&Value>, meta: Option<&Value>) -> Self {
         let annotations = annotations.and_then(|value| ContentAnnotations::deserialize(value).ok());
         let meta = meta.and_then(Value::as_object).cloned().unwrap_or_default();

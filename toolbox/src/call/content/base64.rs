@@ -6,7 +6,8 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 /// The reason why a text is not base64.
 ///
-/// Displays as one sentence, which a tool may return as its error; it holds at most one character of the text.
+/// Displays as one sentence, which a tool may return as its error; it holds at most one character
+/// of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidBase64Error(Base64Fault);
 

@@ -10,7 +10,8 @@ use crate::definition::Icon;
 
 /// A link to a resource that the client can read by itself.
 ///
-/// MCP clients get it as `resource_link`. A model reads one line of text: `[resource] uri - name - description`.
+/// MCP clients get it as `resource_link`. A model reads one line of text:
+/// `[resource] uri - name - description`.
 ///
 /// ```
 /// use toolbox::{Content, ToolResult};
@@ -104,7 +105,8 @@ impl ResourceLink {
     }
 }
 
-/// The line that a model reads. Line breaks become blanks, so that no name looks like the text around it.
+/// The line that a model reads. Line breaks become blanks, so that no name looks like the text
+/// around it.
 impl fmt::Display for ResourceLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |text: &str| text.replace(['\n', '\r'], " ");
@@ -124,7 +126,8 @@ impl fmt::Display for ResourceLink {
     }
 }
 
-/// A link as it is read: what is optional and not as the protocol has it is left out, and the link stays.
+/// A link as it is read: what is optional and not as the protocol has it is left out, and the link
+/// stays.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LinkIn {

@@ -1,10 +1,12 @@
 //! The limit on the size of a result, in whatever form somebody reads it.
 //!
-//! Annotations and `_meta`, which no model reads, go first. Texts are cut, and a line says so. What has no half (images, audio,
-//! documents, links, JSON) is whole in every success: where it does not fit, the call fails.
+//! Annotations and `_meta`, which no model reads, go first. Texts are cut, and a line says so. What
+//! has no half (images, audio, documents, links, JSON) is whole in every success: where it does not
+//! fit, the call fails.
 //!
-//! Texts count their bytes as their reader has them, without the escapes of JSON; each part after the first counts the braces
-//! and keys around it too. So many small parts are no way past the limit.
+//! Texts count their bytes as their reader has them, without the escapes of JSON; each part after
+//! the first counts the braces and keys around it too. So many small parts are no way past the
+//! limit.
 
 use std::sync::Arc;
 
@@ -13,27 +15,30 @@ use crate::call::chain;
 use crate::call::{Attributes, Content, FailureKind, ToolError, ToolResult};
 use crate::definition::ToolDefinition;
 
-/// What JSON writes around a part that is text: `,{"type":"text","text":""}`.
+/// The bytes of JSON around a part that is text: `,{"type":"text","text":""}`.
 const TEXT: usize = 26;
-/// What JSON writes around an image or a sound: `,{"type":"image","data":"","mimeType":""}`.
+/// The bytes of JSON around an image or a sound: `,{"type":"image","data":"","mimeType":""}`.
 const MEDIA: usize = 41;
-/// What JSON writes around a document: `,{"type":"resource","resource":{"uri":""}}`.
+/// The bytes of JSON around a document: `,{"type":"resource","resource":{"uri":""}}`.
 const DOCUMENT: usize = 42;
-/// What JSON writes around a link, beside the object of its fields: `,"type":"resource_link"`.
+/// The bytes of JSON around a link, beside the object of its fields: `,"type":"resource_link"`.
 const LINK: usize = 23;
-/// What JSON writes around a field of a document, at most: `,"mimeType":""`.
+/// The most bytes of JSON around a field of a document: `,"mimeType":""`.
 const FIELD: usize = 14;
-/// What JSON writes around an entry of a list of texts.
+/// The bytes of JSON around an entry of a list of texts.
 const ENTRY: usize = 3;
-/// What a part says of a result that only the model may read: `,"annotations":{"audience":["assistant"]}`.
+/// The bytes of the annotation on a result that only the model may read:
+/// `,"annotations":{"audience":["assistant"]}`.
 const AUDIENCE: usize = 41;
 
 impl ToolResult {
-    /// Cuts the texts of a result of `tool` to `limit` bytes, and says how much is missing in one line more.
+    /// Cuts the texts of a result of `tool` to `limit` bytes, and says how much is missing in one
+    /// line more.
     ///
-    /// What has no half takes its bytes first, and stays; a success becomes a failure where that alone is too large. Of the
-    /// texts, the first stay whole; of the one that does not fit, the head and the tail stay; those after it go. A failure keeps
-    /// its text and may lose what has no half. A success never gets longer by this.
+    /// What has no half takes its bytes first, and stays; a success becomes a failure where that
+    /// alone is too large. Of the texts, the first stay whole; of the one that does not fit, the
+    /// head and the tail stay; those after it go. A failure keeps its text and may lose what has no
+    /// half. A success never gets longer by this.
     #[inline]
     pub(crate) fn fit(&mut self, limit: usize, tool: &ToolDefinition) {
         // Most results are small, whatever they hold.
@@ -179,7 +184,8 @@ impl ToolResult {
 }
 
 impl ToolResult {
-    /// Keeps references of at most `limit` bytes; returns how many bytes they have, and how many were left out.
+    /// Keeps references of at most `limit` bytes; returns how many bytes they have, and how many
+    /// were left out.
     fn fit_references(&mut self, limit: usize) -> (usize, usize) {
         let Some(extra) = &mut self.extra else { return (0, 0) };
         let mut left = limit;
@@ -284,24 +290,26 @@ fn media_of(parts: &[Content], more: usize) -> usize {
     sizes(parts, more).filter(|(part, _)| !is_text(part)).map(|(_, size)| size).sum()
 }
 
-/// How parts are cut.
+/// The limits to which parts are cut.
 #[derive(Clone, Copy)]
 struct Cut {
-    /// How many bytes they may have.
+    /// The bytes that are left for further parts.
     left: usize,
-    /// What stands around each part besides its own keys.
+    /// The bytes around each part besides its own keys.
     around: usize,
     /// The limit of the whole result, to be named.
     limit: usize,
 }
 
 impl Cut {
-    /// Returns parts of at most `left` bytes and a line that says what is missing, and how many bytes that is.
+    /// Returns parts of at most `left` bytes and a line that says what is missing, and how many
+    /// bytes that is.
     fn shortened(self, parts: Vec<Content>) -> (Vec<Content>, usize) {
         let size = size_of(&parts, self.around);
         let mut media = media_of(&parts, self.around);
         let bytes: usize = parts.iter().map(len).sum();
-        // Half an image is no image, so all of them stay, or none does: then the call has failed already.
+        // Half an image is no image, so all of them stay, or none does: then the call has failed
+        // already.
         let parts: Vec<Content> = if media > self.left {
             media = 0;
             parts.into_iter().filter(is_text).collect()
@@ -368,7 +376,7 @@ impl Cut {
     }
 }
 
-/// How much is said of what is missing.
+/// The detail of the note on missing parts.
 #[derive(Clone, Copy)]
 enum Note {
     Whole,

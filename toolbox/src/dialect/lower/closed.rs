@@ -1,7 +1,8 @@
 //! A foreign schema closed and simplified until `OpenAI`'s strict mode can say it.
 //!
-//! Unlike [`strict`](super::strict), this may narrow what a tool takes: each narrowing is a [`Loss`]. Values of any shape are
-//! written as an object with their JSON text, which [`restore_strict`](crate::dialect::restore::restore_strict) takes out again.
+//! Unlike [`strict`](super::strict), this may narrow what a tool takes: each narrowing is a
+//! [`Loss`]. Values of any shape are written as an object with their JSON text, which
+//! [`restore_strict`](crate::dialect::restore::restore_strict) takes out again.
 
 use serde_json::{Value, json};
 
@@ -9,21 +10,23 @@ use super::Loss;
 use crate::dialect::restore::JSON_TEXT;
 use crate::schema::walk::{self, Object, pointer};
 
-/// Schemas visited before the rest is taken as values of any shape; references are followed into them.
+/// Schemas visited before the rest is taken as values of any shape; references are followed into
+/// them.
 const MAX_VISITS: usize = 20_000;
-/// How deep schemas nest, followed references counted, before the rest is taken as values of any shape.
+/// The most levels of schemas, followed references counted, before the rest becomes values of any
+/// shape.
 const MAX_NESTING: usize = 100;
 /// Values copied to where something refers to them, all together.
 const MAX_COPIED: usize = 100_000;
-/// How deep objects and arrays nest before the rest is taken as values of any shape.
+/// The most levels of objects and arrays before the rest becomes values of any shape.
 ///
 /// The service allows ten levels of objects. Definitions are closed apart from where they are used.
 const MAX_OBJECTS: usize = 9;
 /// The most values of an `enum`, and the most characters in one of more than 250 values.
 const MAX_ENUM: (usize, usize) = (250, 15_000);
 
-/// Returns a schema that the strict subset can say, and what it cannot say of `root`; `None` where the arguments are of any
-/// names, since nothing could be sent.
+/// Returns a schema that the strict subset can say, and what it cannot say of `root`; `None` where
+/// the arguments are of any names, since nothing could be sent.
 pub(super) fn closed(root: &Object, losses: &mut Vec<Loss>) -> Option<Object> {
     let no_properties =
         root.get("properties").and_then(Value::as_object).is_none_or(Object::is_empty);
@@ -160,7 +163,8 @@ impl Closer<'_> {
         kept
     }
 
-    /// Follows a reference where something stands beside it, or where it goes elsewhere than to a definition.
+    /// Follows a reference where something stands beside it, or where it goes elsewhere than to a
+    /// definition.
     fn reference(&mut self, mut map: Object, path: &str, depth: usize) -> Value {
         let target = map.get("$ref").and_then(Value::as_str).unwrap_or_default().to_owned();
         map.shift_remove("$ref");
@@ -533,7 +537,8 @@ fn values_are_of(map: &Object, kinds: &[String]) -> bool {
     all && kinds.iter().all(|kind| kind != "object" && kind != "array")
 }
 
-/// Adds what `part` says to `map`: where both speak of the same, both hold as far as one schema can say it.
+/// Adds what `part` says to `map`: where both speak of the same, both hold as far as one schema can
+/// say it.
 ///
 /// Returns the keywords that only one of them could have.
 fn merge(map: &mut Object, part: &Object) -> Vec<String> {

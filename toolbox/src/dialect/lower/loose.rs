@@ -44,7 +44,8 @@ pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
     schema
 }
 
-/// A schema without a type takes anything, and hosts send it as a string (claude-code#82652): names all types.
+/// A schema without a type takes anything, and hosts send it as a string (claude-code#82652): names
+/// all types.
 fn name_types(schema: &mut Value) {
     if let Value::Object(map) = schema
         && map.keys().all(|keyword| walk::is_annotation(keyword))
@@ -54,7 +55,8 @@ fn name_types(schema: &mut Value) {
     }
 }
 
-/// A reference beside other keywords is refused (schemars#473): it moves into an `anyOf` of its own.
+/// A reference beside other keywords is refused (schemars#473): it moves into an `anyOf` of its
+/// own.
 fn isolate_reference(map: &mut Object) {
     let alone = map.keys().all(|keyword| matches!(keyword.as_str(), "$ref" | "$defs"));
     if alone || map.contains_key("anyOf") {
@@ -65,7 +67,8 @@ fn isolate_reference(map: &mut Object) {
     }
 }
 
-/// An array without `items` is refused ("array schema missing items"): says what follows from the rest.
+/// An array without `items` is refused ("array schema missing items"): says what follows from the
+/// rest.
 fn complete_array(map: &mut Object) {
     let array = map.get("type").is_some_and(|kind| {
         kind == "array"
@@ -75,7 +78,8 @@ fn complete_array(map: &mut Object) {
         return;
     }
     let listed = map.get("prefixItems").and_then(Value::as_array);
-    // With a tuple's exact length nothing is left for `items` to decide, so it may repeat the members.
+    // With a tuple's exact length nothing is left for `items` to decide, so it may repeat the
+    // members.
     let exact = listed.filter(|list| {
         map.get("maxItems").and_then(Value::as_u64).is_some_and(|max| max <= list.len() as u64)
     });

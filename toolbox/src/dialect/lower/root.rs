@@ -111,7 +111,7 @@ fn resolved(map: &Object, definitions: Option<&Object>) -> Option<Object> {
     None
 }
 
-/// What objects a schema takes, as far as one object can say it.
+/// The objects that a schema accepts, as far as one object schema can express it.
 #[derive(Default)]
 struct Shape {
     properties: Vec<(String, Vec<Value>)>,
@@ -231,7 +231,8 @@ fn either(mut schemas: Vec<Value>) -> Value {
     json!({"anyOf": schemas})
 }
 
-/// The alternatives at the root in words: `{kind: "circle", radius} or {kind: "square", side, name?}`.
+/// The alternatives at the root in words:
+/// `{kind: "circle", radius} or {kind: "square", side, name?}`.
 fn forms(map: &Object, definitions: &Object) -> Option<String> {
     let branches = ["oneOf", "anyOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array())?;
     let mut forms = Vec::new();

@@ -48,7 +48,8 @@ pub(super) fn strict(rooted: &Rooted) -> Result<(Value, Vec<Loss>), String> {
     Ok((schema, strict.losses))
 }
 
-/// How a schema is used: what a missing value means decides what a moved default says.
+/// The use of a schema. It decides the meaning of a missing value, and so the text of a moved
+/// default.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Required,

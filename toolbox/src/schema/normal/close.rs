@@ -8,8 +8,8 @@ use crate::schema::walk::{self, Object};
 
 /// Closes every object in `schema` that declares properties and does not say what else it takes.
 ///
-/// A schema that shares its object with others is left open, and the outermost one closes for all of them with
-/// `unevaluatedProperties`.
+/// A schema that shares its object with others is left open, and the outermost one closes for all
+/// of them with `unevaluatedProperties`.
 pub(super) fn close(schema: &mut Value) {
     let Closing { open, declaring } = Closing::read(schema);
     let open = DefinitionFacts { names: open, declaring };
@@ -29,7 +29,7 @@ pub(super) fn close(schema: &mut Value) {
     }
 }
 
-/// What the second pass needs to know of definitions.
+/// Facts about definitions that the second pass needs.
 struct DefinitionFacts {
     /// Definitions that share their object with other schemas somewhere; `#` is the root.
     names: HashSet<String>,

@@ -15,7 +15,8 @@ const MAX_DEPTH: usize = 96;
 /// Inlining stops after this many JSON values were copied.
 const MAX_COPIED: usize = 100_000;
 
-/// Inlines definitions used once, and those that are smaller than their references; drops unused ones.
+/// Inlines definitions used once, and those that are smaller than their references; drops unused
+/// ones.
 ///
 /// Returns whether anything was inlined.
 pub(super) fn inline(schema: &mut Value) -> bool {
@@ -51,13 +52,13 @@ struct Graph {
     index: HashMap<String, usize>,
     names: Vec<String>,
     bodies: Vec<Value>,
-    /// How many references lead to each, from what the root reaches.
+    /// The number of references to each definition, counted over the part that the root reaches.
     uses: Vec<usize>,
     /// It is part of a cycle, and the cycle enters here.
     recursive: Vec<bool>,
     /// The final height and number of values of what may be inlined.
     inlined: Vec<Option<(usize, usize)>>,
-    /// How many values were copied so far.
+    /// The number of values copied so far.
     copied: usize,
 }
 
@@ -89,7 +90,7 @@ impl Graph {
         graph
     }
 
-    /// Where the references in `schema` lead, one entry a reference.
+    /// Returns the targets of the references in `schema`, one entry a reference.
     fn targets(&self, schema: &Value) -> Vec<usize> {
         let mut targets = Vec::new();
         walk::each(schema, &mut |map| targets.extend(self.target(map)));

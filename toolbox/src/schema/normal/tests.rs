@@ -109,7 +109,7 @@ fn objects_are_closed_once() {
     );
 }
 
-/// What each type takes and refuses once it is closed; `zzz` is a name nobody declared.
+/// Values that each type accepts and refuses once it is closed; `zzz` is a name nobody declared.
 #[test]
 fn closed_types_refuse_unknown_names() {
     let inner = json!({"a": 1});
@@ -161,7 +161,8 @@ fn closed_types_refuse_unknown_names() {
     }
 }
 
-/// Closing refuses more and nothing else changes: same instances, and serde reads what the schema takes.
+/// Closing refuses more and nothing else changes: same instances, and serde reads what the schema
+/// takes.
 #[test]
 fn derived_types_keep_their_meaning() {
     for case in CASES {
