@@ -16,7 +16,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! let toolbox = ToolBox::from(tools![add]);
-//! let request = toolbox.definitions_for(Dialect::OpenAiChat).json().to_owned(); // goes into the request
+//! let tools = toolbox.definitions_for(Dialect::OpenAiChat).json().to_owned(); // for the request
 //! let result = toolbox.call(ToolCall::new("call_1", "add", r#"{"a": 2, "b": 3}"#)).await;
 //! assert_eq!(result.text(), "5");
 //!

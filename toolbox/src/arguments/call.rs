@@ -16,7 +16,7 @@ use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, Repair,
 use crate::context::ToolContext;
 use crate::text::argument_path;
 use crate::validate::ReadError;
-use crate::validate::{self, Outcome, ValidationLimits};
+use crate::validate::{self, CheckOutcome, ValidationLimits};
 
 /// One call on its way into a tool.
 #[derive(Debug)]
@@ -181,12 +181,12 @@ impl<'given> HandlerCall<'given> {
             return Ok(self.text);
         }
         match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
-            Outcome::Valid => Ok(self.text),
-            Outcome::Repaired { text, repairs } => {
+            CheckOutcome::Valid => Ok(self.text),
+            CheckOutcome::Repaired { text, repairs } => {
                 self.arena.note(repairs);
                 Ok(self.arena.keep(text))
             }
-            Outcome::Invalid { faults, .. } => Err(self.refuse(faults)),
+            CheckOutcome::Invalid { faults, .. } => Err(self.refuse(faults)),
         }
     }
 
@@ -361,15 +361,15 @@ impl<'given> HandlerCall<'given> {
         }
         let (text, trouble) =
             match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
-                Outcome::Invalid { mut faults, text } => {
+                CheckOutcome::Invalid { mut faults, text } => {
                     if let Some(text) = text.filter(|_| faults.more() == 0) {
                         let known = faults.to_vec();
                         faults.append(self.refused_values(self.arena.keep(text), &known, values));
                     }
                     return Err(self.refuse(faults));
                 }
-                Outcome::Valid => (self.text, trouble),
-                Outcome::Repaired { text, repairs } => {
+                CheckOutcome::Valid => (self.text, trouble),
+                CheckOutcome::Repaired { text, repairs } => {
                     self.arena.note(repairs);
                     let text = self.arena.keep(text);
                     match values.read(self, text) {

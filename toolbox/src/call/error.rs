@@ -175,7 +175,8 @@ impl ToolError {
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let result = ToolBox::from(tools![book]).call(ToolCall::new("1", "book", r#"{"seat":7}"#)).await;
+    /// let call = ToolCall::new("1", "book", r#"{"seat":7}"#);
+    /// let result = ToolBox::from(tools![book]).call(call).await;
     /// assert_eq!(result.text(), "seat 7 is taken");
     /// assert_eq!(result.error_data().unwrap()["free"][0], 8);
     /// # }

@@ -19,7 +19,11 @@ use std::hash::BuildHasher;
 /// ```
 /// use toolbox::ToolCall;
 ///
-/// let wire = r#"{"id":"call_1","type":"function","function":{"name":"greet","arguments":"{\"name\":\"World\"}"}}"#;
+/// let wire = r#"{
+///     "id": "call_1",
+///     "type": "function",
+///     "function": {"name": "greet", "arguments": "{\"name\":\"World\"}"}
+/// }"#;
 /// let call: ToolCall = serde_json::from_str(wire)?;
 /// assert_eq!(call, ToolCall::new("call_1", "greet", r#"{"name":"World"}"#));
 /// # Ok::<(), serde_json::Error>(())

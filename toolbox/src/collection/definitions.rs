@@ -35,7 +35,7 @@ impl ToolBox {
     /// let definitions = ToolBox::from(tools![add]).definitions();
     /// assert_eq!(definitions[0].name, "add");
     /// let json = serde_json::to_string(&definitions)?;
-    /// assert!(json.starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// assert!(json.starts_with(r#"[{"name":"add","description":"Adds two numbers.","#));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
@@ -104,7 +104,8 @@ impl ToolBox {
     /// }
     ///
     /// let list = ToolBox::from(tools![add]).definitions_for(Dialect::Anthropic);
-    /// assert!(list.json().starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// let start = r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#;
+    /// assert!(list.json().starts_with(start));
     /// ```
     #[must_use]
     pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {

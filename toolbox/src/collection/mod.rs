@@ -149,7 +149,11 @@ impl ToolBox {
     /// registry.register_raw(
     ///     "ping",
     ///     "Check if a host is reachable",
-    ///     json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]}),
+    ///     json!({
+    ///         "type": "object",
+    ///         "properties": {"host": {"type": "string"}},
+    ///         "required": ["host"],
+    ///     }),
     ///     Box::new(|args: &HashMap<String, Value>| {
     ///         let host = args["host"].as_str().unwrap_or("");
     ///         Ok::<_, String>(format!("{host} is reachable"))

@@ -41,11 +41,19 @@ use crate::schema::walk::Object;
 /// use toolbox::ToolDefinition;
 /// use toolbox::dialect::{Dialect, lower};
 ///
-/// let schema = json!({"type": "object", "properties": {"path": {"type": "string", "maxLength": 255}},
-///     "required": ["path"], "additionalProperties": false});
-/// let lowered = lower(&ToolDefinition::new("read_file", "Reads a file", schema), Dialect::OpenAiChat);
+/// let schema = json!({
+///     "type": "object",
+///     "properties": {"path": {"type": "string", "maxLength": 255}},
+///     "required": ["path"],
+///     "additionalProperties": false,
+/// });
+/// let definition = ToolDefinition::new("read_file", "Reads a file", schema);
+/// let lowered = lower(&definition, Dialect::OpenAiChat);
 /// assert!(lowered.strict);
-/// assert_eq!(lowered.losses[0].to_string(), "`maxLength` at /properties/path: moved to the description");
+/// assert_eq!(
+///     lowered.losses[0].to_string(),
+///     "`maxLength` at /properties/path: moved to the description",
+/// );
 /// ```
 #[must_use]
 pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {

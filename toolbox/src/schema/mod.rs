@@ -40,7 +40,8 @@ pub(crate) use walk::children;
 /// assert_eq!(
 ///     toolbox::schema::for_input::<Search>().to_string(),
 ///     concat!(
-///         r#"{"type":"object","properties":{"query":{"type":"string","description":"Words to look for"}},"#,
+///         r#"{"type":"object","properties":{"#,
+///         r#""query":{"type":"string","description":"Words to look for"}},"#,
 ///         r#""required":["query"],"additionalProperties":false}"#,
 ///     ),
 /// );

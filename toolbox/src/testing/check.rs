@@ -22,8 +22,12 @@ use crate::model::{History, Message};
 ///     a + b
 /// }
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let model = ScriptedModel::new().calls("add", r#"{"a": 2}"#).calls("add", r#"{"a": 2, "b": 3}"#).text("5");
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedModel::new()
+///     .calls("add", r#"{"a": 2}"#)
+///     .calls("add", r#"{"a": 2, "b": 3}"#)
+///     .text("5");
 /// let outcome = Agent::builder(model).tools(tools![add]).build()?.run("2 + 3?").await?;
 /// check(&outcome.history)
 ///     .calls("add", json!({"a": 2}))

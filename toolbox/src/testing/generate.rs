@@ -14,7 +14,11 @@ use crate::schema::Format;
 /// use serde_json::json;
 /// use toolbox::testing::Generator;
 ///
-/// let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]});
+/// let schema = json!({
+///     "type": "object",
+///     "properties": {"n": {"type": "integer", "minimum": 3}},
+///     "required": ["n"],
+/// });
 /// let value = Generator::from_choices([]).instance(&schema); // without choices, the simplest
 /// assert_eq!(value, json!({"n": 3}));
 /// ```

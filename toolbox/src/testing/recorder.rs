@@ -13,7 +13,8 @@ use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse, Reply
 /// use toolbox::agent::Agent;
 /// use toolbox::testing::{Recorder, ScriptedModel};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let real = ScriptedModel::answering("Hello.");
 /// let recorder = Recorder::new(real);
 /// Agent::builder(recorder.clone()).build()?.run("Hi").await?;

@@ -29,7 +29,8 @@ use crate::model::{
 ///     a + b
 /// }
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let model = ScriptedModel::new()
 ///     .calls("add", r#"{"a": 2, "b": 3}"#)
 ///     .respond(|request| {

@@ -315,7 +315,11 @@ impl Tool {
     /// use serde_json::{json, Value};
     /// use toolbox::Tool;
     ///
-    /// let schema = json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]});
+    /// let schema = json!({
+    ///     "type": "object",
+    ///     "properties": {"host": {"type": "string"}},
+    ///     "required": ["host"],
+    /// });
     /// let ping = Tool::from_map("ping", "Checks a host", schema, |args: &HashMap<String, Value>| {
     ///     let host = args["host"].as_str().unwrap_or("");
     ///     Ok::<_, String>(format!("{host} is reachable"))

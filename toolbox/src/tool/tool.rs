@@ -371,7 +371,10 @@ impl Tool {
     /// use toolbox::dialect::{Dialect, lower};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let schema = json!({"type": "object", "properties": {"query": {"type": "string"}, "filter": {"type": "object"}}});
+    /// let schema = json!({
+    ///     "type": "object",
+    ///     "properties": {"query": {"type": "string"}, "filter": {"type": "object"}},
+    /// });
     /// let find = Tool::raw("find", "Finds notes", schema, async |arguments: Arguments| arguments.to_string());
     /// assert!(!lower(find.definition(), Dialect::OpenAiChat).strict);
     /// let find = find.strict();

@@ -83,7 +83,10 @@ impl Tool {
     ///     toolbox.call(ToolCall::new("1", "delete", arguments)).await.into_text()
     /// };
     /// assert_eq!(delete("/tmp/a").await, "deleted /tmp/a");
-    /// assert_eq!(delete("/home/a").await, "tool `delete` needs approval, and nobody here can give it");
+    /// assert_eq!(
+    ///     delete("/home/a").await,
+    ///     "tool `delete` needs approval, and nobody here can give it",
+    /// );
     /// # }
     /// ```
     #[must_use]

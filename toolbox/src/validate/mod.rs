@@ -56,7 +56,7 @@ impl Default for ValidationLimits {
 
 /// The outcome of the full check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Outcome {
+pub(crate) enum CheckOutcome {
     /// The text is valid as it stands.
     Valid,
     /// The text is valid in this other form.
@@ -70,7 +70,7 @@ pub(crate) enum Outcome {
     },
 }
 
-impl Outcome {
+impl CheckOutcome {
     /// Refuses a text that cannot be read at all.
     fn unreadable(fault: Fault) -> Self {
         Self::Invalid { faults: fault.into(), text: None }
@@ -78,9 +78,9 @@ impl Outcome {
 }
 
 /// Holds the text of a call's arguments against the tool's schema.
-pub(crate) fn check_arguments(text: &str, schema: &Value, bounds: &ValidationLimits) -> Outcome {
+pub(crate) fn check_arguments(text: &str, schema: &Value, bounds: &ValidationLimits) -> CheckOutcome {
     if let Some(fault) = bound(text, bounds) {
-        return Outcome::unreadable(fault);
+        return CheckOutcome::unreadable(fault);
     }
     let (inner, base, mut repairs) = repair::bare(text);
     let refs = &References::new(schema);
@@ -88,7 +88,7 @@ pub(crate) fn check_arguments(text: &str, schema: &Value, bounds: &ValidationLim
         Some((content, unwrapped)) => {
             repairs.push(unwrapped);
             match bound(&content, bounds) {
-                Some(fault) => Outcome::unreadable(fault),
+                Some(fault) => CheckOutcome::unreadable(fault),
                 None => settle(&content, 0, &content, refs, bounds, repairs),
             }
         }
@@ -104,24 +104,24 @@ fn settle(
     refs: &References<'_>,
     bounds: &ValidationLimits,
     mut repairs: Vec<Repair>,
-) -> Outcome {
+) -> CheckOutcome {
     let document = match json::parse(inner, bounds.depth) {
         Ok(document) => document,
         Err(refusal) => {
-            return Outcome::unreadable(unreadable(refusal, whole, base, inner, bounds));
+            return CheckOutcome::unreadable(unreadable(refusal, whole, base, inner, bounds));
         }
     };
     let faults = all_faults(&document, refs.root, refs, "");
     if faults.is_empty() {
         return if repairs.is_empty() {
-            Outcome::Valid
+            CheckOutcome::Valid
         } else {
-            Outcome::Repaired { text: inner.to_owned(), repairs }
+            CheckOutcome::Repaired { text: inner.to_owned(), repairs }
         };
     }
     let Some((text, more)) = repair::mend(document.root(), refs, bounds, check::budget(inner))
     else {
-        return Outcome::Invalid { faults, text: Some(inner.to_owned()) };
+        return CheckOutcome::Invalid { faults, text: Some(inner.to_owned()) };
     };
     drop(document);
     // The repaired text is judged like any other, so no repair can let anything through.
@@ -133,10 +133,10 @@ fn settle(
         },
     };
     if !remaining.is_empty() {
-        return Outcome::Invalid { faults: remaining, text: Some(text) };
+        return CheckOutcome::Invalid { faults: remaining, text: Some(text) };
     }
     repairs.extend(more);
-    Outcome::Repaired { text, repairs }
+    CheckOutcome::Repaired { text, repairs }
 }
 
 /// Holds the text of one argument against its schema; `root` is where references point, `path`

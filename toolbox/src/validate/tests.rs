@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Outcome, ValidationLimits, check_arguments};
+use super::{CheckOutcome, ValidationLimits, check_arguments};
 
 /// The arguments of a search tool, with one of everything that goes wrong.
 fn search_schema() -> Value {
@@ -52,15 +52,15 @@ fn search_schema() -> Value {
 /// The verdict as text: `sound`, the repaired text with its repairs, or the faults.
 fn verdict(text: &str, schema: &Value) -> String {
     match check_arguments(text, schema, &ValidationLimits::default()) {
-        Outcome::Valid => "sound".to_owned(),
-        Outcome::Repaired { text, repairs } => {
+        CheckOutcome::Valid => "sound".to_owned(),
+        CheckOutcome::Repaired { text, repairs } => {
             let mut all = text;
             for repair in &repairs {
                 let _ = write!(all, "\n{repair}");
             }
             all
         }
-        Outcome::Invalid { faults, .. } => {
+        CheckOutcome::Invalid { faults, .. } => {
             let mut lines: Vec<String> =
                 faults.iter().map(|fault| format!("{}: {fault}", fault.code())).collect();
             if faults.more() > 0 {

@@ -24,7 +24,8 @@ use crate::definition::Icon;
 /// let result = ToolResult::from(Content::from(link));
 /// assert_eq!(
 ///     result.text(),
-///     "[resource] file:///reports/7.pdf - 7.pdf - The report of July (application/pdf, 52114 bytes)",
+///     "[resource] file:///reports/7.pdf - 7.pdf - The report of July \
+///      (application/pdf, 52114 bytes)",
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]

@@ -7,7 +7,7 @@ use crate::dialect::{restore_optional, restore_strict};
 use crate::schema::corpus::CASES;
 use crate::schema::sample::{Dice, any_json, any_schema};
 use crate::schema::{normalize, walk};
-use crate::validate::{Outcome, ValidationLimits, check_arguments};
+use crate::validate::{CheckOutcome, ValidationLimits, check_arguments};
 
 fn tool(schema: Value) -> ToolDefinition {
     ToolDefinition::new("search", "Search the documentation.", schema)
@@ -486,7 +486,7 @@ fn lowering_keeps_the_meaning() {
                         &ValidationLimits::default(),
                     );
                     assert!(
-                        !matches!(read, Outcome::Invalid { .. }),
+                        !matches!(read, CheckOutcome::Invalid { .. }),
                         "{}: {instance} {read:?}",
                         case.name
                     );

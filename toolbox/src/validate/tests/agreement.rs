@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{Outcome, ValidationLimits, check_arguments, conforms, path_at};
+use super::super::{CheckOutcome, ValidationLimits, check_arguments, conforms, path_at};
 use super::search_schema;
 use crate::validate::json;
 use crate::validate::json::{JsonKind, Node};
@@ -183,13 +183,13 @@ proptest! {
         path_at(&text, offset);
         for schema in [search_schema(), json!({"type": "object"}), json!({})] {
             match check_arguments(&text, &schema, &ValidationLimits::default()) {
-                Outcome::Valid => prop_assert!(serde_json::from_str::<Value>(&text).is_ok()),
-                Outcome::Repaired { text: repaired, repairs } => {
+                CheckOutcome::Valid => prop_assert!(serde_json::from_str::<Value>(&text).is_ok()),
+                CheckOutcome::Repaired { text: repaired, repairs } => {
                     prop_assert!(serde_json::from_str::<Value>(&repaired).is_ok(), "{text}");
                     prop_assert!(!repairs.is_empty());
-                    prop_assert_eq!(check_arguments(&repaired, &schema, &ValidationLimits::default()), Outcome::Valid);
+                    prop_assert_eq!(check_arguments(&repaired, &schema, &ValidationLimits::default()), CheckOutcome::Valid);
                 }
-                Outcome::Invalid { faults, .. } => {
+                CheckOutcome::Invalid { faults, .. } => {
                     prop_assert!(!faults.is_empty());
                     for fault in faults.iter() {
                         prop_assert!(!fault.to_string().is_empty());
@@ -215,7 +215,7 @@ proptest! {
         let end = floor_char(&text, end.index(text.len()).max(1));
         prop_assert!(matches!(
             check_arguments(&text[..end], &json!({}), &ValidationLimits::default()),
-            Outcome::Invalid { .. }
+            CheckOutcome::Invalid { .. }
         ), "{}", &text[..end]);
     }
 

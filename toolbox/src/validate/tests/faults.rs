@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::{Outcome, ValidationLimits, bound, check_arguments, conforms};
+use super::super::{CheckOutcome, ValidationLimits, bound, check_arguments, conforms};
 use super::{check, search_schema, verdict};
 use crate::call::{ArgumentsError, Fault, FaultKind, Faults};
 use crate::text::{nearest, nearest_n};
@@ -236,7 +236,7 @@ fn a_message_is_short_and_safe_to_print() {
     let escape = "\u{1b}[31m\u{202e}".repeat(300);
     let tool = format!("search{}", "\u{7}".repeat(10_000));
     let arguments = json!({"limit": huge, "exact": escape, escape.clone(): 1, huge.clone(): 2, "token": 77_123_456});
-    let Outcome::Invalid { faults, .. } =
+    let CheckOutcome::Invalid { faults, .. } =
         check_arguments(&arguments.to_string(), &search_schema(), &ValidationLimits::default())
     else {
         panic!("these arguments are wrong");
