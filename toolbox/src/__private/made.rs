@@ -1,4 +1,4 @@
-//! From what an expansion says to a [`Tool`].
+//! Construction of a [`Tool`] from the options and the function of an expansion.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
@@ -97,7 +97,7 @@ impl Meta {
 }
 
 impl Meta {
-    /// Refuses to make a tool that is wrong in a way the compiler could not see.
+    /// Panics with the mistakes of a tool that the compiler could not detect.
     #[cold]
     fn refuse(&self, mistakes: &[String]) -> ! {
         let Self { name, file, line, .. } = self;
@@ -126,7 +126,7 @@ pub fn make_async(
     + 'static,
 ) -> Tool {
     let described = Mutex::default();
-    // Asked for its signature, a tool answers before it awaits anything.
+    // A handler that describes its signature returns before it awaits anything.
     let (context, signature) = (ToolContext::new(), Signature::default());
     let _ = run(&HandlerCall::asking(&context, &signature, &described))
         .as_mut()
@@ -136,8 +136,8 @@ pub fn make_async(
 
 /// Makes a tool of a synchronous method of a set.
 ///
-/// The set comes by itself, and not captured: so a set that cannot be shared is one error, at its
-/// type.
+/// The set is an argument and not captured, so that a set that cannot be shared is one error, at
+/// its type.
 pub fn make_sync_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,
@@ -179,8 +179,7 @@ pub fn tool_future_must_be_send<'call>(
     Box::pin(future)
 }
 
-/// Fails to compile when a tool has the name of one listed before it; each comes with where it was
-/// made.
+/// Fails to compile if a tool has the name of one listed before it; each comes with its location.
 #[track_caller]
 pub const fn two_tools_of_one_name(name: &str, origin: &str, tools: &[(&str, &str)]) {
     let mut at = 0;
@@ -197,7 +196,7 @@ pub const fn two_tools_of_one_name(name: &str, origin: &str, tools: &[(&str, &st
     }
 }
 
-/// Compares from the end: names and places of one program tend to start alike.
+/// Compares from the end: names and locations of one program tend to start alike.
 const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut left = a.len();
@@ -210,7 +209,8 @@ const fn same(a: &str, b: &str) -> bool {
     left == 0
 }
 
-/// A constant evaluation can only show text that is put together by hand.
+/// Panics with a message about two tools of one name. Constant evaluation has no `format!`, so the
+/// text is put together by hand.
 #[track_caller]
 const fn clash(name: &str, first: &str, second: &str) -> ! {
     let mut text = [0; 1024];

@@ -1,4 +1,5 @@
-//! One call as its tool sees it: the text of its arguments, its context, and how they are read.
+//! A call as its handler receives it: the text of its arguments, its context, and the reading of
+//! both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -18,7 +19,7 @@ use crate::text::argument_path;
 use crate::validate::ReadError;
 use crate::validate::{self, CheckOutcome, ValidationLimits};
 
-/// One call on its way into a tool.
+/// A call that is passed to a tool's handler.
 #[derive(Debug)]
 pub struct HandlerCall<'call> {
     pub(crate) context: &'call ToolContext,
@@ -28,7 +29,7 @@ pub struct HandlerCall<'call> {
     arena: Arena,
     /// `true` if the arguments were refused, so that no code of the tool's own ran.
     refused: AtomicBool,
-    /// Set when the call is none: the tool is asked what its signature is.
+    /// Set if this is no real call: the handler describes its signature into it.
     described: Option<&'call Mutex<Described>>,
 }
 
@@ -60,8 +61,8 @@ impl<'given> HandlerCall<'given> {
         Self { described: Some(described), ..Self::new(context, "", signature, 0) }
     }
 
-    /// Puts on the result what was repaired in the arguments, and the mark of the gate where it
-    /// refused them.
+    /// Adds the repairs of the arguments to the result, and the mark of the gate if it refused
+    /// them.
     #[inline]
     pub(crate) fn conclude(mut self, result: &mut ToolResult) {
         if *self.refused.get_mut() {
@@ -93,7 +94,7 @@ impl<'given> HandlerCall<'given> {
         }
     }
 
-    /// Answers what the tool's signature is.
+    /// Stores the tool's signature in `described`, and returns an empty result.
     #[cold]
     fn describe<'call>(
         &'call self,
@@ -174,8 +175,7 @@ impl<'given> HandlerCall<'given> {
         Ok(value)
     }
 
-    /// Checks the text against the schema, without reading it into anything; returns the text to
-    /// hand on.
+    /// Checks the text against the schema, without deserializing it; returns the text to pass on.
     pub(crate) fn checked(&self) -> Result<&str, ToolResult> {
         if self.signature.unchecked {
             return Ok(self.text);
@@ -198,7 +198,7 @@ impl<'given> HandlerCall<'given> {
         ValidationLimits { depth: self.depth }
     }
 
-    /// The first look: straight into the slots, stopping at the first fault.
+    /// Reads the text straight into the slots, and stops at the first fault.
     fn fill<'call>(
         &'call self,
         text: &'call str,
@@ -307,7 +307,8 @@ impl<'given> HandlerCall<'given> {
         })
     }
 
-    /// Fills the flattened arguments from the fields that belong to them, and notes what was null.
+    /// Fills the flattened arguments from the fields that belong to them, and notes the nulls that
+    /// count as absent.
     fn gather<'call>(
         &'call self,
         aside: Aside<'call>,
@@ -315,15 +316,15 @@ impl<'given> HandlerCall<'given> {
         slots: &mut [&mut dyn Fill<'call>],
     ) -> Result<u64, ReadFailure> {
         if !aside.nulls.is_empty() {
-            // After a second look, its own notes stand.
+            // After a full check, its own notes are kept.
             self.arena.note(aside.nulls);
         }
         let mut filled = 0;
         for (index, fields) in aside.objects {
             let argument = &self.signature.arguments[index];
             if let ArgumentSource::Fields { rest: true, .. } = argument.origin {
-                // Which keywords bound a field without a name of its own, only the whole schema
-                // says.
+                // Only the whole schema has the keywords that bound a field which is not a named
+                // argument.
                 let schema = &self.signature.schema;
                 let faults = validate::conforms(text, schema, schema, "", &self.bounds());
                 ReadFailure::from_faults(faults)?;
@@ -340,7 +341,7 @@ impl<'given> HandlerCall<'given> {
         Ok(filled)
     }
 
-    /// Holds one argument against its schema, for what reading it cannot see.
+    /// Checks one argument against its schema, for faults that deserializing does not detect.
     #[cold]
     fn check(&self, name: &str, value: &str) -> Result<(), ReadFailure> {
         let schema = &self.signature.schema;
@@ -349,7 +350,7 @@ impl<'given> HandlerCall<'given> {
         ReadFailure::from_faults(faults)
     }
 
-    /// The second look: finds every fault, or repairs what is safe to repair and reads again.
+    /// Runs the full check: finds every fault, or makes the safe repairs and reads again.
     #[cold]
     fn again<'call>(
         &'call self,
@@ -388,7 +389,7 @@ impl<'given> HandlerCall<'given> {
         {
             return Ok(());
         }
-        // The schema is content and a type is not: a rule of the type's own.
+        // The arguments fit the schema and not their types, so a type has a rule of its own.
         let refused = self.refused_values(text, &[], values);
         Err(match trouble {
             _ if !refused.is_empty() => self.refuse(refused),
@@ -401,7 +402,7 @@ impl<'given> HandlerCall<'given> {
         })
     }
 
-    /// Finds the values that fit the schema and not their types, each argument by itself.
+    /// Finds the values that fit the schema and not their types, argument by argument.
     fn refused_values<'call>(
         &'call self,
         text: &'call str,
@@ -481,7 +482,7 @@ trait ReadTarget<'call> {
     ) -> Faults;
 }
 
-/// One slot an argument.
+/// A target with one slot for each argument.
 struct ArgumentSlots<'slots, 'slot, 'call>(&'slots mut [&'slot mut dyn Fill<'call>]);
 
 impl<'call> ReadTarget<'call> for ArgumentSlots<'_, '_, 'call> {
@@ -510,7 +511,7 @@ impl<'call> ReadTarget<'call> for ArgumentSlots<'_, '_, 'call> {
     }
 }
 
-/// One value for the whole object of arguments.
+/// A target for the whole argument object as one value.
 struct WholeObject<'call, T>(Option<(T, &'call str)>);
 
 impl<'call, T: Deserialize<'call>> ReadTarget<'call> for WholeObject<'call, T> {
@@ -530,13 +531,13 @@ impl<'call, T: Deserialize<'call>> ReadTarget<'call> for WholeObject<'call, T> {
     }
 }
 
-/// Why the first look did not end well.
+/// The reason why reading the arguments failed.
 #[derive(Debug)]
 enum ReadFailure {
     /// A type refused a value.
     Read,
     Faults(Faults),
-    /// Something that the second look words better: a missing or unknown argument, no object at
+    /// A fault that the full check describes better: a missing or unknown argument, no object at
     /// all.
     Refused,
     Unavailable(Box<crate::call::ToolError>),
@@ -567,7 +568,7 @@ enum NextField {
     Argument(usize),
     /// A field of a flattened argument, which was kept.
     Spread,
-    /// Nothing: the object is closed.
+    /// The end of the object.
     End,
 }
 

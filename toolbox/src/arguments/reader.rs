@@ -468,7 +468,7 @@ impl<'call> ArgumentReader<'call> {
         Ok(value)
     }
 
-    /// The error for a value of a type the visitor does not take.
+    /// Returns the error for a value of a type the visitor does not take.
     #[cold]
     fn mismatch<V: Visitor<'call>, T>(&mut self, visitor: &V) -> Read<T> {
         let start = self.position;

@@ -335,14 +335,14 @@ impl Media {
     }
 }
 
-/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `MediaOut`,
+/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`,
 /// references to them, and whatever else implements `Borrow<[u8]>`.
 ///
 /// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from
 /// references, and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not raw bytes",
-    label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `MediaOut`",
+    label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `Bytes`",
     note = "text that is base64 already goes to `image_base64`, `audio_base64`, `resource_base64` or `Media::from_base64`",
     note = "for other types of bytes, pass a slice: `&bytes[..]`"
 )]

@@ -150,7 +150,7 @@ impl Fault {
         self.kind.code()
     }
 
-    /// The value as a phrase: a quoted string alone could be read as a name.
+    /// Returns the value as a phrase: a quoted string alone could be read as a name.
     fn received_phrase(&self) -> String {
         match self.received.as_deref() {
             None => "something else".to_owned(),

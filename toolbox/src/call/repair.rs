@@ -20,7 +20,7 @@ impl Repair {
         Self { path: path.into(), what: what.into() }
     }
 
-    /// An optional argument was given as null.
+    /// Returns the repair of an optional argument that was given as null.
     pub(crate) fn null_left_out(path: &str) -> Self {
         Self::new(path, Self::NULL_LEFT_OUT)
     }

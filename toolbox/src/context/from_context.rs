@@ -125,7 +125,7 @@ impl fmt::Display for MissingStateError {
 
 impl std::error::Error for MissingStateError {}
 
-/// A type's name without the modules: `Arc<Store>` for `alloc::sync::Arc<app::Store>`.
+/// Returns a type's name without the modules: `Arc<Store>` for `alloc::sync::Arc<app::Store>`.
 fn short_name(name: &str) -> String {
     let mut short = String::new();
     let mut rest = name;

@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::context::ToolContext;
 use crate::call::{Arguments, ToolResult};
 
-/// Hears of the calls made under a context, those that tools make in turn among them.
+/// Observes the calls made under a context, including those that its tools make in turn.
 pub(crate) trait CallObserver: Send + Sync {
-    /// The tool is about to run.
+    /// Reports that the tool is about to run.
     fn started(&self, context: &ToolContext, arguments: &Arguments);
-    /// The approver is asked whether the tool may run.
+    /// Reports that the approver is asked whether the tool may run.
     fn asked(&self, context: &ToolContext, arguments: &Arguments);
-    /// The call was let in and has its result.
+    /// Reports that an admitted call has its result.
     fn finished(&self, context: &ToolContext, result: &ToolResult, took: Duration);
 }
 

@@ -1,4 +1,4 @@
-//! A call on its way through the gate.
+//! Calls that were admitted by the gate.
 
 use std::sync::Arc;
 
@@ -12,18 +12,18 @@ use crate::tool::Tool;
 pub(crate) struct Pass {
     /// The call is approved already.
     pub(crate) approved: bool,
-    /// It comes through a gateway, and may reach what is hidden behind it.
+    /// The call comes through a gateway, and may reach tools that are hidden behind it.
     pub(crate) hidden: bool,
 }
 
-/// A call that was let in: its tool, its box, and its context.
+/// An admitted call: its tool, its box, and its context.
 pub(super) struct AdmittedCall {
     pub(super) tool: Tool,
     pub(super) shared: Arc<BoxInner>,
     pub(super) context: ToolContext,
 }
 
-/// A call that was let in, and owns all it needs to end.
+/// An admitted call that owns its arguments, and so may wait or move to another task.
 pub(super) struct OwnedCall {
     pub(super) admitted: AdmittedCall,
     pub(super) arguments: Arguments,

@@ -38,7 +38,7 @@ impl OwnedCall {
         }
         let mut work = self.detach();
         work.admitted.context = self.context.without_deferral();
-        // Whoever started it may wait for it, in a place that the job would wait for in turn.
+        // The caller may wait for the job while it holds a permit that the job needs too.
         let job_work = HeldLimits::current().scope(work.run_job(report));
         runtime.spawn(trace::carried(job_work));
         ToolResult::background(text).with_job(job).marked_as_gate()
@@ -59,7 +59,7 @@ impl OwnedCall {
     }
 }
 
-/// Sends the completion of a job exactly once, even when the job's task is thrown away.
+/// Sends the completion of a job exactly once, even if the job's task is dropped.
 struct Report {
     job: JobId,
     context: ToolContext,
@@ -77,7 +77,7 @@ impl Report {
         // A completion that is kept must not keep its own channel open.
         let context = self.context.without_completions();
         let completion = Completion { job: self.job.clone(), context, result };
-        // A receiver that is gone has nobody to tell.
+        // Nothing is left to do if the receiver was dropped.
         let _ = self.completions.send(completion);
     }
 }

@@ -17,9 +17,9 @@ use crate::text::{QUOTED, quote};
 /// The settings of a batch of calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch {
-    /// Beside each other, or one after another.
+    /// `true` to run the calls concurrently, `false` to run them one after another.
     pub(crate) parallel: bool,
-    /// The calls beyond are refused.
+    /// The most calls that are made; further ones are refused.
     pub(crate) max_calls: usize,
 }
 
@@ -31,10 +31,10 @@ impl ToolBox {
     /// Makes all calls of a model response, given as values or by reference, and returns their
     /// results in the order of the calls: one for each.
     ///
-    /// The calls run beside each other as tasks of the current tokio runtime, within the limits of
-    /// the box; without a runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off,
-    /// one after another. One that fails, hangs or panics does not touch the others. Of two calls
-    /// with one id the second is refused, and so are the calls beyond
+    /// The calls run concurrently as tasks of the current tokio runtime, within the limits of the
+    /// box; without a runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off, one
+    /// after another. One that fails, hangs or panics does not touch the others. Of two calls with
+    /// one id the second is refused, and so are the calls beyond
     /// [`max_batch_calls`](crate::ToolBoxBuilder::max_batch_calls).
     ///
     /// # Cancellation
@@ -47,7 +47,7 @@ impl ToolBox {
         self.batch(None, unapproved(calls), self.own_batch()).await
     }
 
-    /// Makes all calls of a model response with what the program gives along.
+    /// Makes all calls of a model response in a context of the program.
     ///
     /// # Cancellation
     ///
@@ -65,7 +65,7 @@ impl ToolBox {
         Batch { parallel: settings.parallel, max_calls: settings.batch_calls }
     }
 
-    /// Makes calls, each with whether somebody gave their word for it already.
+    /// Makes calls, each with a flag that is `true` if it was approved already.
     pub(crate) async fn batch(
         &self,
         context: Option<&ToolContext>,
@@ -122,7 +122,7 @@ impl ToolBox {
             let run = trace::carried(async move {
                 (index, toolbox.dispatch(context.as_ref(), call, pass).await)
             });
-            // Few calls are made under a limit, and the others need not carry what these do.
+            // Few calls are made under a limit; the others need no scope.
             let task = if held.is_empty() {
                 tasks.spawn(run)
             } else {
@@ -133,7 +133,7 @@ impl ToolBox {
         while let Some(ended) = tasks.join_next().await {
             match ended {
                 Ok((index, result)) => results[index] = Some(result),
-                // Tools cannot panic through the gate; should the gate itself, the call is answered
+                // Panics of tools end in the gate. If the gate itself panics, the call is answered
                 // all the same.
                 Err(error) => {
                     let entry = tasks_by_id.iter().find(|(task, ..)| *task == error.id());

@@ -1,4 +1,4 @@
-//! The entry of the gate: a call finds its tool, and runs at once where nothing stands before it.
+//! The entry of the gate: looks up the tool, and runs the call in place if it needs no waiting.
 
 use std::sync::Arc;
 
@@ -27,14 +27,13 @@ impl ToolBox {
     ///
     /// # Cancellation
     ///
-    /// Dropping the future drops the tool's own where it waits. What a blocking or background tool
-    /// began goes on.
+    /// Dropping the future drops the tool's own where it waits. Work that a blocking or background
+    /// tool began goes on.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResult> + Send {
         self.dispatch(None, call, Pass::default())
     }
 
-    /// Makes one call with what the program gives along: a conversation, a cancellation, a
-    /// deadline.
+    /// Makes one call in a context of the program: values, a cancellation token, a deadline.
     ///
     /// # Cancellation
     ///
@@ -47,12 +46,11 @@ impl ToolBox {
         self.dispatch(Some(context), call, Pass::default())
     }
 
-    /// Makes one call of a tool that may be one of those hidden behind others.
+    /// Makes one call through a gateway, of a tool that may be hidden behind it.
     pub(crate) async fn call_hidden(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
-        // Who approved of the call of the gateway saw what it asks for.
+        // The approval of the gateway's call covers this one: the approver saw its arguments.
         let pass = Pass { approved: context.approved, hidden: true };
-        // The call stands in the place of the gateway's own, and may wait for a decision as that
-        // one could.
+        // The call replaces the gateway's own, and may be deferred if that one could.
         self.dispatch(Some(&context.in_its_place()), call, pass).await
     }
 
@@ -93,7 +91,7 @@ impl ToolBox {
         if failed { Err(text) } else { Ok(text) }
     }
 
-    /// Takes a call as far as it goes without waiting: for most synchronous tools, to its end.
+    /// Runs a call as far as it goes without waiting: for most synchronous tools, to its end.
     #[allow(clippy::inline_always, reason = "else every result is moved once more")]
     #[inline(always)]
     fn begin(
@@ -168,7 +166,7 @@ fn not_found(
         if !near.is_empty() {
             let shown = near.iter().filter_map(|name| snapshot.get(name));
             if let Some(taint) = given.and_then(ToolContext::get::<Taint>) {
-                // A name is a text as well, and whoever wrote the definition chose it.
+                // A name is text that the author of the definition chose.
                 shown.for_each(|entry| {
                     taint.show_definitions(std::slice::from_ref(entry.tool.definition()));
                 });

@@ -1,4 +1,5 @@
-//! Places under the limits of a call: its box's, its tool's, and the one of exclusive tools.
+//! Permits for the limits on concurrent calls: that of the box, that of the tool, and that of
+//! exclusive tools.
 
 use std::sync::Arc;
 
@@ -8,7 +9,7 @@ use super::admitted::OwnedCall;
 use crate::collection::BoxSettings;
 use crate::dispatch::reentrancy::HeldLimits;
 
-/// The places that a call holds while it runs; given back when dropped.
+/// The permits that a call holds while it runs; released on drop.
 #[derive(Default)]
 pub(super) struct Permits {
     permits: Vec<OwnedSemaphorePermit>,
@@ -16,7 +17,7 @@ pub(super) struct Permits {
 }
 
 impl OwnedCall {
-    /// Returns the limits that the call needs a place under, and does not have one yet.
+    /// Returns the limits that the call needs a permit of, and holds none of yet.
     fn limits(&self, held: &HeldLimits) -> Vec<&Arc<Semaphore>> {
         let running = &self.tool.inner().running;
         let settings: &BoxSettings = &self.shared.settings;
@@ -32,7 +33,7 @@ impl OwnedCall {
         .collect()
     }
 
-    /// Takes the places that are free now; `None` if the call has to wait for one.
+    /// Acquires the permits if all are free now; `None` if the call has to wait for one.
     pub(super) fn try_permits(&self) -> Option<Permits> {
         let running = &self.tool.inner().running;
         if !running.exclusive
@@ -48,7 +49,7 @@ impl OwnedCall {
         Some(Permits { permits, held: held.and(limits.into_iter()) })
     }
 
-    /// Waits for the places that the call needs.
+    /// Waits for the permits that the call needs.
     pub(super) async fn permits(&self) -> Permits {
         let held = HeldLimits::current();
         let limits = self.limits(&held);

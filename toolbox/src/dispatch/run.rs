@@ -1,4 +1,4 @@
-//! From a call that was let in to its result.
+//! Execution of an admitted call, up to its result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -43,7 +43,7 @@ pub(super) fn sync(
     result
 }
 
-/// Runs a tool's own handler, without its layers, unwatched.
+/// Runs a tool's own handler, without its layers and without supervision.
 async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize) -> ToolResult {
     match &tool.handler {
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
@@ -60,7 +60,7 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
 }
 
 impl AdmittedCall {
-    /// Runs an async tool that nothing stands before.
+    /// Runs an async tool that needs no approval, permit or layer.
     #[inline]
     pub(super) async fn run_at_once(mut self, text: &str) -> ToolResult {
         let settings = &self.shared.settings;
@@ -72,7 +72,7 @@ impl AdmittedCall {
     }
 }
 
-/// Runs a tool's own handler where it is called, under watch.
+/// Runs a tool's own handler in place, supervised.
 async fn run_here(
     tool: &ToolInner,
     context: &ToolContext,
@@ -99,7 +99,7 @@ async fn run_here(
 }
 
 impl OwnedCall {
-    /// Takes a call to its end. In a box of its own: it is large, and most calls never come here.
+    /// Runs a call to its end. The future is boxed: it is large, and most calls do not need it.
     pub(super) fn finish(
         admitted: AdmittedCall,
         arguments: Arguments,
@@ -169,7 +169,7 @@ impl OwnedCall {
         let holds = |condition: &&Condition| {
             catch_unwind(AssertUnwindSafe(|| (condition.holds)(&request))).unwrap_or_else(
                 |payload| {
-                    // One that cannot tell does not let the call through.
+                    // A condition that panics counts as true, so that the call needs approval.
                     tracing::error!(tool = self.tool.name(), "a condition for approval panicked");
                     forget_quietly(payload);
                     true
@@ -184,7 +184,7 @@ impl OwnedCall {
         ApprovalRequest::new(definition, self.context.clone(), self.arguments.clone())
     }
 
-    /// Runs a call that may run, once there is a place for it.
+    /// Runs a call that is approved, once it has its permits.
     async fn let_in(&self) -> ToolResult {
         if self.tool.inner().running.background && self.context.completions().is_some() {
             return self.start_job();
@@ -202,15 +202,14 @@ impl OwnedCall {
         self.run(permits, true).await
     }
 
-    /// Takes note of a result that a model is about to read.
+    /// Records the sources of a result that a model is about to read.
     pub(super) fn note(&self, result: &ToolResult) {
         if let Some(taint) = self.context.get::<Taint>() {
             taint.note(&self.tool.as_source(), result);
         }
     }
 
-    /// Takes the call out, for work that outlives whoever waits for it; its context stays for the
-    /// answer.
+    /// Takes the call out, for work that may outlive its caller; the context stays for the answer.
     pub(super) fn detach(&self) -> Self {
         let admitted = AdmittedCall {
             tool: self.tool.clone(),
@@ -229,8 +228,8 @@ impl OwnedCall {
             .map(drop)
     }
 
-    /// Asks the approver, once the arguments are known to be valid. Returns other arguments where
-    /// it wants those.
+    /// Asks the approver, once the arguments are known to be valid. Returns other arguments if it
+    /// edited them.
     async fn ask(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
         let name = self.tool.name();
         let approver = match &self.tool.inner().running.approval {
@@ -272,7 +271,7 @@ impl OwnedCall {
         }
     }
 
-    /// Waits for a place under the limits; what is wrong with the call is said before.
+    /// Waits for permits. Invalid arguments are refused first.
     pub(super) async fn wait(&self) -> Result<Permits, ToolResult> {
         self.check()?;
         let mut permits = None;
@@ -285,8 +284,7 @@ impl OwnedCall {
         permits.ok_or(result)
     }
 
-    /// Returns how long the tool may run. A job in the background is not held to the box's own
-    /// timeout.
+    /// Returns the timeout of the tool. That of the box does not apply to background jobs.
     fn timeout(&self, of_box: bool) -> Option<Timeout> {
         let of_box = self.shared.settings.timeout.filter(|_| of_box);
         let own = Timeout::of_tool(self.tool.inner().running.timeout, of_box);
@@ -294,7 +292,7 @@ impl OwnedCall {
         own.into_iter().chain(left).min_by_key(|timeout| timeout.limit)
     }
 
-    /// Runs the tool in the way it asks for.
+    /// Runs the tool as its settings say: in place, as a task, or on a blocking thread.
     pub(super) async fn run(&self, permits: Permits, of_box: bool) -> ToolResult {
         let timeout = self.timeout(of_box);
         if self.tool.inner().running.blocking
@@ -340,7 +338,7 @@ impl OwnedCall {
     fn layers(&self) -> Layers {
         let running = &self.tool.inner().running;
         let of_box = &self.shared.settings.layers;
-        // A call that is made again as one of another tool is that tool's call.
+        // A call that is dispatched again as one of another tool passes the box's layers there.
         if of_box.is_empty() || running.is_forwarded() {
             return running.layers.clone();
         }
@@ -359,7 +357,7 @@ impl OwnedCall {
             let _entered = span.enter();
             let held = permits.held.clone();
             let result = held.sync_scope(|| call.run_on_this_thread());
-            // The place is given back when the thread is, not when the caller stops waiting.
+            // The permit is released when the thread is done, not when the caller stops waiting.
             drop(permits);
             result
         });
@@ -424,7 +422,7 @@ fn deferred(tool: &str) -> ToolResult {
     ToolResult::refusal(FailureKind::Deferred, text)
 }
 
-/// Ends a task when nobody waits for it any longer.
+/// Aborts a task on drop.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {

@@ -1,5 +1,4 @@
-//! Supervision of a future: its panics are contained, its time is bounded, its caller can cancel
-//! it.
+//! Supervision of a future: contains its panics, bounds its time, and lets its caller cancel it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -68,8 +67,7 @@ impl<T> Future for Supervised<'_, T> {
 
 impl<T> Drop for Supervised<'_, T> {
     fn drop(&mut self) {
-        // What the future holds may panic when it is dropped; that is contained like a panic of its
-        // own.
+        // Dropping the future may panic too; that is contained in the same way.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(self.future.take()))) {
             forget_quietly(payload);
         }
@@ -96,7 +94,7 @@ impl<'a> ActiveLimits<'a> {
     }
 }
 
-/// A limit on the time of a call, and which limit it is.
+/// A limit on the time of a call, and its source.
 #[derive(Clone, Copy)]
 pub(super) struct Timeout {
     pub(super) limit: Duration,
@@ -116,7 +114,7 @@ impl Timeout {
         context.remaining().map(|limit| Self { limit, set_by: TimeoutSource::Deadline })
     }
 
-    /// Returns what the tool allows itself, or what the box allows where the tool says nothing.
+    /// Returns the tool's own timeout, or the box's if the tool has none.
     #[inline]
     pub(super) fn of_tool(own: Option<Duration>, of_box: Option<Duration>) -> Option<Self> {
         match own {
@@ -127,7 +125,7 @@ impl Timeout {
 }
 
 impl TimeoutSource {
-    /// Returns which limit it is and how it is raised.
+    /// Returns the name of the limit and the way to raise it.
     fn explanation(self) -> &'static str {
         match self {
             Self::Tool => {
@@ -143,7 +141,7 @@ impl TimeoutSource {
     }
 }
 
-/// A step of a call, supervised: however it ends, that is a result.
+/// A supervised step of a call, whose every end is a result.
 pub(super) struct SupervisedCall<'a> {
     inner: Supervised<'a, ToolResult>,
     context: &'a ToolContext,
@@ -165,13 +163,13 @@ impl<'a> SupervisedCall<'a> {
         Self { inner, context, timeout, detached: false, of_handler: false }
     }
 
-    /// Says that a handler or a layer answers, and not the gate.
+    /// Marks the result as that of a handler or a layer, and not of the gate.
     pub(super) fn of_handler(mut self) -> Self {
         self.of_handler = true;
         self
     }
 
-    /// Says that what is waited for runs elsewhere, and may go on after it was given up.
+    /// Marks the work as running elsewhere, where it may go on after it was given up.
     pub(super) fn detached(mut self) -> Self {
         self.detached = true;
         self
@@ -203,10 +201,10 @@ impl Future for SupervisedCall<'_> {
     }
 }
 
-/// Sets a timer where there is one: without a tokio runtime, time is not bounded.
+/// Starts a timer; `None` without a tokio runtime, where time is not bounded.
 fn timer(timeout: Duration) -> Option<Pin<Box<Sleep>>> {
     Handle::try_current().ok()?;
-    // A runtime built without time panics here, and there is no way to ask it first.
+    // A runtime built without time panics here, and it cannot be asked first.
     catch_unwind(|| Box::pin(tokio::time::sleep(timeout))).ok()
 }
 

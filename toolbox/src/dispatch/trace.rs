@@ -11,13 +11,13 @@ use tracing::{Instrument, Level};
 use super::admitted::OwnedCall;
 use crate::call::ToolResult;
 
-/// Returns whether anybody could be listening; the answer costs one load.
+/// Returns `true` if a subscriber could be listening; costs one load.
 #[inline]
 pub(super) fn is_on() -> bool {
     LevelFilter::current() >= Level::INFO
 }
 
-/// Keeps work that goes on in a task of its own under the span it was started in.
+/// Instruments work that moves to its own task with the current span.
 pub(super) fn carried<F: Future>(future: F) -> Instrumented<F> {
     let span = if is_on() { tracing::Span::current() } else { tracing::Span::none() };
     future.instrument(span)

@@ -22,8 +22,8 @@ impl Policing {
     /// Everything has to be checked.
     pub(crate) const ALL: Self = Self { constrained: true, shaped: true };
 
-    /// Returns whether a value that was read must be held against the schema too; `unpoliced` says
-    /// that unknown properties may have been dropped on the way.
+    /// Returns `true` if a deserialized value must be checked against the schema too; `unpoliced`
+    /// is `true` if unknown properties may have been dropped.
     #[inline]
     pub(crate) fn must_check(self, unpoliced: bool) -> bool {
         self.constrained || (unpoliced && self.shaped)
@@ -31,8 +31,8 @@ impl Policing {
 
     /// Reads `schema` and each definition it reaches in `definitions`.
     ///
-    /// Give it the schema before [`normalize`](super::normalize): a `minimum: 0` counts as the
-    /// type's own only while `format` still says that the type is unsigned.
+    /// Takes the schema before [`normalize`](super::normalize): a `minimum: 0` counts as the type's
+    /// own only while `format` still says that the type is unsigned.
     pub(crate) fn of(schema: &Value, definitions: Option<&Object>) -> Self {
         if walk::is_deeper(schema, walk::MAX_HEIGHT) {
             return Self::ALL;
@@ -112,8 +112,8 @@ fn natural_maximum(map: &Object) -> Option<i64> {
     }
 }
 
-/// A tuple's length is enforced by serde; the length of `[T; N]` too, but a bounded `Vec<T>` looks
-/// the same.
+/// Returns `true` if a schema is a tuple's. Serde enforces a tuple's length; that of `[T; N]` too,
+/// but a bounded `Vec<T>` looks the same.
 fn is_tuple(map: &Object) -> bool {
     let len = map.get("prefixItems").and_then(Value::as_array).map(|list| list.len() as u64);
     len.is_some()

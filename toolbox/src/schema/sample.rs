@@ -17,7 +17,7 @@ impl Dice {
         usize::try_from(high).unwrap() % limit
     }
 
-    /// A value `schema` takes, if its keywords are ones this knows; only declared properties.
+    /// Returns a value `schema` takes, if its keywords are ones this knows; only declared properties.
     pub(crate) fn instance(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
         let Value::Object(map) = schema else { return json!(7) };
         let mut whole = match map.get("type").unwrap_or(&Value::Null) {

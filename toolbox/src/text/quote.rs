@@ -2,14 +2,14 @@
 
 use super::is_unseen;
 
-/// The longest name, value or identifier of somebody else that a message repeats, in characters.
+/// The most characters of a third party's name, value or identifier that a message repeats.
 pub(crate) const QUOTED: usize = 128;
 
-/// Returns a piece of text that somebody else wrote as a message may repeat it: on one line, at
-/// most `limit` characters, and with everything escaped that moves a cursor, colours a terminal, or
-/// hides and reorders what stands around it.
+/// Quotes a third party's text for a message: on one line, in at most `limit` characters, with
+/// every character escaped that moves a cursor, colours a terminal, or hides or reorders the text
+/// around it.
 ///
-/// Every message that repeats what a model, a server or a client wrote does it by this.
+/// Every message that repeats text of a model, a server or a client uses it.
 pub(crate) fn quote(text: &str, limit: usize) -> String {
     let mut quoted = String::new();
     let (mut width, mut cut) = (0, 0);
@@ -27,7 +27,7 @@ pub(crate) fn quote(text: &str, limit: usize) -> String {
             quoted.push('…');
             return quoted;
         }
-        // One place is kept for the mark.
+        // One character is reserved for the mark.
         if width < limit {
             cut = quoted.len();
         }

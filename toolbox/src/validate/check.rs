@@ -500,7 +500,7 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// The names and the patterns of names that an object schema declares, also through references
+    /// Returns the names and the patterns of names that an object schema declares, also through references
     /// and `allOf`.
     fn known_names(&self, schema: &'a Value) -> (Vec<&'a str>, Vec<&'a str>) {
         let mut names = Vec::new();
@@ -570,7 +570,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// A fault at the current path.
+    /// Returns a fault at the current path.
     pub(super) fn fault(&self, kind: FaultKind, expected: impl Into<String>) -> Fault {
         Fault::new(kind, self.path(), expected)
     }
@@ -586,7 +586,7 @@ impl<'a> Checker<'a> {
         path
     }
 
-    /// A value as it may be shown.
+    /// Returns a value as it may be shown.
     pub(super) fn show(&self, node: Node<'_>, schema: &Value) -> String {
         // A container is shown without what it holds, so only its own secrecy counts.
         let is_closed =

@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
         self.tape.len()
     }
 
-    /// The flaws, in the order in which they stand in the text.
+    /// Returns the flaws, in the order in which they stand in the text.
     pub(super) fn flaws(&self) -> &[Flaw] {
         &self.flaws
     }
@@ -130,7 +130,7 @@ impl<'a> Node<'a> {
         start..end
     }
 
-    /// The value as it stands in the text.
+    /// Returns the value as it stands in the text.
     pub(super) fn source(self) -> &'a str {
         &self.text[self.span()]
     }
@@ -139,7 +139,7 @@ impl<'a> Node<'a> {
         self.text.as_bytes()[self.start()] == b't'
     }
 
-    /// The content of a string, borrowed unless it holds an escape.
+    /// Returns the content of a string, borrowed unless it holds an escape.
     pub(super) fn string(self) -> Cow<'a, str> {
         let raw = self.raw_string();
         if raw.as_bytes().contains(&b'\\') {
@@ -149,7 +149,7 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The characters of a string, escapes read.
+    /// Returns the characters of a string, escapes read.
     pub(super) fn chars(self) -> Chars<'a> {
         Chars { rest: self.raw_string() }
     }
@@ -166,7 +166,7 @@ impl<'a> Node<'a> {
         JsonFields { next: Node { at: self.at + 3, ..self }, end }
     }
 
-    /// The value of the first field called `key`.
+    /// Returns the value of the first field called `key`.
     pub(super) fn field(self, key: &str) -> Option<Node<'a>> {
         self.fields().find(|(name, _)| name.is_text(key)).map(|(_, value)| value)
     }
@@ -185,7 +185,7 @@ impl<'a> Node<'a> {
         self.tape[self.at] as usize
     }
 
-    /// The place on the tape behind this value.
+    /// Returns the place on the tape behind this value.
     fn behind(self) -> usize {
         match self.kind() {
             JsonKind::Array | JsonKind::Object => self.tape[self.at + 1] as usize,
@@ -533,7 +533,7 @@ impl<'a> JsonParser<'a> {
     }
 }
 
-/// The offset behind the string that starts at `start`; the end of the text if it is not closed.
+/// Returns the offset behind the string that starts at `start`; the end of the text if it is not closed.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     // Most strings are short: a plain loop is done before a vectored search has begun.
     let mut at = start + 1;

@@ -198,7 +198,7 @@ fn unreadable(
     }
 }
 
-/// The fields of a JSON object with their values as text; none, if the text is no object.
+/// Returns the fields of a JSON object with their values as text; none, if the text is no object.
 pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
     let Ok(document) = json::parse(text, depth) else { return Vec::new() };
     let fields = document.root().fields();

@@ -54,7 +54,7 @@ impl Decimal {
         quotient.is_finite() && quotient.fract() == 0.0
     }
 
-    /// The magnitude in units of `10^exponent`.
+    /// Returns the magnitude in units of `10^exponent`.
     fn scaled(&self, exponent: i64) -> Option<i128> {
         let power = u32::try_from(self.exponent.checked_sub(exponent)?).ok()?;
         let digits = std::str::from_utf8(&self.digits).ok()?.parse::<i128>().ok()?;

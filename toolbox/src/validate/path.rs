@@ -5,7 +5,7 @@ use crate::validate::json::string_end;
 
 /// Deeper levels are left out of a path: nobody reads them.
 const DEEPEST: usize = 128;
-/// The line and column of an offset, both from 1; a column counts characters.
+/// Returns the line and column of an offset, both from 1; a column counts characters.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
@@ -21,7 +21,7 @@ enum OpenContainer<'a> {
     Array(usize),
 }
 
-/// The path of the value that starts at or contains this byte offset.
+/// Returns the path of the value that starts at or contains this byte offset.
 ///
 /// A key belongs to its value, and so does the space up to the next comma; a closing bracket
 /// belongs to its container. Any text will do: what is not JSON gives the path of what could be

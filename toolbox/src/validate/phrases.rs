@@ -16,7 +16,7 @@ pub(super) fn format_of(schema: &Value) -> Option<Format> {
     schema.get("format").and_then(Value::as_str).and_then(Format::named)
 }
 
-/// "a date such as `2026-01-31`".
+/// Returns a phrase for a format, such as "a date such as `2026-01-31`".
 pub(super) fn format_phrase(schemas: &[&Value], node: Node<'_>) -> Option<String> {
     if node.kind() != JsonKind::String {
         return None;
@@ -70,7 +70,7 @@ pub(super) fn expectation(expected: &str) -> Option<(FaultKind, String)> {
         let but = if expected.starts_with("a nonzero") { ", and not 0" } else { "" };
         return Some((FaultKind::OutOfRange, format!("an integer from {least} to {most}{but}")));
     }
-    // Names of Rust types say nothing to a model.
+    // Names of Rust types mean nothing to a model.
     let is_internal = ["struct ", "enum ", "tuple ", "unit ", "variant", "field identifier"];
     if is_internal.iter().any(|word| expected.contains(word)) {
         return None;
@@ -82,7 +82,8 @@ pub(super) fn expectation(expected: &str) -> Option<(FaultKind, String)> {
     Some((FaultKind::Rejected, quote(phrase, WORDS)))
 }
 
-/// An error's words without the position in a text that nobody sees, short and safe to print.
+/// Returns the message of an error, short and safe to print, without its position in a text that
+/// the model does not see.
 pub(super) fn cleaned(message: &str) -> String {
     let message = message.trim();
     let message = match message.rsplit_once(" at line ") {

@@ -180,7 +180,7 @@ impl<'s> References<'s> {
         }
     }
 
-    /// The resource that a schema belongs to.
+    /// Returns the resource that a schema belongs to.
     pub(super) fn owner(&self, schema: &Value) -> ResourceId {
         if self.owners.is_empty() {
             return 0;
@@ -288,7 +288,7 @@ pub(super) fn subschemas<'v>(map: &'v Map<String, Value>, visit: &mut dyn FnMut(
     dependencies.into_iter().flatten().for_each(|(_, child)| visit(child));
 }
 
-/// A fragment with its percent signs decoded; `None` if the result is no text.
+/// Returns a fragment with its percent signs decoded; `None` if the result is no text.
 fn decoded(fragment: &str) -> Option<Cow<'_, str>> {
     if !fragment.contains('%') {
         return Some(Cow::Borrowed(fragment));

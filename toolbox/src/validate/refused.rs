@@ -194,7 +194,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         out.push(close);
     }
 
-    /// The values around an offset, outermost first.
+    /// Returns the values around an offset, outermost first.
     fn locate(&self, offset: usize) -> Vec<ChainLink<'a>> {
         let mut step = ChainLink { node: self.root, key: None, index: 0, in_key: false };
         let mut chain = vec![step];
@@ -241,7 +241,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         }
     }
 
-    /// The child of `node` that the path of a fault leads through; `path` is extended to it.
+    /// Returns the child of `node` that the path of a fault leads through; `path` is extended to it.
     fn child_on(&mut self, node: Node<'a>, path: &mut String, fault: &str) -> Option<Node<'a>> {
         let length = path.len();
         if node.kind() == JsonKind::Array {
@@ -373,7 +373,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         }
     }
 
-    /// A text that the type of a value probably accepts: an example of its format, or a small
+    /// Returns a text that the type of a value probably accepts: an example of its format, or a small
     /// number.
     fn example(&self, chain: &[ChainLink<'a>]) -> Option<String> {
         let node = chain.last()?.node;
@@ -384,7 +384,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         Some(Value::from(format.example).to_string())
     }
 
-    /// The first of some texts that the schema of a value accepts.
+    /// Returns the first of some texts that the schema of a value accepts.
     fn accepted(&self, chain: &[ChainLink<'a>], texts: [&'static str; 4]) -> Option<&'static str> {
         let schemas = self.schemas(chain);
         texts.into_iter().find(|text| {
@@ -397,7 +397,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         })
     }
 
-    /// The schemas that describe the last value of a chain, references and alternatives followed.
+    /// Returns the schemas that describe the last value of a chain, references and alternatives followed.
     fn schemas(&self, chain: &[ChainLink<'a>]) -> Vec<&Value> {
         let refs = self.refs;
         let mut here = vec![self.subject.schema];
@@ -509,7 +509,7 @@ fn expanded<'v>(mut open: Vec<&'v Value>, node: Node<'_>, refs: &References<'v>)
     all
 }
 
-/// The schemas one step further down.
+/// Returns the schemas one step further down.
 fn below<'v>(schemas: &[&'v Value], step: &ChainLink<'_>) -> Vec<&'v Value> {
     let mut all = Vec::new();
     for schema in schemas {
@@ -548,7 +548,7 @@ fn alternatives<'v>(mut open: Vec<&'v Value>, refs: &References<'v>) -> Vec<&'v 
     all
 }
 
-/// A value as JSON, where it says anything that the kind does not.
+/// Returns a value as JSON, where it says anything that the kind does not.
 fn received(node: Node<'_>) -> String {
     if holds_json(node) { "a string that holds JSON".to_owned() } else { show(node) }
 }

@@ -63,7 +63,7 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// The content of a document that is one JSON string, where the schema wants an object in it.
+/// Returns the content of a document that is one JSON string, where the schema wants an object in it.
 pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(String, Repair)> {
     if !text.trim_start_matches(is_space).starts_with('"')
         || schema::kinds(refs.root, refs).meets(JsonKinds::STRING)
@@ -242,7 +242,7 @@ impl<'s> Mender<'s> {
         })
     }
 
-    /// The schemas that hold for a value in place: references followed, `allOf` spread, and of
+    /// Returns the schemas that hold for a value in place: references followed, `allOf` spread, and of
     /// alternatives the one that is meant beyond doubt.
     fn applicable(&self, node: Node<'_>, schemas: &[&'s Value]) -> Vec<&'s Value> {
         let mut all = Vec::new();

@@ -70,7 +70,7 @@ impl JsonKinds {
         }
     }
 
-    /// The types that the keyword `type` names; all without it.
+    /// Returns the types that the keyword `type` names; all without it.
     pub(super) fn of_type(schema: &Map<String, Value>) -> Self {
         match schema.get("type") {
             Some(Value::String(name)) => Self::named(name),
@@ -149,7 +149,7 @@ impl BitAnd for JsonKinds {
     }
 }
 
-/// The schema behind a chain of references.
+/// Returns the schema behind a chain of references.
 pub(super) fn target<'s>(schema: &'s Value, refs: &References<'s>) -> &'s Value {
     let mut schema = schema;
     for _ in 0..16 {
@@ -161,12 +161,12 @@ pub(super) fn target<'s>(schema: &'s Value, refs: &References<'s>) -> &'s Value 
     schema
 }
 
-/// The members of an array keyword.
+/// Returns the members of an array keyword.
 pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
     schema.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The kinds of value that a schema may accept; "all" where that would take long to find out.
+/// Returns the kinds of value that a schema may accept; "all" where that would take long to find out.
 pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> JsonKinds {
     kinds_within(schema, refs, &mut { FUEL }, 0)
 }
@@ -207,7 +207,7 @@ fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u3
     kinds
 }
 
-/// Every value a schema accepts, if they are listed one by one (`null` as a type counts).
+/// Returns every value a schema accepts, if they are listed one by one (`null` as a type counts).
 pub(super) fn choices<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s Value>> {
     choices_within(schema, refs, &mut { FUEL }, 0)
 }
@@ -249,7 +249,7 @@ fn choices_within<'s>(
     Some(all)
 }
 
-/// The strings a schema accepts, if every string it accepts is listed.
+/// Returns the strings a schema accepts, if every string it accepts is listed.
 pub(super) fn listed_strings<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s str>> {
     let strings = |values: Vec<&'s Value>| values.into_iter().filter_map(Value::as_str).collect();
     if let Some(values) = choices(schema, refs) {
@@ -305,7 +305,7 @@ pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
         || schema.get("writeOnly").and_then(Value::as_bool) == Some(true)
 }
 
-/// The names that an object schema allows, as a phrase: those declared, then the rules for others;
+/// Returns the names that an object schema allows, as a phrase: those declared, then the rules for others;
 /// empty if it allows none.
 pub(super) fn allowed_names<'s>(
     declared: impl Iterator<Item = &'s str>,
@@ -320,7 +320,7 @@ pub(super) fn allowed_names<'s>(
     declared.into_iter().chain(rules).collect::<Vec<_>>().join(", and ")
 }
 
-/// The names that `propertyNames` allows, as a phrase.
+/// Returns the names that `propertyNames` allows, as a phrase.
 pub(super) fn name_rule(schema: &Value, refs: &References<'_>) -> String {
     if let Some(listed) = listed_strings(schema, refs).filter(|listed| !listed.is_empty()) {
         return names(listed.into_iter());

@@ -121,7 +121,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The field that has a constant in every one of these schemas.
+/// Returns the field that has a constant in every one of these schemas.
 pub(super) fn tag_name<'s>(branches: &[&'s Value], refs: &References<'s>) -> Option<&'s str> {
     let first = schema::target(branches.first()?, refs).get("properties")?.as_object()?;
     first
@@ -130,7 +130,7 @@ pub(super) fn tag_name<'s>(branches: &[&'s Value], refs: &References<'s>) -> Opt
         .map(String::as_str)
 }
 
-/// The constant of a field, also written as an `enum` of one.
+/// Returns the constant of a field, also written as an `enum` of one.
 pub(super) fn tag_value<'s>(
     schema: &'s Value,
     tag: &str,

@@ -36,14 +36,14 @@ pub(super) fn join(base: &str, reference: &str) -> Option<String> {
     Some(format!("{start}{authority}{path}{query}"))
 }
 
-/// The length of the scheme that a URI starts with, its colon included.
+/// Returns the length of the scheme that a URI starts with, its colon included.
 fn scheme(uri: &str) -> Option<usize> {
     let at = uri.find([':', '/', '?'])?;
     let named = uri.starts_with(|c: char| c.is_ascii_alphabetic());
     (named && uri[at..].starts_with(':')).then_some(at + 1)
 }
 
-/// A path whose segments `.` and `..` are applied.
+/// Returns a path whose segments `.` and `..` are applied.
 fn without_dots(path: &str) -> String {
     let is_absolute = path.starts_with('/');
     let mut kept: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Values of a document: equal or not, and how they are shown.
+//! Values of a document: comparison and display.
 
 use crate::text::{list, quote};
 use std::borrow::Cow;
@@ -9,11 +9,11 @@ use serde_json::Value;
 use super::json::{JsonKind, Node};
 use super::number::Decimal;
 
-/// The longest part of a value that is repeated, in characters.
+/// The most characters of a value that are repeated.
 pub(super) const RECEIVED: usize = 100;
 
-/// A value in at most a hundred characters. What an object or array holds is not shown: any part
-/// of it could be secret, and it is the kind that is wrong.
+/// Displays a value in at most a hundred characters. The content of an object or array is not
+/// displayed: any part of it could be secret, and only its kind is at fault.
 pub(super) fn show(node: Node<'_>) -> String {
     match node.kind() {
         JsonKind::Array => match node.items().count() {
@@ -103,7 +103,7 @@ fn sorted_fields(node: Node<'_>) -> Vec<(Cow<'_, str>, Node<'_>)> {
     fields
 }
 
-/// Two equal items of an array, found by sorting hashes with a random seed.
+/// Finds two equal items of an array, by sorting hashes with a random seed.
 pub(super) fn equal_items(array: Node<'_>) -> Option<(usize, usize)> {
     let state = foldhash::fast::RandomState::default();
     let mut hashed: Vec<(u64, usize, Node<'_>)> =
@@ -115,7 +115,7 @@ pub(super) fn equal_items(array: Node<'_>) -> Option<(usize, usize)> {
     pairs.map(|pair| (pair[0].1, pair[1].1)).min_by_key(|&(_, later)| later)
 }
 
-/// A hash that equal values share.
+/// Returns a hash that equal values share.
 fn hash(node: Node<'_>, state: &foldhash::fast::RandomState) -> u64 {
     let mut hasher = state.build_hasher();
     match node.kind() {

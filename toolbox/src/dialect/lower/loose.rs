@@ -44,8 +44,8 @@ pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
     schema
 }
 
-/// A schema without a type takes anything, and hosts send it as a string (claude-code#82652): names
-/// all types.
+/// Names all types where a schema names none: it accepts any value, but hosts send a string
+/// (claude-code#82652).
 fn name_types(schema: &mut Value) {
     if let Value::Object(map) = schema
         && map.keys().all(|keyword| walk::is_annotation(keyword))
@@ -55,7 +55,7 @@ fn name_types(schema: &mut Value) {
     }
 }
 
-/// A reference beside other keywords is refused (schemars#473): it moves into an `anyOf` of its
+/// Moves a reference beside other keywords, which is refused (schemars#473), into an `anyOf` of its
 /// own.
 fn isolate_reference(map: &mut Object) {
     let alone = map.keys().all(|keyword| matches!(keyword.as_str(), "$ref" | "$defs"));
@@ -67,8 +67,8 @@ fn isolate_reference(map: &mut Object) {
     }
 }
 
-/// An array without `items` is refused ("array schema missing items"): says what follows from the
-/// rest.
+/// Adds `items` to an array without it, which is refused ("array schema missing items"), as the
+/// other keywords imply.
 fn complete_array(map: &mut Object) {
     let array = map.get("type").is_some_and(|kind| {
         kind == "array"

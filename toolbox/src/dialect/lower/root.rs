@@ -231,7 +231,7 @@ fn either(mut schemas: Vec<Value>) -> Value {
     json!({"anyOf": schemas})
 }
 
-/// The alternatives at the root in words:
+/// Returns the alternatives at the root in words:
 /// `{kind: "circle", radius} or {kind: "square", side, name?}`.
 fn forms(map: &Object, definitions: &Object) -> Option<String> {
     let branches = ["oneOf", "anyOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array())?;

@@ -300,7 +300,7 @@ impl Strict {
     }
 }
 
-/// A reference stands alone, so a description goes around it (schemars#473).
+/// Writes a reference alone, with its description around it (schemars#473).
 fn reference_to(
     map: &Object,
     reference: &Value,
@@ -361,7 +361,7 @@ fn takes_null(schema: &Value) -> bool {
         || branches.is_some_and(|branches| branches.iter().any(takes_null))
 }
 
-/// The union of `schema` and null, its description outside.
+/// Returns the union of `schema` and null, its description outside.
 fn nullable(schema: Value) -> Value {
     if takes_null(&schema) {
         return schema;

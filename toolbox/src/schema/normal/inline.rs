@@ -178,7 +178,7 @@ impl Graph {
         }
     }
 
-    /// The definitions that are still referred to, in their old order.
+    /// Returns the definitions that are still referred to, in their old order.
     fn kept(mut self, root: &Value) -> Object {
         let mut kept = vec![false; self.names.len()];
         let mut pending = self.targets(root);
