@@ -209,8 +209,8 @@ pub trait TakeShared<Taken>: Sized {
 #[diagnostic::on_unimplemented(
     message = "`{Taken}` cannot be an argument of a tool: it holds a reference",
     label = "only text is lent from inside a value",
-    note = "take what `&` points at by value: `Option<ArgumentSource>`, not `Option<&ArgumentSource>`",
-    note = "an argument itself may be a reference (`&ArgumentSource`, `&[ArgumentSource]`), and text may be lent anywhere (`Option<&str>`)"
+    note = "take what `&` points at by value: `Option<Place>`, not `Option<&Place>`",
+    note = "an argument itself may be a reference (`&Place`, `&[Place]`), and text may be lent anywhere (`Option<&str>`)"
 )]
 pub trait TakeReference<Taken> {
     #[doc(hidden)]
