@@ -1,4 +1,4 @@
-//! The definitions that a box gives to models and to people.
+//! Definitions of a box's tools, for models and for people.
 
 use std::sync::Arc;
 
@@ -16,8 +16,8 @@ impl ToolBox {
         self.snapshot().listed().map(line).collect()
     }
 
-    /// Returns the definitions that go to a model, in order: of the tools that may be called and
-    /// are not deferred.
+    /// Returns the definitions that are sent to a model, in order: those of tools that may be
+    /// called and are not deferred.
     ///
     /// A changed list has another [`generation`](Self::generation); an unchanged one costs a
     /// reference count. It is a slice of definitions, an array for serde, and holds the lists for
@@ -81,7 +81,7 @@ impl ToolBox {
         (generation, all.iter().filter(|tool| permitted(tool)).cloned().collect())
     }
 
-    /// Returns the name under which the box knows a tool that a provider may know by another.
+    /// Returns the tool's own name for an alias that a provider uses.
     pub(crate) fn own_name(&self, name: &str) -> Option<String> {
         let snapshot = self.shared.current.load();
         if snapshot.get(name).is_some() {
@@ -112,7 +112,7 @@ impl ToolBox {
         self.shared.current.load().definitions().lowered(dialect)
     }
 
-    /// Returns what a model is told too little about, over all tools: for a test that wants none.
+    /// Returns the lints on all tools, for a test that expects none.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};

@@ -32,15 +32,15 @@ impl fmt::Display for RegisterError {
 
 impl std::error::Error for RegisterError {}
 
-/// One reason why a box refuses a tool.
+/// A fault of one tool that is registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterFault {
-    /// A tool of that name is in the box, or comes twice.
+    /// A tool of that name is in the box already, or is registered twice.
     NameTaken {
-        /// The name, as the newcomer has it.
+        /// The name of the rejected tool.
         name: String,
-        /// The name as it is taken: it may differ in case.
+        /// The name of the registered tool, which may differ in case.
         taken: String,
         /// The location where the registered tool was made.
         first: Origin,

@@ -1,4 +1,4 @@
-//! The collection of tools: concurrent, ordered, and the one way to call them.
+//! The collection of tools: concurrent, ordered, and the entry to the gate.
 
 mod builder;
 mod definitions;
@@ -66,7 +66,7 @@ pub struct ToolBox {
 pub(crate) struct BoxInner {
     pub(crate) current: ArcSwap<Snapshot>,
     writer: Mutex<()>,
-    /// The generation, for those who wait for another.
+    /// The generation, for tasks that wait for a change.
     changed: watch::Sender<u64>,
     pub(crate) settings: BoxSettings,
     pub(crate) state: Option<Arc<StateMap>>,
@@ -105,7 +105,7 @@ impl ToolBox {
         self.shared.current.load_full()
     }
 
-    /// Makes a change that the next reader sees whole.
+    /// Makes a change atomically: readers see all of it or nothing.
     fn change<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
         let _writer = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.shared.current.load().successor();
@@ -116,11 +116,11 @@ impl ToolBox {
         value
     }
 
-    /// Adds tools; one whose name is taken replaces the other in its place.
+    /// Adds tools; one whose name is taken replaces the other, at its position.
     ///
-    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement
-    /// and a missing state are logged as warnings; [`ToolBox::try_register`] refuses them, and a
-    /// name that differs from another only by case.
+    /// Each call makes one new snapshot, so register many tools in one call. A replacement and a
+    /// missing state are logged as warnings; [`ToolBox::try_register`] refuses them, and a name
+    /// that differs from another only by case.
     pub fn register(&self, tools: impl IntoTools) {
         let tools = tools.into_tools();
         for tool in &tools {
@@ -205,13 +205,14 @@ impl ToolBox {
     ///
     /// # Errors
     ///
-    /// [`RegisterError`] names every tool whose name is taken, also by another only in case, with
-    /// where both were made, and every state that the box lacks.
+    /// [`RegisterError`] names every tool whose name is taken, also in another case, with the
+    /// locations of both, and every state that the box lacks.
     pub fn try_register(&self, tools: impl IntoTools) -> Result<(), RegisterError> {
         self.register_given(tools.into_tools(), |_| false)
     }
 
-    /// Adds tools, or none of them; what `is_given` says need not be held by the box.
+    /// Adds tools, or none of them; states for which `is_given` returns `true` need not be in the
+    /// box.
     pub(crate) fn register_given(
         &self,
         tools: Vec<Tool>,
@@ -242,8 +243,8 @@ impl ToolBox {
         missing.map(fault).collect()
     }
 
-    /// Checks that every state is there which the tools need that `may_run`; what `is_given` says
-    /// need not be held by the box.
+    /// Checks that the box has every state that the tools which `may_run` need, except those for
+    /// which `is_given` returns `true`.
     pub(crate) fn check_states(
         &self,
         may_run: impl Fn(&Tool) -> bool,
@@ -255,16 +256,16 @@ impl ToolBox {
         if faults.is_empty() { Ok(()) } else { Err(RegisterError { faults }) }
     }
 
-    /// Takes a tool out, and returns it if it was there.
+    /// Removes a tool, and returns it if it was there.
     ///
-    /// Calls that run already end as they would have; the blacklist stays as it is.
+    /// Calls that run already are not affected; the blacklist does not change.
     #[allow(clippy::must_use_candidate, reason = "taking a tool out is enough")]
     pub fn unregister(&self, name: &str) -> Option<Tool> {
         self.change(|next| next.take(name))
     }
 
-    /// Takes tools out and puts others in, as one change. One that replaces another takes its place
-    /// without a word.
+    /// Removes tools and adds others, as one change. One that replaces another takes its position,
+    /// without a warning.
     pub(crate) fn exchange(&self, is_gone: impl Fn(&Tool) -> bool, tools: Vec<Tool>) {
         if tools.is_empty() && !self.snapshot().tools().any(&is_gone) {
             return;
@@ -279,8 +280,8 @@ impl ToolBox {
 
     /// Copies all tools of another box into this one; by name, the incoming ones win.
     ///
-    /// The other box keeps its tools. Copies bring the state of the box they come from along; its
-    /// rules, limits, approver and layers stay with it.
+    /// The other box keeps its tools. Copies keep the state of the box they come from; its rules,
+    /// limits, approver and layers are not copied.
     pub fn merge(&self, other: &ToolBox) {
         self.register(other.tools());
     }
@@ -291,19 +292,19 @@ impl ToolBox {
         self.shared.current.load().get(name).map(|entry| entry.tool.clone())
     }
 
-    /// Returns whether a tool of that name is in the box.
+    /// Returns `true` if a tool of that name is in the box.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.shared.current.load().get(name).is_some()
     }
 
-    /// Returns how many tools the box holds.
+    /// Returns the number of tools in the box.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.current.load().len()
     }
 
-    /// Returns whether the box holds no tool.
+    /// Returns `true` if the box has no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -326,7 +327,7 @@ impl ToolBox {
         self.snapshot().tools().map(bind).collect()
     }
 
-    /// Returns what the box forbids and allows.
+    /// Returns the rules of the box.
     pub(crate) fn rules(&self) -> Arc<Rules> {
         Arc::clone(self.shared.current.load().rules())
     }
@@ -358,8 +359,8 @@ impl ToolBox {
         generations.wait_for(|now| *now != seen).await.map_or(seen, |now| *now)
     }
 
-    /// Forbids tools by name (a deny list): they leave the list that is sent, and calls of them are
-    /// refused.
+    /// Forbids tools by name (a deny list): they are left out of the list that is sent, and calls
+    /// of them are refused.
     ///
     /// The name may hold `*` for any run of characters, and matches whatever the case. It need not
     /// be registered: a tool that comes later is forbidden too.
@@ -386,8 +387,8 @@ impl ToolBox {
         Ok(())
     }
 
-    /// Lifts what [`ToolBox::blacklist`] forbade by the same name, and returns whether it was
-    /// forbidden.
+    /// Removes a rule that [`ToolBox::blacklist`] added by the same name, and returns `true` if
+    /// there was one.
     #[allow(clippy::must_use_candidate, reason = "lifting it is enough")]
     pub fn lift_blacklist(&self, name: &str) -> bool {
         self.change(|next| next.change_rules(|rules| rules.lift(name)))
@@ -410,13 +411,14 @@ impl ToolBox {
         Ok(())
     }
 
-    /// Returns whether a tool of that name may be called, registered or not.
+    /// Returns `true` if a tool of that name may be called, registered or not.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.shared.current.load().permits(name)
     }
 
-    /// Returns a new box with the tools that `keep` keeps, under the limits and rules of this one.
+    /// Returns a new box with the tools for which `keep` returns `true`, under the limits and rules
+    /// of this one.
     #[must_use]
     pub fn filtered(&self, keep: impl Fn(&Tool) -> bool) -> Self {
         self.with_tools(self.tools().into_iter().filter(keep).collect())
@@ -432,7 +434,7 @@ impl ToolBox {
     #[track_caller]
     pub fn prefixed(&self, prefix: &str) -> Self {
         let snapshot = self.snapshot();
-        // Rules speak of names, so what they forbid under the old names stays behind.
+        // Rules name tools, so the tools that are forbidden by their old names are left out.
         let permitted = self.tools().into_iter().filter(|tool| snapshot.permits(tool.name()));
         let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
         other.register_all(permitted.map(|tool| tool.prefixed(prefix)));
@@ -445,8 +447,8 @@ impl ToolBox {
     }
 
     /// Returns a new box with the limits, the state and the layers of this one, for tools of
-    /// `above` as well: they are as hidden as there, and whoever approves of calls there does so
-    /// here if nobody else does.
+    /// `above` as well: they are as hidden as there, and the approver of `above` is used if there
+    /// is no other.
     pub(crate) fn empty_below(&self, above: &Self) -> Self {
         let mut settings = self.shared.settings.clone();
         settings.deferred_calls &= above.shared.settings.deferred_calls;
@@ -460,7 +462,7 @@ impl ToolBox {
         self.tools().into_iter().map(|tool| tool.within(layers)).collect()
     }
 
-    /// Puts these tools in the place of all there are.
+    /// Replaces all tools by these.
     pub(crate) fn replace_tools(&self, tools: Vec<Tool>) {
         self.change(|next| {
             next.clear();
@@ -483,7 +485,7 @@ impl ToolBox {
     }
 }
 
-/// A handle that does not keep its box alive: for what a box holds and looks at itself.
+/// A handle that does not keep its box alive, for values that the box itself holds.
 #[derive(Clone)]
 pub(crate) struct WeakToolBox(std::sync::Weak<BoxInner>);
 
@@ -499,11 +501,11 @@ impl Default for ToolBox {
     }
 }
 
-/// Makes a box of tools known when the program is written.
+/// Makes a box of tools that are known at compile time.
 ///
 /// # Panics
 ///
-/// If two tools have one name, but for clones of one tool; the message says where both were made.
+/// If two tools have one name, but for clones of one tool; the message names the locations of both.
 /// [`ToolBox::try_register`] and [`ToolBoxBuilder::build`] return that as an error, for tools from
 /// outside the program, and [`ToolBox::register`] lets the later one replace the other.
 impl<T: IntoTools> From<T> for ToolBox {

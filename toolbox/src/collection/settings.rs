@@ -34,7 +34,7 @@ pub(crate) struct BoxSettings {
     pub(crate) deferred_calls: bool,
     /// The types of the values that the program passes with each call.
     pub(crate) call_state: Vec<Requirement>,
-    /// Code around the calls of every tool, the innermost first.
+    /// The layers around the calls of every tool, the innermost first.
     pub(crate) layers: Layers,
     /// `true` if the box's settings allow a call to run in place.
     pub(crate) is_plain: bool,
@@ -43,7 +43,7 @@ pub(crate) struct BoxSettings {
 impl BoxSettings {
     pub(crate) const MAX_DEPTH: usize = 64;
 
-    /// Works out what each call would have to ask again.
+    /// Computes the values that each call would otherwise compute again.
     pub(crate) fn settled(mut self) -> Self {
         self.is_plain = self.concurrency.is_none()
             && self.runtime.is_none()

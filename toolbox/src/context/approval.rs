@@ -30,7 +30,7 @@ impl ApprovalRequest {
         Self { context, arguments, definition }
     }
 
-    /// Returns what the model was told about the tool.
+    /// Returns the tool's definition, as the model received it.
     #[must_use]
     pub fn definition(&self) -> &ToolDefinition {
         &self.definition
@@ -42,7 +42,8 @@ impl ApprovalRequest {
         &self.definition.name
     }
 
-    /// Returns whether the model has read what others wrote: see [`Taint`](crate::context::Taint).
+    /// Returns `true` if the model has read text from untrusted sources: see
+    /// [`Taint`](crate::context::Taint).
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.context.is_tainted()
@@ -66,9 +67,9 @@ impl fmt::Debug for ApprovalRequest {
 pub enum Decision {
     /// The call may run.
     Approve,
-    /// It may not; the model is told why.
+    /// The call may not run; the model receives the reason.
     Deny(String),
-    /// It may run with these arguments instead, which are checked like the model's.
+    /// The call may run with these arguments instead, which are checked like the model's.
     Edit(Arguments),
     /// No decision can be made now: the call does not run. An agent stops there, and resumes once
     /// there is a decision.
@@ -80,15 +81,15 @@ pub enum Decision {
 pub(crate) enum Approval {
     #[default]
     None,
-    /// The approver of the box, where one of these holds.
+    /// Approval of the box's approver, if one of these conditions holds.
     If(Vec<Condition>),
-    /// The approver of the box.
+    /// Approval of the box's approver.
     OfBox,
-    /// One of its own.
+    /// Approval of the tool's own approver.
     Own(Arc<dyn Approver>),
 }
 
-/// When a tool needs approval.
+/// A condition under which a tool needs approval.
 #[derive(Clone)]
 pub(crate) struct Condition {
     pub(crate) holds: Arc<dyn Fn(&ApprovalRequest) -> bool + Send + Sync>,
@@ -139,7 +140,7 @@ where
         async move {
             match request.arguments.parse::<T>() {
                 Ok(arguments) => decide(arguments, request).await,
-                // What the tool takes and the approver cannot read is not approved.
+                // Arguments that the tool accepts and the approver cannot read are not approved.
                 Err(error) => Decision::Deny(format!(
                     "the arguments cannot be judged by the rule of tool `{}`: {error}",
                     request.tool_name()

@@ -25,8 +25,8 @@ pub struct Completion {
 struct Completions(UnboundedSender<Completion>);
 
 impl ToolContext {
-    /// Takes the completions of background tools. Without it, a background tool is waited for like
-    /// any other.
+    /// Sends the completions of background tools to `completions`. Without it, callers wait for a
+    /// background tool like any other.
     #[must_use]
     pub fn with_completions(self, completions: UnboundedSender<Completion>) -> Self {
         self.with_extension(Completions(completions))
@@ -36,7 +36,8 @@ impl ToolContext {
         self.extension().map(|Completions(sender)| sender)
     }
 
-    /// Returns the context of a call that ended: it keeps no channel of completions open.
+    /// Returns the context without its channel of completions, which a stored completion must not
+    /// keep open.
     pub(crate) fn without_completions(&self) -> Self {
         self.without_extension::<Completions>()
     }

@@ -67,7 +67,7 @@ pub(crate) struct CallValues {
 }
 
 impl ToolContext {
-    /// Returns a context that gives nothing.
+    /// Returns a context without values.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -100,7 +100,7 @@ impl ToolContext {
         self
     }
 
-    /// Hands what tools say of their progress to `sink`.
+    /// Passes the progress that tools report to `sink`.
     #[must_use]
     pub fn with_progress(mut self, sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
         self.given().progress = Some(Arc::new(sink));
@@ -137,14 +137,13 @@ impl ToolContext {
         Ok(self)
     }
 
-    /// Returns whether a tool of that name may be called from here, as far as the program's context
-    /// says.
+    /// Returns `true` if the rules of this context allow calls of a tool of that name.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.rules().is_none_or(|rules| rules.permit(name))
     }
 
-    /// Says how far the call has come; nobody hears it where the caller does not listen.
+    /// Reports the progress of the call; ignored if the caller set no sink.
     pub fn report_progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
         let Some(sink) = self.given.as_ref().and_then(|given| given.progress.as_ref()) else {
             return;
@@ -154,14 +153,14 @@ impl ToolContext {
         sink(Progress { call_id, tool, done, total, message });
     }
 
-    /// Returns how many agents are at work above this call: zero for a call that no agent made.
+    /// Returns the number of agents that run above this call: zero for a call that no agent made.
     #[must_use]
     pub fn depth(&self) -> u32 {
         self.given.as_ref().map_or(0, |given| given.depth)
     }
 
-    /// Says that `depth` agents are at work above, some of them perhaps in other processes. It
-    /// never gets less.
+    /// Sets the number of agents that run above, some of them perhaps in other processes. It never
+    /// decreases.
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         let own = self.depth();
@@ -169,7 +168,7 @@ impl ToolContext {
         self
     }
 
-    /// Returns the id of the call, as the model gave it.
+    /// Returns the id of the call, as the model sent it.
     #[must_use]
     pub fn call_id(&self) -> &str {
         &self.call_id
@@ -181,7 +180,7 @@ impl ToolContext {
         self.tool.as_ref().map_or("", |definition| &definition.name)
     }
 
-    /// Returns a value that the program gave with this call, as it is, behind an `Arc` or as a
+    /// Returns a value that the program passed with this call, by itself, behind an `Arc` or as a
     /// [`State`].
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
@@ -201,19 +200,19 @@ impl ToolContext {
             .map(State::from)
     }
 
-    /// Returns the switch that cancels this call, if the program gave one.
+    /// Returns the token that cancels this call, if the program set one.
     #[must_use]
     pub fn cancellation(&self) -> Option<&CancellationToken> {
         self.given.as_ref()?.cancellation.as_ref()
     }
 
-    /// Returns whether the call was cancelled.
+    /// Returns `true` if the call was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancellation().is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Waits until the call is cancelled; for ever, if nobody can.
+    /// Waits until the call is cancelled; for ever, if it has no token.
     ///
     /// # Cancellation
     ///
@@ -225,13 +224,13 @@ impl ToolContext {
         }
     }
 
-    /// Returns when the call ends at the latest, if the program said so.
+    /// Returns the deadline of the call, if the program set one.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
         self.given.as_ref()?.deadline
     }
 
-    /// Returns how much time the program left for the call.
+    /// Returns the time until the deadline of the call.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline().map(|deadline| deadline.saturating_duration_since(now()))
@@ -241,7 +240,7 @@ impl ToolContext {
         self.given.as_ref()?.rules.as_ref()
     }
 
-    /// Returns what a call made with this context is given.
+    /// Returns the values for a call that is made with this context.
     ///
     /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of
     /// that tool again.
@@ -253,13 +252,13 @@ impl ToolContext {
         self.given.clone()
     }
 
-    /// Returns what a call gets that is made in the place of this one.
+    /// Returns the context of a call that replaces this one.
     pub(crate) fn in_its_place(&self) -> Self {
         Self { tool: None, ..self.clone() }
     }
 
-    /// Returns the context of a call that nobody waits for, or nobody who could go on with it
-    /// later.
+    /// Returns the context of a call that cannot be deferred, since no run waits for it that could
+    /// resume it.
     #[cold]
     pub(crate) fn without_deferral(&self) -> Self {
         let mut own = self.clone();
@@ -290,8 +289,8 @@ impl ToolContext {
         own
     }
 
-    /// Sets the values for what neither the call, nor the tool, nor its box holds, in place of
-    /// those of an agent above, or before them.
+    /// Sets the state for types that neither the call, nor the tool, nor its box has, in place of
+    /// that of an agent above, or before it.
     pub(crate) fn with_fallback(mut self, values: Option<&Arc<StateMap>>, inherits: bool) -> Self {
         let above = self.given().fallback.take().filter(|_| inherits);
         self.given().fallback = match (values, above) {
@@ -310,19 +309,19 @@ impl ToolContext {
         self
     }
 
-    /// Adds a value that somebody else holds as well.
+    /// Adds a value that is shared with its other owners.
     pub(crate) fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
         self.given().values.insert(value);
         self
     }
 
-    /// Returns what an agent starts from that a call of this context starts: all that was given,
-    /// and nothing of the call.
+    /// Returns the context of an agent that a call of this context starts: all values of the
+    /// program, and nothing of the call.
     pub(crate) fn for_agent_below(&self) -> Self {
         Self { given: self.given.clone(), ..Self::default() }
     }
 
-    /// Adds rules to those that travel already.
+    /// Adds rules to those of the context.
     pub(crate) fn with_rules(mut self, rules: &Rules) -> Self {
         Arc::make_mut(self.given().rules.get_or_insert_default()).extend(rules);
         self

@@ -1,4 +1,4 @@
-//! The place of a conversation.
+//! The channel and the id of a conversation.
 
 /// The channel and the id of a conversation: the usual value in a call's context.
 ///
@@ -9,7 +9,7 @@
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Conversation {
-    /// Such as `telegram` or `cli`.
+    /// The channel, such as `telegram` or `cli`.
     pub channel: String,
     /// The id of the conversation within the channel.
     pub chat_id: String,

@@ -41,7 +41,7 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
-/// Rules of a box: what may not be called, and what may only.
+/// Rules of a box: a blacklist, and an allow-list if there is one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
     blacklist: Vec<NameRule>,
@@ -56,7 +56,7 @@ impl Rules {
         }
     }
 
-    /// Says what may be called, instead of an earlier list.
+    /// Sets the allow-list, in place of an earlier one.
     pub(crate) fn allow_only<'a>(&mut self, patterns: impl Iterator<Item = &'a str>) {
         self.allowed = Some(patterns.map(NameRule::new).collect());
     }
@@ -66,7 +66,7 @@ impl Rules {
             && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(|rule| rule.matches(name)))
     }
 
-    /// Forbids what other rules forbid as well.
+    /// Adds other rules: a tool that either forbids is forbidden.
     pub(crate) fn extend(&mut self, other: &Self) {
         for rule in &other.blacklist {
             if !self.blacklist.contains(rule) {
@@ -79,7 +79,7 @@ impl Rules {
         self.blacklist.is_empty() && self.allowed.is_none()
     }
 
-    /// Returns the rules of the blacklist, in small letters.
+    /// Returns the rules of the blacklist, in lower case.
     pub(crate) fn blacklisted(&self) -> Vec<String> {
         self.blacklist.iter().map(|rule| rule.0.clone()).collect()
     }
@@ -92,7 +92,7 @@ impl Rules {
     }
 }
 
-/// A rule that would name no tool, or hide that it names every one.
+/// The error of a rule that names no tool, or every tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidRuleError(String);
 

@@ -58,7 +58,7 @@ impl From<&str> for ParamType {
     }
 }
 
-/// A tool in the making: see [`Tool::new`]. It becomes a [`Tool`] with [`call`](Self::call).
+/// A builder of a [`Tool`]: see [`Tool::new`]. It becomes a [`Tool`] with [`call`](Self::call).
 #[must_use = "a tool is complete when it has its function: end with `.call(..)`"]
 pub struct ToolBuilder {
     name: String,
@@ -108,8 +108,8 @@ impl ToolBuilder {
     ///
     /// # Panics
     ///
-    /// If the tool's name is not one that tools may have; [`ToolBuilder::try_call`] says so
-    /// instead.
+    /// If the tool's name is not one that tools may have; [`ToolBuilder::try_call`] returns an
+    /// error instead.
     #[track_caller]
     pub fn call<R: IntoToolResult>(
         self,

@@ -45,13 +45,13 @@ pub trait ToolInput: DeserializeOwned + JsonSchema + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + 'static> ToolInput for T {}
 
-/// A reason why no tool is made of a function.
+/// The error of making a tool of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MakeToolError {
     /// The name is not one that tools may have.
     Name(InvalidNameError),
-    /// No model can give the arguments, as the text says.
+    /// No model can supply the arguments, for the reason in the text.
     Arguments(String),
 }
 
@@ -81,19 +81,19 @@ impl From<InvalidNameError> for MakeToolError {
 
 type ReadInput<Input> = fn(&HandlerCall<'_>) -> Result<Input, ToolResult>;
 
-/// Marks functions that return what they made.
+/// Marks functions that return their output.
 #[derive(Debug)]
 pub enum Immediate {}
 
-/// Marks functions that return a future of it.
+/// Marks functions that return a future of their output.
 #[derive(Debug)]
 pub enum Async {}
 
-/// Marks functions that take the context and return what they made.
+/// Marks functions that take the context and return their output.
 #[derive(Debug)]
 pub enum ImmediateInContext {}
 
-/// Marks functions that take the context and return a future of what they make.
+/// Marks functions that take the context and return a future of their output.
 #[derive(Debug)]
 pub enum AsyncInContext {}
 
@@ -256,8 +256,8 @@ impl Tool {
     /// Returns a tool from its raw parts: the function gets the text of the arguments just as the
     /// model wrote it.
     ///
-    /// The text is held against the schema first, so the function sees a JSON object that fits;
-    /// `""` and `null` reach it as `{}`. The schema is sent to the model unchanged.
+    /// The text is checked against the schema first, so the function receives a JSON object that
+    /// fits; `""` and `null` reach it as `{}`. The schema is sent to the model unchanged.
     ///
     /// ```
     /// use serde_json::json;

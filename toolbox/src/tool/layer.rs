@@ -1,4 +1,4 @@
-//! Code around the calls of a tool.
+//! Layers around the calls of a tool.
 
 use std::fmt;
 use std::sync::Arc;
@@ -17,7 +17,7 @@ pub struct Next {
     innermost: Innermost,
 }
 
-/// The step within all layers: it runs the tool's own handler.
+/// The innermost step, which runs the tool's own handler.
 pub(crate) type Innermost =
     Box<dyn FnOnce(ToolContext, Arguments) -> BoxFuture<'static, ToolResult> + Send>;
 
@@ -99,7 +99,7 @@ impl FromIterator<Arc<dyn Layer>> for Layers {
     }
 }
 
-/// A layer whose type is forgotten.
+/// A layer as a trait object.
 pub(crate) trait Layer: Send + Sync {
     fn call(&self, next: Next) -> BoxFuture<'static, ToolResult>;
 }

@@ -1,4 +1,4 @@
-//! A tool as a value: its definition, its handler, and how it may run.
+//! Tools as values: a definition, a handler, and settings.
 
 mod builder;
 mod closure;

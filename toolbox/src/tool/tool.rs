@@ -18,7 +18,7 @@ use crate::context::{Approver, Requirement, StateMap};
 use crate::definition::{Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
 use crate::future::BoxFuture;
 
-/// Something a model can call: a definition, and what runs.
+/// A tool that a model can call: a definition and a handler.
 ///
 /// A tool is a value. It comes from `#[tool]`, from a closure ([`Tool::from_fn`]), from the builder
 /// ([`Tool::new`]), from raw parts ([`Tool::raw`]) or from a type of your own
@@ -105,10 +105,10 @@ impl RunSettings {
 
 /// The tools whose results a tool may repeat, such as those of an agent.
 pub(crate) trait RepeatedTools: Send + Sync {
-    /// Identifies the collection, so that agents that have each other as tools are asked once.
+    /// Identifies the collection, so that agents which have each other as tools are visited once.
     fn id(&self) -> usize;
 
-    /// Returns the tools there are now.
+    /// Returns the current tools.
     fn tools(&self) -> Vec<Tool>;
 }
 
@@ -226,19 +226,19 @@ impl Tool {
         &self.inner.definition.name
     }
 
-    /// Returns what the model reads about the tool.
+    /// Returns the description, as the model receives it.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.inner.definition.description
     }
 
-    /// Returns everything the model is told about the tool.
+    /// Returns the definition, as the model receives it.
     #[must_use]
     pub fn definition(&self) -> &ToolDefinition {
         &self.inner.definition
     }
 
-    /// Returns where the tool was made.
+    /// Returns the source location where the tool was made.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.inner.origin
@@ -257,8 +257,8 @@ impl Tool {
         self
     }
 
-    /// Returns what the server calls the tool, if it comes from one and that is known. Renaming
-    /// changes nothing about it.
+    /// Returns the tool's name at its server, if it comes from one and the name is known. Renaming
+    /// does not change it.
     #[must_use]
     pub fn name_at_source(&self) -> Option<&str> {
         self.inner.name_at_source.as_deref()
@@ -279,7 +279,7 @@ impl Tool {
         self.inner.requirements.iter().filter(move |requirement| !requirement.is_met_by(bound))
     }
 
-    /// Returns whether both are clones of one tool.
+    /// Returns `true` if both are clones of one tool.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
@@ -355,10 +355,10 @@ impl Tool {
 
     /// Returns the tool closed for `OpenAI`'s strict mode, which holds a model to the schema.
     ///
-    /// For tools whose schemas somebody else wrote; those of typed functions are strict wherever
-    /// they can be. Objects are closed, optional properties are required and may be null, `oneOf`
-    /// becomes `anyOf`, `allOf` is merged, a value of any shape is written as an object with its
-    /// JSON text under `json_text`; what cannot be said is among the
+    /// For tools with foreign schemas; those of typed functions are strict wherever they can be.
+    /// Objects are closed, optional properties are required and may be null, `oneOf` becomes
+    /// `anyOf`, `allOf` is merged, a value of any shape is written as an object with its JSON text
+    /// under `json_text`; what cannot be expressed is among the
     /// [losses](crate::dialect::Lowered::losses). Before a call, a null of an optional property is
     /// taken out and JSON text put in its place, so the tool gets what its own schema describes:
     /// null then always means "left out" for an optional property. Other providers are given the
@@ -417,7 +417,7 @@ impl Tool {
         self
     }
 
-    /// Sets what a server of MCP says of the tool for people and programs, and not for models.
+    /// Sets the metadata of an MCP server for people and programs, which models do not receive.
     pub(crate) fn with_presentation(
         mut self,
         hint_title: Option<String>,
@@ -443,8 +443,8 @@ impl Tool {
         self
     }
 
-    /// Returns the tool kept out of the list that is sent to the model; it can be called all the
-    /// same.
+    /// Returns the tool so that it is left out of the list that is sent to the model; it can be
+    /// called all the same.
     #[must_use]
     pub fn deferred(mut self) -> Self {
         self.definition_mut().deferred = true;
@@ -453,7 +453,7 @@ impl Tool {
 
     /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
     ///
-    /// It is asked once the arguments were found valid.
+    /// It is asked only if the arguments are valid.
     #[must_use]
     pub fn with_approver(mut self, approver: impl Approver) -> Self {
         self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
@@ -462,7 +462,7 @@ impl Tool {
 
     /// Returns the tool with a limit on the time of one call, instead of the box's.
     ///
-    /// An async tool is dropped where it waits; a blocking one runs on unseen, and its result says
+    /// An async tool is dropped where it waits; a blocking one keeps running, and the result says
     /// so.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
@@ -470,20 +470,20 @@ impl Tool {
         self
     }
 
-    /// Returns the tool without a limit on the time of one call but what the caller leaves it.
+    /// Returns the tool without a timeout of its own; the caller's deadline still applies.
     #[must_use]
     pub fn without_timeout(self) -> Self {
         self.with_timeout(Duration::MAX)
     }
 
-    /// Says that the tool's handler, of this crate, answers with what the gate said to a call that
-    /// it made.
+    /// Marks the tool's handler, which is this crate's, as one that returns results of the gate to
+    /// calls that it makes.
     pub(crate) fn relaying(mut self) -> Self {
         self.inner_mut().running.relays = true;
         self
     }
 
-    /// Says that a call of the tool starts a run of an agent.
+    /// Marks the tool as one whose calls start a run of an agent.
     pub(crate) fn starting_a_run(mut self, with: Arc<dyn RepeatedTools>) -> Self {
         let running = &mut self.inner_mut().running;
         running.starts_run = true;
@@ -504,7 +504,7 @@ impl Tool {
 
     /// Returns the tool with a state of its own, found before the box's.
     ///
-    /// Tools of different states can so live in one box.
+    /// So tools with different states can be in one box.
     #[must_use]
     pub fn with_state<T: Send + Sync + 'static>(self, state: T) -> Self {
         let mut values = StateMap::default();
@@ -542,10 +542,10 @@ impl Tool {
         self
     }
 
-    /// Returns the tool so that a call is answered at once and goes on in the background, where the
-    /// caller takes its end.
+    /// Returns the tool so that a call is answered at once and goes on in the background, if the
+    /// caller receives completions.
     ///
-    /// Its end arrives on the receiver given with the call
+    /// The completion arrives on the channel passed with the call
     /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without
     /// one waits.
     #[must_use]
@@ -554,8 +554,8 @@ impl Tool {
         self
     }
 
-    /// Returns the tool without a check of its arguments against its schema: its function gets
-    /// whatever text came, valid or not, within the box's limit of bytes.
+    /// Returns the tool without a check of its arguments against its schema: its function gets any
+    /// text, valid or not, within the box's limit of bytes.
     ///
     /// For tools that read the text themselves ([`Tool::raw`],
     /// [`ToolHandler`](super::ToolHandler)); typed arguments are always checked.
@@ -565,7 +565,7 @@ impl Tool {
         self
     }
 
-    /// Returns the tool with code around each of its calls: it sees the arguments first and the
+    /// Returns the tool with a layer around each of its calls: it sees the arguments first and the
     /// result last.
     ///
     /// The layer added last is outermost. A panic in it is contained like one of the tool's own.
@@ -620,7 +620,7 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// Unwraps a tool that the program itself wrote.
+/// Unwraps a tool that the program itself defines.
 #[track_caller]
 pub(crate) fn made(tool: Result<Tool, impl fmt::Display>) -> Tool {
     match tool {
