@@ -83,14 +83,14 @@ impl<'given> HandlerCall<'given> {
     pub fn read<'call>(
         &'call self,
         slots: &mut [&mut dyn Fill<'call>],
-        about: &dyn Fn(&mut SignatureBuilder),
+        builder: &dyn Fn(&mut SignatureBuilder),
     ) -> Result<(), ToolResult> {
         if let Some(described) = self.described {
-            return Err(self.describe(slots, about, described));
+            return Err(self.describe(slots, builder, described));
         }
         match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
-            Err(trouble) => self.again(trouble, &mut ArgumentSlots(slots)),
+            Err(failure) => self.check_fully(failure, &mut ArgumentSlots(slots)),
         }
     }
 
@@ -99,12 +99,12 @@ impl<'given> HandlerCall<'given> {
     fn describe<'call>(
         &'call self,
         slots: &mut [&mut dyn Fill<'call>],
-        say: &dyn Fn(&mut SignatureBuilder),
+        build: &dyn Fn(&mut SignatureBuilder),
         described: &Mutex<Described>,
     ) -> ToolResult {
-        let mut about = SignatureBuilder::default();
-        say(&mut about);
-        let mut answer = describe::describe(slots, about);
+        let mut builder = SignatureBuilder::default();
+        build(&mut builder);
+        let mut answer = describe::describe(slots, builder);
         let schema = &answer.signature.schema;
         for (slot, argument) in slots.iter_mut().zip(&answer.signature.arguments) {
             let own = match argument.origin {
@@ -142,7 +142,7 @@ impl<'given> HandlerCall<'given> {
         let mut whole = WholeObject(None);
         let outcome = match whole.read(self, self.text) {
             Ok(()) => Ok(()),
-            Err(trouble) => self.again(trouble, &mut whole),
+            Err(failure) => self.check_fully(failure, &mut whole),
         };
         match (outcome, whole.0) {
             (Err(result), _) => Err(result),
@@ -352,15 +352,15 @@ impl<'given> HandlerCall<'given> {
 
     /// Runs the full check: finds every fault, or makes the safe repairs and reads again.
     #[cold]
-    fn again<'call>(
+    fn check_fully<'call>(
         &'call self,
-        trouble: ReadFailure,
+        failure: ReadFailure,
         values: &mut dyn ReadTarget<'call>,
     ) -> Result<(), ToolResult> {
-        if let ReadFailure::Unavailable(error) = trouble {
+        if let ReadFailure::Unavailable(error) = failure {
             return Err((*error).into());
         }
-        let (text, trouble) =
+        let (text, failure) =
             match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
                 CheckOutcome::Invalid { mut faults, text } => {
                     if let Some(text) = text.filter(|_| faults.more() == 0) {
@@ -369,21 +369,21 @@ impl<'given> HandlerCall<'given> {
                     }
                     return Err(self.refuse(faults));
                 }
-                CheckOutcome::Valid => (self.text, trouble),
+                CheckOutcome::Valid => (self.text, failure),
                 CheckOutcome::Repaired { text, repairs } => {
                     self.arena.note(repairs);
                     let text = self.arena.keep(text);
                     match values.read(self, text) {
                         Ok(()) => return Ok(()),
-                        Err(trouble) => (text, trouble),
+                        Err(failure) => (text, failure),
                     }
                 }
             };
-        if let ReadFailure::Unavailable(error) = trouble {
+        if let ReadFailure::Unavailable(error) = failure {
             return Err((*error).into());
         }
         // An enum with a tag buffers its numbers, and takes no `3.0` for an integer afterwards.
-        if let ReadFailure::Read = trouble
+        if let ReadFailure::Read = failure
             && let Some(plain) = validate::with_plain_integers(text)
             && values.read(self, self.arena.keep(plain)).is_ok()
         {
@@ -391,7 +391,7 @@ impl<'given> HandlerCall<'given> {
         }
         // The arguments fit the schema and not their types, so a type has a rule of its own.
         let refused = self.refused_values(text, &[], values);
-        Err(match trouble {
+        Err(match failure {
             _ if !refused.is_empty() => self.refuse(refused),
             ReadFailure::Faults(faults) => self.refuse(faults),
             _ => self.refuse(Fault::new(

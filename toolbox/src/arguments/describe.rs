@@ -29,11 +29,11 @@ fn generator() -> SchemaGenerator {
 }
 
 /// Puts the schema of a tool's arguments together from its slots and what was said about them.
-pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: SignatureBuilder) -> Described {
+pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -> Described {
     let mut schemas = generator();
     let mut described = Described::default();
     let mut fields = DescribedFields::default();
-    for (slot, argument) in slots.iter().zip(&about.arguments) {
+    for (slot, argument) in slots.iter().zip(&builder.arguments) {
         let signature = match slot.origin(&mut schemas) {
             ArgumentOrigin::Program(requirement) => {
                 described.requirements.extend(requirement);
@@ -78,18 +78,18 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: SignatureBuilder) -> 
             argument.settle_null(&mut schema);
         }
     }
-    for (argument, signature) in about.arguments.iter().zip(&described.signature.arguments) {
+    for (argument, signature) in builder.arguments.iter().zip(&described.signature.arguments) {
         if signature.origin == ArgumentSource::Field {
             let own = &mut schema["properties"][argument.name];
             described.mistakes.extend(argument.unfilled(own));
         }
     }
-    for (argument, signature) in about.arguments.iter().zip(&described.signature.arguments) {
+    for (argument, signature) in builder.arguments.iter().zip(&described.signature.arguments) {
         if signature.origin == ArgumentSource::Field {
             argument.hold(&mut schema, &mut described.mistakes);
         }
     }
-    for example in about.examples {
+    for example in builder.examples {
         let example = Value::Object(gathered(example, &described.signature.arguments));
         let faults = conforms(&example, &schema, &schema, "");
         described
@@ -165,7 +165,7 @@ impl DescribedFields {
     /// Moves the fields of a flattened struct or map among the arguments.
     fn spread(
         &mut self,
-        about: &ArgumentBuilder,
+        builder: &ArgumentBuilder,
         schema: &Schema,
         schemas: &SchemaGenerator,
         type_name: &str,
@@ -180,7 +180,7 @@ impl DescribedFields {
             _ => {
                 self.mistakes.push(format!(
                     "argument `{}` is flattened, and `{type_name}` is no struct with named fields and no map",
-                    about.name
+                    builder.name
                 ));
                 return no_fields;
             }
@@ -190,7 +190,7 @@ impl DescribedFields {
         }
         let names = own.keys().cloned().collect();
         for (name, field) in own {
-            self.add(about.name, &name, field);
+            self.add(builder.name, &name, field);
         }
         fields.retain(|keyword, value| {
             matches!(keyword.as_str(), "additionalProperties" | "patternProperties")
@@ -201,10 +201,10 @@ impl DescribedFields {
             if let Some((first, _)) = &self.rest {
                 self.mistakes.push(format!(
                     "arguments `{first}` and `{}` both take whatever else is given: flatten one map at most",
-                    about.name
+                    builder.name
                 ));
             }
-            self.rest = Some((about.name, fields));
+            self.rest = Some((builder.name, fields));
         }
         ArgumentSource::Fields { names, rest }
     }

@@ -15,7 +15,7 @@ const SLOTS: usize = 16;
 /// than two bits.
 const CHOICE: usize = 1;
 /// The bit of an address that says that the names are those of the schema.
-const TOLD: usize = 2;
+const IN_SCHEMA: usize = 2;
 
 /// The names of a schema's objects and choices.
 #[derive(Debug, Default)]
@@ -63,13 +63,13 @@ impl Shapes {
 
     /// Returns whether the fields of a struct are those of an object of the schema.
     #[inline]
-    pub(crate) fn tell_fields(&self, fields: &'static [&'static str]) -> bool {
+    pub(crate) fn has_fields(&self, fields: &'static [&'static str]) -> bool {
         self.tell(fields, 0, &self.objects)
     }
 
     /// Returns whether the variants of an enum are those of a choice of the schema.
     #[inline]
-    pub(crate) fn tell_variants(&self, variants: &'static [&'static str]) -> bool {
+    pub(crate) fn has_variants(&self, variants: &'static [&'static str]) -> bool {
         self.tell(variants, CHOICE, &self.choices)
     }
 
@@ -78,29 +78,29 @@ impl Shapes {
         &self,
         names: &'static [&'static str],
         kind: usize,
-        told: &BTreeSet<BTreeSet<String>>,
+        in_schema: &BTreeSet<BTreeSet<String>>,
     ) -> bool {
         let address = names.as_ptr().addr() | kind;
         let slot = &self.known[(address >> 4) % SLOTS];
         let known = slot.load(Ordering::Relaxed);
-        if known & !TOLD == address {
-            return known & TOLD != 0;
+        if known & !IN_SCHEMA == address {
+            return known & IN_SCHEMA != 0;
         }
-        look_up(names, told, slot, address)
+        look_up(names, in_schema, slot, address)
     }
 }
 
 #[cold]
 fn look_up(
     names: &[&str],
-    told: &BTreeSet<BTreeSet<String>>,
+    in_schema: &BTreeSet<BTreeSet<String>>,
     slot: &AtomicUsize,
     address: usize,
 ) -> bool {
     let names: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let is_told = told.contains(&names);
-    slot.store(address | if is_told { TOLD } else { 0 }, Ordering::Relaxed);
-    is_told
+    let is_in_schema = in_schema.contains(&names);
+    slot.store(address | if is_in_schema { IN_SCHEMA } else { 0 }, Ordering::Relaxed);
+    is_in_schema
 }
 
 /// Returns the variants of an enum that one branch of a choice stands for.

@@ -1,12 +1,12 @@
 //! Texts that somebody else wrote, shown to a model.
 
-use crate::text::is_unseen;
+use crate::text::is_invisible;
 
 /// Returns a text with `> ` before each line, so that nothing in it looks like the text around it.
 ///
 /// What controls a terminal or the direction of writing is left out.
 pub(super) fn quoted(text: &str) -> String {
-    let shown = |c: &char| !is_unseen(*c);
+    let shown = |c: &char| !is_invisible(*c);
     let line = |line: &str| {
         let line: String = line.chars().filter(shown).collect();
         format!("> {line}").trim_end().to_owned()

@@ -41,7 +41,7 @@ impl Snapshot {
     }
 
     /// Returns the definition that is sent to models.
-    fn given(&self, tool: &Tool) -> ToolDefinition {
+    fn offered_definition(&self, tool: &Tool) -> ToolDefinition {
         let mut definition = tool.definition().clone();
         definition.strict |= self.strict;
         definition
@@ -162,7 +162,8 @@ impl Snapshot {
     }
 
     pub(crate) fn definitions(&self) -> &Definitions {
-        self.definitions.get_or_init(|| self.listed().map(|tool| self.given(tool)).collect())
+        self.definitions
+            .get_or_init(|| self.listed().map(|tool| self.offered_definition(tool)).collect())
     }
 
     /// Returns the deferred tools, whose definitions a model receives only after a search.
@@ -171,7 +172,7 @@ impl Snapshot {
             self.entries
                 .values()
                 .filter(|entry| entry.permitted && entry.tool.definition().deferred)
-                .map(|entry| self.given(&entry.tool))
+                .map(|entry| self.offered_definition(&entry.tool))
                 .collect()
         })
     }

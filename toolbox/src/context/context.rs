@@ -39,7 +39,7 @@ use crate::definition::ToolDefinition;
 pub struct ToolContext {
     pub(crate) call_id: String,
     pub(crate) tool: Option<Arc<ToolDefinition>>,
-    pub(crate) given: Option<Arc<CallValues>>,
+    pub(crate) values: Option<Arc<CallValues>>,
     /// State bound to the tool, then state of the box.
     pub(crate) bound: Option<Arc<StateMap>>,
     pub(crate) state: Option<Arc<StateMap>>,
@@ -73,21 +73,21 @@ impl ToolContext {
         Self::default()
     }
 
-    fn given(&mut self) -> &mut CallValues {
-        Arc::make_mut(self.given.get_or_insert_default())
+    fn values_mut(&mut self) -> &mut CallValues {
+        Arc::make_mut(self.values.get_or_insert_default())
     }
 
     /// Adds a value, replacing another of its type.
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.given().values.insert(Arc::new(value));
+        self.values_mut().values.insert(Arc::new(value));
         self
     }
 
     /// Lets `token` cancel the call: it is answered at once, and the tool's future is dropped.
     #[must_use]
     pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
-        self.given().cancellation = Some(token);
+        self.values_mut().cancellation = Some(token);
         self
     }
 
@@ -96,14 +96,14 @@ impl ToolContext {
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         let earlier = self.deadline().map_or(deadline, |own| own.min(deadline));
-        self.given().deadline = Some(earlier);
+        self.values_mut().deadline = Some(earlier);
         self
     }
 
     /// Passes the progress that tools report to `sink`.
     #[must_use]
     pub fn with_progress(mut self, sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        self.given().progress = Some(Arc::new(sink));
+        self.values_mut().progress = Some(Arc::new(sink));
         self
     }
 
@@ -133,7 +133,7 @@ impl ToolContext {
     /// [`InvalidRuleError`] if it names no tool.
     pub fn try_with_blacklist(mut self, name: &str) -> Result<Self, InvalidRuleError> {
         InvalidRuleError::check(name)?;
-        Arc::make_mut(self.given().rules.get_or_insert_default()).blacklist(name);
+        Arc::make_mut(self.values_mut().rules.get_or_insert_default()).blacklist(name);
         Ok(self)
     }
 
@@ -145,7 +145,7 @@ impl ToolContext {
 
     /// Reports the progress of the call; ignored if the caller set no sink.
     pub fn report_progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
-        let Some(sink) = self.given.as_ref().and_then(|given| given.progress.as_ref()) else {
+        let Some(sink) = self.values.as_ref().and_then(|values| values.progress.as_ref()) else {
             return;
         };
         let message = Some(message.into()).filter(|message| !message.is_empty());
@@ -156,7 +156,7 @@ impl ToolContext {
     /// Returns the number of agents that run above this call: zero for a call that no agent made.
     #[must_use]
     pub fn depth(&self) -> u32 {
-        self.given.as_ref().map_or(0, |given| given.depth)
+        self.values.as_ref().map_or(0, |values| values.depth)
     }
 
     /// Sets the number of agents that run above, some of them perhaps in other processes. It never
@@ -164,7 +164,7 @@ impl ToolContext {
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         let own = self.depth();
-        self.given().depth = own.max(depth);
+        self.values_mut().depth = own.max(depth);
         self
     }
 
@@ -184,16 +184,16 @@ impl ToolContext {
     /// [`State`].
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.given.as_ref()?.values.find_ref()
+        self.values.as_ref()?.values.find_ref()
     }
 
     /// Returns a value of the call, else of the tool, else of the box, else of the agent that makes
     /// the call.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
-        let given = self.given.as_deref();
-        let last = given.and_then(|given| given.fallback.as_deref());
-        [given.map(|given| &given.values), self.bound.as_deref(), self.state.as_deref(), last]
+        let passed = self.values.as_deref();
+        let last = passed.and_then(|values| values.fallback.as_deref());
+        [passed.map(|passed| &passed.values), self.bound.as_deref(), self.state.as_deref(), last]
             .into_iter()
             .flatten()
             .find_map(StateMap::find)
@@ -203,7 +203,7 @@ impl ToolContext {
     /// Returns the token that cancels this call, if the program set one.
     #[must_use]
     pub fn cancellation(&self) -> Option<&CancellationToken> {
-        self.given.as_ref()?.cancellation.as_ref()
+        self.values.as_ref()?.cancellation.as_ref()
     }
 
     /// Returns `true` if the call was cancelled.
@@ -227,7 +227,7 @@ impl ToolContext {
     /// Returns the deadline of the call, if the program set one.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.given.as_ref()?.deadline
+        self.values.as_ref()?.deadline
     }
 
     /// Returns the time until the deadline of the call.
@@ -237,7 +237,7 @@ impl ToolContext {
     }
 
     pub(crate) fn rules(&self) -> Option<&Arc<Rules>> {
-        self.given.as_ref()?.rules.as_ref()
+        self.values.as_ref()?.rules.as_ref()
     }
 
     /// Returns the values for a call that is made with this context.
@@ -245,11 +245,11 @@ impl ToolContext {
     /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of
     /// that tool again.
     #[inline]
-    pub(crate) fn given_below(&self) -> Option<Arc<CallValues>> {
+    pub(crate) fn values_below(&self) -> Option<Arc<CallValues>> {
         if self.tool.is_some() && self.is_deferrable() {
-            return self.without_deferral().given;
+            return self.without_deferral().values;
         }
-        self.given.clone()
+        self.values.clone()
     }
 
     /// Returns the context of a call that replaces this one.
@@ -262,21 +262,21 @@ impl ToolContext {
     #[cold]
     pub(crate) fn without_deferral(&self) -> Self {
         let mut own = self.clone();
-        own.given().deferrable = false;
+        own.values_mut().deferrable = false;
         own
     }
 
     pub(crate) fn is_deferrable(&self) -> bool {
-        self.given.as_ref().is_some_and(|given| given.deferrable)
+        self.values.as_ref().is_some_and(|values| values.deferrable)
     }
 
     /// Returns a value that another module of this crate added.
     pub(crate) fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.given.as_ref()?.extensions.find_ref()
+        self.values.as_ref()?.extensions.find_ref()
     }
 
     pub(crate) fn with_extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.given().extensions.insert(Arc::new(value));
+        self.values_mut().extensions.insert(Arc::new(value));
         self
     }
 
@@ -284,7 +284,7 @@ impl ToolContext {
     pub(crate) fn without_extension<T: Send + Sync + 'static>(&self) -> Self {
         let mut own = self.clone();
         if own.extension::<T>().is_some() {
-            own.given().extensions.remove::<T>();
+            own.values_mut().extensions.remove::<T>();
         }
         own
     }
@@ -292,8 +292,8 @@ impl ToolContext {
     /// Sets the state for types that neither the call, nor the tool, nor its box has, in place of
     /// that of an agent above, or before it.
     pub(crate) fn with_fallback(mut self, values: Option<&Arc<StateMap>>, inherits: bool) -> Self {
-        let above = self.given().fallback.take().filter(|_| inherits);
-        self.given().fallback = match (values, above) {
+        let above = self.values_mut().fallback.take().filter(|_| inherits);
+        self.values_mut().fallback = match (values, above) {
             (Some(own), Some(above)) => {
                 let mut own = StateMap::clone(own);
                 own.fill_from(&above);
@@ -305,25 +305,25 @@ impl ToolContext {
     }
 
     pub(crate) fn with_deferral(mut self) -> Self {
-        self.given().deferrable = true;
+        self.values_mut().deferrable = true;
         self
     }
 
     /// Adds a value that is shared with its other owners.
     pub(crate) fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
-        self.given().values.insert(value);
+        self.values_mut().values.insert(value);
         self
     }
 
     /// Returns the context of an agent that a call of this context starts: all values of the
     /// program, and nothing of the call.
     pub(crate) fn for_agent_below(&self) -> Self {
-        Self { given: self.given.clone(), ..Self::default() }
+        Self { values: self.values.clone(), ..Self::default() }
     }
 
     /// Adds rules to those of the context.
     pub(crate) fn with_rules(mut self, rules: &Rules) -> Self {
-        Arc::make_mut(self.given().rules.get_or_insert_default()).extend(rules);
+        Arc::make_mut(self.values_mut().rules.get_or_insert_default()).extend(rules);
         self
     }
 }

@@ -11,7 +11,7 @@ pub(crate) trait CallObserver: Send + Sync {
     /// Reports that the tool is about to run.
     fn started(&self, context: &ToolContext, arguments: &Arguments);
     /// Reports that the approver is asked whether the tool may run.
-    fn asked(&self, context: &ToolContext, arguments: &Arguments);
+    fn approval_requested(&self, context: &ToolContext, arguments: &Arguments);
     /// Reports that an admitted call has its result.
     fn finished(&self, context: &ToolContext, result: &ToolResult, took: Duration);
 }

@@ -74,7 +74,7 @@ struct TaintState {
     tainted: AtomicBool,
     /// `true` if the first text of the conversation does not come from the user.
     begun_by_others: bool,
-    shown: Mutex<IndexSet<Box<str>>>,
+    shown_urls: Mutex<IndexSet<Box<str>>>,
 }
 
 impl Taint {
@@ -113,7 +113,7 @@ impl Taint {
     ///
     /// `https://` and `http://` may be missing in front of a host: `example.com/page`.
     pub fn show(&self, text: &str) {
-        let mut shown = self.shown();
+        let mut shown = self.shown_urls();
         urls(text, |url| keep(&mut shown, url));
         for word in text.split_whitespace() {
             let word = word.trim_start_matches(['(', '[', '<', '"', '\'', '`', '*', '_']);
@@ -128,7 +128,7 @@ impl Taint {
     /// Returns `true` if the model was shown this URL, fragment and the case of the host aside.
     #[must_use]
     pub fn was_shown(&self, url: &str) -> bool {
-        key(url).is_some_and(|key| self.shown().contains(key.as_str()))
+        key(url).is_some_and(|key| self.shown_urls().contains(key.as_str()))
     }
 
     /// Records that the model receives these definitions: marks the taint if one of them is
@@ -146,7 +146,7 @@ impl Taint {
     pub(crate) fn note(&self, source: &ResultSource<'_>, result: &ToolResult) {
         // A failure may repeat a URL of the arguments, which must not count as shown by that.
         if source.shows_urls && !result.is_error() {
-            let mut shown = self.shown();
+            let mut shown = self.shown_urls();
             urls(&result.text(), |url| keep(&mut shown, url));
         }
         if source.is_untrusted && !result.is_of_gate() || repeats_definition(source, result) {
@@ -163,11 +163,11 @@ impl Taint {
 
     /// Records one URL as shown to the model, and no other that its text may contain.
     pub(crate) fn show_url(&self, url: &str) {
-        keep(&mut self.shown(), url);
+        keep(&mut self.shown_urls(), url);
     }
 
-    fn shown(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
-        self.0.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shown_urls(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
+        self.0.shown_urls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -175,7 +175,7 @@ impl fmt::Debug for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Taint")
             .field("tainted", &self.is_tainted())
-            .field("shown", &self.shown().len())
+            .field("shown", &self.shown_urls().len())
             .finish()
     }
 }
@@ -337,7 +337,7 @@ mod tests {
         let taint = Taint::new();
         for at in 0..3 * MOST_URLS {
             taint.show(&format!("https://a.test/{at}"));
-            assert!(taint.shown().len() <= MOST_URLS);
+            assert!(taint.shown_urls().len() <= MOST_URLS);
             assert!(taint.was_shown(&format!("https://a.test/{at}")));
         }
         assert!(!taint.was_shown("https://a.test/0"));

@@ -107,7 +107,7 @@ pub struct DefinitionList {
     /// The whole list; one of tools that are to be found is never asked for it.
     json: OnceLock<Box<RawValue>>,
     /// The index of each tool, by its own name and by the name it is sent under.
-    places: OnceLock<HashMap<String, usize>>,
+    positions: OnceLock<HashMap<String, usize>>,
     /// Each tool as one that is to be found.
     deferred: OnceLock<Vec<Box<RawValue>>>,
 }
@@ -119,7 +119,7 @@ impl DefinitionList {
             lowered: definitions.iter().map(|definition| lower(definition, dialect)).collect(),
             definitions,
             json: OnceLock::new(),
-            places: OnceLock::new(),
+            positions: OnceLock::new(),
             deferred: OnceLock::new(),
         }
     }
@@ -180,23 +180,23 @@ impl DefinitionList {
     }
 
     /// Returns where a tool stands, by its own name, or else by the name it is sent under.
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
-        let places = self.places.get_or_init(|| {
-            let mut places = HashMap::with_capacity(self.lowered.len());
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        let positions = self.positions.get_or_init(|| {
+            let mut positions = HashMap::with_capacity(self.lowered.len());
             for (at, definition) in self.definitions.iter().enumerate() {
-                places.entry(definition.name.clone()).or_insert(at);
+                positions.entry(definition.name.clone()).or_insert(at);
             }
             for (at, tool) in self.lowered.iter().enumerate() {
-                places.entry(tool.name.clone()).or_insert(at);
+                positions.entry(tool.name.clone()).or_insert(at);
             }
-            places
+            positions
         });
-        places.get(name).copied()
+        positions.get(name).copied()
     }
 
     /// Returns the definition that stands at a place.
-    pub(crate) fn definition(&self, place: usize) -> &ToolDefinition {
-        &self.definitions[place]
+    pub(crate) fn definition(&self, position: usize) -> &ToolDefinition {
+        &self.definitions[position]
     }
 
     /// Returns each tool as JSON text that says it is loaded when a search refers to it, the way

@@ -58,11 +58,11 @@ impl ToolBox {
     #[inline]
     pub(crate) async fn dispatch(
         &self,
-        given: Option<&ToolContext>,
+        caller_context: Option<&ToolContext>,
         call: ToolCall,
         pass: Pass,
     ) -> ToolResult {
-        match self.begin(call.id, &call.name, call.arguments.as_str(), given, pass) {
+        match self.begin(call.id, &call.name, call.arguments.as_str(), caller_context, pass) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
             Begun::Waiting(admitted) => OwnedCall::finish(admitted, call.arguments).await,
@@ -99,17 +99,23 @@ impl ToolBox {
         id: String,
         name: &str,
         text: &str,
-        given: Option<&ToolContext>,
+        caller_context: Option<&ToolContext>,
         pass: Pass,
     ) -> Begun {
         let snapshot = self.shared.current.load();
         let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, pass)) else {
-            return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings, given));
+            return Begun::Done(not_found(
+                &snapshot,
+                id,
+                name,
+                &self.shared.settings,
+                caller_context,
+            ));
         };
         let settings = &self.shared.settings;
-        let permitted =
-            entry.permitted && given.is_none_or(|context| context.permits(entry.tool.name()));
+        let permitted = entry.permitted
+            && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
         if !permitted || text.len() > settings.argument_bytes {
             return Begun::Done(refuse(entry, permitted, id, text, settings));
         }
@@ -117,12 +123,12 @@ impl ToolBox {
         let mut context = ToolContext {
             call_id: id,
             tool: Some(Arc::clone(&tool.definition)),
-            given: given.and_then(ToolContext::given_below),
+            values: caller_context.and_then(ToolContext::values_below),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
             approved: pass.approved,
         };
-        if !(entry.at_once && settings.is_plain && context.given.is_none()) || trace::is_on() {
+        if !(entry.at_once && settings.is_plain && context.values.is_none()) || trace::is_on() {
             return Begun::Waiting(self.admit(entry, context));
         }
         match &tool.handler {
@@ -156,7 +162,7 @@ fn not_found(
     id: String,
     name: &str,
     settings: &BoxSettings,
-    given: Option<&ToolContext>,
+    caller_context: Option<&ToolContext>,
 ) -> ToolResult {
     let shown = quote(name, QUOTED);
     tracing::warn!(tool = shown, "the tool that was called is not in the box");
@@ -165,7 +171,7 @@ fn not_found(
         let near = nearest_n(name, snapshot.listed().map(Tool::name), 3);
         if !near.is_empty() {
             let shown = near.iter().filter_map(|name| snapshot.get(name));
-            if let Some(taint) = given.and_then(ToolContext::get::<Taint>) {
+            if let Some(taint) = caller_context.and_then(ToolContext::get::<Taint>) {
                 // A name is text that the author of the definition chose.
                 shown.for_each(|entry| {
                     taint.show_definitions(std::slice::from_ref(entry.tool.definition()));

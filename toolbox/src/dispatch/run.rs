@@ -137,19 +137,19 @@ impl OwnedCall {
             return cancelled(self.tool.name());
         }
         if self.context.approved {
-            return self.let_in().await;
+            return self.run_permitted().await;
         }
-        let advice = match self.need() {
+        let advice = match self.approval_advice() {
             Ok(Some(advice)) => advice,
-            Ok(None) => return self.let_in().await,
+            Ok(None) => return self.run_permitted().await,
             Err(refusal) => return refusal,
         };
-        match self.ask(advice).await {
+        match self.ask_approver(advice).await {
             Ok(edited) => {
                 self.admitted.context.approved = true;
-                let Some(edited) = edited else { return self.let_in().await };
+                let Some(edited) = edited else { return self.run_permitted().await };
                 self.arguments = edited;
-                let result = self.let_in().await;
+                let result = self.run_permitted().await;
                 result.with_edited(self.arguments.clone())
             }
             Err(refusal) => refusal,
@@ -157,7 +157,7 @@ impl OwnedCall {
     }
 
     /// Returns the advice for a model without approval if this very call needs one, or `None`.
-    fn need(&self) -> Result<Option<&'static str>, ToolResult> {
+    fn approval_advice(&self) -> Result<Option<&'static str>, ToolResult> {
         let conditions = match &self.tool.inner().running.approval {
             Approval::None => return Ok(None),
             Approval::OfBox | Approval::Own(_) => return Ok(Some("")),
@@ -185,7 +185,7 @@ impl OwnedCall {
     }
 
     /// Runs a call that is approved, once it has its permits.
-    async fn let_in(&self) -> ToolResult {
+    async fn run_permitted(&self) -> ToolResult {
         if self.tool.inner().running.background && self.context.completions().is_some() {
             return self.start_job();
         }
@@ -230,7 +230,7 @@ impl OwnedCall {
 
     /// Asks the approver, once the arguments are known to be valid. Returns other arguments if it
     /// edited them.
-    async fn ask(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
+    async fn ask_approver(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
         let name = self.tool.name();
         let approver = match &self.tool.inner().running.approval {
             Approval::Own(approver) => Some(approver),
@@ -249,7 +249,7 @@ impl OwnedCall {
         };
         self.check()?;
         if let Some(observer) = self.context.observer() {
-            observer.asked(&self.context, &self.arguments);
+            observer.approval_requested(&self.context, &self.arguments);
         }
         let request = self.request();
         let mut decision = None;
@@ -301,7 +301,7 @@ impl OwnedCall {
             return self.run_blocking(&runtime, permits, timeout).await;
         }
         if let Some(runtime) = self.shared.settings.runtime.clone() {
-            return self.run_elsewhere(&runtime, permits, timeout).await;
+            return self.run_as_task(&runtime, permits, timeout).await;
         }
         if permits.is_empty() {
             return self.run_here(timeout).await;
@@ -361,7 +361,7 @@ impl OwnedCall {
             drop(permits);
             result
         });
-        self.watch(work, timeout, true).await
+        self.join(work, timeout, true).await
     }
 
     /// Runs the tool on a thread that may block.
@@ -377,7 +377,7 @@ impl OwnedCall {
         }
     }
 
-    async fn run_elsewhere(
+    async fn run_as_task(
         &self,
         runtime: &Handle,
         permits: Permits,
@@ -390,11 +390,11 @@ impl OwnedCall {
             drop(permits);
             result
         }));
-        self.watch(work, timeout, false).await
+        self.join(work, timeout, false).await
     }
 
     /// Waits for work that runs elsewhere, within its time.
-    async fn watch(
+    async fn join(
         &self,
         work: JoinHandle<ToolResult>,
         timeout: Option<Timeout>,

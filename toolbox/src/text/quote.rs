@@ -1,6 +1,6 @@
 //! Quotation of texts of third parties within messages.
 
-use super::is_unseen;
+use super::is_invisible;
 
 /// The most characters of a third party's name, value or identifier that a message repeats.
 pub(crate) const QUOTED: usize = 128;
@@ -15,7 +15,7 @@ pub(crate) fn quote(text: &str, limit: usize) -> String {
     let (mut width, mut cut) = (0, 0);
     for c in text.chars() {
         let start = quoted.len();
-        if matches!(c, '\n' | '\t') || is_unseen(c) {
+        if matches!(c, '\n' | '\t') || is_invisible(c) {
             quoted.extend(c.escape_default());
             width += quoted.len() - start;
         } else {
@@ -56,7 +56,7 @@ mod tests {
         ] {
             assert_eq!(quote(text, limit), expected, "{text:?}");
         }
-        let all: String = ('\0'..=char::MAX).filter(|c| is_unseen(*c)).collect();
-        assert!(!quote(&all, usize::MAX).contains(is_unseen));
+        let all: String = ('\0'..=char::MAX).filter(|c| is_invisible(*c)).collect();
+        assert!(!quote(&all, usize::MAX).contains(is_invisible));
     }
 }

@@ -20,7 +20,7 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
             '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' if joins(before) => kept.push(c),
             '\r' if rest.peek() == Some(&'\n') => {}
             '\r' => kept.push('\n'),
-            c if is_unseen(c) => {}
+            c if is_invisible(c) => {}
             c => {
                 kept.push(c);
                 before = c;
@@ -66,7 +66,7 @@ fn joins(before: char) -> bool {
 }
 
 /// Separators and joiners, marks of direction, selectors and tags.
-const UNSEEN: &[std::ops::RangeInclusive<char>] = &[
+const INVISIBLE: &[std::ops::RangeInclusive<char>] = &[
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
     '\u{61c}'..='\u{61c}',
@@ -86,10 +86,10 @@ const UNSEEN: &[std::ops::RangeInclusive<char>] = &[
 
 /// Returns `true` if a character is invisible and can hide or reorder others: control characters
 /// except tab and line break, separators, marks of direction, tags.
-pub(crate) fn is_unseen(c: char) -> bool {
+pub(crate) fn is_invisible(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        c if UNSEEN.iter().any(|range| range.contains(&c)) => true,
+        c if INVISIBLE.iter().any(|range| range.contains(&c)) => true,
         c => c.is_control(),
     }
 }

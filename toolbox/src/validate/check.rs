@@ -42,7 +42,7 @@ pub(super) struct Checker<'a> {
     depth: usize,
     exhausted: bool,
     /// `true` if faults are described, `false` if they are only counted.
-    listening: bool,
+    describing: bool,
     /// The number of schemas in progress that mark their value as secret.
     secrets: usize,
     faults: Faults,
@@ -63,7 +63,7 @@ impl<'a> Checker<'a> {
             budget,
             depth: 0,
             exhausted: false,
-            listening: true,
+            describing: true,
             secrets: 0,
             faults: Faults::default(),
             count: 0,
@@ -98,10 +98,10 @@ impl<'a> Checker<'a> {
 
     /// Counts the faults of a value without describing them.
     pub(super) fn count_faults(&mut self, node: Node<'a>, schema: &'a Value) -> usize {
-        let listening = std::mem::replace(&mut self.listening, false);
+        let describing = std::mem::replace(&mut self.describing, false);
         let before = std::mem::replace(&mut self.count, 0);
         self.check(node, schema);
-        self.listening = listening;
+        self.describing = describing;
         std::mem::replace(&mut self.count, before)
     }
 
@@ -556,14 +556,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Returns `true` if another fault would be described.
-    pub(super) fn is_listening(&self) -> bool {
-        self.listening && self.faults.have_room()
+    pub(super) fn is_describing(&self) -> bool {
+        self.describing && self.faults.have_room()
     }
 
     /// Counts a fault, and describes it if anybody will read it.
     pub(super) fn report(&mut self, fault: impl FnOnce(&Self) -> Fault) {
         self.count += 1;
-        if self.listening {
+        if self.describing {
             let mut faults = std::mem::take(&mut self.faults);
             faults.push_with(|| fault(self));
             self.faults = faults;

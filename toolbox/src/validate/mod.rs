@@ -78,7 +78,11 @@ impl CheckOutcome {
 }
 
 /// Holds the text of a call's arguments against the tool's schema.
-pub(crate) fn check_arguments(text: &str, schema: &Value, bounds: &ValidationLimits) -> CheckOutcome {
+pub(crate) fn check_arguments(
+    text: &str,
+    schema: &Value,
+    bounds: &ValidationLimits,
+) -> CheckOutcome {
     if let Some(fault) = bound(text, bounds) {
         return CheckOutcome::unreadable(fault);
     }

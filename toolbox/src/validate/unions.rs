@@ -30,7 +30,7 @@ impl<'a> Checker<'a> {
         }
         match matched {
             1 => {}
-            0 if !self.is_listening() => self.report(|c| c.fault(FaultKind::Rejected, "")),
+            0 if !self.is_describing() => self.report(|c| c.fault(FaultKind::Rejected, "")),
             0 => self.explain(node, schema, branches, &counts),
             // One that has keywords which are not read may not have matched.
             _ if branches.iter().filter(|branch| self.accepts_for_sure(node, branch)).count()

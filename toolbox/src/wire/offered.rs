@@ -83,7 +83,7 @@ impl Search<'_> {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        self.deferred.place(name).filter(|at| self.is_found(*at))
+        self.deferred.position(name).filter(|at| self.is_found(*at))
     }
 
     /// Returns where the tools stand that a search found, each once, and whether every one of them can still be found.

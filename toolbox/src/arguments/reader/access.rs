@@ -220,7 +220,7 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Read<V::Value> {
-        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_variants(variants));
+        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.has_variants(variants));
         match self.peek_token() {
             Some(b'"') => {
                 let start = self.position;
@@ -253,7 +253,7 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
 impl<'call> ArgumentReader<'call> {
     #[inline]
     fn note_fields(&mut self, fields: &'static [&'static str]) {
-        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_fields(fields));
+        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.has_fields(fields));
     }
 
     /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it takes any object,

@@ -8,7 +8,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::builtin::workspace::Workspace;
-use crate::text::is_unseen;
+use crate::text::is_invisible;
 
 impl Workspace {
     /// Reads what a model wrote as a path: relative, and without `..`.
@@ -317,7 +317,7 @@ pub(super) fn shown(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', if cfg!(windows) { "/" } else { "\\" });
     let mut shown = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unseen(c) || c == '\n' || c == '\t' {
+        if is_invisible(c) || c == '\n' || c == '\t' {
             shown.extend(c.escape_unicode());
         } else {
             shown.push(c);
