@@ -2,7 +2,7 @@
 //! is known.
 //!
 //! An expansion writes `(&&&kind_of(&value)).kind().finish(value)`. Method lookup tries the
-//! receiver as it stands, then with a `&` less: so the trait implemented for the most references is
+//! receiver itself, then with one `&` less: so the trait implemented for the most references is
 //! preferred where its bounds hold.
 
 #![allow(
@@ -54,8 +54,7 @@ impl<T> NotResult for Returned<T> {
     }
 }
 
-/// The type beside a function with `#[tool]`; all that is one has the functions of [`NoTool`] by
-/// itself.
+/// The type beside a function with `#[tool]`; it has the functions of [`NoTool`] as its own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tool",
     label = "not the name of a function with `#[tool]`",
@@ -69,7 +68,7 @@ pub trait ToolOfFunction {}
 pub trait NoTool {
     /// A name that no tool has.
     const NAME: &'static str = "";
-    /// A place where no tool is.
+    /// A location where no tool is.
     const ORIGIN: &'static str = "";
     /// Returns no tool.
     #[must_use]
@@ -182,7 +181,7 @@ impl AroundText<&'static Path> for &KindOf<&'static Path> {
     }
 }
 
-/// All other types: the text stays what it is, and the compiler says what it should have been.
+/// All other types: the text stays text, and the compiler names the expected type.
 pub trait StillText {
     /// Returns the text.
     fn of_text(&self, text: &'static str) -> &'static str;
@@ -286,8 +285,8 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
 
 /// A type that can be the output of a tool: anything that implements `Serialize`.
 ///
-/// `Kind` is how it becomes a result; the compiler shows the default only, which is the one that
-/// can be missing.
+/// `Kind` selects the conversion into a result; the compiler displays the default only, which is
+/// the one that can be missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the output of a tool",
     label = "the model cannot read a `{Self}`",
@@ -358,7 +357,7 @@ pub struct SourcedKind;
 #[derive(Debug)]
 pub struct DisplayedKind;
 
-/// Errors that say themselves what the model is told.
+/// Errors that write the text for the model themselves.
 pub trait Failing<E> {
     /// Returns how the error becomes a failure.
     fn error_kind(&self) -> FailingKind;
@@ -384,8 +383,8 @@ impl<E: Error + Send + Sync + 'static> Sourced<E> for &KindOf<E> {
 
 /// A type that can be the error of a tool: anything that implements `Display`.
 ///
-/// `Kind` is how it becomes a failure; the compiler shows the default only, which is the one that
-/// can be missing.
+/// `Kind` selects the conversion into a failure; the compiler displays the default only, which is
+/// the one that can be missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
     label = "the model cannot read a `{Self}`",

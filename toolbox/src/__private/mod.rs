@@ -15,7 +15,7 @@ pub use toolbox_macros::{carrier, tools};
 
 pub use crate::arguments::call::HandlerCall;
 pub use crate::arguments::signature::SignatureBuilder;
-// Only for messages to show them by a short path.
+// Re-exported only for a short path in compiler messages.
 pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
 

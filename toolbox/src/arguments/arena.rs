@@ -8,8 +8,8 @@ use crate::call::Repair;
 /// An append-only list of strings that hands out references for as long as it lives, and the notes
 /// of one call.
 ///
-/// Adding is linear in what it already holds. That is fine for what it is for: the few strings of a
-/// call that are borrowed by the tool *and* carry escapes, and repaired documents.
+/// Adding is linear in what it already holds. That is fine for its contents: the few strings of a
+/// call that the tool borrows *and* that have escapes, and repaired documents.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
     kept: OnceLock<Box<ArenaContents>>,
@@ -50,12 +50,12 @@ impl Arena {
         }
     }
 
-    /// Notes what was repaired, unless that was noted before.
+    /// Records the repairs, unless there are some already.
     pub(crate) fn note(&self, repairs: Vec<Repair>) {
         let _ = self.kept.get_or_init(Box::default).repairs.set(repairs);
     }
 
-    /// Returns what was noted.
+    /// Takes the recorded repairs.
     #[inline]
     pub(crate) fn repairs(&mut self) -> Option<Vec<Repair>> {
         self.kept.get_mut()?.repairs.take()

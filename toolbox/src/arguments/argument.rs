@@ -28,7 +28,7 @@ pub enum FromProgram {}
 #[derive(Debug)]
 pub enum TheContext {}
 
-/// Marks references to text and the like, lent from the call.
+/// Marks references to text, paths and slices, lent from the call.
 #[derive(Debug)]
 pub enum Lent {}
 
@@ -46,7 +46,7 @@ pub enum Absent {
 pub enum ArgumentOrigin {
     /// From the model, with this schema.
     Model {
-        /// As schemars made it, not yet normal.
+        /// The schema that schemars wrote, not yet in normal form.
         schema: Schema,
         /// `true` if the type accepts a missing value.
         optional: bool,
@@ -177,7 +177,7 @@ pub trait LentArgument<'call, Source> {
     {
         super::slot::lent()
     }
-    /// Returns the slot with what it lends when the model gives nothing.
+    /// Returns the slot with the default that it lends if the model sends no value.
     #[doc(hidden)]
     fn or(
         slot: LentSlot<'call, Self, Self::Held, Source>,
@@ -232,8 +232,8 @@ impl<'call> LentArgument<'call, Lent> for Path {
     fn read(reader: &mut ArgumentReader<'call>) -> Result<&'call str, ReadError> {
         let start = reader.position();
         let text: &str = Deserialize::deserialize(reader)?;
-        // No system call takes a path with a NUL in it; said here, the model learns which argument
-        // it was.
+        // No system call accepts a path with a NUL. The error here names the argument for the
+        // model.
         if text.contains('\0') {
             return Err(ReadError::new("cannot contain a NUL character", start));
         }

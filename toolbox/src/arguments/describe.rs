@@ -1,5 +1,5 @@
-//! The schema of a tool's arguments, put together when the tool is made, and what only then can be
-//! seen to be wrong.
+//! The schema of a tool's arguments, composed when the tool is made, and the mistakes that only
+//! then can be detected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -23,12 +23,12 @@ use super::unfit;
 use crate::schema::{self, Kinds, Policing};
 use crate::validate::{self, ValidationLimits};
 
-/// Returns a generator of schemas in the dialect that everything here is written in.
+/// Returns a generator of schemas in draft 2020-12.
 fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().into_generator()
 }
 
-/// Puts the schema of a tool's arguments together from its slots and what was said about them.
+/// Composes the signature of a tool from its slots and their description.
 pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -> Described {
     let mut schemas = generator();
     let mut described = Described::default();
@@ -103,7 +103,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -
     described
 }
 
-/// Holds a value against a schema, and returns what is wrong with it on one line.
+/// Checks a value against a schema, and returns its faults on one line.
 fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) -> Option<String> {
     let faults =
         validate::conforms(&value.to_string(), schema, root, path, &ValidationLimits::default());
@@ -135,8 +135,7 @@ struct DescribedFields {
     /// The argument that each of the properties belongs to.
     owners: HashMap<String, &'static str>,
     required: Vec<Value>,
-    /// The argument that takes what is none of the fields, and the keywords that say what that may
-    /// be.
+    /// The argument that takes all other fields, and the keywords that describe those.
     rest: Option<(&'static str, Map<String, Value>)>,
     mistakes: Vec<String>,
 }
@@ -222,7 +221,7 @@ impl DescribedFields {
     }
 }
 
-/// Follows the references of a schema to what they stand for.
+/// Follows the references of a schema to its target.
 fn resolved<'s>(mut schema: &'s Value, definitions: &'s Map<String, Value>) -> &'s Value {
     for _ in 0..definitions.len() {
         let reference = schema.get("$ref").and_then(Value::as_str);
@@ -246,8 +245,8 @@ impl ArgumentSignature {
         }
     }
 
-    /// Decides what `null` means for an optional argument: nothing given, unless its schema takes a
-    /// null for a value.
+    /// Decides on the meaning of `null` for an optional argument: absent, unless its schema accepts
+    /// a null.
     fn settle_null(&mut self, schema: &mut Value) {
         schema::without_null(&mut schema["properties"][&*self.name]);
         let own = &schema["properties"][&*self.name];
@@ -256,8 +255,8 @@ impl ArgumentSignature {
     }
 }
 
-/// Returns the signature of a function that takes its whole argument object as one value, and what
-/// is wrong with it.
+/// Returns the signature of a function that takes its whole argument object as one value, and its
+/// mistake, if it has one.
 pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     let mut schema = generator().into_root_schema_for::<T>().to_value();
     let policing = Policing::of(&schema, schema["$defs"].as_object());
@@ -280,7 +279,7 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     (Signature { arguments: vec![argument], schema, all: 1, unchecked: false, shapes }, mistake)
 }
 
-/// Returns what is wrong with a whole argument object that holds a map without keys.
+/// Returns the mistake of a whole argument object that holds a map without keys.
 pub(crate) fn unkeyed<T: DeserializeOwned>(schema: &Value) -> Option<String> {
     let text = specimen::with_maps(schema, schema)?.to_string();
     let arena = Arena::new();
@@ -291,7 +290,7 @@ pub(crate) fn unkeyed<T: DeserializeOwned>(schema: &Value) -> Option<String> {
 }
 
 impl ArgumentBuilder {
-    /// Returns what contradicts the argument's type.
+    /// Returns the parts of the declaration that contradict the argument's type.
     fn mistakes(
         &self,
         schema: &Value,
@@ -335,7 +334,7 @@ impl ArgumentBuilder {
         mistakes
     }
 
-    /// Returns that the constraints leave no value for the argument.
+    /// Returns the mistake of constraints that leave no value for the argument.
     fn unfilled(&self, own: &Value) -> Option<String> {
         let kinds = Kinds::of(&bounds(own), None);
         let ruled = self.keywords.iter().any(|keyword| match keyword {
@@ -349,7 +348,7 @@ impl ArgumentBuilder {
         ruled.then(|| format!("the range of argument `{}` is empty", self.name))
     }
 
-    /// Holds the default and the examples against the constraints of the argument.
+    /// Checks the default and the examples against the constraints of the argument.
     fn hold(&self, schema: &mut Value, mistakes: &mut Vec<String>) {
         let name = self.name;
         let own = &schema["properties"][name];
@@ -361,8 +360,8 @@ impl ArgumentBuilder {
                 mistakes
                     .push(format!("the default of argument `{name}` would be refused: {faults}"));
             }
-            // A type that is written in another form than it is read in has a default that would
-            // mislead.
+            // A type that serializes in another form than it deserializes from has a misleading
+            // default.
             fits = conforms(default, own, schema, name).is_none();
         }
         for keyword in &self.keywords {
@@ -378,7 +377,7 @@ impl ArgumentBuilder {
         }
     }
 
-    /// Returns the schema of the argument's type with what its declaration adds.
+    /// Returns the schema of the argument's type with the keywords of its declaration.
     fn apply(&self, schema: Schema, definitions: &Map<String, Value>) -> Value {
         let mut schema = schema.to_value();
         if schema.as_bool() == Some(true) {
@@ -412,7 +411,7 @@ impl ArgumentBuilder {
     }
 }
 
-/// Returns the part of a schema that bounds a value of whatever type.
+/// Returns the part of a schema that bounds values of any type.
 fn bounds(own: &Value) -> Value {
     const BOUNDS: &[&str] = &[
         "minimum",
@@ -431,7 +430,7 @@ fn bounds(own: &Value) -> Value {
     Value::Object(bounds.collect())
 }
 
-/// Returns the keywords that bound the length of what a schema describes.
+/// Returns the keywords that bound the length of values of these kinds.
 fn length_keywords(kinds: Kinds) -> (&'static str, &'static str) {
     if kinds.meets(Kinds::STRING) {
         ("minLength", "maxLength")
@@ -442,7 +441,7 @@ fn length_keywords(kinds: Kinds) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns where a number type begins or ends, if an end of a range lies beyond.
+/// Returns the bound of a number type, if the end of a range lies beyond it.
 fn beyond(own: &Value, keyword: &str, end: &Value) -> Option<String> {
     let format = own.get("format").and_then(Value::as_str).unwrap_or_default();
     let natural: Option<(i128, i128)> = match format {

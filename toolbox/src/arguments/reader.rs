@@ -1,7 +1,7 @@
 //! The fast reader: a serde deserializer over the text of one call.
 //!
-//! It knows nothing of paths and stops at the first fault; [`cold`](crate::validate) finds out what
-//! was wrong. It differs from `serde_json` where the schema differs: objects read as a struct are
+//! It has no paths and stops at the first fault; [`validate`](crate::validate) describes the
+//! faults. It differs from `serde_json` where the schema differs: objects read as a struct are
 //! closed, `3.0` is an integer, and numbers are never rounded into a type that cannot hold them.
 //! Strings are always lent, so `&str` works with escapes too.
 
@@ -33,7 +33,7 @@ pub struct ArgumentReader<'call> {
     /// `true` if a value was read in a way that does not detect unknown fields: as a map, or a
     /// buffered enum.
     unpoliced: bool,
-    /// The names that the schema tells, where there is one.
+    /// The names in the schema, if there is one.
     shapes: Option<&'call Shapes>,
     /// `true` if a value was read by a type that accepts other names than the schema has.
     renamed: bool,
@@ -44,14 +44,14 @@ impl<'call> ArgumentReader<'call> {
         Self { text, position: 0, arena, depth, unpoliced: false, shapes: None, renamed: false }
     }
 
-    /// Returns the reader so that it notices types which take other names than the schema tells.
+    /// Returns the reader with a check for types that accept other names than the schema has.
     pub(crate) fn knowing(mut self, shapes: &'call Shapes) -> Self {
         self.shapes = Some(shapes);
         self
     }
 
-    /// Returns whether something was read since this was last asked that may have names the schema
-    /// does not tell.
+    /// Returns `true` if a type with names that the schema does not have was read since the last
+    /// call.
     #[inline]
     pub(crate) fn take_renamed(&mut self) -> bool {
         std::mem::take(&mut self.renamed)
@@ -66,7 +66,7 @@ impl<'call> ArgumentReader<'call> {
         &self.text[start..self.position]
     }
 
-    /// Returns whether unknown fields may have gone unnoticed since this was last asked.
+    /// Returns `true` if unknown fields may have been missed since the last call.
     #[inline]
     pub(crate) fn take_unpoliced(&mut self) -> bool {
         std::mem::take(&mut self.unpoliced)
@@ -136,7 +136,7 @@ impl<'call> ArgumentReader<'call> {
         }
     }
 
-    /// Takes the closing `byte` and gives back the level that [`ArgumentReader::enter`] took.
+    /// Consumes the closing `byte` and leaves the level that [`ArgumentReader::enter`] entered.
     #[inline]
     pub(crate) fn leave(&mut self, byte: u8) -> Read<()> {
         self.depth += 1;
@@ -177,7 +177,7 @@ impl<'call> ArgumentReader<'call> {
         if *first != before || !lead.starts(rest) {
             return false;
         }
-        // The outermost object is entered by the way, so its level is taken here.
+        // This enters the outermost object too, so its level is counted here.
         self.depth -= usize::from(before == b'{');
         self.position += 1 + lead.text.len();
         if self.peek().is_some_and(|byte| byte <= b' ') {
@@ -194,7 +194,7 @@ impl<'call> ArgumentReader<'call> {
         is_last
     }
 
-    /// Moves to the next key of an object, behind a comma, or says that there is none.
+    /// Moves to the next key of an object, behind a comma; returns `false` if there is none.
     #[inline]
     pub(crate) fn next_field(&mut self) -> Read<bool> {
         match self.peek_token() {
@@ -208,7 +208,8 @@ impl<'call> ArgumentReader<'call> {
         }
     }
 
-    /// Moves to the next item of an array or object that `close` ends, or says that there is none.
+    /// Moves to the next item of an array or object that `close` ends; returns `false` if there is
+    /// none.
     #[inline]
     fn next_item(&mut self, first: &mut bool, close: u8) -> Read<bool> {
         match self.peek_token() {
@@ -223,7 +224,7 @@ impl<'call> ArgumentReader<'call> {
         Ok(true)
     }
 
-    /// Takes a `null`, if it comes next.
+    /// Consumes a `null`, if it comes next.
     #[inline]
     pub(crate) fn take_null(&mut self) -> bool {
         self.peek() == Some(b'n') && self.keyword("null").is_ok()
@@ -247,7 +248,7 @@ impl<'call> ArgumentReader<'call> {
                 buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes());
                 rest = &bytes[self.position..];
             }
-            // A long text grows by much at a time: what was copied is not copied often again.
+            // The buffer of a long text grows by large steps, so that it is rarely copied again.
             if buffer.capacity() - buffer.len() < WORD {
                 buffer.reserve_exact((3 * buffer.len()).clamp(64, rest.len() + 64));
             }
@@ -286,8 +287,8 @@ impl<'call> ArgumentReader<'call> {
         self.fail("a control character in a string must be escaped")
     }
 
-    /// Moves to the next quote or backslash and returns its place; refuses control characters on
-    /// the way.
+    /// Moves to the next quote or backslash and returns its offset; refuses control characters
+    /// before it.
     #[inline]
     fn plain_run(&mut self) -> Read<usize> {
         let bytes = self.bytes();
@@ -360,7 +361,7 @@ impl<'call> ArgumentReader<'call> {
         Ok(code)
     }
 
-    /// Reads the text of a number and says whether it is written as an integer.
+    /// Reads the text of a number; the flag is `true` if it is written as an integer.
     fn number(&mut self) -> Read<(&'call str, bool)> {
         let start = self.position;
         let bytes = self.bytes();
@@ -398,7 +399,7 @@ impl<'call> ArgumentReader<'call> {
         Ok((&self.text[start..end], integer))
     }
 
-    /// Reads an integer of up to 18 digits in place, and everything else the careful way.
+    /// Reads an integer of up to 18 digits in place, and every other number by the general parser.
     #[inline]
     fn integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
         let negative = self.peek_token() == Some(b'-');
@@ -461,14 +462,14 @@ impl<'call> ArgumentReader<'call> {
         if !value.is_finite() {
             return Err(ReadError::new(format!("the number {text} is out of range"), start));
         }
-        // A whole number of more digits than a double keeps would come out as a neighbour.
+        // An integer with more digits than a double holds would be rounded to another.
         if integer && text.len() > 15 && exact(text, value) != Some(true) {
             return Err(ReadError::new(format!("the number {text} would be rounded"), start));
         }
         Ok(value)
     }
 
-    /// Returns the error for a value of a type the visitor does not take.
+    /// Returns the error for a value of a type that the visitor does not accept.
     #[cold]
     fn mismatch<V: Visitor<'call>, T>(&mut self, visitor: &V) -> Read<T> {
         let start = self.position;
@@ -493,7 +494,7 @@ impl<'call> ArgumentReader<'call> {
         self.enter()?;
         let mut object = Object { reader: self, first: true, seen };
         let value = visitor.visit_map(&mut object)?;
-        // A visitor may stop early; what it left unread is at fault.
+        // A visitor may stop early; the unread rest is a fault then.
         self.leave(b'}')?;
         Ok(value)
     }
@@ -536,7 +537,7 @@ impl<'call> LentText<'call> {
 }
 
 impl ArgumentReader<'_> {
-    /// Passes over one value, checking that it is JSON.
+    /// Skips one value, checking that it is JSON.
     pub(crate) fn skip(&mut self) -> Read<()> {
         match self.peek_token() {
             Some(b'"') => self.string().map(drop),

@@ -1,4 +1,4 @@
-//! The names that a schema tells of its objects and choices, held against those that serde reads.
+//! The names in a schema's objects and choices, compared with those that serde reads.
 //!
 //! They differ where a type has a `#[serde(alias)]`: serde takes both names, and the schema has
 //! one.
@@ -11,10 +11,10 @@ use serde_json::{Map, Value};
 /// The number of types that are remembered; further ones share the slots.
 const SLOTS: usize = 16;
 
-/// The bit of an address that tells a choice from an object. Lists of names are aligned to more
-/// than two bits.
+/// The bit of an address that distinguishes a choice from an object. Lists of names are aligned to
+/// more than two bits.
 const CHOICE: usize = 1;
-/// The bit of an address that says that the names are those of the schema.
+/// The bit of an address that is set if the names are those of the schema.
 const IN_SCHEMA: usize = 2;
 
 /// The names of a schema's objects and choices.
@@ -57,17 +57,17 @@ impl Shapes {
                 self.choices.insert(maps.flat_map(variants).collect());
             }
         }
-        // A choice of one is no list.
+        // A choice of one value has no list of names.
         self.choices.insert(variants(map).collect());
     }
 
-    /// Returns whether the fields of a struct are those of an object of the schema.
+    /// Returns `true` if the fields of a struct are those of an object of the schema.
     #[inline]
     pub(crate) fn has_fields(&self, fields: &'static [&'static str]) -> bool {
         self.tell(fields, 0, &self.objects)
     }
 
-    /// Returns whether the variants of an enum are those of a choice of the schema.
+    /// Returns `true` if the variants of an enum are those of a choice of the schema.
     #[inline]
     pub(crate) fn has_variants(&self, variants: &'static [&'static str]) -> bool {
         self.tell(variants, CHOICE, &self.choices)
@@ -103,7 +103,7 @@ fn look_up(
     is_in_schema
 }
 
-/// Returns the variants of an enum that one branch of a choice stands for.
+/// Returns the variants of an enum that one branch of a choice describes.
 fn variants(branch: &Map<String, Value>) -> impl Iterator<Item = String> {
     let listed = branch.get("enum").and_then(Value::as_array).into_iter().flatten();
     let texts = listed.chain(branch.get("const")).filter_map(Value::as_str).map(str::to_owned);

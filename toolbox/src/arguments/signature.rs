@@ -32,7 +32,7 @@ pub struct ArgumentBuilder {
 #[derive(Debug)]
 pub(super) enum Keyword {
     Plain(&'static str, Value),
-    /// The least and the greatest length, of whatever the type has one of.
+    /// The least and the greatest length, in the unit of the type.
     Length(Option<Value>, Option<Value>),
 }
 
@@ -128,7 +128,8 @@ pub(crate) struct ArgumentSignature {
     /// The key as it stands before the value; empty if the argument is no field by itself.
     pub(crate) lead: Lead,
     pub(crate) policing: Policing,
-    /// `null` stands for nothing given: the schema does not say so, and the call notes it.
+    /// `true` if `null` counts as absent although the schema does not accept it; the result lists
+    /// it as a repair.
     pub(crate) null_is_absent: bool,
 }
 
@@ -137,8 +138,8 @@ pub(crate) struct ArgumentSignature {
 pub(crate) enum ArgumentSource {
     /// A field of the argument object.
     Field,
-    /// The fields of these names, gathered into an object of their own; with `rest`, so are all
-    /// that are none of another.
+    /// The fields of these names, gathered into an object of their own; with `rest`, all fields
+    /// that belong to no other argument too.
     Fields { names: Vec<String>, rest: bool },
     /// The program.
     Program,

@@ -9,7 +9,7 @@ use super::reader::ArgumentReader;
 use crate::context::ToolContext;
 use crate::validate::ReadError;
 
-/// A slot as the reader sees it, whatever its type.
+/// A slot of any type, as the reader uses it.
 pub trait Fill<'call> {
     #[doc(hidden)]
     fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError>;
@@ -34,7 +34,7 @@ pub(crate) fn owned<'call, T: ToolArgument<'call, Source>, Source>() -> OwnedSlo
 }
 
 impl<T, Source> OwnedSlot<T, Source> {
-    /// Returns the slot with what it holds when the model gives nothing.
+    /// Returns the slot with the default that it holds if the model sends no value.
     #[must_use]
     pub fn or(mut self, default: fn() -> T) -> Self {
         self.default = Some(default);
@@ -45,7 +45,7 @@ impl<T, Source> OwnedSlot<T, Source> {
     ///
     /// # Panics
     ///
-    /// If the slot was not filled, which the expansion of `#[tool]` makes sure of.
+    /// If the slot was not filled, which the expansion of `#[tool]` ensures.
     #[inline]
     pub fn take(&mut self) -> T {
         self.value.take().expect("a call reads its arguments before it takes them")
@@ -106,7 +106,7 @@ pub(crate) fn lent<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Sourc
 }
 
 impl<'call, T: ?Sized + 'call, Held, Source> LentSlot<'call, T, Held, Source> {
-    /// Returns the slot with what it lends when the model gives nothing.
+    /// Returns the slot with the default that it lends if the model sends no value.
     #[must_use]
     pub fn or(mut self, default: fn() -> &'call T) -> Self {
         self.default = Some(default);
@@ -117,7 +117,7 @@ impl<'call, T: ?Sized + 'call, Held, Source> LentSlot<'call, T, Held, Source> {
     ///
     /// # Panics
     ///
-    /// If the slot was not filled, which the expansion of `#[tool]` makes sure of.
+    /// If the slot was not filled, which the expansion of `#[tool]` ensures.
     #[inline]
     pub fn take(&mut self) -> &T {
         match (&self.held, self.default) {

@@ -1,12 +1,12 @@
-//! Types that read as arguments by the traits alone, and that a call can never fill in as their
-//! author means it.
+//! Types that implement the traits of an argument, and that no call can fill in as their author
+//! means it.
 //!
 //! serde and schemars implement their traits for what is shared or changes behind `&`, some of it
 //! only if another crate of the program turns a feature on, and for maps whose keys no JSON object
 //! can have. Each kind is a trait here, with a marker for the way from the argument's type to the
 //! part at fault. An expansion takes its arguments with `slot.take()`: method lookup tries `self`,
 //! then `&self`, then `&mut self`, so the traits of this module come before the method that serves
-//! the rest. Their implementations hold for no type, and their messages name what is wrong.
+//! the rest. Their implementations apply to no type, and their messages name the mistake.
 
 #![allow(clippy::implicit_hasher, reason = "the hasher of a map says nothing of its keys")]
 
@@ -122,15 +122,15 @@ macro_rules! carry {
 
 carry!(SharedType, Reference, Unkeyed);
 
-/// The reason of what is [`SharedType`].
+/// The reason for a [`SharedType`].
 #[derive(Debug)]
 pub struct IsShared<Way>(Way);
 
-/// The reason of what holds a [`Reference`].
+/// The reason for a type that holds a [`Reference`].
 #[derive(Debug)]
 pub struct HoldsReference<Way>(Way);
 
-/// The reason of what is or holds an [`Unkeyed`] map.
+/// The reason for a type that is or holds an [`Unkeyed`] map.
 #[derive(Debug)]
 pub struct IsUnkeyed<Way>(Way);
 
@@ -183,11 +183,10 @@ refused! {
     [Way] Unkeyed<Way> because IsUnkeyed,
 }
 
-/// Implemented for no type. Where it is asked of a type that is still to be inferred, the compiler
-/// first believes it.
+/// Implemented for no type. The compiler assumes it for a type that is still to be inferred.
 pub trait Never {}
 
-/// Takes what is shared out of its slot: never, and what it would be is part of the message.
+/// Takes a shared value out of its slot. Never called; the type is part of the message.
 #[diagnostic::on_unimplemented(
     message = "`{Taken}` cannot be an argument of a tool: it is shared, or changes behind `&`",
     label = "the model would fill in a new one for each call",
@@ -205,7 +204,7 @@ pub trait TakeShared<Taken>: Sized {
     }
 }
 
-/// Takes what holds a reference out of its slot.
+/// Takes a value that holds a reference out of its slot.
 #[diagnostic::on_unimplemented(
     message = "`{Taken}` cannot be an argument of a tool: it holds a reference",
     label = "only text is lent from inside a value",
@@ -240,7 +239,7 @@ pub trait TakeUnkeyed<Taken> {
     }
 }
 
-/// Takes what the program supplies out of a slot that something is said of to the model.
+/// Takes a value that the program supplies out of a slot with a description for the model.
 #[diagnostic::on_unimplemented(
     message = "`#[arg(..)]` on an argument that the program supplies",
     label = "the model is told nothing of a `{Taken}`",
@@ -278,10 +277,10 @@ impl<Taken: Never> TakeSupplied<Taken> for OwnedSlot<&ToolContext, TheContext> {
 #[diagnostic::do_not_recommend]
 impl<Taken: Never, Held> TakeSupplied<Taken> for LentSlot<'_, ToolContext, Held, TheContext> {}
 
-/// Returns the shared part in the name of a type, which shows what is in the parameters of a type
-/// that is not known here.
+/// Returns the shared part in the name of a type, which also covers the parameters of unknown
+/// types.
 ///
-/// The fields of a type do not show in its name.
+/// The fields of a type are not part of its name.
 pub(crate) fn shared_part(type_name: &str) -> Option<&str> {
     const SHARED: &[&str] = &[
         "alloc::sync::Arc<",

@@ -51,7 +51,7 @@ pub struct Text {
 pub struct Media {
     /// The bytes, in standard base64 with padding.
     pub data: String,
-    /// Such as `image/png`.
+    /// The MIME type, such as `image/png`.
     pub mime_type: String,
     pub(crate) attributes: Attributes,
 }
@@ -63,7 +63,7 @@ pub struct Media {
 pub struct Resource {
     /// The URI of the resource, such as `file:///notes.md`.
     pub uri: String,
-    /// Such as `text/markdown`, when known.
+    /// The MIME type, such as `text/markdown`, when known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Its text, when it is text.
@@ -268,8 +268,8 @@ impl Content {
         }
     }
 
-    /// Returns what a model reads where only text can stand: the text of a text part, or the line
-    /// of a link.
+    /// Returns the part as text for a model, where only text is allowed: the text of a text part,
+    /// or the line of a link.
     #[must_use]
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -288,7 +288,7 @@ impl Content {
         }
     }
 
-    /// Returns how many bytes the part holds, as it would be sent.
+    /// Returns the number of bytes in the part, as it would be sent.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -305,7 +305,7 @@ impl Content {
         }
     }
 
-    /// Returns whether the part holds nothing.
+    /// Returns `true` if the part is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -335,8 +335,8 @@ impl Media {
     }
 }
 
-/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`,
-/// references to them, and whatever else implements `Borrow<[u8]>`.
+/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`, references
+/// to them, and everything else that implements `Borrow<[u8]>`.
 ///
 /// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from
 /// references, and is always inferred.
@@ -424,7 +424,7 @@ impl Serialize for Content {
     }
 }
 
-/// Annotations and `_meta` that are not as the protocol has them are left out, and the part stays.
+/// Annotations and `_meta` that do not follow the protocol are left out, and the part stays.
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]

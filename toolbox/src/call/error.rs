@@ -1,5 +1,5 @@
-//! Why a call failed: for the model a sentence, for the program a kind, a stable code and the
-//! source.
+//! Failures of calls: a sentence for the model; a kind, a stable code and the source for the
+//! program.
 
 use std::error::Error;
 use std::fmt;
@@ -23,9 +23,9 @@ pub enum FailureKind {
     NotFound,
     /// The tool is blacklisted, or an allow-list does not name it.
     Blacklisted,
-    /// The tool needs somebody's approval, and nobody gave it.
+    /// The tool needs approval, and it was not given.
     NotApproved,
-    /// The arguments do not fit the schema; the code says which way.
+    /// The arguments do not fit the schema; the code names the kind of fault.
     InvalidArguments,
     /// The tool ran and reported an error that the model can act on.
     Reported,
@@ -39,18 +39,17 @@ pub enum FailureKind {
     Panicked,
     /// The tool's output cannot be written as JSON.
     InvalidOutput,
-    /// The result is larger than the box allows, and what is too large has no half: an image, a
-    /// document, JSON.
+    /// The result is larger than the box allows, and cannot be cut: an image, a document, JSON.
     ResultTooLarge,
     /// The batch held more calls than its limit.
     TooManyCalls,
     /// Another call of the batch has the same id.
     DuplicateId,
-    /// The tool waits for somebody's approval; it has not run, and may run later.
+    /// The call waits for approval; it has not run, and may run later.
     Deferred,
-    /// The run, or one above it, has spent the calls it may make.
+    /// The run, or one above it, has made all calls that it may make.
     OverBudget,
-    /// No more agents may be at work above one another, or this one is already.
+    /// The limit of nested agents is reached, or this agent is running already.
     TooDeep,
 }
 
@@ -111,8 +110,8 @@ impl FailureKind {
 /// An error that a tool returns when a plain message is not enough.
 ///
 /// Most tools return their own error type, or a `String`: that counts as
-/// [reported](FailureKind::Reported), and its message goes to the model. Use this type to say that
-/// the trouble lies outside the call, so that a loop can retry or give up instead of letting the
+/// [reported](FailureKind::Reported), and its message goes to the model. Use this type to report
+/// that the cause lies outside the call, so that a loop can retry or give up instead of letting the
 /// model try other arguments.
 ///
 /// ```
@@ -134,12 +133,12 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// Returns an error that the model is told and can act on.
+    /// Returns an error that the model receives and can act on.
     pub fn reported(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Reported, message: message.into(), source: None, data: None }
     }
 
-    /// Returns an error of the world behind the tool; its message and sources become the text.
+    /// Returns an error whose cause lies outside the call; its message and sources become the text.
     pub fn infrastructure(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let source: SharedError = Arc::from(source.into());
         Self {
@@ -187,7 +186,7 @@ impl ToolError {
         self
     }
 
-    /// Returns what kind of failure this is.
+    /// Returns the kind of failure.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         self.kind

@@ -4,7 +4,7 @@ use std::fmt::{self, Write as _};
 
 use crate::text::quote;
 
-/// More faults than this are counted, not listed.
+/// The most faults that are listed; further ones are counted.
 const LISTED: usize = 20;
 /// The longest message about one fault, in characters, inside an [`ArgumentsError`].
 const LINE: usize = 450;
@@ -21,7 +21,7 @@ pub enum FaultKind {
     TooDeep,
     /// The text is longer than the limit.
     TooLarge,
-    /// A key stands twice in one object.
+    /// A key is twice in one object.
     DuplicateKey,
     /// A required argument or field is absent.
     Missing,
@@ -82,9 +82,9 @@ impl FaultKind {
     ];
 }
 
-/// One thing that is wrong with the arguments of a call.
+/// One fault in the arguments of a call.
 ///
-/// `Display` gives one line that says what to change:
+/// `Display` writes one line with the change to make:
 ///
 /// ```text
 /// `limit` must be at most 50, got 1000
@@ -125,13 +125,13 @@ impl Fault {
         }
     }
 
-    /// Says that the text is longer than the caller allows.
+    /// Returns the fault of a text that is longer than the limit.
     pub(crate) fn too_large(limit: usize, length: usize) -> Self {
         let expected = format!("at most {limit} bytes");
         Self::new(FaultKind::TooLarge, "", expected).received(format!("{length} bytes"))
     }
 
-    /// Says that the text nests deeper than the caller allows.
+    /// Returns the fault of a text that nests deeper than the limit.
     pub(crate) fn too_deep(limit: usize) -> Self {
         Self::new(FaultKind::TooDeep, "", format!("at most {limit} levels"))
     }
@@ -150,7 +150,7 @@ impl Fault {
         self.kind.code()
     }
 
-    /// Returns the value as a phrase: a quoted string alone could be read as a name.
+    /// Returns the received value as a phrase, since a quoted string alone could be read as a name.
     fn received_phrase(&self) -> String {
         match self.received.as_deref() {
             None => "something else".to_owned(),
@@ -159,7 +159,7 @@ impl Fault {
         }
     }
 
-    /// `argument` at the top, `field` further down.
+    /// Returns `argument` for a value at the top, `field` for one further down.
     fn noun(&self) -> &'static str {
         if is_nested(&self.path) { "field" } else { "argument" }
     }
@@ -251,7 +251,7 @@ pub struct Faults {
 }
 
 impl Faults {
-    /// Returns how many faults there are beyond those listed.
+    /// Returns the number of faults beyond those listed.
     #[must_use]
     pub fn more(&self) -> usize {
         self.more
@@ -265,7 +265,7 @@ impl Faults {
         }
         self.made += 1;
         let fault = fault();
-        // Two parts of a schema may say the same thing.
+        // Two parts of a schema may have the same fault.
         if !self.listed.contains(&fault) {
             self.listed.push(fault);
         }
@@ -313,11 +313,11 @@ impl From<Vec<Fault>> for Faults {
     }
 }
 
-/// The arguments of a call were refused.
+/// The error of a call whose arguments were refused.
 ///
-/// `Display` is the text for the model: it names the tool and every fault, one a line, in at most
-/// 2 KiB. Values that the schema calls secret (`writeOnly`, `format: password`) stand there as
-/// `***`, and objects and arrays only as what they are.
+/// `Display` is the text for the model: it names the tool and every fault, one a line, in at most 2
+/// KiB. Values that the schema marks as secret (`writeOnly`, `format: password`) are written as
+/// `***`, and of objects and arrays only the kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentsError {
     tool: String,

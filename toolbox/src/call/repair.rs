@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// A place where the arguments were not read literally, because the schema forbids that reading.
+/// A repair of one value of the arguments, which the schema does not accept as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {

@@ -1,4 +1,4 @@
-//! A call, with its arguments as JSON text.
+//! Calls, with their arguments as JSON text.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -30,7 +30,7 @@ use std::hash::BuildHasher;
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
-    /// Ties the result to the call; as the provider gave it.
+    /// The id that ties the result to the call, as the provider sent it.
     pub id: String,
     /// The name of the tool.
     pub name: String,
@@ -105,7 +105,7 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// What `serde_json` says when the text does not fit.
+    /// The error of `serde_json` if the text does not fit.
     pub fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(&self.0)
     }

@@ -1,4 +1,4 @@
-//! The reader as serde sees it: a deserializer, and access to objects, arrays, variants and keys.
+//! The serde side of the reader: a deserializer, and access to objects, arrays, variants and keys.
 
 use std::collections::HashSet;
 
@@ -210,7 +210,7 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
             return self.any_object(visitor);
         }
         self.note_fields(fields);
-        // The derived visitor refuses a field given twice, so nobody else needs to watch.
+        // The derived visitor itself refuses a duplicate field.
         self.object(visitor, Seen::Unwatched)
     }
 
@@ -243,7 +243,7 @@ impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
         }
     }
 
-    /// Derived code asks for this in one case only: the value of a field that the struct does not
+    /// Derived code calls this in one case only: for the value of a field that the struct does not
     /// have.
     fn deserialize_ignored_any<V: Visitor<'call>>(self, _visitor: V) -> Read<V::Value> {
         self.fail("holds a field that is not known")
@@ -256,8 +256,8 @@ impl<'call> ArgumentReader<'call> {
         self.renamed |= self.shapes.is_some_and(|shapes| !shapes.has_fields(fields));
     }
 
-    /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it takes any object,
-    /// unless the schema says more, which is checked apart.
+    /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it accepts any object;
+    /// further keywords of the schema are checked apart.
     #[cold]
     fn any_object<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
         if self.peek_token() != Some(b'{') {
@@ -270,7 +270,7 @@ impl<'call> ArgumentReader<'call> {
     }
 }
 
-/// The keys an object gave so far, where nobody else refuses a second one.
+/// The keys of an object so far, for visitors that do not refuse duplicates themselves.
 pub(super) enum Seen<'call> {
     /// The visitor is derived for a struct and refuses duplicates itself.
     Unwatched,
@@ -417,7 +417,8 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
     type Error = ReadError;
 
     fn unit_variant(self) -> Read<()> {
-        // The schema of a unit variant is a string, so `{"Variant": null}` is refused as it says.
+        // The schema of a unit variant is a string, so `{"Variant": null}` is refused as the schema
+        // demands.
         self.0.fail("this variant is written as a string")
     }
 
@@ -562,8 +563,8 @@ impl<'call> Deserializer<'call> for MapKey<'_, 'call> {
     }
 }
 
-/// Stands for an argument that was not given: only what accepts nothing, such as `Option`, can be
-/// read from it.
+/// A deserializer for a missing argument: only types that accept a missing value, such as `Option`,
+/// can be read from it.
 #[derive(Debug)]
 pub(in crate::arguments) struct Nothing;
 

@@ -1,4 +1,4 @@
-//! A link to a resource that can be read elsewhere.
+//! Links to resources that the client can read.
 
 use std::fmt;
 
@@ -127,8 +127,8 @@ impl fmt::Display for ResourceLink {
     }
 }
 
-/// A link as it is read: what is optional and not as the protocol has it is left out, and the link
-/// stays.
+/// A link as it is deserialized: optional fields that do not follow the protocol are left out, and
+/// the link stays.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LinkIn {
