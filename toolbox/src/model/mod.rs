@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::future::BoxFuture;
 
-/// Something that answers a request with a reply: an HTTP service, a local model, a script.
+/// A model that answers a request with a reply: an HTTP service, a local model, a script.
 ///
 /// ```
 /// use toolbox::BoxFuture;
@@ -66,12 +66,13 @@ pub trait Model: Send + Sync + 'static {
 
     /// Answers one request.
     ///
-    /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends what it has
-    /// as it comes; the response is the whole reply all the same.
+    /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends pieces as
+    /// they come; the response is the whole reply all the same.
     ///
     /// # Errors
     ///
-    /// [`ModelError`], when there is no reply. What was worth a retry has been retried.
+    /// [`ModelError`], if there is no reply. The model itself has made the retries that are
+    /// worthwhile.
     ///
     /// # Cancellation
     ///
@@ -125,7 +126,7 @@ impl<M: Model + ?Sized> Model for Box<M> {
 pub enum Delta {
     /// More text of the answer.
     Text(String),
-    /// More of what the model thinks before it answers, where the service shows it.
+    /// More of the model's reasoning, if the service discloses it.
     Reasoning(String),
     /// A call began.
     Call {
@@ -139,7 +140,7 @@ pub enum Delta {
     },
     /// More text of a call's arguments.
     Arguments {
-        /// The number of the call.
+        /// The index of the call's part.
         index: usize,
         /// The text.
         text: String,
@@ -152,19 +153,19 @@ pub enum Delta {
 pub struct Deltas<'a>(Option<&'a (dyn Fn(Delta) + Send + Sync)>);
 
 impl<'a> Deltas<'a> {
-    /// Returns a sink that throws pieces away and says that they are not wanted.
+    /// Returns a sink that discards pieces and reports that they are not wanted.
     #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Returns a sink that hands each piece to `sink`.
+    /// Returns a sink that passes each piece to `sink`.
     #[must_use]
     pub fn to(sink: &'a (dyn Fn(Delta) + Send + Sync)) -> Self {
         Self(Some(sink))
     }
 
-    /// Returns whether anybody listens; a model need not stream otherwise.
+    /// Returns `true` if there is a listener; otherwise a model need not stream.
     #[must_use]
     pub fn are_wanted(&self) -> bool {
         self.0.is_some()

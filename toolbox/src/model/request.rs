@@ -1,11 +1,11 @@
-//! A request to a model.
+//! Requests to a model.
 
 use serde_json::{Map, Value};
 
 use super::History;
 use crate::dialect::Definitions;
 
-/// One request to a model: who it is, what was said, what it may call.
+/// One request to a model: instructions, transcript, tools and options.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ModelRequest {
@@ -86,16 +86,16 @@ impl ModelRequest {
     }
 }
 
-/// Tools that a model is not told of before it finds them, by a search that the program runs.
+/// Tools that a model finds by a search which the program runs, and does not know before.
 ///
-/// A service with a form for that keeps them out of what the model reads: it learns of each when a
+/// If a service supports that, the model's input does not contain them: it receives each when a
 /// search refers to it, and then calls it by its own name. It works while the search tool is among
-/// the [tools](ModelRequest::tools); a request without it is written as if nothing could be found.
+/// the [tools](ModelRequest::tools); a request without it is written without tool search.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolSearch {
     /// The name of the tool that searches. The [references](crate::ToolResult::references) of its
-    /// results are what was found.
+    /// results name the tools that were found.
     pub tool: String,
     /// The tools that can be found.
     pub deferred: Definitions,
@@ -116,13 +116,13 @@ impl ToolSearch {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It may not call any.
+    /// The model may not call any tool.
     None,
-    /// It must call at least one.
+    /// The model must call at least one tool.
     Required,
-    /// It must call this one.
+    /// The model must call this tool.
     Tool(String),
 }

@@ -1,4 +1,4 @@
-//! A transcript as it is kept: JSON that reads back to the same history.
+//! Stored transcripts: JSON that deserializes to the same history.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -231,7 +231,7 @@ fn step_out<'a>(reply: &'a Reply, results: &'a [ToolResult]) -> StoredMessageOut
     }
 }
 
-/// Reads a kept transcript. What somebody broke in it is mended as by [`History::repaired`].
+/// Reads a stored transcript. Damage is repaired as by [`History::repaired`].
 impl<'de> Deserialize<'de> for History {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Vec::<StoredMessage>::deserialize(deserializer)?;

@@ -35,7 +35,7 @@ pub(super) struct Checker<'a> {
     /// through them.
     scopes: Vec<ResourceId>,
     base: &'a str,
-    /// Answers of [`Checker::is_read`], by the address of the schema.
+    /// Results of [`Checker::is_read`], by the address of the schema.
     read: HashMap<*const Value, bool>,
     path: Vec<PathStep<'a>>,
     budget: u64,
@@ -79,7 +79,7 @@ impl<'a> Checker<'a> {
         }
         self.check(node, schema);
         if self.exhausted {
-            // With half the answers missing, even the faults found so far may be wrong.
+            // An unfinished check may have found faults that are none.
             return Fault::new(
                 FaultKind::SchemaTooLarge,
                 self.base,
@@ -107,8 +107,8 @@ impl<'a> Checker<'a> {
 
     /// Returns `true` if a value meets a schema of which every keyword is supported.
     ///
-    /// A value that has no faults may still not meet a schema with keywords that are not read. Only
-    /// where that is no matter may it be refused for meeting the schema.
+    /// A value without faults may still not meet a schema with unsupported keywords. A value may be
+    /// refused for meeting a schema only if there are none.
     pub(super) fn accepts_for_sure(&mut self, node: Node<'a>, schema: &'a Value) -> bool {
         self.count_faults(node, schema) == 0 && !self.exhausted && self.is_read(schema)
     }
@@ -193,7 +193,7 @@ impl<'a> Checker<'a> {
         }
         let types = JsonKinds::of_type(map);
         if !types.meets(JsonKinds::of(node)) {
-            // The other keywords would only say the same in more words.
+            // The other keywords would only repeat that fault.
             return self.wrong_type(node, schema, types);
         }
         self.listed_values(node, schema, map);
@@ -329,7 +329,7 @@ impl<'a> Checker<'a> {
     /// Returns `true` if a string matches, or if the pattern cannot be compiled.
     #[cfg(feature = "pattern")]
     pub(super) fn matches(&mut self, pattern: &'a str, text: Node<'a>) -> bool {
-        // To start a search takes as long as a few steps of another kind.
+        // Starting a search costs as much as a few steps of another kind.
         self.spend(4 + text.span().len() as u64 / 16);
         if self.exhausted {
             return true;
@@ -374,7 +374,7 @@ impl<'a> Checker<'a> {
 
     /// Returns the schemas of the first items, and the one of all others.
     pub(super) fn items(&self, map: &'a Map<String, Value>) -> (&'a [Value], Option<&'a Value>) {
-        // Up to draft 2019-09, `items` is a list where each item has a schema of its own.
+        // Up to draft 2019-09, `items` may be a list with a schema for each item.
         let (first, rest) = match map.get("items") {
             Some(Value::Array(first)) => (Some(first), map.get("additionalItems")),
             rest => (self.keyword(map, "prefixItems").and_then(Value::as_array), rest),
@@ -391,7 +391,7 @@ impl<'a> Checker<'a> {
         if let Some(rule) = self.keyword(map, "propertyNames") {
             self.names(node, rule);
         }
-        // Where it cannot be told which names are accounted for, all are.
+        // If it is unknown which names are evaluated, all count as evaluated.
         let unevaluated = self
             .keyword(map, "unevaluatedProperties")
             .and_then(|rule| Some((rule, self.in_place(node, schema)?)));
@@ -422,7 +422,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Holds each name of an object against `propertyNames`.
+    /// Checks each name of an object against `propertyNames`.
     fn names(&mut self, node: Node<'a>, rule: &'a Value) {
         for (key, _) in node.fields() {
             if self.count_faults(key, rule) == 0 {
@@ -439,7 +439,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a field by its name; returns whether the name is known.
+    /// Checks a field by its name; returns `true` if the name is known.
     fn field(
         &mut self,
         key: Node<'a>,
@@ -454,7 +454,8 @@ impl<'a> Checker<'a> {
         let mut known = by_name.is_some();
         for (pattern, schema) in patterns.into_iter().flatten() {
             if !cfg!(feature = "pattern") {
-                // Which names a pattern allows cannot be told, so none is called unknown.
+                // The names that a pattern allows are unknown without the feature, so none is
+                // refused.
                 known = true;
             } else if self.matches(pattern, key) {
                 known = true;
@@ -491,7 +492,7 @@ impl<'a> Checker<'a> {
     fn unknown(&mut self, node: Node<'a>, key: Node<'a>, schema: &'a Value) {
         self.report(|c| {
             let (known, patterns) = c.known_names(schema);
-            // A name that is given already was not meant; nobody gives a thousand.
+            // A name that is present already was not meant. The search is bounded.
             let given = |name: &str| node.fields().take(1_000).any(|(key, _)| key.is_text(name));
             let near = nearest_n(&key.string(), known.iter().copied(), 3);
             let meant = near.into_iter().find(|name| !given(name)).map(|name| quote(name, 64));
@@ -560,7 +561,7 @@ impl<'a> Checker<'a> {
         self.describing && self.faults.have_room()
     }
 
-    /// Counts a fault, and describes it if anybody will read it.
+    /// Counts a fault, and describes it if it will be listed.
     pub(super) fn report(&mut self, fault: impl FnOnce(&Self) -> Fault) {
         self.count += 1;
         if self.describing {
@@ -586,9 +587,9 @@ impl<'a> Checker<'a> {
         path
     }
 
-    /// Returns a value as it may be shown.
+    /// Returns a value as it may be displayed.
     pub(super) fn show(&self, node: Node<'_>, schema: &Value) -> String {
-        // A container is shown without what it holds, so only its own secrecy counts.
+        // A container is displayed without its content, so only its own secrecy counts.
         let is_closed =
             matches!(node.kind(), JsonKind::Array | JsonKind::Object) || holds_json(node);
         if self.secrets > 0 || (!is_closed && schema::is_secret(schema, self.refs)) {

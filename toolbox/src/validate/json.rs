@@ -1,8 +1,8 @@
 //! A borrowed JSON tree with byte offsets, read by a strict parser (RFC 8259).
 //!
 //! The tree is a tape of offsets into the text, not a heap of boxes: four bytes for a scalar or a
-//! key, twelve for a container. An array of zeros, the worst case for an ordinary tree, costs
-//! twice its text. What a value is stands in the text itself, at the offset.
+//! key, twelve for a container. An array of zeros, the worst case for an ordinary tree, costs twice
+//! its text. The kind of a value is in the text itself, at the offset.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
@@ -40,7 +40,7 @@ pub(super) struct SyntaxError {
     pub(super) want: Want,
 }
 
-/// Why no tree was made.
+/// The reason why a text was not parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ParseError {
     Syntax(SyntaxError),
@@ -48,10 +48,10 @@ pub(super) enum ParseError {
     TooLarge,
 }
 
-/// A flaw that leaves the tree readable, so that it is reported beside all others.
+/// A flaw that leaves the tree readable, so that it is reported with all other faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// The key at this offset stands earlier in the same object.
+    /// The key at this offset is a duplicate within its object.
     Duplicate(usize),
     /// The number at this offset is beyond what a 64-bit float can hold.
     Range(usize),
@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
         self.tape.len()
     }
 
-    /// Returns the flaws, in the order in which they stand in the text.
+    /// Returns the flaws, in the order of the text.
     pub(super) fn flaws(&self) -> &[Flaw] {
         &self.flaws
     }
@@ -130,7 +130,7 @@ impl<'a> Node<'a> {
         start..end
     }
 
-    /// Returns the value as it stands in the text.
+    /// Returns the value as it is written in the text.
     pub(super) fn source(self) -> &'a str {
         &self.text[self.span()]
     }
@@ -185,7 +185,7 @@ impl<'a> Node<'a> {
         self.tape[self.at] as usize
     }
 
-    /// Returns the place on the tape behind this value.
+    /// Returns the position on the tape behind this value.
     fn behind(self) -> usize {
         match self.kind() {
             JsonKind::Array | JsonKind::Object => self.tape[self.at + 1] as usize,
@@ -298,7 +298,7 @@ struct JsonParser<'a> {
     bytes: &'a [u8],
     at: usize,
     tape: Vec<u32>,
-    /// The containers that are not closed yet, as places on the tape.
+    /// The containers that are not closed yet, as positions on the tape.
     open: Vec<usize>,
     flaws: Vec<Flaw>,
     depth: usize,
@@ -357,7 +357,7 @@ impl<'a> JsonParser<'a> {
                     .into_iter()
                     .find(|word| rest.starts_with(word))
                     .ok_or_else(|| self.refuse(want))?;
-                // `nullify` is one wrong word, not `null` and some text behind it.
+                // `nullify` is one wrong word, not `null` followed by text.
                 if rest.get(word.len()).is_some_and(u8::is_ascii_alphanumeric) {
                     return Err(self.refuse(want));
                 }
@@ -397,7 +397,7 @@ impl<'a> JsonParser<'a> {
         }
     }
 
-    /// Sorting finds duplicates without a table of owned keys, and nobody can make it quadratic.
+    /// Finds duplicate keys by sorting: without a table of owned keys, and never in quadratic time.
     fn find_duplicates(&mut self, top: usize) {
         let node = |at| Node { text: self.text, tape: &self.tape, at };
         let mut keys: Vec<u32> = node(top).fields().map(|(key, _)| small(key.at)).collect();
@@ -535,7 +535,7 @@ impl<'a> JsonParser<'a> {
 
 /// Returns the offset behind the string that starts at `start`; the end of the text if it is not closed.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
-    // Most strings are short: a plain loop is done before a vectored search has begun.
+    // Most strings are short: a plain loop ends before a vectored search would start.
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -554,7 +554,7 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
         .try_fold(0, |code, &byte| Some(code * 16 + char::from(byte).to_digit(16)?))
 }
 
-/// Offsets fit: [`parse`] refuses longer texts.
+/// Narrows an offset. It fits, since [`parse`] refuses longer texts.
 fn small(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }

@@ -1,9 +1,9 @@
 //! The full check of arguments against their schema, for calls that the fast reader could not read.
 //!
-//! The fast parser knows nothing of paths and stops at the first mistake. Here the text becomes a
-//! tree, the tree is held against the schema, and either a safe repair makes it right or every
-//! fault is reported at once. Time is linear in the text, memory a small multiple of it, and
-//! recursion ends at the depth limit.
+//! The fast reader has no paths and stops at the first fault. Here the text becomes a tree, the
+//! tree is checked against the schema, and either safe repairs make it valid or every fault is
+//! reported at once. Time is linear in the text, memory a small multiple of it, and recursion ends
+//! at the depth limit.
 
 mod check;
 mod conditions;
@@ -61,8 +61,8 @@ pub(crate) enum CheckOutcome {
     Valid,
     /// The text is valid in this other form.
     Repaired { text: String, repairs: Vec<Repair> },
-    /// The text cannot be read safely. Where some repairs were possible, these are the faults
-    /// that would remain after them.
+    /// The text is invalid. If some repairs were possible, these are the faults that would remain
+    /// after them.
     Invalid {
         faults: Faults,
         /// The text that the faults are about, if it is JSON.
@@ -71,13 +71,13 @@ pub(crate) enum CheckOutcome {
 }
 
 impl CheckOutcome {
-    /// Refuses a text that cannot be read at all.
+    /// Returns the outcome of a text that cannot be parsed.
     fn unreadable(fault: Fault) -> Self {
         Self::Invalid { faults: fault.into(), text: None }
     }
 }
 
-/// Holds the text of a call's arguments against the tool's schema.
+/// Checks the text of a call's arguments against the tool's schema, and makes the safe repairs.
 pub(crate) fn check_arguments(
     text: &str,
     schema: &Value,
@@ -100,7 +100,7 @@ pub(crate) fn check_arguments(
     }
 }
 
-/// Decides about `inner`, which starts at `base` of `whole`, after the repairs around it.
+/// Checks and repairs `inner`, which starts at `base` of `whole`, after the repairs around it.
 fn settle(
     whole: &str,
     base: usize,
@@ -128,7 +128,7 @@ fn settle(
         return CheckOutcome::Invalid { faults, text: Some(inner.to_owned()) };
     };
     drop(document);
-    // The repaired text is judged like any other, so no repair can let anything through.
+    // The repaired text is checked like any other, so no repair can make an invalid call pass.
     let remaining = match bound(&text, bounds) {
         Some(fault) => fault.into(),
         None => match json::parse(&text, bounds.depth) {
@@ -143,7 +143,7 @@ fn settle(
     CheckOutcome::Repaired { text, repairs }
 }
 
-/// Holds the text of one argument against its schema; `root` is where references point, `path`
+/// Checks the text of one argument against its schema; `root` is the document of references, `path`
 /// the argument's own path.
 pub(crate) fn conforms(
     value_text: &str,
@@ -209,7 +209,7 @@ pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
     fields.map(|(key, value)| (key.string().into_owned(), &text[value.span()])).collect()
 }
 
-/// Counts levels without reading values: stops at the first one too many.
+/// Returns a fault if the text is too long or nests too deep; counts levels without parsing values.
 pub(crate) fn bound(text: &str, bounds: &ValidationLimits) -> Option<Fault> {
     if u32::try_from(text.len()).is_err() {
         return Some(Fault::too_large(u32::MAX as usize, text.len()));

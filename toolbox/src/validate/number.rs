@@ -1,4 +1,4 @@
-//! Numbers as they were written: compared exactly, never rounded to a float first.
+//! Numbers compared exactly as they are written, never rounded to a float first.
 
 use std::cmp::Ordering;
 
@@ -67,7 +67,7 @@ impl Decimal {
     }
 
     fn magnitude(&self, other: &Self) -> Ordering {
-        // Zero has no leading digit to compare by place.
+        // Zero has no leading digit to compare.
         match (self.digits.is_empty(), other.digits.is_empty()) {
             (true, true) => return Ordering::Equal,
             (true, false) => return Ordering::Less,

@@ -3,7 +3,7 @@
 use crate::text::{push_index, push_key};
 use crate::validate::json::string_end;
 
-/// Deeper levels are left out of a path: nobody reads them.
+/// The most levels of a path; deeper ones are left out.
 const DEEPEST: usize = 128;
 /// Returns the line and column of an offset, both from 1; a column counts characters.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
@@ -16,7 +16,7 @@ pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
 }
 
 enum OpenContainer<'a> {
-    /// The key that was read last, and whether the next string is a key.
+    /// The key that was read last, and a flag that is `true` if the next string is a key.
     Object(Option<&'a str>, bool),
     Array(usize),
 }
@@ -24,8 +24,8 @@ enum OpenContainer<'a> {
 /// Returns the path of the value that starts at or contains this byte offset.
 ///
 /// A key belongs to its value, and so does the space up to the next comma; a closing bracket
-/// belongs to its container. Any text will do: what is not JSON gives the path of what could be
-/// read before it.
+/// belongs to its container. The text need not be valid: the path is that of the part before the
+/// first syntax error.
 pub(crate) fn path_at(text: &str, offset: usize) -> String {
     let bytes = text.as_bytes();
     let mut levels: Vec<OpenContainer<'_>> = Vec::new();

@@ -1,9 +1,8 @@
-//! Keywords that the checker does not read, and what follows: a schema with one of them may refuse
-//! more than the checker sees.
+//! Unsupported keywords: a schema with one of them may refuse more than the checker does.
 //!
-//! A fault that is found is a fault whatever else the schema says. What follows from the *absence*
-//! of faults (`not`, the one of `oneOf`, `if`, names that nothing accounts for) holds only where
-//! all of the schema is read.
+//! A fault that is found is a fault in any case. A conclusion from the *absence* of faults (`not`,
+//! the one of `oneOf`, `if`, unevaluated names) is valid only if every keyword of the schema is
+//! supported.
 
 use std::collections::HashSet;
 

@@ -3,7 +3,7 @@
 //!
 //! Serde stops at the first of them. To find the others, the value at fault is cut out of the text
 //! and the rest is deserialized again, until nothing is refused or the limits below are reached. A
-//! container that was cut is not reported itself: what it says then may be about the cut.
+//! container that was cut is not reported itself: its error may be caused by the cut.
 
 use crate::call::{Fault, FaultKind, Faults};
 use crate::text::{push_index, push_key};
@@ -26,7 +26,7 @@ const READINGS: usize = 64;
 const COPIED: usize = 4 << 20;
 /// The most parts of one value that are replaced by examples, to find the one that is refused.
 const REPLACED: usize = 16;
-/// Larger values, in bytes, are not searched for the part that is refused, nor held against each
+/// The most bytes of a value that is searched for the part that is refused, or checked against each
 /// alternative of a schema.
 const SEARCHED: usize = 16 << 10;
 
@@ -83,7 +83,7 @@ pub(crate) fn refused<'call>(
             }
             faults.push(search.fault(&chain, &error));
         }
-        // What cannot be cut out of a tuple is cut with the tuple.
+        // An item of a tuple cannot be cut alone, so the tuple is cut.
         loop {
             chain.pop();
             let Some(parent) = chain.last().copied() else { return faults };
@@ -160,7 +160,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         })
     }
 
-    /// Writes a value without what was cut, and notes which offsets of `out` came from which of the
+    /// Writes a value without the parts that were cut, and maps offsets of `out` to those of the
     /// original.
     fn write(&self, node: Node<'a>, out: &mut String, pieces: &mut Vec<(usize, usize)>) {
         let span = node.span();
@@ -221,8 +221,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         }
     }
 
-    /// Cuts the value that a known fault is about; where it names something missing, marks the
-    /// container.
+    /// Cuts the value of a known fault; if the fault is a missing value, marks its container.
     fn cut_known(&mut self, fault: &str) {
         let Some(rest) = fault.strip_prefix(self.subject.path) else { return };
         if !(rest.is_empty() || self.subject.path.is_empty() || rest.starts_with(['.', '['])) {
@@ -256,7 +255,7 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
             push_key(path, &key.string());
             let rest = fault.strip_prefix(path.as_str());
             if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])) {
-                // A key may be given twice; each is cut.
+                // A key may be there twice; each is cut.
                 if let Some(earlier) = last.replace(value) {
                     let earlier: Node<'a> = earlier;
                     self.edits.insert(earlier.start(), None);
@@ -296,8 +295,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         })
     }
 
-    /// Finds the part of a value that is refused where the error names none, as for an enum with a
-    /// tag: the part whose replacement by an example of its own schema changes the error.
+    /// Finds the refused part of a value if the error names none, as for an enum with a tag: the
+    /// part whose replacement by an example of its own schema changes the error.
     fn replaced(
         &mut self,
         chain: &[ChainLink<'a>],
@@ -308,8 +307,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         if chain.last()?.in_key || !is_container || container.span().len() > SEARCHED {
             return None;
         }
-        // A rule of the container's own would change with any part; only an alternative hides which
-        // part it is about.
+        // The error of a container's own rule would change with any part; only an alternative hides
+        // the part at fault.
         let out_of_range = |(kind, _): &(FaultKind, String)| *kind == FaultKind::OutOfRange;
         let is_number =
             error.expected.as_deref().and_then(expectation).is_some_and(|e| out_of_range(&e));
@@ -548,7 +547,7 @@ fn alternatives<'v>(mut open: Vec<&'v Value>, refs: &References<'v>) -> Vec<&'v 
     all
 }
 
-/// Returns a value as JSON, where it says anything that the kind does not.
+/// Returns a value as JSON, if that adds anything to its kind.
 fn received(node: Node<'_>) -> String {
     if holds_json(node) { "a string that holds JSON".to_owned() } else { show(node) }
 }

@@ -1,4 +1,4 @@
-//! The safe repairs, and no others.
+//! The safe repairs of arguments.
 //!
 //! A repair happens only where the schema forbids the literal reading, and each one is reported.
 //! Nothing is ever completed, dropped or guessed: a document that is not JSON is refused.
@@ -16,11 +16,11 @@ use super::value::show;
 use super::{ValidationLimits, bound};
 use crate::call::Repair;
 
-/// More repairs than this are counted, not listed.
+/// The most repairs that are listed; further ones are counted.
 const LISTED: usize = 20;
 
-/// Takes off what stands around a document: space, a byte order mark, one code fence. Nothing at
-/// all, and `null`, mean no arguments. Returns the document and where it starts.
+/// Strips a document of space, a byte order mark and one code fence. An empty text and `null` mean
+/// no arguments. Returns the document and its offset.
 pub(super) fn bare(text: &str) -> (&str, usize, Vec<Repair>) {
     let mut repairs = Vec::new();
     let mut inner = text;
@@ -41,10 +41,10 @@ pub(super) fn bare(text: &str) -> (&str, usize, Vec<Repair>) {
             repairs.push(Repair::new("", "read `null` as `{}`"));
             ("{}", 0, repairs)
         }
-        // A document that needs no repair stays as it is, space included.
+        // A document without repairs is unchanged, space included.
         _ if repairs.is_empty() => (text, 0, repairs),
         trimmed => {
-            // Only starts were cut before this point, but for the fence, whose end is found again.
+            // Only the start was cut so far, except for the fence, whose end is found again.
             let base = text.find(trimmed).unwrap_or(0);
             (trimmed, base, repairs)
         }
@@ -63,7 +63,7 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// Returns the content of a document that is one JSON string, where the schema wants an object in it.
+/// Returns the content of a document that is one JSON string, if the schema requires an object.
 pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(String, Repair)> {
     if !text.trim_start_matches(is_space).starts_with('"')
         || schema::kinds(refs.root, refs).meets(JsonKinds::STRING)
@@ -111,7 +111,7 @@ struct Mender<'s> {
 impl<'s> Mender<'s> {
     /// Writes a value that must meet all of `schemas`, repaired.
     fn write(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
-        // A value on which a bomb of a schema has spent the budget is copied as it is.
+        // If an adversarial schema has used up the budget, the value is copied unchanged.
         self.budget = self.budget.saturating_sub(1 + schemas.len() as u64);
         if schemas.is_empty() || self.budget == 0 {
             return out.push_str(node.source());
@@ -161,7 +161,7 @@ impl<'s> Mender<'s> {
         out.push('}');
     }
 
-    /// `null` stands for "absent" where the field is declared, optional and never null.
+    /// Returns `true` if `null` means "absent": the field is declared, optional and never null.
     fn may_leave_out(&self, objects: &[&Value], name: &str, schemas: &[&Value]) -> bool {
         let declared = |s: &&Value| s.get("properties").is_some_and(|all| all.get(name).is_some());
         let required = |s: &&Value| {
@@ -190,8 +190,8 @@ impl<'s> Mender<'s> {
         let document = kinds
             .meets(holds)
             .then(|| {
-                // The content may nest as deeply as a whole document; where both together are too
-                // deep, the check of the repaired text says so.
+                // The content may nest as deep as a whole document; if both together are too deep,
+                // the check of the repaired text refuses them.
                 bound(&content, self.bounds)
                     .is_none()
                     .then(|| json::parse(&content, self.bounds.depth).ok())?
@@ -212,7 +212,7 @@ impl<'s> Mender<'s> {
         }
     }
 
-    /// Providers do not guarantee the case of a listed value.
+    /// Writes a listed value in the case of the schema, which providers do not guarantee.
     fn write_choice(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
         let listed = schemas.iter().find_map(|s| schema::listed_strings(s, self.refs));
         let given = node.string();
@@ -242,8 +242,8 @@ impl<'s> Mender<'s> {
         })
     }
 
-    /// Returns the schemas that hold for a value in place: references followed, `allOf` spread, and of
-    /// alternatives the one that is meant beyond doubt.
+    /// Returns the schemas that hold for a value in place: references followed, `allOf` spread, and
+    /// of alternatives the one that is clearly meant.
     fn applicable(&self, node: Node<'_>, schemas: &[&'s Value]) -> Vec<&'s Value> {
         let mut all = Vec::new();
         let mut open: Vec<&'s Value> = schemas.iter().rev().copied().collect();
@@ -305,7 +305,7 @@ fn field_schemas<'s>(objects: &[&'s Value], name: &str) -> Vec<&'s Value> {
         .iter()
         .filter_map(|object| {
             let declared = object.get("properties").and_then(|all| all.get(name));
-            // Whether a pattern claims the name is not asked here, so the rest may not apply.
+            // Patterns are not matched here, so the schema for the remaining fields may not apply.
             let rest = object
                 .get("additionalProperties")
                 .filter(|rest| rest.is_object() && object.get("patternProperties").is_none());

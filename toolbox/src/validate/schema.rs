@@ -1,4 +1,4 @@
-//! Questions about a schema: what a reference means, which kinds of value can be right.
+//! Queries on a schema: the target of a reference, the kinds of value it accepts.
 
 use super::value::RECEIVED;
 use crate::text::{list, names, quote};
@@ -15,7 +15,7 @@ use crate::schema::children;
 /// The most sub-schemas that one query visits before it answers "any value".
 const FUEL: u32 = 256;
 
-/// A set of JSON types; whole and broken numbers count as two.
+/// A set of JSON types; integers and other numbers count as two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct JsonKinds(u8);
 
@@ -86,7 +86,7 @@ impl JsonKinds {
         self.0 & other.0 != 0
     }
 
-    /// "a string or null".
+    /// Returns a phrase such as "a string or null".
     pub(super) fn phrase(self) -> String {
         let with_article = [
             (Self::STRING, "a string"),
@@ -166,7 +166,7 @@ pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
     schema.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// Returns the kinds of value that a schema may accept; "all" where that would take long to find out.
+/// Returns the kinds of value that a schema may accept; all kinds, if the query would be too long.
 pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> JsonKinds {
     kinds_within(schema, refs, &mut { FUEL }, 0)
 }
@@ -347,7 +347,7 @@ pub(super) fn name_rule(schema: &Value, refs: &References<'_>) -> String {
     }
 }
 
-/// "string: Words to look for".
+/// Returns a short description, such as "string: Words to look for".
 pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
     let aim = target(schema, refs);
     let mut text = match choices(schema, refs) {
@@ -371,7 +371,7 @@ pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
     text
 }
 
-/// Values as JSON with commas between, a few.
+/// Returns the first few values as JSON, separated by commas.
 pub(super) fn value_list(values: &[&Value]) -> String {
     list(values.iter().map(|value| quote(&value.to_string(), 60)))
 }

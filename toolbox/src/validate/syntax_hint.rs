@@ -64,8 +64,8 @@ struct Site<'a> {
 
 impl<'a> Site<'a> {
     fn rest(&self) -> &'a str {
-        // A syntax error inside a string may point into a character only if it points at a byte
-        // of an escape, which is ASCII.
+        // A syntax error in a string is at a character boundary: it points at an escape, which is
+        // ASCII, or at a whole character.
         self.text.get(self.at..).unwrap_or_default()
     }
 
@@ -77,7 +77,7 @@ impl<'a> Site<'a> {
         matches!(self.want, Want::Key | Want::KeyOrEnd)
     }
 
-    /// Returns the last byte before the error that is no space.
+    /// Returns the last byte before the error that is not white space.
     fn before(&self) -> Option<u8> {
         self.text.as_bytes()[..self.at]
             .iter()
@@ -101,7 +101,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// Returns a word of another language where a value should stand.
+    /// Returns a word of another language in place of a value.
     fn foreign(&self) -> Option<(&'static str, &'static str)> {
         if self.want == Want::Digit {
             // The parser has read the sign.

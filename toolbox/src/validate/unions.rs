@@ -1,4 +1,4 @@
-//! `anyOf` and `oneOf`: which alternative was meant, and what is wrong with the value as that one.
+//! `anyOf` and `oneOf`: the alternative that was meant, and the faults of the value under it.
 
 use crate::call::FaultKind;
 use serde_json::Value;
@@ -32,7 +32,7 @@ impl<'a> Checker<'a> {
             1 => {}
             0 if !self.is_describing() => self.report(|c| c.fault(FaultKind::Rejected, "")),
             0 => self.explain(node, schema, branches, &counts),
-            // One that has keywords which are not read may not have matched.
+            // An alternative with unsupported keywords may not have matched.
             _ if branches.iter().filter(|branch| self.accepts_for_sure(node, branch)).count()
                 < 2 => {}
             _ => self.report(|c| {
@@ -79,7 +79,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Alternatives that a constant field tells apart: `{"kind": "circle", …}`.
+    /// Reports the faults under the alternative that a constant field selects:
+    /// `{"kind": "circle", …}`.
     fn explain_by_tag(
         &mut self,
         node: Node<'a>,
@@ -106,7 +107,8 @@ impl<'a> Checker<'a> {
         true
     }
 
-    /// Alternatives that the name of their only field tells apart: `{"circle": {…}}`.
+    /// Reports the faults under the alternative that the name of the only field selects:
+    /// `{"circle": {…}}`.
     fn explain_by_key(&mut self, node: Node<'a>, branches: &[&'a Value]) -> bool {
         let refs = self.refs;
         let keys: Option<Vec<&str>> =

@@ -1,6 +1,6 @@
 //! References of one document to another by URI: RFC 3986, section 5.
 
-/// The longest URI that is resolved; a base that grows with each level must end somewhere.
+/// The longest URI that is resolved, in bytes; bounds a base that grows with each level.
 const LONGEST: usize = 2_000;
 
 /// Resolves a reference without a fragment against a base; `None` if the result would be too long.

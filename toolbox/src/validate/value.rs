@@ -88,7 +88,7 @@ fn same(a: Node<'_>, b: Node<'_>) -> bool {
                 && a.items().zip(b.items()).all(|(a, b)| same(a, b))
         }
         JsonKind::Object => {
-            // Sorting both sides keeps wide objects from costing the square of their width.
+            // Both sides are sorted, so that wide objects do not take quadratic time.
             let (a, b) = (sorted_fields(a), sorted_fields(b));
             a.len() == b.len()
                 && a.iter().zip(&b).all(|(a, b)| a.0 == b.0)
