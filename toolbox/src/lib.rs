@@ -1,8 +1,8 @@
 //! Ordinary Rust functions as tools that language models call.
 //!
-//! Write `#[tool]` above a function, put it into a [`ToolBox`], hand the definitions to any
-//! provider, and dispatch whatever the model sends back: every call gets exactly one result,
-//! whatever happens.
+//! Write `#[tool]` above a function, put it into a [`ToolBox`], send the definitions to any
+//! provider, and dispatch the calls that the model sends back: every call gets exactly one result,
+//! even if its tool fails, panics or hangs.
 //!
 //! ```
 //! use toolbox::{tool, tools, ToolBox, ToolCall};
@@ -30,7 +30,7 @@
 //! # }
 //! ```
 //!
-//! # Where to find what
+//! # Overview
 //!
 //! | to | see |
 //! |---|---|
@@ -62,26 +62,25 @@
 //! | `knowledge` | no | `remember`, `knowledge_search`: a memory in an `SQLite` file |
 //! | `schedule` | no | `schedule_create` and its like: a timetable in the same file, and the runner of what is due |
 //! | `notes` | no | `note_write`, `note_read`, `note_list`, `note_delete`: in the same file |
-//! | `ask-user` | no | `ask_user`: a question to whoever sits before the program; no further crate |
+//! | `ask-user` | no | `ask_user`: a question to the user of the program; no further crate |
 //! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
 //! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
 //! | `mcp-client` | no | the tools of MCP servers in a box, child processes and streamable HTTP (module `mcp`) |
 //! | `mcp-server` | no | a box as an MCP server over standard streams; nothing of HTTP |
 //! | `mcp-server-http` | no | the same over streamable HTTP: an axum router, or a listener of its own |
 //! | `mcp` | no | `mcp-client` and `mcp-server-http` |
-//! | `mcp-oauth` | no | signing in at MCP servers that want to know who asks |
+//! | `mcp-oauth` | no | signing in at MCP servers that require it |
 //! | `cli` | no | the program `toolbox`, and most of its commands for a box of your own (module `cli`) |
 //! | `files`, `shell`, `http`, `web-search` | no | built-in tools (module `builtin`) |
 //! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
 //!
 //! # What cannot be promised
 //!
-//! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, as long
-//! as the tool lets go: a handler that overflows its stack, calls `abort` or `exit`, panics while a
-//! panic unwinds, or exhausts the memory takes the process with it (a tool that may do so belongs
-//! into a process of its own, such as an MCP server that is mounted: its end is one failed call
-//! there); one that blocks for ever without awaiting keeps its thread
-//! ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
+//! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, with
+//! these exceptions: a handler that overflows its stack, calls `abort` or `exit`, panics while a
+//! panic unwinds, or exhausts the memory ends the process (run such a tool in a process of its own,
+//! such as a mounted MCP server, whose end is one failed call); one that blocks for ever without
+//! awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
 #![cfg_attr(
     not(all(
@@ -169,7 +168,7 @@ pub use toolbox_macros::toolset;
 
 /// Lists the tools of several functions: `tools![search, weather::forecast]`.
 ///
-/// Gives a `Vec<Tool>`. Two tools of one name are a compile error that shows both places.
+/// Returns a `Vec<Tool>`. Two tools of one name are a compile error that names both locations.
 #[cfg(feature = "macros")]
 #[macro_export]
 macro_rules! tools {

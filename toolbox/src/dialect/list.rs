@@ -104,11 +104,11 @@ pub struct DefinitionList {
     dialect: Dialect,
     definitions: Arc<[ToolDefinition]>,
     lowered: Vec<Lowered>,
-    /// The whole list; one of tools that are to be found is never asked for it.
+    /// The whole list, serialized on first use; not used for deferred tools.
     json: OnceLock<Box<RawValue>>,
     /// The index of each tool, by its own name and by the name it is sent under.
     positions: OnceLock<HashMap<String, usize>>,
-    /// Each tool as one that is to be found.
+    /// Each tool as a deferred one, serialized on first use.
     deferred: OnceLock<Vec<Box<RawValue>>>,
 }
 
@@ -133,7 +133,7 @@ impl DefinitionList {
     /// Returns the same text as something serde splices into a larger document.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
-        // A JSON value always has a text.
+        // A JSON value always serializes.
         self.json.get_or_init(|| {
             serde_json::value::to_raw_value(&list(&self.lowered)).unwrap_or_default()
         })
@@ -153,8 +153,9 @@ impl DefinitionList {
 
     /// Returns the name a call goes by in a request with this list.
     ///
-    /// A model calls a tool by its alias, so an alias is what a transcript may hold. It is sent as
-    /// it is, unless it is the own name of a tool that has another alias because of that.
+    /// A model calls a tool by its alias, so a transcript may contain the alias. It is sent
+    /// unchanged, unless it is the own name of another tool, which has another alias for that
+    /// reason.
     pub(crate) fn sent_name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
         use std::borrow::Cow;
 
@@ -179,7 +180,7 @@ impl DefinitionList {
         self.definitions.iter().zip(&self.lowered)
     }
 
-    /// Returns where a tool stands, by its own name, or else by the name it is sent under.
+    /// Returns the position of a tool, by its own name, or else by the name it is sent under.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         let positions = self.positions.get_or_init(|| {
             let mut positions = HashMap::with_capacity(self.lowered.len());
@@ -194,19 +195,19 @@ impl DefinitionList {
         positions.get(name).copied()
     }
 
-    /// Returns the definition that stands at a place.
+    /// Returns the definition at a position.
     pub(crate) fn definition(&self, position: usize) -> &ToolDefinition {
         &self.definitions[position]
     }
 
-    /// Returns each tool as JSON text that says it is loaded when a search refers to it, the way
-    /// Anthropic writes that.
+    /// Returns each tool as JSON text in Anthropic's form for tools that are loaded when a search
+    /// refers to them.
     pub(crate) fn deferred(&self) -> &[Box<RawValue>] {
         self.deferred.get_or_init(|| {
             let deferred = |tool: &Lowered| {
                 let mut tool = tool.tool.clone();
                 if let Some(fields) = tool.as_object_mut() {
-                    // The service takes no examples beside a tool search.
+                    // The service accepts no examples beside a tool search.
                     fields.remove("input_examples");
                     fields.insert("defer_loading".to_owned(), true.into());
                 }
@@ -216,7 +217,7 @@ impl DefinitionList {
         })
     }
 
-    /// Returns what the provider's dialect could not say, each with the name of its tool.
+    /// Returns the keywords that the dialect could not express, each with the name of its tool.
     pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
         self.lowered
             .iter()

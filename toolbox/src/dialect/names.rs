@@ -1,4 +1,4 @@
-//! Tool names as each provider takes them.
+//! Tool names in the form that each provider accepts.
 
 #[cfg(test)]
 mod tests;
@@ -7,7 +7,7 @@ use std::borrow::Cow;
 
 use super::dialect::Dialect;
 
-/// The longest name every model provider takes.
+/// The longest name that every model provider accepts, in bytes.
 const MAX_SAFE: usize = 64;
 
 /// Returns the name a tool goes by on the wire of `dialect`: its own, or a readable alias.
@@ -19,8 +19,7 @@ const MAX_SAFE: usize = 64;
 /// folded to 48) keep it apart from its neighbours. The alias depends on nothing but the name and
 /// will not change with versions or platforms.
 ///
-/// A name that itself ends like an alias gets one too, so an alias never equals a name that was
-/// left alone.
+/// A name that itself ends like an alias gets one too, so an alias never equals an unchanged name.
 ///
 /// ```
 /// use toolbox::dialect::{Dialect, outbound_name};

@@ -27,7 +27,7 @@ pub enum ModelErrorKind {
     ContextTooLong,
     /// The response is not a reply.
     InvalidResponse,
-    /// Something else.
+    /// Another error.
     Other,
 }
 

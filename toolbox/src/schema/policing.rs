@@ -9,12 +9,13 @@ use super::walk::{self, Object};
 /// The checks that an argument needs besides deserializing, so that schema and behaviour agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Policing {
-    /// The schema asserts something serde's derive does not enforce: a length, a range other than
-    /// the integer type's own, a pattern, unique items, and so on. When in doubt this is `true`.
+    /// `true` if the schema has a constraint that serde's derive does not enforce: a length, a
+    /// range other than the integer type's own, a pattern, unique items, and so on. When in doubt
+    /// it is `true`.
     pub(crate) constrained: bool,
-    /// The schema holds an object with known properties, or a combinator: unknown properties are
-    /// possible, and derived serde would drop them silently. Unions with null and lists of string
-    /// choices do not count.
+    /// `true` if the schema holds an object with known properties, or a combinator: unknown
+    /// properties are possible, and derived serde would drop them silently. Unions with null and
+    /// lists of string choices do not count.
     pub(crate) shaped: bool,
 }
 
@@ -68,7 +69,7 @@ impl Policing {
                     refer(reference);
                 }
                 walk::children(map, &mut |keyword, _, child| match keyword {
-                    // A closed object says so with a schema nothing matches.
+                    // A closed object has a schema here that matches nothing.
                     "additionalProperties" | "unevaluatedProperties" if child.is_boolean() => {}
                     "$defs" | "definitions" => {}
                     _ => self.read(child, refer),

@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::call::{ToolCall, ToolResult};
 use crate::model::{History, Message};
 
-/// Checks a transcript from its beginning: each method looks for what it names behind what the last
-/// one found, and panics with the whole transcript where it is not there.
+/// Checks a transcript from its beginning: each method searches behind the match of the last one,
+/// and panics with the whole transcript if it finds nothing.
 ///
 /// ```
 /// use serde_json::json;
@@ -56,7 +56,7 @@ pub fn check(history: &History) -> HistoryCheck<'_> {
     HistoryCheck { history, moments, at: 0, last: None }
 }
 
-/// A check of a transcript that has come to some place in it; see [`check`].
+/// A check of a transcript, at some position in it; see [`check`].
 #[derive(Debug)]
 pub struct HistoryCheck<'a> {
     history: &'a History,
@@ -77,7 +77,7 @@ enum Moment<'a> {
     reason = "a check may end anywhere"
 )]
 impl<'a> HistoryCheck<'a> {
-    /// Goes to the next call of a tool whose arguments hold what `arguments` names.
+    /// Moves to the next call of a tool whose arguments contain `arguments`.
     ///
     /// # Panics
     ///
@@ -103,7 +103,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States what the last call found came to: exactly this text, and no failure.
+    /// Asserts that the last call found succeeded with exactly this text.
     ///
     /// # Panics
     ///
@@ -117,7 +117,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States that the last call found failed with this code, such as `args.missing`.
+    /// Asserts that the last call found failed with this code, such as `args.missing`.
     ///
     /// # Panics
     ///
@@ -132,7 +132,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States that the model said this after what was found, in a text that may hold more.
+    /// Asserts that a later text of the model contains this.
     ///
     /// # Panics
     ///
@@ -149,7 +149,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States that the transcript ends with exactly this answer.
+    /// Asserts that the transcript ends with exactly this answer.
     ///
     /// # Panics
     ///
@@ -161,7 +161,7 @@ impl<'a> HistoryCheck<'a> {
         }
     }
 
-    /// States that no further call is made of a tool.
+    /// Asserts that there is no further call of a tool.
     ///
     /// # Panics
     ///

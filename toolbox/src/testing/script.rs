@@ -12,7 +12,7 @@ use crate::model::{
     Reply, Usage,
 };
 
-/// A model that replies what a script says, turn by turn, and remembers what it was asked.
+/// A model that replies by a script, turn by turn, and keeps its requests.
 ///
 /// Each method adds a turn. Clones play the same script: keep one to look at the
 /// [`requests`](Self::requests) afterwards. Where an agent listens to deltas, replies come in
@@ -52,7 +52,7 @@ pub struct ScriptedModel {
 #[derive(Default)]
 struct ScriptState {
     turns: VecDeque<ScriptedTurn>,
-    /// Played whenever no turn is left.
+    /// The turn that is played when no other is left.
     forever: Option<ScriptedTurn>,
     requests: Vec<ModelRequest>,
     calls: usize,
@@ -83,7 +83,7 @@ impl ScriptedModel {
     ///
     /// # Errors
     ///
-    /// What serde says when it is none.
+    /// The error of serde if it is none.
     pub fn from_recording(json: &str) -> serde_json::Result<Self> {
         let replies: Vec<Reply> = serde_json::from_str(json)?;
         Ok(replies.into_iter().fold(Self::new(), Self::reply))
@@ -120,22 +120,22 @@ impl ScriptedModel {
         self.reply(Reply::calls(calls))
     }
 
-    /// Replies with this.
+    /// Replies with `reply`.
     #[must_use]
     pub fn reply(self, reply: Reply) -> Self {
         let usage = Usage::new(10, 5);
         self.respond(move |_| Ok(ModelResponse::from(reply.clone()).with_usage(usage)))
     }
 
-    /// Fails.
+    /// Fails with an error.
     #[must_use]
     pub fn error(self, kind: ModelErrorKind, message: impl Into<String>) -> Self {
         let error = ModelError::new(kind, message);
         self.respond(move |_| Err(error.clone()))
     }
 
-    /// Replies what a function of the request says; a text and a [`Reply`] become a response by
-    /// `into`.
+    /// Replies with the result of a function of the request; a text and a [`Reply`] become a
+    /// response by `into`.
     #[must_use]
     pub fn respond(
         self,
@@ -146,7 +146,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Lets the model think for so long before the turn added last.
+    /// Delays the turn added last.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         if let Some(turn) = self.state().turns.back_mut() {
@@ -155,7 +155,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Stops the reply of the turn added last for another reason than it would give itself.
+    /// Sets the reason why the reply of the turn added last stopped.
     #[must_use]
     pub fn finishing(self, finish: Finish) -> Self {
         if let Some(turn) = self.state().turns.back_mut() {
@@ -186,13 +186,13 @@ impl ScriptedModel {
         self
     }
 
-    /// Returns what the model was asked so far.
+    /// Returns the requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.state().requests.clone()
     }
 
-    /// Returns how many turns are left to play, but for one that is played forever.
+    /// Returns the number of turns left to play, except for one that is played forever.
     #[must_use]
     pub fn turns_left(&self) -> usize {
         self.state().turns.len()

@@ -64,8 +64,7 @@ struct Site<'a> {
 
 impl<'a> Site<'a> {
     fn rest(&self) -> &'a str {
-        // A syntax error in a string is at a character boundary: it points at an escape, which is
-        // ASCII, or at a whole character.
+        // The rest is empty if the offset of an error in an escape is not a character boundary.
         self.text.get(self.at..).unwrap_or_default()
     }
 

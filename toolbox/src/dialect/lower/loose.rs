@@ -1,4 +1,4 @@
-//! The schema as it is, with the few rewrites that a provider needs and that change no meaning.
+//! The schema with the few rewrites that a provider needs and that do not change its meaning.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,8 @@ pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
                     "properties" | "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" | "$defs"
                 )
             {
-                // Readers that expect a map at every schema refuse the whole list over one `true`.
+                // Parsers that expect a map for every schema refuse the whole list because of one
+                // `true`.
                 *child = if *takes { json!({}) } else { json!({"not": {}}) };
             }
             if matches!(dialect, Dialect::Anthropic | Dialect::Mcp)
@@ -78,8 +79,7 @@ fn complete_array(map: &mut Object) {
         return;
     }
     let listed = map.get("prefixItems").and_then(Value::as_array);
-    // With a tuple's exact length nothing is left for `items` to decide, so it may repeat the
-    // members.
+    // For a tuple of exact length, `items` applies to nothing, so it may repeat the members.
     let exact = listed.filter(|list| {
         map.get("maxItems").and_then(Value::as_u64).is_some_and(|max| max <= list.len() as u64)
     });

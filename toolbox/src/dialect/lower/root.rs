@@ -1,4 +1,4 @@
-//! An object at the root, whatever the schema was.
+//! Conversion of a schema into one with an object at its root.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use crate::dialect::{Dialect, Loss};
 use crate::schema::merged;
 use crate::schema::walk::{self, MAX_HEIGHT, Object};
 
-/// The schema with an object at its root, and what has to be said about it in words.
+/// A schema with an object at its root, and the note about it.
 pub(super) struct Rooted {
     pub(super) schema: Object,
     pub(super) note: Option<String>,
-    /// Something was widened to get here, so a guarantee would be about another schema.
+    /// `true` if the schema was widened, so that a guarantee would be about another schema.
     pub(super) widened: bool,
 }
 
-/// Schemas visited for one root before the rest is taken as open.
+/// The most schemas that are visited for one root before the rest is taken as open.
 const MAX_VISITS: usize = 2000;
 
 /// Returns the input schema with `type: object` and `properties` at its root.
@@ -213,7 +213,7 @@ fn may_be_object(branch: &Value) -> bool {
     }
 }
 
-/// One schema for a property that several branches describe.
+/// Returns one schema for a property that several branches describe.
 fn either(mut schemas: Vec<Value>) -> Value {
     if let [single] = schemas.as_mut_slice() {
         return single.take();

@@ -1,4 +1,4 @@
-//! `OpenAI`'s strict subset: all of the schema in it, or a reason why not.
+//! Conversion of a schema into `OpenAI`'s strict subset, or the reason why it is impossible.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::root::Rooted;
 use crate::dialect::Loss;
 use crate::schema::walk::{self, Object, pointer};
 
-// Limits as platform.openai.com/docs/guides/structured-outputs states them.
+// Limits of platform.openai.com/docs/guides/structured-outputs.
 const MAX_PROPERTIES: usize = 5000;
 const MAX_LEVELS: usize = 10;
 const MAX_ENUM_VALUES: usize = 1000;
@@ -20,7 +20,7 @@ const MAX_LONG_ENUM_CHARACTERS: usize = 15_000;
 const FORMATS: &[&str] =
     &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Returns the schema in the strict subset and the keywords that moved, or what stands in the way.
+/// Returns the schema in the strict subset and the keywords that moved, or the obstacle.
 pub(super) fn strict(rooted: &Rooted) -> Result<(Value, Vec<Loss>), String> {
     if rooted.widened {
         return Err("the root is not a plain object".to_owned());
@@ -104,7 +104,7 @@ impl Strict {
                 | "required"
                 | "type"
                 | "unevaluatedProperties"
-                // Says nothing about the arguments.
+                // Does not constrain the arguments.
                 | "$comment" | "$defs" | "$id" | "$schema" | "title" => {}
                 "exclusiveMaximum" | "exclusiveMinimum" | "maxItems" | "maximum" | "minItems"
                 | "minimum" | "multipleOf" => {

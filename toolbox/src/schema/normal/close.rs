@@ -1,4 +1,5 @@
-//! Objects with known properties refuse others, also where several schemas describe one object.
+//! Closing of objects: those with known properties refuse others, also if several schemas describe
+//! one object.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,7 +7,7 @@ use serde_json::Value;
 
 use crate::schema::walk::{self, Object};
 
-/// Closes every object in `schema` that declares properties and does not say what else it takes.
+/// Closes every object in `schema` that declares properties and does not describe further ones.
 ///
 /// A schema that shares its object with others is left open, and the outermost one closes for all
 /// of them with `unevaluatedProperties`.
@@ -137,7 +138,7 @@ fn target(map: &Object) -> Option<String> {
     }
 }
 
-/// Returns whether several schemas declare the properties of the object that `map` describes.
+/// Returns `true` if several schemas declare the properties of the object that `map` describes.
 fn is_composed(map: &Object, open: &DefinitionFacts) -> bool {
     let mut parts = 0;
     let mut alternatives = HashSet::new();
@@ -162,17 +163,18 @@ fn is_composed(map: &Object, open: &DefinitionFacts) -> bool {
     parts + usize::from(says) > 1
 }
 
-/// Calls `refer` with each definition `schema` refers to, and whether it may be closed there.
+/// Calls `refer` with each definition that `schema` refers to, and `true` if it may be closed
+/// there.
 fn mark(schema: &Value, outer: bool, open: &DefinitionFacts, refer: &mut dyn FnMut(String, bool)) {
     let Value::Object(map) = schema else { return };
-    // `unevaluatedProperties` beside a lone reference is how such a schema was closed before.
+    // A schema with `unevaluatedProperties` beside a lone reference is closed already.
     let outer = outer && !is_composed(map, open);
     if let Some(name) = target(map) {
         refer(name, outer);
     }
     walk::children(map, &mut |keyword, _, child| match keyword {
         "$defs" | "definitions" => {}
-        // Not closed below: what is refused there is taken here, or decides something else.
+        // Not closed below: a refusal there means acceptance here, or selects a branch.
         "not" | "if" | "contains" | "propertyNames" => mark(child, false, open, refer),
         in_place if is_in_place(in_place) => mark(child, outer, open, refer),
         _ => mark(child, true, open, refer),
