@@ -501,8 +501,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// Returns the names and the patterns of names that an object schema declares, also through references
-    /// and `allOf`.
+    /// Returns the names and the patterns of names that an object schema declares, also through
+    /// references and `allOf`.
     fn known_names(&self, schema: &'a Value) -> (Vec<&'a str>, Vec<&'a str>) {
         let mut names = Vec::new();
         let mut patterns = Vec::new();

@@ -533,7 +533,8 @@ impl<'a> JsonParser<'a> {
     }
 }
 
-/// Returns the offset behind the string that starts at `start`; the end of the text if it is not closed.
+/// Returns the offset behind the string that starts at `start`; the end of the text if it is not
+/// closed.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
     // Most strings are short: a plain loop ends before a vectored search would start.
     let mut at = start + 1;

@@ -240,7 +240,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         }
     }
 
-    /// Returns the child of `node` that the path of a fault leads through; `path` is extended to it.
+    /// Returns the child of `node` that the path of a fault leads through; `path` is extended to
+    /// it.
     fn child_on(&mut self, node: Node<'a>, path: &mut String, fault: &str) -> Option<Node<'a>> {
         let length = path.len();
         if node.kind() == JsonKind::Array {
@@ -372,8 +373,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         }
     }
 
-    /// Returns a text that the type of a value probably accepts: an example of its format, or a small
-    /// number.
+    /// Returns a text that the type of a value probably accepts: an example of its format, or a
+    /// small number.
     fn example(&self, chain: &[ChainLink<'a>]) -> Option<String> {
         let node = chain.last()?.node;
         if node.kind() == JsonKind::Number {
@@ -396,7 +397,8 @@ impl<'a> RefusalSearch<'_, 'a, '_> {
         })
     }
 
-    /// Returns the schemas that describe the last value of a chain, references and alternatives followed.
+    /// Returns the schemas that describe the last value of a chain, references and alternatives
+    /// followed.
     fn schemas(&self, chain: &[ChainLink<'a>]) -> Vec<&Value> {
         let refs = self.refs;
         let mut here = vec![self.subject.schema];

@@ -305,8 +305,8 @@ pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
         || schema.get("writeOnly").and_then(Value::as_bool) == Some(true)
 }
 
-/// Returns the names that an object schema allows, as a phrase: those declared, then the rules for others;
-/// empty if it allows none.
+/// Returns the names that an object schema allows, as a phrase: those declared, then the rules for
+/// others; empty if it allows none.
 pub(super) fn allowed_names<'s>(
     declared: impl Iterator<Item = &'s str>,
     patterns: impl Iterator<Item = &'s str>,

@@ -79,7 +79,8 @@ fn body_of<'v>(schema: &'v Value, name: &str) -> &'v Value {
     walk::definitions(schema).and_then(|named| named.get(name)).unwrap_or(&Value::Null)
 }
 
-/// Returns the definitions that declare properties of the object they describe, directly or through others.
+/// Returns the definitions that declare properties of the object they describe, directly or through
+/// others.
 fn declaring(schema: &Value) -> HashSet<String> {
     let names = walk::definitions(schema).into_iter().flat_map(Object::keys);
     let names: Vec<String> = std::iter::once("#".to_owned()).chain(names.cloned()).collect();
