@@ -42,5 +42,5 @@ fn s0_33_each_built_in_is_a_value_that_yields_tools() {
     toolbox.try_register(schedule::Schedules::new(store.clone())).unwrap();
     toolbox.try_register(notes::Notes::new(store)).unwrap();
     toolbox.try_register(ask_user::AskUser::nobody()).unwrap();
-    assert_eq!(toolbox.remarks(), [], "each tool and argument is described");
+    assert_eq!(toolbox.lints(), [], "each tool and argument is described");
 }

@@ -404,7 +404,7 @@ fn s1_46_47_descriptions_come_from_the_docs() {
 }
 
 #[test]
-fn s1_46_47_what_says_too_little_is_remarked() {
+fn s1_46_47_what_says_too_little_is_linted() {
     /// Notes.
     #[tool]
     fn notes(query: &str) -> String {
@@ -418,8 +418,8 @@ fn s1_46_47_what_says_too_little_is_remarked() {
     ) -> String {
         query.to_owned()
     }
-    let remarks = ToolBox::from(toolbox::tools![notes, search]).remarks();
-    let said: Vec<String> = remarks.iter().map(ToString::to_string).collect();
+    let lints = ToolBox::from(toolbox::tools![notes, search]).lints();
+    let said: Vec<String> = lints.iter().map(ToString::to_string).collect();
     assert_eq!(said.len(), 2, "{said:?}");
     assert!(said[0].starts_with("tool `notes` is described as \"Notes.\""), "{}", said[0]);
     assert!(said[1].starts_with("argument `query` of tool `notes`"), "{}", said[1]);

@@ -1,7 +1,8 @@
 //! Ordinary Rust functions as tools that language models call.
 //!
-//! Write `#[tool]` above a function, put it into a [`ToolBox`], hand the definitions to any provider, and dispatch
-//! whatever the model sends back: every call gets exactly one result, whatever happens.
+//! Write `#[tool]` above a function, put it into a [`ToolBox`], send the definitions to any
+//! provider, and dispatch the calls that the model sends back: every call gets exactly one result,
+//! even if its tool fails, panics or hangs.
 //!
 //! ```
 //! use toolbox::{tool, tools, ToolBox, ToolCall};
@@ -15,7 +16,7 @@
 //!
 //! # #[tokio::main(flavor = "current_thread")] async fn main() {
 //! let toolbox = ToolBox::from(tools![add]);
-//! let request = toolbox.definitions_for(Dialect::OpenAiChat).json().to_owned(); // goes into the request
+//! let tools = toolbox.definitions_for(Dialect::OpenAiChat).json().to_owned(); // for the request
 //! let result = toolbox.call(ToolCall::new("call_1", "add", r#"{"a": 2, "b": 3}"#)).await;
 //! assert_eq!(result.text(), "5");
 //!
@@ -29,7 +30,7 @@
 //! # }
 //! ```
 //!
-//! # Where to find what
+//! # Overview
 //!
 //! | to | see |
 //! |---|---|
@@ -51,10 +52,11 @@
 //!
 //! # What cannot be promised
 //!
-//! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, as long as the tool lets go:
-//! a handler that overflows its stack, calls `abort` or `exit`, panics while a panic unwinds, or exhausts the memory takes the
-//! process with it (a tool that may do so belongs into a process of its own, such as an MCP server that is mounted: its end is
-//! one failed call there); one that blocks for ever without awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
+//! Panics are contained, time is bounded, and a call that is dropped leaves nothing behind, with
+//! these exceptions: a handler that overflows its stack, calls `abort` or `exit`, panics while a
+//! panic unwinds, or exhausts the memory ends the process (run such a tool in a process of its own,
+//! such as a mounted MCP server, whose end is one failed call); one that blocks for ever without
+//! awaiting keeps its thread ([`ToolBoxBuilder::handler_runtime`] keeps the others alive).
 
 #![cfg_attr(
     not(all(
@@ -134,7 +136,7 @@ pub use toolbox_macros::toolset;
 
 /// Lists the tools of several functions: `tools![search, weather::forecast]`.
 ///
-/// Gives a `Vec<Tool>`. Two tools of one name are a compile error that shows both places.
+/// Returns a `Vec<Tool>`. Two tools of one name are a compile error that names both locations.
 #[cfg(feature = "macros")]
 #[macro_export]
 macro_rules! tools {
@@ -143,7 +145,8 @@ macro_rules! tools {
     };
 }
 
-/// Returns the [`ServerInfo`](mcp::ServerInfo) of the crate that calls it: the name and version in its manifest.
+/// Returns the [`ServerInfo`](mcp::ServerInfo) of the crate that calls it: the name and version in
+/// its manifest.
 #[cfg(feature = "mcp-server")]
 #[macro_export]
 macro_rules! server_info {

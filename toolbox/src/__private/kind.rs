@@ -1,7 +1,9 @@
-//! Which of the ways a tool's output becomes a result, decided by autoref specialisation where its type is known.
+//! The conversion of a tool's output into a result, chosen by autoref specialisation where its type
+//! is known.
 //!
-//! An expansion writes `(&&&kind_of(&value)).kind().finish(value)`. Method lookup tries the receiver as it stands, then
-//! with a `&` less: so the trait implemented for the most references is preferred where its bounds hold.
+//! An expansion writes `(&&&kind_of(&value)).kind().finish(value)`. Method lookup tries the
+//! receiver itself, then with one `&` less: so the trait implemented for the most references is
+//! preferred where its bounds hold.
 
 #![allow(
     clippy::unused_self,
@@ -36,14 +38,14 @@ impl<T, E> Returned<Result<T, E>> {
 }
 
 /// The rest: a value that is no `Result` is a success.
-pub trait Whole {
+pub trait NotResult {
     /// The value's type.
     type Value;
     /// Returns the value as a success.
     fn split(self) -> Result<Self::Value, std::convert::Infallible>;
 }
 
-impl<T> Whole for Returned<T> {
+impl<T> NotResult for Returned<T> {
     type Value = T;
 
     #[inline]
@@ -52,7 +54,7 @@ impl<T> Whole for Returned<T> {
     }
 }
 
-/// The type beside a function with `#[tool]`; all that is one has the functions of [`NoTool`] by itself.
+/// The type beside a function with `#[tool]`; it has the functions of [`NoTool`] as its own.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no tool",
     label = "not the name of a function with `#[tool]`",
@@ -61,12 +63,12 @@ impl<T> Whole for Returned<T> {
 )]
 pub trait ToolOfFunction {}
 
-/// What `tools![]` asks of its elements, for types that have none of it.
+/// The methods that `tools![]` calls on its elements, for types that have none of them.
 #[doc(hidden)]
 pub trait NoTool {
     /// A name that no tool has.
     const NAME: &'static str = "";
-    /// A place where no tool is.
+    /// A location where no tool is.
     const ORIGIN: &'static str = "";
     /// Returns no tool.
     #[must_use]
@@ -94,14 +96,14 @@ impl<T, E> KindOf<Returned<Result<T, E>>> {
 }
 
 /// The rest: the type of a value that is no `Result`.
-pub trait WholeKind {
+pub trait NotResultKind {
     /// The type of success.
     type Success;
     /// Returns the type of success.
     fn success(&self) -> KindOf<Self::Success>;
 }
 
-impl<T> WholeKind for KindOf<Returned<T>> {
+impl<T> NotResultKind for KindOf<Returned<T>> {
     type Success = T;
 
     fn success(&self) -> KindOf<T> {
@@ -179,7 +181,7 @@ impl AroundText<&'static Path> for &KindOf<&'static Path> {
     }
 }
 
-/// All other types: the text stays what it is, and the compiler says what it should have been.
+/// All other types: the text stays text, and the compiler names the expected type.
 pub trait StillText {
     /// Returns the text.
     fn of_text(&self, text: &'static str) -> &'static str;
@@ -235,7 +237,7 @@ range_ends!(i8, i16, i32, i64, isize, u8, u16, u32, u64, usize, f32, f64);
 
 /// A result by itself.
 #[derive(Debug)]
-pub struct PlainKind;
+pub struct OwnResultKind;
 /// JSON that fits a schema.
 #[derive(Debug)]
 pub struct StructuredKind;
@@ -244,17 +246,17 @@ pub struct StructuredKind;
 pub struct SerializedKind;
 
 /// Types that are results by themselves.
-pub trait Plain<T> {
+pub trait OwnResult<T> {
     /// Returns how the type becomes a result.
-    fn kind(&self) -> PlainKind;
+    fn kind(&self) -> OwnResultKind;
     /// Returns the schema of the result.
     fn schema(&self) -> Option<Value>;
 }
 
-impl<T: IntoToolResult> Plain<T> for &&KindOf<T> {
+impl<T: IntoToolResult> OwnResult<T> for &&KindOf<T> {
     #[inline]
-    fn kind(&self) -> PlainKind {
-        PlainKind
+    fn kind(&self) -> OwnResultKind {
+        OwnResultKind
     }
 
     fn schema(&self) -> Option<Value> {
@@ -283,7 +285,8 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
 
 /// A type that can be the output of a tool: anything that implements `Serialize`.
 ///
-/// `Kind` is how it becomes a result; the compiler shows the default only, which is the one that can be missing.
+/// `Kind` selects the conversion into a result; the compiler displays the default only, which is
+/// the one that can be missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the output of a tool",
     label = "the model cannot read a `{Self}`",
@@ -296,9 +299,9 @@ pub trait ToolOutput<Kind = SerializedKind>: Sized {
 }
 
 #[diagnostic::do_not_recommend]
-impl<T: IntoToolResult> ToolOutput<PlainKind> for T {
+impl<T: IntoToolResult> ToolOutput<OwnResultKind> for T {
     #[inline]
-    fn finish(_: PlainKind, value: T) -> ToolResult {
+    fn finish(_: OwnResultKind, value: T) -> ToolResult {
         value.into_tool_result()
     }
 }
@@ -354,7 +357,7 @@ pub struct SourcedKind;
 #[derive(Debug)]
 pub struct DisplayedKind;
 
-/// Errors that say themselves what the model is told.
+/// Errors that write the text for the model themselves.
 pub trait Failing<E> {
     /// Returns how the error becomes a failure.
     fn error_kind(&self) -> FailingKind;
@@ -380,7 +383,8 @@ impl<E: Error + Send + Sync + 'static> Sourced<E> for &KindOf<E> {
 
 /// A type that can be the error of a tool: anything that implements `Display`.
 ///
-/// `Kind` is how it becomes a failure; the compiler shows the default only, which is the one that can be missing.
+/// `Kind` selects the conversion into a failure; the compiler displays the default only, which is
+/// the one that can be missing.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the error of a tool",
     label = "the model cannot read a `{Self}`",

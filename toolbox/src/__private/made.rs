@@ -1,4 +1,4 @@
-//! From what an expansion says to a [`Tool`].
+//! Construction of a [`Tool`] from the options and the function of an expansion.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Waker};
@@ -6,16 +6,16 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::arguments::signature::{Described, Signature};
 use crate::call::ToolResult;
 use crate::context::ToolContext;
 use crate::context::approval::Approval;
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::future::BoxFuture;
-use crate::tool::{Handler, Origin, Tool, Toolset, made};
+use crate::tool::{BoxedHandler, Origin, Tool, Toolset, made};
 
-/// What `#[tool(...)]` says, as constants.
+/// The options of `#[tool(...)]`, as constants.
 #[derive(Debug)]
 #[allow(
     clippy::struct_excessive_bools,
@@ -25,7 +25,8 @@ use crate::tool::{Handler, Origin, Tool, Toolset, made};
 pub struct Meta {
     pub name: &'static str,
     pub description: &'static str,
-    /// Whether the description still has the blank after `///`, because an expression is part of it.
+    /// `true` if the description still has the blank after `///`, because an expression is part of
+    /// it.
     pub untidy: bool,
     pub title: Option<&'static str>,
     pub file: &'static str,
@@ -42,7 +43,7 @@ pub struct Meta {
 }
 
 impl Meta {
-    /// What stands where nothing was said.
+    /// The values of options that are not given.
     pub const DEFAULT: Self = Self {
         name: "",
         description: "",
@@ -61,7 +62,7 @@ impl Meta {
         untrusted: false,
     };
 
-    fn tool(self, handler: Handler, mut described: Described, output: Option<Value>) -> Tool {
+    fn tool(self, handler: BoxedHandler, mut described: Described, output: Option<Value>) -> Tool {
         if self.description.trim().is_empty() {
             described.mistakes.push("it has no description".to_owned());
         }
@@ -96,7 +97,7 @@ impl Meta {
 }
 
 impl Meta {
-    /// Refuses to make a tool that is wrong in a way the compiler could not see.
+    /// Panics with the mistakes of a tool that the compiler could not detect.
     #[cold]
     fn refuse(&self, mistakes: &[String]) -> ! {
         let Self { name, file, line, .. } = self;
@@ -108,36 +109,40 @@ impl Meta {
 pub fn make_sync(
     meta: Meta,
     output: Option<Value>,
-    run: impl for<'call> Fn(&'call Call<'call>) -> ToolResult + Send + Sync + 'static,
+    run: impl for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync + 'static,
 ) -> Tool {
     let described = Mutex::default();
-    run(&Call::asking(&ToolContext::new(), &Signature::default(), &described));
-    meta.tool(Handler::Sync(Arc::new(run)), into_inner(described), output)
+    run(&HandlerCall::asking(&ToolContext::new(), &Signature::default(), &described));
+    meta.tool(BoxedHandler::Sync(Arc::new(run)), into_inner(described), output)
 }
 
 /// Makes a tool of an async function.
 pub fn make_async(
     meta: Meta,
     output: Option<Value>,
-    run: impl for<'call> Fn(&'call Call<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync + 'static,
+    run: impl for<'call> Fn(&'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult>
+    + Send
+    + Sync
+    + 'static,
 ) -> Tool {
     let described = Mutex::default();
-    // Asked for its signature, a tool answers before it awaits anything.
+    // A handler that describes its signature returns before it awaits anything.
     let (context, signature) = (ToolContext::new(), Signature::default());
-    let _ = run(&Call::asking(&context, &signature, &described))
+    let _ = run(&HandlerCall::asking(&context, &signature, &described))
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
-    meta.tool(Handler::Async(Arc::new(run)), into_inner(described), output)
+    meta.tool(BoxedHandler::Async(Arc::new(run)), into_inner(described), output)
 }
 
 /// Makes a tool of a synchronous method of a set.
 ///
-/// The set comes by itself, and not captured: so a set that cannot be shared is one error, at its type.
+/// The set is an argument and not captured, so that a set that cannot be shared is one error, at
+/// its type.
 pub fn make_sync_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,
     set: &Arc<S>,
-    run: for<'call> fn(&Arc<S>, &'call Call<'call>) -> ToolResult,
+    run: for<'call> fn(&Arc<S>, &'call HandlerCall<'call>) -> ToolResult,
 ) -> Tool {
     let set = Arc::clone(set);
     make_sync(meta, output, move |call| run(&set, call))
@@ -148,7 +153,7 @@ pub fn make_async_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,
     set: &Arc<S>,
-    run: for<'call> fn(Arc<S>, &'call Call<'call>) -> BoxFuture<'call, ToolResult>,
+    run: for<'call> fn(Arc<S>, &'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult>,
 ) -> Tool {
     let set = Arc::clone(set);
     make_async(meta, output, move |call| run(Arc::clone(&set), call))
@@ -174,7 +179,7 @@ pub fn tool_future_must_be_send<'call>(
     Box::pin(future)
 }
 
-/// Fails to compile when a tool has the name of one listed before it; each comes with where it was made.
+/// Fails to compile if a tool has the name of one listed before it; each comes with its location.
 #[track_caller]
 pub const fn two_tools_of_one_name(name: &str, origin: &str, tools: &[(&str, &str)]) {
     let mut at = 0;
@@ -191,7 +196,7 @@ pub const fn two_tools_of_one_name(name: &str, origin: &str, tools: &[(&str, &st
     }
 }
 
-/// Compares from the end: names and places of one program tend to start alike.
+/// Compares from the end: names and locations of one program tend to start alike.
 const fn same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let mut left = a.len();
@@ -204,7 +209,8 @@ const fn same(a: &str, b: &str) -> bool {
     left == 0
 }
 
-/// A constant evaluation can only show text that is put together by hand.
+/// Panics with a message about two tools of one name. Constant evaluation has no `format!`, so the
+/// text is put together by hand.
 #[track_caller]
 const fn clash(name: &str, first: &str, second: &str) -> ! {
     let mut text = [0; 1024];

@@ -1,4 +1,5 @@
-//! What the expansions of the macros call. Not part of the public API: semantic versioning does not cover it.
+//! Items that macro expansions use. Not part of the public API: semantic versioning does not cover
+//! them.
 
 mod kind;
 mod made;
@@ -12,21 +13,21 @@ pub use made::{
 #[cfg(feature = "macros")]
 pub use toolbox_macros::{carrier, tools};
 
-pub use crate::arguments::call::Call;
-pub use crate::arguments::signature::About;
-// Only for messages to show them by a short path.
+pub use crate::arguments::call::HandlerCall;
+pub use crate::arguments::signature::SignatureBuilder;
+// Re-exported only for a short path in compiler messages.
 pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
 
-/// What expansions bring into scope: traits for their methods, and names that messages are to show where the user's own
-/// code stands, each behind `__` so that it hides nothing.
+/// Items that expansions bring into scope: traits for their methods, and names that compiler
+/// messages display where the user's own code stands, each behind `__` so that it hides nothing.
 pub mod names {
     pub use super::kind::NoTool as _;
     pub use super::kind::{
         AroundText as _, Displayed as _, ExampleValue as __Example, Failing as _, Json as _,
-        NoJson as _, OfText as _, Plain as _, RangeEnd as __End, Serialized as _, Sourced as _,
-        StillText as _, Structured as _, ToolFailure as __Failure, ToolOutput as __Output,
-        Whole as _, WholeKind as _,
+        NoJson as _, NotResult as _, NotResultKind as _, OfText as _, OwnResult as _,
+        RangeEnd as __End, Serialized as _, Sourced as _, StillText as _, Structured as _,
+        ToolFailure as __Failure, ToolOutput as __Output,
     };
     pub use super::made::{
         tool_future_must_be_send as __must_be_send, two_tools_of_one_name as __distinct,

@@ -9,7 +9,7 @@ use super::run_scope::AgentId;
 use super::settings::AgentSettings;
 use crate::collection::ToolBox;
 use crate::context::rules::Rules;
-use crate::context::{InvalidRuleError, Values};
+use crate::context::{InvalidRuleError, StateMap};
 use crate::model::Model;
 
 /// A model that may call the tools of a box until it has an answer.
@@ -56,7 +56,7 @@ pub(super) struct AgentInner {
     pub(super) model: Arc<dyn Model>,
     pub(super) toolbox: ToolBox,
     /// For tools that find a state neither with their call nor in their box.
-    pub(super) state: Option<Arc<Values>>,
+    pub(super) state: Option<Arc<StateMap>>,
     pub(super) rules: ArcSwap<Rules>,
     pub(super) settings: AgentSettings,
 }

@@ -12,7 +12,7 @@ use super::run_scope::AgentId;
 use super::settings::{AgentSettings, InfrastructurePolicy, MaxIterations};
 use crate::collection::{RegisterError, ToolBox};
 use crate::context::rules::Rules;
-use crate::context::{Approver, InvalidRuleError, Requirement, Values};
+use crate::context::{Approver, InvalidRuleError, Requirement, StateMap};
 use crate::definition::InvalidNameError;
 use crate::model::{Model, ToolChoice};
 use crate::text::{QUOTED, quote};
@@ -50,7 +50,7 @@ pub struct AgentBuilder {
     toolbox: Option<ToolBox>,
     tools: Vec<Tool>,
     rules: Vec<String>,
-    state: Values,
+    state: StateMap,
     call_state: Vec<Requirement>,
     settings: AgentSettings,
     error: Option<BuildAgentError>,
@@ -81,7 +81,7 @@ impl AgentBuilder {
             toolbox: None,
             tools: Vec::new(),
             rules: Vec::new(),
-            state: Values::default(),
+            state: StateMap::default(),
             call_state: Vec::new(),
             settings: AgentSettings::default(),
             error: None,

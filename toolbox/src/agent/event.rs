@@ -234,7 +234,7 @@ impl CallObserver for Emitter {
         });
     }
 
-    fn asked(&self, context: &ToolContext, arguments: &Arguments) {
+    fn approval_requested(&self, context: &ToolContext, arguments: &Arguments) {
         self.emit(|| EventKind::ApprovalRequested {
             call_id: context.call_id().to_owned(),
             tool: context.tool_name().to_owned(),

@@ -19,7 +19,7 @@ use crate::call::Content;
 use crate::collection::ToolBox;
 use crate::context::promotion::Promotions;
 use crate::context::{CancellationToken, Completion, Taint, ToolContext, now};
-use crate::dispatch::{Ended, forget_quietly};
+use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
     Replied, Reply, ToolChoice,
@@ -265,10 +265,10 @@ impl ActiveRun {
             return Ok(None);
         }
         match self.limits.within(self.jobs.next()).await {
-            Ended::Done(completion) => Ok(completion),
-            Ended::Cancelled => Err(StopReason::Cancelled),
-            Ended::TimedOut => Err(StopReason::TimedOut),
-            Ended::Panicked(payload) => {
+            SupervisedEnd::Done(completion) => Ok(completion),
+            SupervisedEnd::Cancelled => Err(StopReason::Cancelled),
+            SupervisedEnd::TimedOut => Err(StopReason::TimedOut),
+            SupervisedEnd::Panicked(payload) => {
                 forget_quietly(payload);
                 Ok(None)
             }
@@ -420,10 +420,10 @@ impl ActiveRun {
         let deltas = if self.events.is_on() { Deltas::to(&emit) } else { Deltas::none() };
         let respond = async { model.respond(&self.request, deltas).await };
         let response = match self.limits.within(respond.instrument(span.clone())).await {
-            Ended::Done(response) => response,
-            Ended::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
-            Ended::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
-            Ended::Panicked(payload) => {
+            SupervisedEnd::Done(response) => response,
+            SupervisedEnd::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
+            SupervisedEnd::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
+            SupervisedEnd::Panicked(payload) => {
                 forget_quietly(payload);
                 Err(ModelError::new(ModelErrorKind::Other, "the model panicked"))
             }

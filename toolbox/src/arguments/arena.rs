@@ -1,28 +1,30 @@
-//! What few calls need while they last: text that is neither in the call nor in the tool, and notes on repairs.
+//! Storage for the duration of one call: text that is neither in the call nor in the tool, and
+//! notes on repairs.
 
 use std::sync::OnceLock;
 
 use crate::call::Repair;
 
-/// An append-only list of strings that hands out references for as long as it lives, and the notes of one call.
+/// An append-only list of strings that hands out references for as long as it lives, and the notes
+/// of one call.
 ///
-/// Adding is linear in what it already holds. That is fine for what it is for: the few strings of a call that are
-/// borrowed by the tool *and* carry escapes, and repaired documents.
+/// Adding is linear in what it already holds. That is fine for its contents: the few strings of a
+/// call that the tool borrows *and* that have escapes, and repaired documents.
 #[derive(Debug, Default)]
 pub(crate) struct Arena {
-    kept: OnceLock<Box<Kept>>,
+    kept: OnceLock<Box<ArenaContents>>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct ArenaContents {
     repairs: OnceLock<Vec<Repair>>,
-    first: OnceLock<Box<Link>>,
+    first: OnceLock<Box<ArenaString>>,
 }
 
 #[derive(Debug)]
-struct Link {
+struct ArenaString {
     text: Box<str>,
-    next: OnceLock<Box<Link>>,
+    next: OnceLock<Box<ArenaString>>,
 }
 
 impl Arena {
@@ -36,7 +38,10 @@ impl Arena {
         let mut slot = &self.kept.get_or_init(Box::default).first;
         loop {
             let link = slot.get_or_init(|| {
-                Box::new(Link { text: text.take().unwrap_or_default(), next: OnceLock::new() })
+                Box::new(ArenaString {
+                    text: text.take().unwrap_or_default(),
+                    next: OnceLock::new(),
+                })
             });
             if text.is_none() {
                 return &link.text;
@@ -45,19 +50,19 @@ impl Arena {
         }
     }
 
-    /// Notes what was repaired, unless that was noted before.
+    /// Records the repairs, unless there are some already.
     pub(crate) fn note(&self, repairs: Vec<Repair>) {
         let _ = self.kept.get_or_init(Box::default).repairs.set(repairs);
     }
 
-    /// Returns what was noted.
+    /// Takes the recorded repairs.
     #[inline]
     pub(crate) fn repairs(&mut self) -> Option<Vec<Repair>> {
         self.kept.get_mut()?.repairs.take()
     }
 }
 
-impl Drop for Kept {
+impl Drop for ArenaContents {
     // A chain of boxes would otherwise be dropped by recursion, as deep as the list is long.
     fn drop(&mut self) {
         let mut next = self.first.take();

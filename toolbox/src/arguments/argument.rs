@@ -1,7 +1,8 @@
-//! What may stand in a tool's signature: values from the model, values from the program, and references to both.
+//! Types of arguments in a tool's signature: values from the model, values from the program, and
+//! references to both.
 //!
-//! The compiler decides which by trait, not by spelling: the marker (`FromModel`, `FromProgram`, …) is inferred from
-//! the one implementation that applies.
+//! The compiler decides which by trait, not by spelling: the marker (`FromModel`, `FromProgram`, …)
+//! is inferred from the one implementation that applies.
 
 use std::any::type_name;
 use std::path::Path;
@@ -9,7 +10,7 @@ use std::path::Path;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::Deserialize;
 
-use super::reader::{Nothing, Reader};
+use super::reader::{ArgumentReader, Nothing};
 use super::slot::{LentSlot, OwnedSlot};
 use crate::call::ToolError;
 use crate::context::{FromContext, Requirement, ToolContext};
@@ -27,11 +28,11 @@ pub enum FromProgram {}
 #[derive(Debug)]
 pub enum TheContext {}
 
-/// Marks references to text and the like, lent from the call.
+/// Marks references to text, paths and slices, lent from the call.
 #[derive(Debug)]
 pub enum Lent {}
 
-/// What an argument is when the model gave none.
+/// The failure to supply an argument that the call does not contain.
 #[derive(Debug)]
 pub enum Absent {
     /// The model must give it.
@@ -40,14 +41,14 @@ pub enum Absent {
     Unavailable(Box<ToolError>),
 }
 
-/// How a tool gets one argument.
+/// The source of one argument, as its type declares it.
 #[derive(Debug)]
-pub enum Origin {
+pub enum ArgumentOrigin {
     /// From the model, with this schema.
     Model {
-        /// As schemars made it, not yet normal.
+        /// The schema that schemars wrote, not yet in normal form.
         schema: Schema,
-        /// Whether the type accepts that nothing is given.
+        /// `true` if the type accepts a missing value.
         optional: bool,
         /// The name of the type, for messages.
         type_name: &'static str,
@@ -58,8 +59,9 @@ pub enum Origin {
 
 /// A type that can be an argument of a tool, taken by value.
 ///
-/// Implemented for everything that is `Deserialize + JsonSchema` (the model fills it in) and everything that is
-/// [`FromContext`] (the program supplies it). There is nothing to implement here by hand.
+/// Implemented for everything that is `Deserialize + JsonSchema` (the model fills it in) and
+/// everything that is [`FromContext`] (the program supplies it). There is nothing to implement here
+/// by hand.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
@@ -69,7 +71,8 @@ pub enum Origin {
 )]
 pub trait ToolArgument<'call, Source>: Sized {
     /// Returns the empty slot for one call.
-    // A provided method, because the compiler explains a missing `Self: Trait` without quoting where it is required.
+    // A provided method, because the compiler explains a missing `Self: Trait` without quoting
+    // where it is required.
     #[doc(hidden)]
     #[must_use]
     #[inline]
@@ -77,17 +80,17 @@ pub trait ToolArgument<'call, Source>: Sized {
         super::slot::owned()
     }
     #[doc(hidden)]
-    fn read(reader: &mut Reader<'call>) -> Result<Self, ReadError>;
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError>;
     #[doc(hidden)]
     fn absent(context: &'call ToolContext) -> Result<Self, Absent>;
     #[doc(hidden)]
-    fn origin(schemas: &mut SchemaGenerator) -> Origin;
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin;
 }
 
 #[diagnostic::do_not_recommend]
 impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> for T {
     #[inline]
-    fn read(reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         T::deserialize(reader)
     }
 
@@ -95,8 +98,8 @@ impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> f
         T::deserialize(Nothing).map_err(|_| Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<T>(),
             optional: T::deserialize(Nothing).is_ok(),
             type_name: type_name::<T>(),
@@ -106,7 +109,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema> ToolArgument<'call, FromModel> f
 
 #[diagnostic::do_not_recommend]
 impl<'call, T: FromContext> ToolArgument<'call, FromProgram> for T {
-    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -114,15 +117,15 @@ impl<'call, T: FromContext> ToolArgument<'call, FromProgram> for T {
         T::from_context(context).map_err(|error| Absent::Unavailable(Box::new(error)))
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(T::requirement())
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(T::requirement())
     }
 }
 
 /// `&ToolContext` under another name, as in `type Context<'a> = &'a ToolContext`.
 #[diagnostic::do_not_recommend]
 impl<'call> ToolArgument<'call, TheContext> for &'call ToolContext {
-    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -130,14 +133,14 @@ impl<'call> ToolArgument<'call, TheContext> for &'call ToolContext {
         Ok(context)
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(None)
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(None)
     }
 }
 
 #[diagnostic::do_not_recommend]
 impl<'call> ToolArgument<'call, TheContext> for ToolContext {
-    fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -145,15 +148,15 @@ impl<'call> ToolArgument<'call, TheContext> for ToolContext {
         Ok(context.clone())
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(None)
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(None)
     }
 }
 
 /// A type that can be an argument of a tool behind `&`.
 ///
-/// Implemented for `str`, `Path`, slices, [`ToolContext`], and everything that can be an argument by value. There is
-/// nothing to implement here by hand.
+/// Implemented for `str`, `Path`, slices, [`ToolContext`], and everything that can be an argument
+/// by value. There is nothing to implement here by hand.
 #[diagnostic::on_unimplemented(
     message = "`&{Self}` cannot be an argument of a tool",
     label = "neither the model nor the program can supply a `{Self}`",
@@ -174,7 +177,7 @@ pub trait LentArgument<'call, Source> {
     {
         super::slot::lent()
     }
-    /// Returns the slot with what it lends when the model gives nothing.
+    /// Returns the slot with the default that it lends if the model sends no value.
     #[doc(hidden)]
     fn or(
         slot: LentSlot<'call, Self, Self::Held, Source>,
@@ -186,11 +189,11 @@ pub trait LentArgument<'call, Source> {
         slot.or(default)
     }
     #[doc(hidden)]
-    fn read(reader: &mut Reader<'call>) -> Result<Self::Held, ReadError>;
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Self::Held, ReadError>;
     #[doc(hidden)]
     fn absent(context: &'call ToolContext) -> Result<Self::Held, Absent>;
     #[doc(hidden)]
-    fn origin(schemas: &mut SchemaGenerator) -> Origin;
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin;
     #[doc(hidden)]
     fn lend(held: &Self::Held) -> &Self;
 }
@@ -200,7 +203,7 @@ impl<'call> LentArgument<'call, Lent> for str {
     type Held = &'call str;
 
     #[inline]
-    fn read(reader: &mut Reader<'call>) -> Result<&'call str, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<&'call str, ReadError> {
         Deserialize::deserialize(reader)
     }
 
@@ -208,8 +211,8 @@ impl<'call> LentArgument<'call, Lent> for str {
         Err(Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<str>(),
             optional: false,
             type_name: type_name::<str>(),
@@ -226,10 +229,11 @@ impl<'call> LentArgument<'call, Lent> for str {
 impl<'call> LentArgument<'call, Lent> for Path {
     type Held = &'call str;
 
-    fn read(reader: &mut Reader<'call>) -> Result<&'call str, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<&'call str, ReadError> {
         let start = reader.position();
         let text: &str = Deserialize::deserialize(reader)?;
-        // No system call takes a path with a NUL in it; said here, the model learns which argument it was.
+        // No system call accepts a path with a NUL. The error here names the argument for the
+        // model.
         if text.contains('\0') {
             return Err(ReadError::new("cannot contain a NUL character", start));
         }
@@ -240,8 +244,8 @@ impl<'call> LentArgument<'call, Lent> for Path {
         Err(Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<str>(),
             optional: false,
             type_name: type_name::<str>(),
@@ -257,7 +261,7 @@ impl<'call> LentArgument<'call, Lent> for Path {
 impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent> for [T] {
     type Held = Vec<T>;
 
-    fn read(reader: &mut Reader<'call>) -> Result<Vec<T>, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<Vec<T>, ReadError> {
         Deserialize::deserialize(reader)
     }
 
@@ -265,8 +269,8 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent
         Err(Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Model {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Model {
             schema: schemas.subschema_for::<[T]>(),
             optional: false,
             type_name: type_name::<[T]>(),
@@ -282,7 +286,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, Lent
 impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, FromModel> for T {
     type Held = T;
 
-    fn read(reader: &mut Reader<'call>) -> Result<T, ReadError> {
+    fn read(reader: &mut ArgumentReader<'call>) -> Result<T, ReadError> {
         T::deserialize(reader)
     }
 
@@ -290,7 +294,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, From
         T::deserialize(Nothing).map_err(|_| Absent::Required)
     }
 
-    fn origin(schemas: &mut SchemaGenerator) -> Origin {
+    fn origin(schemas: &mut SchemaGenerator) -> ArgumentOrigin {
         <T as ToolArgument<'call, FromModel>>::origin(schemas)
     }
 
@@ -303,7 +307,7 @@ impl<'call, T: Deserialize<'call> + JsonSchema + 'call> LentArgument<'call, From
 impl<'call, T: FromContext + 'call> LentArgument<'call, FromProgram> for T {
     type Held = T;
 
-    fn read(_reader: &mut Reader<'call>) -> Result<T, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<T, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -311,8 +315,8 @@ impl<'call, T: FromContext + 'call> LentArgument<'call, FromProgram> for T {
         T::from_context(context).map_err(|error| Absent::Unavailable(Box::new(error)))
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(T::requirement())
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(T::requirement())
     }
 
     fn lend(held: &T) -> &T {
@@ -324,7 +328,7 @@ impl<'call, T: FromContext + 'call> LentArgument<'call, FromProgram> for T {
 impl<'call> LentArgument<'call, TheContext> for ToolContext {
     type Held = &'call ToolContext;
 
-    fn read(_reader: &mut Reader<'call>) -> Result<&'call ToolContext, ReadError> {
+    fn read(_reader: &mut ArgumentReader<'call>) -> Result<&'call ToolContext, ReadError> {
         Err(not_from_the_model())
     }
 
@@ -332,8 +336,8 @@ impl<'call> LentArgument<'call, TheContext> for ToolContext {
         Ok(context)
     }
 
-    fn origin(_schemas: &mut SchemaGenerator) -> Origin {
-        Origin::Program(None)
+    fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
+        ArgumentOrigin::Program(None)
     }
 
     fn lend<'a>(held: &'a &'call ToolContext) -> &'a ToolContext {

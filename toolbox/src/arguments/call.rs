@@ -1,4 +1,5 @@
-//! One call as its tool sees it: the text of its arguments, its context, and how they are read.
+//! A call as its handler receives it: the text of its arguments, its context, and the reading of
+//! both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -8,31 +9,31 @@ use serde::Deserialize;
 use super::arena::Arena;
 use super::argument::Absent;
 use super::describe;
-use super::reader::{NO_KEY, Reader};
-use super::signature::{About, ArgumentSignature, Described, Place, Signature};
+use super::reader::{ArgumentReader, NO_KEY};
+use super::signature::{ArgumentSignature, ArgumentSource, Described, Signature, SignatureBuilder};
 use super::slot::Fill;
 use super::specimen;
 use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, Repair, ToolResult};
 use crate::context::ToolContext;
 use crate::text::argument_path;
 use crate::validate::ReadError;
-use crate::validate::{self, Bounds, Verdict};
+use crate::validate::{self, CheckOutcome, ValidationLimits};
 
-/// One call on its way into a tool.
+/// A call that is passed to a tool's handler.
 #[derive(Debug)]
-pub struct Call<'call> {
+pub struct HandlerCall<'call> {
     pub(crate) context: &'call ToolContext,
     text: &'call str,
     signature: &'call Signature,
     depth: usize,
     arena: Arena,
-    /// Whether the arguments were refused, so that no code of the tool's own ran.
+    /// `true` if the arguments were refused, so that no code of the tool's own ran.
     refused: AtomicBool,
-    /// Set when the call is none: the tool is asked what its signature is.
+    /// Set if this is no real call: the handler describes its signature into it.
     described: Option<&'call Mutex<Described>>,
 }
 
-impl<'given> Call<'given> {
+impl<'given> HandlerCall<'given> {
     #[inline]
     pub(crate) fn new(
         context: &'given ToolContext,
@@ -60,7 +61,8 @@ impl<'given> Call<'given> {
         Self { described: Some(described), ..Self::new(context, "", signature, 0) }
     }
 
-    /// Puts on the result what was repaired in the arguments, and the mark of the gate where it refused them.
+    /// Adds the repairs of the arguments to the result, and the mark of the gate if it refused
+    /// them.
     #[inline]
     pub(crate) fn conclude(mut self, result: &mut ToolResult) {
         if *self.refused.get_mut() {
@@ -81,37 +83,41 @@ impl<'given> Call<'given> {
     pub fn read<'call>(
         &'call self,
         slots: &mut [&mut dyn Fill<'call>],
-        about: &dyn Fn(&mut About),
+        builder: &dyn Fn(&mut SignatureBuilder),
     ) -> Result<(), ToolResult> {
         if let Some(described) = self.described {
-            return Err(self.describe(slots, about, described));
+            return Err(self.describe(slots, builder, described));
         }
         match self.fill(self.text, slots) {
             Ok(()) => Ok(()),
-            Err(trouble) => self.again(trouble, &mut Slots(slots)),
+            Err(failure) => self.check_fully(failure, &mut ArgumentSlots(slots)),
         }
     }
 
-    /// Answers what the tool's signature is.
+    /// Stores the tool's signature in `described`, and returns an empty result.
     #[cold]
     fn describe<'call>(
         &'call self,
         slots: &mut [&mut dyn Fill<'call>],
-        say: &dyn Fn(&mut About),
+        build: &dyn Fn(&mut SignatureBuilder),
         described: &Mutex<Described>,
     ) -> ToolResult {
-        let mut about = About::default();
-        say(&mut about);
-        let mut answer = describe::describe(slots, about);
+        let mut builder = SignatureBuilder::default();
+        build(&mut builder);
+        let mut answer = describe::describe(slots, builder);
         let schema = &answer.signature.schema;
         for (slot, argument) in slots.iter_mut().zip(&answer.signature.arguments) {
             let own = match argument.origin {
-                Place::Field => &schema["properties"][&*argument.name],
+                ArgumentSource::Field => &schema["properties"][&*argument.name],
                 _ => continue,
             };
             let Some(specimen) = specimen::with_maps(own, schema) else { continue };
             let text = self.arena.keep(specimen.to_string());
-            let read = slot.read(&mut Reader::new(text, &self.arena, Bounds::default().depth));
+            let read = slot.read(&mut ArgumentReader::new(
+                text,
+                &self.arena,
+                ValidationLimits::default().depth,
+            ));
             if read.is_err_and(|error| error.message() == NO_KEY) {
                 answer.mistakes.push(format!(
                     "argument `{}` holds a map that no model can fill in: {NO_KEY}, so key it by `String`, a number or an enum of plain variants, or take a list of pairs",
@@ -128,15 +134,15 @@ impl<'given> Call<'given> {
         self.read_whole_text().map(|(value, _)| value)
     }
 
-    /// Reads the whole argument object as one value, and returns the text that it was read from: the call's own, or that
-    /// text repaired.
+    /// Reads the whole argument object as one value, and returns the text that it was read from:
+    /// the call's own, or that text repaired.
     pub(crate) fn read_whole_text<'call, T: Deserialize<'call>>(
         &'call self,
     ) -> Result<(T, &'call str), ToolResult> {
-        let mut whole = Whole(None);
+        let mut whole = WholeObject(None);
         let outcome = match whole.read(self, self.text) {
             Ok(()) => Ok(()),
-            Err(trouble) => self.again(trouble, &mut whole),
+            Err(failure) => self.check_fully(failure, &mut whole),
         };
         match (outcome, whole.0) {
             (Err(result), _) => Err(result),
@@ -147,7 +153,10 @@ impl<'given> Call<'given> {
         }
     }
 
-    fn whole<'call, T: Deserialize<'call>>(&'call self, text: &'call str) -> Result<T, Trouble> {
+    fn whole<'call, T: Deserialize<'call>>(
+        &'call self,
+        text: &'call str,
+    ) -> Result<T, ReadFailure> {
         let mut reader = self.reader(text);
         let value = T::deserialize(&mut reader)?;
         if let Some(argument) = self.signature.arguments.first()
@@ -160,41 +169,41 @@ impl<'given> Call<'given> {
                 "",
                 &self.bounds(),
             );
-            Trouble::from_faults(faults)?;
+            ReadFailure::from_faults(faults)?;
         }
         end(&mut reader)?;
         Ok(value)
     }
 
-    /// Checks the text against the schema, without reading it into anything; returns the text to hand on.
+    /// Checks the text against the schema, without deserializing it; returns the text to pass on.
     pub(crate) fn checked(&self) -> Result<&str, ToolResult> {
         if self.signature.unchecked {
             return Ok(self.text);
         }
-        match validate::examine(self.text, &self.signature.schema, &self.bounds()) {
-            Verdict::Sound => Ok(self.text),
-            Verdict::Repaired { text, repairs } => {
+        match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
+            CheckOutcome::Valid => Ok(self.text),
+            CheckOutcome::Repaired { text, repairs } => {
                 self.arena.note(repairs);
                 Ok(self.arena.keep(text))
             }
-            Verdict::Faulty { faults, .. } => Err(self.refuse(faults)),
+            CheckOutcome::Invalid { faults, .. } => Err(self.refuse(faults)),
         }
     }
 
-    fn reader<'call>(&'call self, text: &'call str) -> Reader<'call> {
-        Reader::new(text, &self.arena, self.depth).knowing(&self.signature.shapes)
+    fn reader<'call>(&'call self, text: &'call str) -> ArgumentReader<'call> {
+        ArgumentReader::new(text, &self.arena, self.depth).knowing(&self.signature.shapes)
     }
 
-    fn bounds(&self) -> Bounds {
-        Bounds { depth: self.depth }
+    fn bounds(&self) -> ValidationLimits {
+        ValidationLimits { depth: self.depth }
     }
 
-    /// The first look: straight into the slots, stopping at the first fault.
+    /// Reads the text straight into the slots, and stops at the first fault.
     fn fill<'call>(
         &'call self,
         text: &'call str,
         slots: &mut [&mut dyn Fill<'call>],
-    ) -> Result<(), Trouble> {
+    ) -> Result<(), ReadFailure> {
         let mut reader = self.reader(text);
         let arguments = &self.signature.arguments[..];
         let mut filled = 0_u64;
@@ -202,23 +211,24 @@ impl<'given> Call<'given> {
         let mut aside: Option<Box<Aside<'_>>> = None;
         let mut before = b'{';
         loop {
-            // Models write arguments in the order of the schema and without blanks, so that is tried first.
+            // Models write arguments in the order of the schema and without blanks, so that is
+            // tried first.
             let index = match arguments.get(next) {
                 Some(argument) if reader.take_lead(before, &argument.lead) => next,
                 _ if before == b',' && reader.take_last_brace() => break,
                 _ => match self.find(&mut reader, before, &mut aside)? {
-                    Found::Argument(index) => index,
-                    Found::Spread => {
+                    NextField::Argument(index) => index,
+                    NextField::Spread => {
                         before = b',';
                         continue;
                     }
-                    Found::End => break,
+                    NextField::End => break,
                 },
             };
             before = b',';
             let argument = &arguments[index];
             if filled & (1 << index) != 0 {
-                return Err(Trouble::Refused);
+                return Err(ReadFailure::Refused);
             }
             next = index + 1;
             let start = reader.position();
@@ -250,22 +260,22 @@ impl<'given> Call<'given> {
     #[inline(never)]
     fn find<'call>(
         &'call self,
-        reader: &mut Reader<'call>,
+        reader: &mut ArgumentReader<'call>,
         before: u8,
         aside: &mut Option<Box<Aside<'call>>>,
-    ) -> Result<Found, Trouble> {
+    ) -> Result<NextField, ReadFailure> {
         if before == b'{' {
             if reader.peek_token() != Some(b'{') {
-                return Err(Trouble::Refused);
+                return Err(ReadFailure::Refused);
             }
             reader.enter()?;
             if reader.peek_token() == Some(b'}') {
                 reader.leave(b'}')?;
-                return Ok(Found::End);
+                return Ok(NextField::End);
             }
         } else if !reader.next_field()? {
             reader.leave(b'}')?;
-            return Ok(Found::End);
+            return Ok(NextField::End);
         }
         let start = reader.position();
         let key = reader.string()?;
@@ -276,112 +286,114 @@ impl<'given> Call<'given> {
             !argument.lead.is_empty() && argument.name == key.as_str()
         };
         if let Some(index) = arguments.iter().position(is) {
-            return Ok(Found::Argument(index));
+            return Ok(NextField::Argument(index));
         }
         aside.get_or_insert_default().take(key.as_str(), start, arguments, reader)?;
-        Ok(Found::Spread)
+        Ok(NextField::Spread)
     }
 
     fn absent<'call>(
         &'call self,
         argument: &ArgumentSignature,
         slot: &mut dyn Fill<'call>,
-    ) -> Result<(), Trouble> {
-        if let Place::Fields { .. } = argument.origin {
-            let mut reader = Reader::new("{}", &self.arena, self.depth);
+    ) -> Result<(), ReadFailure> {
+        if let ArgumentSource::Fields { .. } = argument.origin {
+            let mut reader = ArgumentReader::new("{}", &self.arena, self.depth);
             return Ok(slot.read(&mut reader)?);
         }
         slot.absent(self.context).map_err(|absent| match absent {
-            Absent::Required => Trouble::Refused,
-            Absent::Unavailable(error) => Trouble::Unavailable(error),
+            Absent::Required => ReadFailure::Refused,
+            Absent::Unavailable(error) => ReadFailure::Unavailable(error),
         })
     }
 
-    /// Fills the flattened arguments from the fields that belong to them, and notes what was null.
+    /// Fills the flattened arguments from the fields that belong to them, and notes the nulls that
+    /// count as absent.
     fn gather<'call>(
         &'call self,
         aside: Aside<'call>,
         text: &str,
         slots: &mut [&mut dyn Fill<'call>],
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, ReadFailure> {
         if !aside.nulls.is_empty() {
-            // After a second look, its own notes stand.
+            // After a full check, its own notes are kept.
             self.arena.note(aside.nulls);
         }
         let mut filled = 0;
         for (index, fields) in aside.objects {
             let argument = &self.signature.arguments[index];
-            if let Place::Fields { rest: true, .. } = argument.origin {
-                // Which keywords bound a field without a name of its own, only the whole schema says.
+            if let ArgumentSource::Fields { rest: true, .. } = argument.origin {
+                // Only the whole schema has the keywords that bound a field which is not a named
+                // argument.
                 let schema = &self.signature.schema;
                 let faults = validate::conforms(text, schema, schema, "", &self.bounds());
-                Trouble::from_faults(faults)?;
+                ReadFailure::from_faults(faults)?;
             } else {
                 for (name, value) in &fields {
                     self.check(name, value)?;
                 }
             }
             let text = self.arena.keep(object_of(&fields));
-            let mut reader = Reader::new(text, &self.arena, self.depth);
+            let mut reader = ArgumentReader::new(text, &self.arena, self.depth);
             slots[index].read(&mut reader)?;
             filled |= 1 << index;
         }
         Ok(filled)
     }
 
-    /// Holds one argument against its schema, for what reading it cannot see.
+    /// Checks one argument against its schema, for faults that deserializing does not detect.
     #[cold]
-    fn check(&self, name: &str, value: &str) -> Result<(), Trouble> {
+    fn check(&self, name: &str, value: &str) -> Result<(), ReadFailure> {
         let schema = &self.signature.schema;
         let faults =
             validate::conforms(value, &schema["properties"][name], schema, name, &self.bounds());
-        Trouble::from_faults(faults)
+        ReadFailure::from_faults(faults)
     }
 
-    /// The second look: finds every fault, or repairs what is safe to repair and reads again.
+    /// Runs the full check: finds every fault, or makes the safe repairs and reads again.
     #[cold]
-    fn again<'call>(
+    fn check_fully<'call>(
         &'call self,
-        trouble: Trouble,
-        values: &mut dyn Values<'call>,
+        failure: ReadFailure,
+        values: &mut dyn ReadTarget<'call>,
     ) -> Result<(), ToolResult> {
-        if let Trouble::Unavailable(error) = trouble {
+        if let ReadFailure::Unavailable(error) = failure {
             return Err((*error).into());
         }
-        let (text, trouble) =
-            match validate::examine(self.text, &self.signature.schema, &self.bounds()) {
-                Verdict::Faulty { mut faults, text } => {
+        let (text, failure) =
+            match validate::check_arguments(self.text, &self.signature.schema, &self.bounds()) {
+                CheckOutcome::Invalid { mut faults, text } => {
                     if let Some(text) = text.filter(|_| faults.more() == 0) {
                         let known = faults.to_vec();
                         faults.append(self.refused_values(self.arena.keep(text), &known, values));
                     }
                     return Err(self.refuse(faults));
                 }
-                Verdict::Sound => (self.text, trouble),
-                Verdict::Repaired { text, repairs } => {
+                CheckOutcome::Valid => (self.text, failure),
+                CheckOutcome::Repaired { text, repairs } => {
                     self.arena.note(repairs);
                     let text = self.arena.keep(text);
                     match values.read(self, text) {
                         Ok(()) => return Ok(()),
-                        Err(trouble) => (text, trouble),
+                        Err(failure) => (text, failure),
                     }
                 }
             };
-        if let Trouble::Unavailable(error) = trouble {
+        if let ReadFailure::Unavailable(error) = failure {
             return Err((*error).into());
         }
         // An enum with a tag buffers its numbers, and takes no `3.0` for an integer afterwards.
-        if let Trouble::Read = trouble
+        if let ReadFailure::Read = failure
             && let Some(plain) = validate::with_plain_integers(text)
             && values.read(self, self.arena.keep(plain)).is_ok()
         {
             return Ok(());
         }
-        // The schema is content and a type is not: a rule of the type's own.
+        // The arguments fit the schema and not their types, so a type has a rule of its own.
         let refused = self.refused_values(text, &[], values);
-        Err(match trouble {
+        Err(match failure {
             _ if !refused.is_empty() => self.refuse(refused),
-            Trouble::Faults(faults) => self.refuse(faults),
+            ReadFailure::Faults(faults) => self.refuse(faults),
             _ => self.refuse(Fault::new(
                 FaultKind::Rejected,
                 "",
@@ -390,12 +402,12 @@ impl<'given> Call<'given> {
         })
     }
 
-    /// Finds the values that fit the schema and not their types, each argument by itself.
+    /// Finds the values that fit the schema and not their types, argument by argument.
     fn refused_values<'call>(
         &'call self,
         text: &'call str,
         known: &[Fault],
-        values: &mut dyn Values<'call>,
+        values: &mut dyn ReadTarget<'call>,
     ) -> Faults {
         let text = match validate::with_plain_integers(text) {
             Some(plain) => self.arena.keep(plain),
@@ -411,24 +423,25 @@ impl<'given> Call<'given> {
         schema: &serde_json::Value,
         path: &str,
         known: &[Fault],
-        mut read: impl FnMut(&mut Reader<'call>) -> Result<(), ReadError>,
+        mut read: impl FnMut(&mut ArgumentReader<'call>) -> Result<(), ReadError>,
     ) -> Faults {
         let root = &self.signature.schema;
         let subject = validate::Subject { schema, root, path, depth: self.depth };
         validate::refused(text, subject, known, &|text| self.arena.keep(text), &mut |text| {
-            let mut reader = Reader::new(text, &self.arena, self.depth);
+            let mut reader = ArgumentReader::new(text, &self.arena, self.depth);
             read(&mut reader).map_err(|error| error.at(0))
         })
     }
 
-    /// Returns the text of each argument in the text of a call, with its index; flattened ones as an object.
+    /// Returns the text of each argument in the text of a call, with its index; flattened ones as
+    /// an object.
     fn argument_texts<'call>(&'call self, text: &'call str) -> Vec<(usize, &'call str)> {
         let arguments = &self.signature.arguments;
         let mut texts = Vec::new();
         let mut aside = Aside::default();
         for (name, value) in validate::fields(text, self.depth) {
             let is = |argument: &ArgumentSignature| {
-                argument.origin == Place::Field && argument.name == name
+                argument.origin == ArgumentSource::Field && argument.name == name
             };
             match arguments.iter().position(is) {
                 Some(index) if arguments[index].null_is_absent && value == "null" => {}
@@ -436,7 +449,8 @@ impl<'given> Call<'given> {
                 None => drop(aside.put(&name, value, arguments)),
             }
         }
-        let is_spread = |index: &usize| matches!(arguments[*index].origin, Place::Fields { .. });
+        let is_spread =
+            |index: &usize| matches!(arguments[*index].origin, ArgumentSource::Fields { .. });
         for index in (0..arguments.len()).filter(is_spread) {
             let own = aside.objects.iter().find(|(owner, _)| *owner == index);
             let object = object_of(own.map_or(&[][..], |(_, fields)| fields));
@@ -454,30 +468,40 @@ impl<'given> Call<'given> {
     }
 }
 
-/// What the arguments of a call are read into.
-trait Values<'call> {
+/// A target that the arguments of a call are read into.
+trait ReadTarget<'call> {
     /// Reads the whole text of a call.
-    fn read(&mut self, call: &'call Call<'_>, text: &'call str) -> Result<(), Trouble>;
+    fn read(&mut self, call: &'call HandlerCall<'_>, text: &'call str) -> Result<(), ReadFailure>;
 
     /// Finds the values that fit the schema and not their types.
-    fn refused(&mut self, call: &'call Call<'_>, text: &'call str, known: &[Fault]) -> Faults;
+    fn refused(
+        &mut self,
+        call: &'call HandlerCall<'_>,
+        text: &'call str,
+        known: &[Fault],
+    ) -> Faults;
 }
 
-/// One slot an argument.
-struct Slots<'slots, 'slot, 'call>(&'slots mut [&'slot mut dyn Fill<'call>]);
+/// A target with one slot for each argument.
+struct ArgumentSlots<'slots, 'slot, 'call>(&'slots mut [&'slot mut dyn Fill<'call>]);
 
-impl<'call> Values<'call> for Slots<'_, '_, 'call> {
-    fn read(&mut self, call: &'call Call<'_>, text: &'call str) -> Result<(), Trouble> {
+impl<'call> ReadTarget<'call> for ArgumentSlots<'_, '_, 'call> {
+    fn read(&mut self, call: &'call HandlerCall<'_>, text: &'call str) -> Result<(), ReadFailure> {
         call.fill(text, self.0)
     }
 
-    fn refused(&mut self, call: &'call Call<'_>, text: &'call str, known: &[Fault]) -> Faults {
+    fn refused(
+        &mut self,
+        call: &'call HandlerCall<'_>,
+        text: &'call str,
+        known: &[Fault],
+    ) -> Faults {
         let mut faults = Faults::default();
         let schema = &call.signature.schema;
         for (index, text) in call.argument_texts(text) {
             let argument = &call.signature.arguments[index];
             let (own, path) = match argument.origin {
-                Place::Fields { .. } => (schema, String::new()),
+                ArgumentSource::Fields { .. } => (schema, String::new()),
                 _ => (&schema["properties"][&*argument.name], argument_path(&argument.name)),
             };
             let slot = &mut self.0[index];
@@ -487,39 +511,45 @@ impl<'call> Values<'call> for Slots<'_, '_, 'call> {
     }
 }
 
-/// One value for the whole object of arguments.
-struct Whole<'call, T>(Option<(T, &'call str)>);
+/// A target for the whole argument object as one value.
+struct WholeObject<'call, T>(Option<(T, &'call str)>);
 
-impl<'call, T: Deserialize<'call>> Values<'call> for Whole<'call, T> {
-    fn read(&mut self, call: &'call Call<'_>, text: &'call str) -> Result<(), Trouble> {
+impl<'call, T: Deserialize<'call>> ReadTarget<'call> for WholeObject<'call, T> {
+    fn read(&mut self, call: &'call HandlerCall<'_>, text: &'call str) -> Result<(), ReadFailure> {
         self.0 = Some((call.whole(text)?, text));
         Ok(())
     }
 
-    fn refused(&mut self, call: &'call Call<'_>, text: &'call str, known: &[Fault]) -> Faults {
+    fn refused(
+        &mut self,
+        call: &'call HandlerCall<'_>,
+        text: &'call str,
+        known: &[Fault],
+    ) -> Faults {
         let schema = &call.signature.schema;
         call.refused(text, schema, "", known, |reader| T::deserialize(reader).map(drop))
     }
 }
 
-/// Why the first look did not end well.
+/// The reason why reading the arguments failed.
 #[derive(Debug)]
-enum Trouble {
+enum ReadFailure {
     /// A type refused a value.
     Read,
     Faults(Faults),
-    /// Something that the second look words better: a missing or unknown argument, no object at all.
+    /// A fault that the full check describes better: a missing or unknown argument, no object at
+    /// all.
     Refused,
     Unavailable(Box<crate::call::ToolError>),
 }
 
-impl Trouble {
+impl ReadFailure {
     fn from_faults(faults: Faults) -> Result<(), Self> {
         if faults.is_empty() { Ok(()) } else { Err(Self::Faults(faults)) }
     }
 }
 
-impl From<ReadError> for Trouble {
+impl From<ReadError> for ReadFailure {
     #[cold]
     fn from(_: ReadError) -> Self {
         Self::Read
@@ -528,21 +558,21 @@ impl From<ReadError> for Trouble {
 
 /// Checks that nothing but white space follows.
 #[inline]
-fn end(reader: &mut Reader<'_>) -> Result<(), Trouble> {
-    if reader.peek_token().is_none() { Ok(()) } else { Err(Trouble::Refused) }
+fn end(reader: &mut ArgumentReader<'_>) -> Result<(), ReadFailure> {
+    if reader.peek_token().is_none() { Ok(()) } else { Err(ReadFailure::Refused) }
 }
 
-/// What comes next in an argument object.
-enum Found {
+/// The next item in an argument object.
+enum NextField {
     /// The value of an argument.
     Argument(usize),
     /// A field of a flattened argument, which was kept.
     Spread,
-    /// Nothing: the object is closed.
+    /// The end of the object.
     End,
 }
 
-/// What few calls have: fields of flattened arguments, and nulls that stand for nothing.
+/// Data that few calls have: fields of flattened arguments, and nulls that count as absent.
 #[derive(Default)]
 struct Aside<'call> {
     objects: Vec<(usize, Vec<(String, &'call str)>)>,
@@ -556,8 +586,8 @@ impl<'call> Aside<'call> {
         name: &str,
         key_start: usize,
         arguments: &[ArgumentSignature],
-        reader: &mut Reader<'call>,
-    ) -> Result<(), Trouble> {
+        reader: &mut ArgumentReader<'call>,
+    ) -> Result<(), ReadFailure> {
         let start = reader.position();
         reader.skip()?;
         if self.put(name, reader.text_from(start), arguments) {
@@ -569,9 +599,9 @@ impl<'call> Aside<'call> {
 
     /// Adds a field to the argument that it belongs to; returns whether there is one.
     fn put(&mut self, name: &str, value: &'call str, arguments: &[ArgumentSignature]) -> bool {
-        let has = |argument: &ArgumentSignature| matches!(&argument.origin, Place::Fields { names, .. } if names.iter().any(|own| own == name));
+        let has = |argument: &ArgumentSignature| matches!(&argument.origin, ArgumentSource::Fields { names, .. } if names.iter().any(|own| own == name));
         let takes_rest = |argument: &ArgumentSignature| {
-            matches!(argument.origin, Place::Fields { rest: true, .. })
+            matches!(argument.origin, ArgumentSource::Fields { rest: true, .. })
         };
         let owner =
             arguments.iter().position(has).or_else(|| arguments.iter().position(takes_rest));

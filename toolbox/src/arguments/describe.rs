@@ -1,4 +1,5 @@
-//! The schema of a tool's arguments, put together when the tool is made, and what only then can be seen to be wrong.
+//! The schema of a tool's arguments, composed when the tool is made, and the mistakes that only
+//! then can be detected.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -9,41 +10,42 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
 use super::arena::Arena;
-use super::argument::Origin;
-use super::reader::{Lead, NO_KEY, Reader};
+use super::argument::ArgumentOrigin;
+use super::reader::{ArgumentReader, Lead, NO_KEY};
 use super::shapes::Shapes;
 use super::signature::{
-    About, ArgumentAbout, ArgumentSignature, Described, Keyword, Place, Signature,
+    ArgumentBuilder, ArgumentSignature, ArgumentSource, Described, Keyword, Signature,
+    SignatureBuilder,
 };
 use super::slot::Fill;
 use super::specimen;
 use super::unfit;
 use crate::schema::{self, Kinds, Policing};
-use crate::validate::{self, Bounds};
+use crate::validate::{self, ValidationLimits};
 
-/// Returns a generator of schemas in the dialect that everything here is written in.
+/// Returns a generator of schemas in draft 2020-12.
 fn generator() -> SchemaGenerator {
     SchemaSettings::draft2020_12().into_generator()
 }
 
-/// Puts the schema of a tool's arguments together from its slots and what was said about them.
-pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
+/// Composes the signature of a tool from its slots and their description.
+pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -> Described {
     let mut schemas = generator();
     let mut described = Described::default();
-    let mut fields = Fields::default();
-    for (slot, argument) in slots.iter().zip(&about.arguments) {
+    let mut fields = DescribedFields::default();
+    for (slot, argument) in slots.iter().zip(&builder.arguments) {
         let signature = match slot.origin(&mut schemas) {
-            Origin::Program(requirement) => {
+            ArgumentOrigin::Program(requirement) => {
                 described.requirements.extend(requirement);
-                ArgumentSignature::new(argument.name, Place::Program)
+                ArgumentSignature::new(argument.name, ArgumentSource::Program)
             }
-            Origin::Model { schema, type_name, .. } if argument.flatten => {
+            ArgumentOrigin::Model { schema, type_name, .. } if argument.flatten => {
                 fields.refuse_shared(argument.name, type_name);
                 let policing = Policing::of(schema.as_value(), Some(schemas.definitions()));
                 let place = fields.spread(argument, &schema, &schemas, type_name);
                 ArgumentSignature { policing, ..ArgumentSignature::new(argument.name, place) }
             }
-            Origin::Model { schema, optional, type_name } => {
+            ArgumentOrigin::Model { schema, optional, type_name } => {
                 fields.refuse_shared(argument.name, type_name);
                 let optional = optional || argument.optional;
                 let mistakes =
@@ -58,7 +60,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
                 ArgumentSignature {
                     policing,
                     null_is_absent: optional,
-                    ..ArgumentSignature::new(argument.name, Place::Field)
+                    ..ArgumentSignature::new(argument.name, ArgumentSource::Field)
                 }
             }
         };
@@ -76,18 +78,18 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
             argument.settle_null(&mut schema);
         }
     }
-    for (argument, signature) in about.arguments.iter().zip(&described.signature.arguments) {
-        if signature.origin == Place::Field {
+    for (argument, signature) in builder.arguments.iter().zip(&described.signature.arguments) {
+        if signature.origin == ArgumentSource::Field {
             let own = &mut schema["properties"][argument.name];
             described.mistakes.extend(argument.unfilled(own));
         }
     }
-    for (argument, signature) in about.arguments.iter().zip(&described.signature.arguments) {
-        if signature.origin == Place::Field {
+    for (argument, signature) in builder.arguments.iter().zip(&described.signature.arguments) {
+        if signature.origin == ArgumentSource::Field {
             argument.hold(&mut schema, &mut described.mistakes);
         }
     }
-    for example in about.examples {
+    for example in builder.examples {
         let example = Value::Object(gathered(example, &described.signature.arguments));
         let faults = conforms(&example, &schema, &schema, "");
         described
@@ -101,9 +103,10 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], about: About) -> Described {
     described
 }
 
-/// Holds a value against a schema, and returns what is wrong with it on one line.
+/// Checks a value against a schema, and returns its faults on one line.
 fn conforms(value: &Value, schema: &Value, root: &Value, path: &str) -> Option<String> {
-    let faults = validate::conforms(&value.to_string(), schema, root, path, &Bounds::default());
+    let faults =
+        validate::conforms(&value.to_string(), schema, root, path, &ValidationLimits::default());
     let faults: Vec<String> = faults.iter().map(ToString::to_string).collect();
     (!faults.is_empty()).then(|| faults.join("; "))
 }
@@ -113,7 +116,7 @@ fn gathered(example: Map<String, Value>, arguments: &[ArgumentSignature]) -> Map
     let mut whole = Map::new();
     for (name, value) in example {
         let flat = arguments.iter().any(|argument| {
-            argument.name == name && matches!(argument.origin, Place::Fields { .. })
+            argument.name == name && matches!(argument.origin, ArgumentSource::Fields { .. })
         });
         match value {
             Value::Object(own) if flat => whole.extend(own),
@@ -127,17 +130,17 @@ fn gathered(example: Map<String, Value>, arguments: &[ArgumentSignature]) -> Map
 
 /// The fields of the argument object so far.
 #[derive(Default)]
-struct Fields {
+struct DescribedFields {
     properties: Map<String, Value>,
     /// The argument that each of the properties belongs to.
     owners: HashMap<String, &'static str>,
     required: Vec<Value>,
-    /// The argument that takes what is none of the fields, and the keywords that say what that may be.
+    /// The argument that takes all other fields, and the keywords that describe those.
     rest: Option<(&'static str, Map<String, Value>)>,
     mistakes: Vec<String>,
 }
 
-impl Fields {
+impl DescribedFields {
     fn refuse_shared(&mut self, name: &str, type_name: &str) {
         if let Some(part) = unfit::shared_part(type_name) {
             self.mistakes.push(format!(
@@ -161,13 +164,13 @@ impl Fields {
     /// Moves the fields of a flattened struct or map among the arguments.
     fn spread(
         &mut self,
-        about: &ArgumentAbout,
+        builder: &ArgumentBuilder,
         schema: &Schema,
         schemas: &SchemaGenerator,
         type_name: &str,
-    ) -> Place {
+    ) -> ArgumentSource {
         let schema = resolved(schema.as_value(), schemas.definitions()).clone();
-        let no_fields = Place::Fields { names: Vec::new(), rest: false };
+        let no_fields = ArgumentSource::Fields { names: Vec::new(), rest: false };
         let is_object = schema.get("type").and_then(Value::as_str) == Some("object");
         let Value::Object(mut fields) = schema else { return no_fields };
         let own = match fields.remove("properties") {
@@ -176,7 +179,7 @@ impl Fields {
             _ => {
                 self.mistakes.push(format!(
                     "argument `{}` is flattened, and `{type_name}` is no struct with named fields and no map",
-                    about.name
+                    builder.name
                 ));
                 return no_fields;
             }
@@ -186,7 +189,7 @@ impl Fields {
         }
         let names = own.keys().cloned().collect();
         for (name, field) in own {
-            self.add(about.name, &name, field);
+            self.add(builder.name, &name, field);
         }
         fields.retain(|keyword, value| {
             matches!(keyword.as_str(), "additionalProperties" | "patternProperties")
@@ -197,12 +200,12 @@ impl Fields {
             if let Some((first, _)) = &self.rest {
                 self.mistakes.push(format!(
                     "arguments `{first}` and `{}` both take whatever else is given: flatten one map at most",
-                    about.name
+                    builder.name
                 ));
             }
-            self.rest = Some((about.name, fields));
+            self.rest = Some((builder.name, fields));
         }
-        Place::Fields { names, rest }
+        ArgumentSource::Fields { names, rest }
     }
 
     fn into_schema(self) -> (Value, Vec<String>) {
@@ -218,7 +221,7 @@ impl Fields {
     }
 }
 
-/// Follows the references of a schema to what they stand for.
+/// Follows the references of a schema to its target.
 fn resolved<'s>(mut schema: &'s Value, definitions: &'s Map<String, Value>) -> &'s Value {
     for _ in 0..definitions.len() {
         let reference = schema.get("$ref").and_then(Value::as_str);
@@ -232,26 +235,28 @@ fn resolved<'s>(mut schema: &'s Value, definitions: &'s Map<String, Value>) -> &
 }
 
 impl ArgumentSignature {
-    fn new(name: &'static str, origin: Place) -> Self {
+    fn new(name: &'static str, origin: ArgumentSource) -> Self {
         Self {
             name: name.into(),
-            lead: if origin == Place::Field { Lead::of(name) } else { Lead::default() },
+            lead: if origin == ArgumentSource::Field { Lead::of(name) } else { Lead::default() },
             origin,
             policing: Policing::default(),
             null_is_absent: false,
         }
     }
 
-    /// Decides what `null` means for an optional argument: nothing given, unless its schema takes a null for a value.
+    /// Decides on the meaning of `null` for an optional argument: absent, unless its schema accepts
+    /// a null.
     fn settle_null(&mut self, schema: &mut Value) {
         schema::without_null(&mut schema["properties"][&*self.name]);
         let own = &schema["properties"][&*self.name];
         self.null_is_absent =
-            !validate::conforms("null", own, schema, "", &Bounds::default()).is_empty();
+            !validate::conforms("null", own, schema, "", &ValidationLimits::default()).is_empty();
     }
 }
 
-/// Returns the signature of a function that takes its whole argument object as one value, and what is wrong with it.
+/// Returns the signature of a function that takes its whole argument object as one value, and its
+/// mistake, if it has one.
 pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     let mut schema = generator().into_root_schema_for::<T>().to_value();
     let policing = Policing::of(&schema, schema["$defs"].as_object());
@@ -268,22 +273,24 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     } else {
         None
     };
-    let argument = ArgumentSignature { policing, ..ArgumentSignature::new("", Place::Field) };
+    let argument =
+        ArgumentSignature { policing, ..ArgumentSignature::new("", ArgumentSource::Field) };
     let shapes = Arc::new(Shapes::of(&schema));
     (Signature { arguments: vec![argument], schema, all: 1, unchecked: false, shapes }, mistake)
 }
 
-/// Returns what is wrong with a whole argument object that holds a map without keys.
+/// Returns the mistake of a whole argument object that holds a map without keys.
 pub(crate) fn unkeyed<T: DeserializeOwned>(schema: &Value) -> Option<String> {
     let text = specimen::with_maps(schema, schema)?.to_string();
     let arena = Arena::new();
-    let read = T::deserialize(&mut Reader::new(&text, &arena, Bounds::default().depth));
+    let read =
+        T::deserialize(&mut ArgumentReader::new(&text, &arena, ValidationLimits::default().depth));
     let unkeyed = read.is_err_and(|error| error.message() == NO_KEY);
     unkeyed.then(|| format!("its arguments hold a map that no model can fill in: {NO_KEY}"))
 }
 
-impl ArgumentAbout {
-    /// Returns what contradicts the argument's type.
+impl ArgumentBuilder {
+    /// Returns the parts of the declaration that contradict the argument's type.
     fn mistakes(
         &self,
         schema: &Value,
@@ -327,7 +334,7 @@ impl ArgumentAbout {
         mistakes
     }
 
-    /// Returns that the constraints leave no value for the argument.
+    /// Returns the mistake of constraints that leave no value for the argument.
     fn unfilled(&self, own: &Value) -> Option<String> {
         let kinds = Kinds::of(&bounds(own), None);
         let ruled = self.keywords.iter().any(|keyword| match keyword {
@@ -341,7 +348,7 @@ impl ArgumentAbout {
         ruled.then(|| format!("the range of argument `{}` is empty", self.name))
     }
 
-    /// Holds the default and the examples against the constraints of the argument.
+    /// Checks the default and the examples against the constraints of the argument.
     fn hold(&self, schema: &mut Value, mistakes: &mut Vec<String>) {
         let name = self.name;
         let own = &schema["properties"][name];
@@ -353,7 +360,8 @@ impl ArgumentAbout {
                 mistakes
                     .push(format!("the default of argument `{name}` would be refused: {faults}"));
             }
-            // A type that is written in another form than it is read in has a default that would mislead.
+            // A type that serializes in another form than it deserializes from has a misleading
+            // default.
             fits = conforms(default, own, schema, name).is_none();
         }
         for keyword in &self.keywords {
@@ -369,7 +377,7 @@ impl ArgumentAbout {
         }
     }
 
-    /// Returns the schema of the argument's type with what its declaration adds.
+    /// Returns the schema of the argument's type with the keywords of its declaration.
     fn apply(&self, schema: Schema, definitions: &Map<String, Value>) -> Value {
         let mut schema = schema.to_value();
         if schema.as_bool() == Some(true) {
@@ -403,7 +411,7 @@ impl ArgumentAbout {
     }
 }
 
-/// Returns the part of a schema that bounds a value of whatever type.
+/// Returns the part of a schema that bounds values of any type.
 fn bounds(own: &Value) -> Value {
     const BOUNDS: &[&str] = &[
         "minimum",
@@ -422,7 +430,7 @@ fn bounds(own: &Value) -> Value {
     Value::Object(bounds.collect())
 }
 
-/// Returns the keywords that bound the length of what a schema describes.
+/// Returns the keywords that bound the length of values of these kinds.
 fn length_keywords(kinds: Kinds) -> (&'static str, &'static str) {
     if kinds.meets(Kinds::STRING) {
         ("minLength", "maxLength")
@@ -433,7 +441,7 @@ fn length_keywords(kinds: Kinds) -> (&'static str, &'static str) {
     }
 }
 
-/// Returns where a number type begins or ends, if an end of a range lies beyond.
+/// Returns the bound of a number type, if the end of a range lies beyond it.
 fn beyond(own: &Value, keyword: &str, end: &Value) -> Option<String> {
     let format = own.get("format").and_then(Value::as_str).unwrap_or_default();
     let natural: Option<(i128, i128)> = match format {

@@ -1,4 +1,4 @@
-//! Raw argument text to typed values: the reader, and the signature of a tool.
+//! Conversion of argument text into typed values: the reader, and the signature of a tool.
 
 mod arena;
 pub(crate) mod argument;

@@ -1,8 +1,9 @@
 //! The fast reader: a serde deserializer over the text of one call.
 //!
-//! It knows nothing of paths and stops at the first fault; [`cold`](crate::validate) finds out what was wrong. It differs
-//! from `serde_json` where the schema differs: objects read as a struct are closed, `3.0` is an integer, and numbers are
-//! never rounded into a type that cannot hold them. Strings are always lent, so `&str` works with escapes too.
+//! It has no paths and stops at the first fault; [`validate`](crate::validate) describes the
+//! faults. It differs from `serde_json` where the schema differs: objects read as a struct are
+//! closed, `3.0` is an integer, and numbers are never rounded into a type that cannot hold them.
+//! Strings are always lent, so `&str` works with escapes too.
 
 mod access;
 mod number;
@@ -24,31 +25,33 @@ type Read<T> = Result<T, ReadError>;
 
 /// Reads values out of the text of one call.
 #[derive(Debug)]
-pub struct Reader<'call> {
+pub struct ArgumentReader<'call> {
     text: &'call str,
     position: usize,
     arena: &'call Arena,
     depth: usize,
-    /// Whether something was read through a form in which unknown fields cannot be noticed: a map, a buffered enum.
+    /// `true` if a value was read in a way that does not detect unknown fields: as a map, or a
+    /// buffered enum.
     unpoliced: bool,
-    /// The names that the schema tells, where there is one.
+    /// The names in the schema, if there is one.
     shapes: Option<&'call Shapes>,
-    /// Whether something was read by a type that takes other names than the schema tells.
+    /// `true` if a value was read by a type that accepts other names than the schema has.
     renamed: bool,
 }
 
-impl<'call> Reader<'call> {
+impl<'call> ArgumentReader<'call> {
     pub(crate) fn new(text: &'call str, arena: &'call Arena, depth: usize) -> Self {
         Self { text, position: 0, arena, depth, unpoliced: false, shapes: None, renamed: false }
     }
 
-    /// Returns the reader so that it notices types which take other names than the schema tells.
+    /// Returns the reader with a check for types that accept other names than the schema has.
     pub(crate) fn knowing(mut self, shapes: &'call Shapes) -> Self {
         self.shapes = Some(shapes);
         self
     }
 
-    /// Returns whether something was read since this was last asked that may have names the schema does not tell.
+    /// Returns `true` if a type with names that the schema does not have was read since the last
+    /// call.
     #[inline]
     pub(crate) fn take_renamed(&mut self) -> bool {
         std::mem::take(&mut self.renamed)
@@ -63,7 +66,7 @@ impl<'call> Reader<'call> {
         &self.text[start..self.position]
     }
 
-    /// Returns whether unknown fields may have gone unnoticed since this was last asked.
+    /// Returns `true` if unknown fields may have been missed since the last call.
     #[inline]
     pub(crate) fn take_unpoliced(&mut self) -> bool {
         std::mem::take(&mut self.unpoliced)
@@ -133,7 +136,7 @@ impl<'call> Reader<'call> {
         }
     }
 
-    /// Takes the closing `byte` and gives back the level that [`Reader::enter`] took.
+    /// Consumes the closing `byte` and leaves the level that [`ArgumentReader::enter`] entered.
     #[inline]
     pub(crate) fn leave(&mut self, byte: u8) -> Read<()> {
         self.depth += 1;
@@ -142,7 +145,7 @@ impl<'call> Reader<'call> {
 
     /// Reads a string: lent when it has no escapes, else unescaped into a buffer of its own.
     #[inline]
-    pub(crate) fn string(&mut self) -> Read<Text<'call>> {
+    pub(crate) fn string(&mut self) -> Read<LentText<'call>> {
         self.expect(b'"')?;
         let start = self.position;
         // Most keys and many values end within a word.
@@ -151,30 +154,30 @@ impl<'call> Reader<'call> {
             && word[at] == b'"'
         {
             self.position = start + at + 1;
-            return Ok(Text::Lent(&self.text[start..start + at]));
+            return Ok(LentText::Lent(&self.text[start..start + at]));
         }
         self.longer_string(start)
     }
 
     #[inline(never)]
-    fn longer_string(&mut self, start: usize) -> Read<Text<'call>> {
+    fn longer_string(&mut self, start: usize) -> Read<LentText<'call>> {
         let end = self.plain_run()?;
         if self.bytes()[end] == b'"' {
             self.position = end + 1;
-            return Ok(Text::Lent(&self.text[start..end]));
+            return Ok(LentText::Lent(&self.text[start..end]));
         }
         self.escaped_string(start)
     }
 
-    /// Takes the byte `before` and a key with its colon, if they come next without blanks between; the reader then
-    /// stands on the value.
+    /// Takes the byte `before` and a key with its colon, if they come next without blanks between;
+    /// the reader then stands on the value.
     #[inline]
     pub(crate) fn take_lead(&mut self, before: u8, lead: &Lead) -> bool {
         let Some([first, rest @ ..]) = self.bytes().get(self.position..) else { return false };
         if *first != before || !lead.starts(rest) {
             return false;
         }
-        // The outermost object is entered by the way, so its level is taken here.
+        // This enters the outermost object too, so its level is counted here.
         self.depth -= usize::from(before == b'{');
         self.position += 1 + lead.text.len();
         if self.peek().is_some_and(|byte| byte <= b' ') {
@@ -191,7 +194,7 @@ impl<'call> Reader<'call> {
         is_last
     }
 
-    /// Moves to the next key of an object, behind a comma, or says that there is none.
+    /// Moves to the next key of an object, behind a comma; returns `false` if there is none.
     #[inline]
     pub(crate) fn next_field(&mut self) -> Read<bool> {
         match self.peek_token() {
@@ -205,7 +208,8 @@ impl<'call> Reader<'call> {
         }
     }
 
-    /// Moves to the next item of an array or object that `close` ends, or says that there is none.
+    /// Moves to the next item of an array or object that `close` ends; returns `false` if there is
+    /// none.
     #[inline]
     fn next_item(&mut self, first: &mut bool, close: u8) -> Read<bool> {
         match self.peek_token() {
@@ -220,7 +224,7 @@ impl<'call> Reader<'call> {
         Ok(true)
     }
 
-    /// Takes a `null`, if it comes next.
+    /// Consumes a `null`, if it comes next.
     #[inline]
     pub(crate) fn take_null(&mut self) -> bool {
         self.peek() == Some(b'n') && self.keyword("null").is_ok()
@@ -228,7 +232,7 @@ impl<'call> Reader<'call> {
 
     /// Reads the rest of a string from its first escape on.
     #[inline(never)]
-    fn escaped_string(&mut self, start: usize) -> Read<Text<'call>> {
+    fn escaped_string(&mut self, start: usize) -> Read<LentText<'call>> {
         let bytes = self.bytes();
         let run = self.position - start;
         let mut rest = &bytes[self.position..];
@@ -244,7 +248,7 @@ impl<'call> Reader<'call> {
                 buffer.extend_from_slice(wide.encode_utf8(&mut [0; 4]).as_bytes());
                 rest = &bytes[self.position..];
             }
-            // A long text grows by much at a time: what was copied is not copied often again.
+            // The buffer of a long text grows by large steps, so that it is rarely copied again.
             if buffer.capacity() - buffer.len() < WORD {
                 buffer.reserve_exact((3 * buffer.len()).clamp(64, rest.len() + 64));
             }
@@ -256,9 +260,10 @@ impl<'call> Reader<'call> {
             return self.control();
         }
         self.expect_end(rest)?;
-        // Whole characters were copied, so this never fails; it costs a fraction of what copying did.
+        // Whole characters were copied, so this never fails; it costs a fraction of what copying
+        // did.
         match String::from_utf8(buffer) {
-            Ok(text) => Ok(Text::Owned(text)),
+            Ok(text) => Ok(LentText::Owned(text)),
             Err(_) => self.fail("a string that is no text"),
         }
     }
@@ -282,11 +287,13 @@ impl<'call> Reader<'call> {
         self.fail("a control character in a string must be escaped")
     }
 
-    /// Moves to the next quote or backslash and returns its place; refuses control characters on the way.
+    /// Moves to the next quote or backslash and returns its offset; refuses control characters
+    /// before it.
     #[inline]
     fn plain_run(&mut self) -> Read<usize> {
         let bytes = self.bytes();
-        // Keys and most values end within a few words, where a call into `memchr` would cost more than it saves.
+        // Keys and most values end within a few words, where a call into `memchr` would cost more
+        // than it saves.
         for _ in 0..4 {
             let Some(word) = bytes.get(self.position..).and_then(<[u8]>::first_chunk) else {
                 break;
@@ -317,7 +324,8 @@ impl<'call> Reader<'call> {
         Ok(self.position)
     }
 
-    /// Reads an escape of four hexadecimal digits, or two of them; the reader stands on the backslash.
+    /// Reads an escape of four hexadecimal digits, or two of them; the reader stands on the
+    /// backslash.
     fn unicode_escape(&mut self) -> Read<char> {
         let first = self.hex_unit()?;
         let code = match first {
@@ -353,7 +361,7 @@ impl<'call> Reader<'call> {
         Ok(code)
     }
 
-    /// Reads the text of a number and says whether it is written as an integer.
+    /// Reads the text of a number; the flag is `true` if it is written as an integer.
     fn number(&mut self) -> Read<(&'call str, bool)> {
         let start = self.position;
         let bytes = self.bytes();
@@ -391,7 +399,7 @@ impl<'call> Reader<'call> {
         Ok((&self.text[start..end], integer))
     }
 
-    /// Reads an integer of up to 18 digits in place, and everything else the careful way.
+    /// Reads an integer of up to 18 digits in place, and every other number by the general parser.
     #[inline]
     fn integer<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
         let negative = self.peek_token() == Some(b'-');
@@ -454,14 +462,14 @@ impl<'call> Reader<'call> {
         if !value.is_finite() {
             return Err(ReadError::new(format!("the number {text} is out of range"), start));
         }
-        // A whole number of more digits than a double keeps would come out as a neighbour.
+        // An integer with more digits than a double holds would be rounded to another.
         if integer && text.len() > 15 && exact(text, value) != Some(true) {
             return Err(ReadError::new(format!("the number {text} would be rounded"), start));
         }
         Ok(value)
     }
 
-    /// The error for a value of a type the visitor does not take.
+    /// Returns the error for a value of a type that the visitor does not accept.
     #[cold]
     fn mismatch<V: Visitor<'call>, T>(&mut self, visitor: &V) -> Read<T> {
         let start = self.position;
@@ -486,7 +494,7 @@ impl<'call> Reader<'call> {
         self.enter()?;
         let mut object = Object { reader: self, first: true, seen };
         let value = visitor.visit_map(&mut object)?;
-        // A visitor may stop early; what it left unread is at fault.
+        // A visitor may stop early; the unread rest is a fault then.
         self.leave(b'}')?;
         Ok(value)
     }
@@ -504,12 +512,12 @@ impl<'call> Reader<'call> {
 
 /// A string of the call's text.
 #[derive(Debug)]
-pub(crate) enum Text<'call> {
+pub(crate) enum LentText<'call> {
     Lent(&'call str),
     Owned(String),
 }
 
-impl Text<'_> {
+impl LentText<'_> {
     #[inline]
     pub(crate) fn as_str(&self) -> &str {
         match self {
@@ -519,7 +527,7 @@ impl Text<'_> {
     }
 }
 
-impl<'call> Text<'call> {
+impl<'call> LentText<'call> {
     fn lend(self, arena: &'call Arena) -> &'call str {
         match self {
             Self::Lent(text) => text,
@@ -528,8 +536,8 @@ impl<'call> Text<'call> {
     }
 }
 
-impl Reader<'_> {
-    /// Passes over one value, checking that it is JSON.
+impl ArgumentReader<'_> {
+    /// Skips one value, checking that it is JSON.
     pub(crate) fn skip(&mut self) -> Read<()> {
         match self.peek_token() {
             Some(b'"') => self.string().map(drop),

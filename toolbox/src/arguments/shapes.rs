@@ -1,26 +1,28 @@
-//! The names that a schema tells of its objects and choices, held against those that serde reads.
+//! The names in a schema's objects and choices, compared with those that serde reads.
 //!
-//! They differ where a type has a `#[serde(alias)]`: serde takes both names, and the schema has one.
+//! They differ where a type has a `#[serde(alias)]`: serde takes both names, and the schema has
+//! one.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
 
-/// How many types are remembered; those beyond share the slots.
+/// The number of types that are remembered; further ones share the slots.
 const SLOTS: usize = 16;
 
-/// The bit of an address that tells a choice from an object. Lists of names are aligned to more than two bits.
+/// The bit of an address that distinguishes a choice from an object. Lists of names are aligned to
+/// more than two bits.
 const CHOICE: usize = 1;
-/// The bit of an address that says that the names are those of the schema.
-const TOLD: usize = 2;
+/// The bit of an address that is set if the names are those of the schema.
+const IN_SCHEMA: usize = 2;
 
 /// The names of a schema's objects and choices.
 #[derive(Debug, Default)]
 pub(crate) struct Shapes {
     objects: BTreeSet<BTreeSet<String>>,
     choices: BTreeSet<BTreeSet<String>>,
-    /// What was found out about lists of names, by their addresses: each type has one list, for as long as the program runs.
+    /// Answers about lists of names, by their addresses: each type has one static list.
     known: [AtomicUsize; SLOTS],
 }
 
@@ -55,19 +57,19 @@ impl Shapes {
                 self.choices.insert(maps.flat_map(variants).collect());
             }
         }
-        // A choice of one is no list.
+        // A choice of one value has no list of names.
         self.choices.insert(variants(map).collect());
     }
 
-    /// Returns whether the fields of a struct are those of an object of the schema.
+    /// Returns `true` if the fields of a struct are those of an object of the schema.
     #[inline]
-    pub(crate) fn tell_fields(&self, fields: &'static [&'static str]) -> bool {
+    pub(crate) fn has_fields(&self, fields: &'static [&'static str]) -> bool {
         self.tell(fields, 0, &self.objects)
     }
 
-    /// Returns whether the variants of an enum are those of a choice of the schema.
+    /// Returns `true` if the variants of an enum are those of a choice of the schema.
     #[inline]
-    pub(crate) fn tell_variants(&self, variants: &'static [&'static str]) -> bool {
+    pub(crate) fn has_variants(&self, variants: &'static [&'static str]) -> bool {
         self.tell(variants, CHOICE, &self.choices)
     }
 
@@ -76,32 +78,32 @@ impl Shapes {
         &self,
         names: &'static [&'static str],
         kind: usize,
-        told: &BTreeSet<BTreeSet<String>>,
+        in_schema: &BTreeSet<BTreeSet<String>>,
     ) -> bool {
         let address = names.as_ptr().addr() | kind;
         let slot = &self.known[(address >> 4) % SLOTS];
         let known = slot.load(Ordering::Relaxed);
-        if known & !TOLD == address {
-            return known & TOLD != 0;
+        if known & !IN_SCHEMA == address {
+            return known & IN_SCHEMA != 0;
         }
-        look_up(names, told, slot, address)
+        look_up(names, in_schema, slot, address)
     }
 }
 
 #[cold]
 fn look_up(
     names: &[&str],
-    told: &BTreeSet<BTreeSet<String>>,
+    in_schema: &BTreeSet<BTreeSet<String>>,
     slot: &AtomicUsize,
     address: usize,
 ) -> bool {
     let names: BTreeSet<String> = names.iter().map(|name| (*name).to_owned()).collect();
-    let is_told = told.contains(&names);
-    slot.store(address | if is_told { TOLD } else { 0 }, Ordering::Relaxed);
-    is_told
+    let is_in_schema = in_schema.contains(&names);
+    slot.store(address | if is_in_schema { IN_SCHEMA } else { 0 }, Ordering::Relaxed);
+    is_in_schema
 }
 
-/// Returns the variants of an enum that one branch of a choice stands for.
+/// Returns the variants of an enum that one branch of a choice describes.
 fn variants(branch: &Map<String, Value>) -> impl Iterator<Item = String> {
     let listed = branch.get("enum").and_then(Value::as_array).into_iter().flatten();
     let texts = listed.chain(branch.get("const")).filter_map(Value::as_str).map(str::to_owned);

@@ -1,4 +1,5 @@
-//! What a tool's signature says, gathered once when the tool is made: its schema, and what reading must check.
+//! The signature of a tool, collected once when the tool is made: its schema, and the checks that
+//! reading needs.
 
 use std::borrow::Cow;
 use std::sync::Arc;
@@ -10,16 +11,16 @@ use super::shapes::Shapes;
 use crate::context::Requirement;
 use crate::schema::Policing;
 
-/// Collects what an expansion says about the arguments of its tool, in order.
+/// Collects the description of a tool's arguments from a macro expansion, in order.
 #[derive(Debug, Default)]
-pub struct About {
-    pub(super) arguments: Vec<ArgumentAbout>,
+pub struct SignatureBuilder {
+    pub(super) arguments: Vec<ArgumentBuilder>,
     pub(super) examples: Vec<Map<String, Value>>,
 }
 
-/// What was said about one argument.
+/// The description of one argument.
 #[derive(Debug)]
-pub struct ArgumentAbout {
+pub struct ArgumentBuilder {
     pub(super) name: &'static str,
     pub(super) description: Cow<'static, str>,
     pub(super) optional: bool,
@@ -31,18 +32,18 @@ pub struct ArgumentAbout {
 #[derive(Debug)]
 pub(super) enum Keyword {
     Plain(&'static str, Value),
-    /// The least and the greatest length, of whatever the type has one of.
+    /// The least and the greatest length, in the unit of the type.
     Length(Option<Value>, Option<Value>),
 }
 
-impl About {
-    /// Speaks of the next argument.
+impl SignatureBuilder {
+    /// Adds the next argument.
     pub fn argument(
         &mut self,
         name: &'static str,
         description: impl Into<Cow<'static, str>>,
-    ) -> &mut ArgumentAbout {
-        self.arguments.push(ArgumentAbout {
+    ) -> &mut ArgumentBuilder {
+        self.arguments.push(ArgumentBuilder {
             name,
             description: description.into(),
             optional: false,
@@ -64,34 +65,34 @@ impl About {
     }
 }
 
-impl ArgumentAbout {
-    /// The argument may be left out; `default` is what it is then, where that can be written as JSON.
+impl ArgumentBuilder {
+    /// Makes the argument optional; `default` is its value then, if that can be written as JSON.
     pub fn default(&mut self, default: Option<Value>) -> &mut Self {
         self.optional = true;
         self.default = default.filter(|default| !default.is_null());
         self
     }
 
-    /// A keyword of JSON Schema with its value, such as `minimum`.
+    /// Adds a keyword of JSON Schema with its value, such as `minimum`.
     pub fn keyword(&mut self, keyword: &'static str, value: impl Into<Value>) -> &mut Self {
         self.keywords.push(Keyword::Plain(keyword, value.into()));
         self
     }
 
-    /// The least and the greatest number of characters, items or entries.
+    /// Sets the least and the greatest number of characters, items or entries.
     pub fn length(&mut self, least: Option<usize>, most: Option<usize>) -> &mut Self {
         self.keywords.push(Keyword::Length(least.map(Value::from), most.map(Value::from)));
         self
     }
 
-    /// Values that show what is meant.
+    /// Adds example values.
     pub fn examples(&mut self, examples: Vec<Option<Value>>) -> &mut Self {
         let examples: Vec<Value> = examples.into_iter().flatten().collect();
         self.keywords.push(Keyword::Plain("examples", Value::Array(examples)));
         self
     }
 
-    /// The fields of this argument's type stand among the arguments themselves.
+    /// Makes the fields of this argument's type arguments of their own.
     pub fn flatten(&mut self) -> &mut Self {
         self.flatten = true;
         self
@@ -105,17 +106,17 @@ impl Signature {
     }
 }
 
-/// What reading a call's arguments needs to know, besides their types.
+/// The signature of a tool: everything that reading a call's arguments needs besides their types.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Signature {
     pub(crate) arguments: Vec<ArgumentSignature>,
-    /// The schema of the whole argument object, as the model is told.
+    /// The schema of the whole argument object, as the model receives it.
     pub(crate) schema: Value,
     /// A bit for each argument.
     pub(crate) all: u64,
-    /// Whether text is handed on as it came.
+    /// `true` if the text is passed on without a check.
     pub(crate) unchecked: bool,
-    /// The names that the schema tells.
+    /// The names in the schema, by type.
     pub(crate) shapes: Arc<Shapes>,
 }
 
@@ -123,31 +124,33 @@ pub(crate) struct Signature {
 #[derive(Debug, Clone)]
 pub(crate) struct ArgumentSignature {
     pub(crate) name: Cow<'static, str>,
-    pub(crate) origin: Place,
-    /// What stands before the value; empty if the argument is no field by itself.
+    pub(crate) origin: ArgumentSource,
+    /// The key as it stands before the value; empty if the argument is no field by itself.
     pub(crate) lead: Lead,
     pub(crate) policing: Policing,
-    /// `null` stands for nothing given: the schema does not say so, and the call notes it.
+    /// `true` if `null` counts as absent although the schema does not accept it; the result lists
+    /// it as a repair.
     pub(crate) null_is_absent: bool,
 }
 
-/// Where an argument is read from.
+/// The source that an argument is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum ArgumentSource {
     /// A field of the argument object.
     Field,
-    /// The fields of these names, gathered into an object of their own; with `rest`, so are all that are none of another.
+    /// The fields of these names, gathered into an object of their own; with `rest`, all fields
+    /// that belong to no other argument too.
     Fields { names: Vec<String>, rest: bool },
     /// The program.
     Program,
 }
 
-/// Everything that a description of a tool's signature comes to.
+/// The result of describing a tool's signature.
 #[derive(Debug, Default)]
 pub(crate) struct Described {
     pub(crate) signature: Signature,
     pub(crate) requirements: Vec<Requirement>,
     pub(crate) examples: Vec<Value>,
-    /// What is wrong with the tool, for the programmer: each names its argument.
+    /// The mistakes in the tool's definition, for the programmer; each names its argument.
     pub(crate) mistakes: Vec<String>,
 }

@@ -1,22 +1,22 @@
-//! Where the arguments of one call land before the tool's function takes them.
+//! Slots that hold the arguments of one call until the tool's function takes them.
 
 use std::marker::PhantomData;
 
 use schemars::SchemaGenerator;
 
-use super::argument::{Absent, LentArgument, Origin, ToolArgument};
-use super::reader::Reader;
+use super::argument::{Absent, ArgumentOrigin, LentArgument, ToolArgument};
+use super::reader::ArgumentReader;
 use crate::context::ToolContext;
 use crate::validate::ReadError;
 
-/// A slot as the reader sees it, whatever its type.
+/// A slot of any type, as the reader uses it.
 pub trait Fill<'call> {
     #[doc(hidden)]
-    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError>;
+    fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError>;
     #[doc(hidden)]
     fn absent(&mut self, context: &'call ToolContext) -> Result<(), Absent>;
     #[doc(hidden)]
-    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin;
+    fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin;
 }
 
 /// A slot for an argument taken by value.
@@ -34,7 +34,7 @@ pub(crate) fn owned<'call, T: ToolArgument<'call, Source>, Source>() -> OwnedSlo
 }
 
 impl<T, Source> OwnedSlot<T, Source> {
-    /// Returns the slot with what it holds when the model gives nothing.
+    /// Returns the slot with the default that it holds if the model sends no value.
     #[must_use]
     pub fn or(mut self, default: fn() -> T) -> Self {
         self.default = Some(default);
@@ -45,7 +45,7 @@ impl<T, Source> OwnedSlot<T, Source> {
     ///
     /// # Panics
     ///
-    /// If the slot was not filled, which the expansion of `#[tool]` makes sure of.
+    /// If the slot was not filled, which the expansion of `#[tool]` ensures.
     #[inline]
     pub fn take(&mut self) -> T {
         self.value.take().expect("a call reads its arguments before it takes them")
@@ -60,7 +60,7 @@ impl<T, Source> OwnedSlot<T, Source> {
 
 impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T, Source> {
     #[inline]
-    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError> {
+    fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError> {
         self.value = Some(T::read(reader)?);
         Ok(())
     }
@@ -73,19 +73,21 @@ impl<'call, T: ToolArgument<'call, Source>, Source> Fill<'call> for OwnedSlot<T,
         Ok(())
     }
 
-    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin {
+    fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin {
         T::origin(schemas)
     }
 }
 
 /// A slot for an argument behind `&`.
 ///
-/// What it holds is a parameter and not `T::Held`: where a future keeps a slot, the compiler checks that it is `Send`
-/// with each lifetime taken apart, and a bound on `T` would not hold for, say, `&[&str]`.
+/// What it holds is a parameter and not `T::Held`: where a future keeps a slot, the compiler checks
+/// that it is `Send` with each lifetime taken apart, and a bound on `T` would not hold for, say,
+/// `&[&str]`.
 pub struct LentSlot<'call, T: ?Sized + 'call, Held, Source> {
     held: Option<Held>,
     default: Option<fn() -> &'call T>,
-    /// Kept here for `take` to need no bound: a type that is no argument is one error, where its slot is made.
+    /// Kept here for `take` to need no bound: a type that is no argument is one error, where its
+    /// slot is made.
     lend: fn(&Held) -> &T,
     source: PhantomData<fn() -> Source>,
 }
@@ -104,7 +106,7 @@ pub(crate) fn lent<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Sourc
 }
 
 impl<'call, T: ?Sized + 'call, Held, Source> LentSlot<'call, T, Held, Source> {
-    /// Returns the slot with what it lends when the model gives nothing.
+    /// Returns the slot with the default that it lends if the model sends no value.
     #[must_use]
     pub fn or(mut self, default: fn() -> &'call T) -> Self {
         self.default = Some(default);
@@ -115,7 +117,7 @@ impl<'call, T: ?Sized + 'call, Held, Source> LentSlot<'call, T, Held, Source> {
     ///
     /// # Panics
     ///
-    /// If the slot was not filled, which the expansion of `#[tool]` makes sure of.
+    /// If the slot was not filled, which the expansion of `#[tool]` ensures.
     #[inline]
     pub fn take(&mut self) -> &T {
         match (&self.held, self.default) {
@@ -136,7 +138,7 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> Fill<'call>
     for LentSlot<'call, T, T::Held, Source>
 {
     #[inline]
-    fn read(&mut self, reader: &mut Reader<'call>) -> Result<(), ReadError> {
+    fn read(&mut self, reader: &mut ArgumentReader<'call>) -> Result<(), ReadError> {
         self.held = Some(T::read(reader)?);
         Ok(())
     }
@@ -149,7 +151,7 @@ impl<'call, T: ?Sized + LentArgument<'call, Source> + 'call, Source> Fill<'call>
         Ok(())
     }
 
-    fn origin(&self, schemas: &mut SchemaGenerator) -> Origin {
+    fn origin(&self, schemas: &mut SchemaGenerator) -> ArgumentOrigin {
         T::origin(schemas)
     }
 }

@@ -1,11 +1,12 @@
-//! One value of a schema, to find out by reading it what a schema does not say: whether a map has keys that JSON has.
+//! One value of a schema, whose deserialization shows if a map has keys that JSON cannot have.
 
 use serde_json::{Map, Value, json};
 
-/// Levels below which a specimen ends.
+/// The most levels of a specimen.
 const MAX_DEPTH: usize = 12;
 
-/// Returns a value that `schema` is likely to take, with an entry in each map; nothing if there is no map in it.
+/// Returns a value that `schema` is likely to take, with an entry in each map; nothing if there is
+/// no map in it.
 pub(super) fn with_maps(schema: &Value, root: &Value) -> Option<Value> {
     let mut maps = 0;
     let value = value(schema, root, 0, &mut maps);

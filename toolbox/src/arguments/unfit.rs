@@ -1,10 +1,12 @@
-//! Types that read as arguments by the traits alone, and that a call can never fill in as their author means it.
+//! Types that implement the traits of an argument, and that no call can fill in as their author
+//! means it.
 //!
-//! serde and schemars implement their traits for what is shared or changes behind `&`, some of it only if another crate
-//! of the program turns a feature on, and for maps whose keys no JSON object can have. Each kind is a trait here, with a
-//! marker for the way from the argument's type to the part at fault. An expansion takes its arguments with
-//! `slot.take()`: method lookup tries `self`, then `&self`, then `&mut self`, so the traits of this module come before
-//! the method that serves the rest. Their implementations hold for no type, and their messages name what is wrong.
+//! serde and schemars implement their traits for what is shared or changes behind `&`, some of it
+//! only if another crate of the program turns a feature on, and for maps whose keys no JSON object
+//! can have. Each kind is a trait here, with a marker for the way from the argument's type to the
+//! part at fault. An expansion takes its arguments with `slot.take()`: method lookup tries `self`,
+//! then `&self`, then `&mut self`, so the traits of this module come before the method that serves
+//! the rest. Their implementations apply to no type, and their messages name the mistake.
 
 #![allow(clippy::implicit_hasher, reason = "the hasher of a map says nothing of its keys")]
 
@@ -18,8 +20,10 @@ use std::sync::{LazyLock, Mutex, OnceLock, RwLock, atomic};
 
 use schemars::SchemaGenerator;
 
-use super::argument::{Absent, FromProgram, LentArgument, Origin, TheContext, ToolArgument};
-use super::reader::Reader;
+use super::argument::{
+    Absent, ArgumentOrigin, FromProgram, LentArgument, TheContext, ToolArgument,
+};
+use super::reader::ArgumentReader;
 use super::slot::{LentSlot, OwnedSlot};
 use crate::context::{FromContext, ToolContext};
 use crate::validate::ReadError;
@@ -37,7 +41,7 @@ pub struct Here;
 pub struct Inside<const PARAMETER: usize, Way>(Way);
 
 /// Types that several owners share, or that change behind `&`.
-pub trait Shared<Way> {}
+pub trait SharedType<Way> {}
 
 /// References to types whose values are not lent from the text of a call.
 pub trait Reference<Way> {}
@@ -50,8 +54,8 @@ pub trait Unkeyed<Way> {}
 
 macro_rules! shared {
     ($($type:ident),*; $([$($generic:tt)*] $shared:ty),* $(,)?) => {
-        $(impl Shared<Here> for atomic::$type {})*
-        $(impl<$($generic)*> Shared<Here> for $shared {})*
+        $(impl SharedType<Here> for atomic::$type {})*
+        $(impl<$($generic)*> SharedType<Here> for $shared {})*
     };
 }
 
@@ -116,17 +120,17 @@ macro_rules! carry {
     )*};
 }
 
-carry!(Shared, Reference, Unkeyed);
+carry!(SharedType, Reference, Unkeyed);
 
-/// The reason of what is [`Shared`].
+/// The reason for a [`SharedType`].
 #[derive(Debug)]
 pub struct IsShared<Way>(Way);
 
-/// The reason of what holds a [`Reference`].
+/// The reason for a type that holds a [`Reference`].
 #[derive(Debug)]
 pub struct HoldsReference<Way>(Way);
 
-/// The reason of what is or holds an [`Unkeyed`] map.
+/// The reason for a type that is or holds an [`Unkeyed`] map.
 #[derive(Debug)]
 pub struct IsUnkeyed<Way>(Way);
 
@@ -134,7 +138,7 @@ macro_rules! refused {
     ($([$($generic:tt)*] $trait:ident<$way:ty> because $reason:ident),* $(,)?) => {$(
         #[diagnostic::do_not_recommend]
         impl<'call, T: $trait<$way>, $($generic)*> ToolArgument<'call, Refused<$reason<$way>>> for T {
-            fn read(_reader: &mut Reader<'call>) -> Result<Self, ReadError> {
+            fn read(_reader: &mut ArgumentReader<'call>) -> Result<Self, ReadError> {
                 unreachable!("{NEVER_COMPILED}")
             }
 
@@ -142,7 +146,7 @@ macro_rules! refused {
                 unreachable!("{NEVER_COMPILED}")
             }
 
-            fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+            fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
                 unreachable!("{NEVER_COMPILED}")
             }
         }
@@ -151,7 +155,7 @@ macro_rules! refused {
         impl<'call, T: ?Sized + $trait<$way>, $($generic)*> LentArgument<'call, Refused<$reason<$way>>> for T {
             type Held = ();
 
-            fn read(_reader: &mut Reader<'call>) -> Result<(), ReadError> {
+            fn read(_reader: &mut ArgumentReader<'call>) -> Result<(), ReadError> {
                 unreachable!("{NEVER_COMPILED}")
             }
 
@@ -159,7 +163,7 @@ macro_rules! refused {
                 unreachable!("{NEVER_COMPILED}")
             }
 
-            fn origin(_schemas: &mut SchemaGenerator) -> Origin {
+            fn origin(_schemas: &mut SchemaGenerator) -> ArgumentOrigin {
                 unreachable!("{NEVER_COMPILED}")
             }
 
@@ -173,16 +177,16 @@ macro_rules! refused {
 const NEVER_COMPILED: &str = "whatever takes such an argument does not compile";
 
 refused! {
-    [Way] Shared<Way> because IsShared,
+    [Way] SharedType<Way> because IsShared,
     // By itself, a reference is an argument that is lent, or the context.
     [const PARAMETER: usize, Way] Reference<Inside<PARAMETER, Way>> because HoldsReference,
     [Way] Unkeyed<Way> because IsUnkeyed,
 }
 
-/// Implemented for no type. Where it is asked of a type that is still to be inferred, the compiler first believes it.
+/// Implemented for no type. The compiler assumes it for a type that is still to be inferred.
 pub trait Never {}
 
-/// Takes what is shared out of its slot: never, and what it would be is part of the message.
+/// Takes a shared value out of its slot. Never called; the type is part of the message.
 #[diagnostic::on_unimplemented(
     message = "`{Taken}` cannot be an argument of a tool: it is shared, or changes behind `&`",
     label = "the model would fill in a new one for each call",
@@ -200,7 +204,7 @@ pub trait TakeShared<Taken>: Sized {
     }
 }
 
-/// Takes what holds a reference out of its slot.
+/// Takes a value that holds a reference out of its slot.
 #[diagnostic::on_unimplemented(
     message = "`{Taken}` cannot be an argument of a tool: it holds a reference",
     label = "only text is lent from inside a value",
@@ -235,7 +239,7 @@ pub trait TakeUnkeyed<Taken> {
     }
 }
 
-/// Takes what the program supplies out of a slot that something is said of to the model.
+/// Takes a value that the program supplies out of a slot with a description for the model.
 #[diagnostic::on_unimplemented(
     message = "`#[arg(..)]` on an argument that the program supplies",
     label = "the model is told nothing of a `{Taken}`",
@@ -259,7 +263,7 @@ macro_rules! take {
 }
 
 take! {
-    [Way] TakeShared: T [Shared<Way>] from Refused<IsShared<Way>>,
+    [Way] TakeShared: T [SharedType<Way>] from Refused<IsShared<Way>>,
     [const PARAMETER: usize, Way] TakeReference: T [Reference<Inside<PARAMETER, Way>>]
         from Refused<HoldsReference<Inside<PARAMETER, Way>>>,
     [Way] TakeUnkeyed: T [Unkeyed<Way>] from Refused<IsUnkeyed<Way>>,
@@ -273,9 +277,10 @@ impl<Taken: Never> TakeSupplied<Taken> for OwnedSlot<&ToolContext, TheContext> {
 #[diagnostic::do_not_recommend]
 impl<Taken: Never, Held> TakeSupplied<Taken> for LentSlot<'_, ToolContext, Held, TheContext> {}
 
-/// Returns the shared part in the name of a type, which shows what is in the parameters of a type that is not known here.
+/// Returns the shared part in the name of a type, which also covers the parameters of unknown
+/// types.
 ///
-/// The fields of a type do not show in its name.
+/// The fields of a type are not part of its name.
 pub(crate) fn shared_part(type_name: &str) -> Option<&str> {
     const SHARED: &[&str] = &[
         "alloc::sync::Arc<",

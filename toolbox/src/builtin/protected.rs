@@ -6,7 +6,7 @@ use std::ffi::OsString;
 
 use unicode_normalization::UnicodeNormalization as _;
 
-use crate::text::is_unseen;
+use crate::text::is_invisible;
 
 /// The files and folders that tools may read, but not change.
 ///
@@ -206,7 +206,7 @@ impl Name {
 /// Folds a name as the most lenient file system would.
 fn folded(name: &str) -> String {
     let name = name.split(':').next().unwrap_or_default();
-    let seen = name.nfd().filter(|c| !is_unseen(*c));
+    let seen = name.nfd().filter(|c| !is_invisible(*c));
     // By way of capitals, as `ſ` is `s` to a file system.
     let name: String = seen.flat_map(char::to_uppercase).flat_map(char::to_lowercase).collect();
     name.trim_end_matches(['.', ' ']).to_owned()

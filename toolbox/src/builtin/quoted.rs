@@ -1,12 +1,12 @@
 //! Quotes texts written by others for a model.
 
-use crate::text::is_unseen;
+use crate::text::is_invisible;
 
 /// Returns a text with `> ` before each line, so that nothing in it looks like the text around it.
 ///
 /// Control characters of terminals and of the writing direction are removed.
 pub(super) fn quoted(text: &str) -> String {
-    let shown = |c: &char| !is_unseen(*c);
+    let shown = |c: &char| !is_invisible(*c);
     let line = |line: &str| {
         let line: String = line.chars().filter(shown).collect();
         format!("> {line}").trim_end().to_owned()

@@ -18,7 +18,8 @@ pub use link::ResourceLink;
 
 /// One part of a tool's result, in the terms of the Model Context Protocol.
 ///
-/// Each may carry [annotations](Content::with_annotations) and [`_meta`](Content::with_meta) for MCP clients; models read neither.
+/// Each may carry [annotations](Content::with_annotations) and [`_meta`](Content::with_meta) for
+/// MCP clients; models read neither.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Content {
@@ -43,13 +44,14 @@ pub struct Text {
 
 /// Bytes of a kind that a MIME type names.
 ///
-/// Made by [`Media::from_bytes`] of raw bytes, or by [`Media::from_base64`] of text that is encoded already.
+/// Made by [`Media::from_bytes`] of raw bytes, or by [`Media::from_base64`] of text that is encoded
+/// already.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Media {
     /// The bytes, in standard base64 with padding.
     pub data: String,
-    /// Such as `image/png`.
+    /// The MIME type, such as `image/png`.
     pub mime_type: String,
     pub(crate) attributes: Attributes,
 }
@@ -59,9 +61,9 @@ pub struct Media {
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
 pub struct Resource {
-    /// Where it is from, such as `file:///notes.md`.
+    /// The URI of the resource, such as `file:///notes.md`.
     pub uri: String,
-    /// Such as `text/markdown`, when known.
+    /// The MIME type, such as `text/markdown`, when known.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub mime_type: Option<String>,
     /// Its text, when it is text.
@@ -126,7 +128,8 @@ impl Content {
 
     /// Returns an image part from its raw bytes, such as the content of a file.
     ///
-    /// Text that is base64 already is refused by the compiler: it goes to [`image_base64`](Self::image_base64).
+    /// Text that is base64 already is refused by the compiler: it goes to
+    /// [`image_base64`](Self::image_base64).
     ///
     /// ```
     /// let image = toolbox::Content::image(b"\x89PNG", "image/png");
@@ -265,7 +268,8 @@ impl Content {
         }
     }
 
-    /// Returns what a model reads where only text can stand: the text of a text part, or the line of a link.
+    /// Returns the part as text for a model, where only text is allowed: the text of a text part,
+    /// or the line of a link.
     #[must_use]
     pub fn to_text(&self) -> Option<Cow<'_, str>> {
         match self {
@@ -284,7 +288,7 @@ impl Content {
         }
     }
 
-    /// Returns how many bytes the part holds, as it would be sent.
+    /// Returns the number of bytes in the part, as it would be sent.
     #[must_use]
     pub fn len(&self) -> usize {
         match self {
@@ -301,7 +305,7 @@ impl Content {
         }
     }
 
-    /// Returns whether the part holds nothing.
+    /// Returns `true` if the part is empty.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -319,8 +323,8 @@ impl Media {
     ///
     /// # Errors
     ///
-    /// The text is not standard base64 with padding. URL-safe and unpadded base64, line breaks and `data:` URLs are refused,
-    /// because services that read the text refuse them as well.
+    /// The text is not standard base64 with padding. URL-safe and unpadded base64, line breaks and
+    /// `data:` URLs are refused, because services that read the text refuse them as well.
     pub fn from_base64(
         base64: impl Into<String>,
         mime_type: impl Into<String>,
@@ -331,11 +335,11 @@ impl Media {
     }
 }
 
-/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`, references to them, and whatever
-/// else implements `Borrow<[u8]>`.
+/// Bytes that are not encoded yet: `Vec<u8>`, `&[u8]`, `[u8; N]`, `Box<[u8]>`, `Bytes`, references
+/// to them, and everything else that implements `Borrow<[u8]>`.
 ///
-/// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from references, and is
-/// always inferred.
+/// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from
+/// references, and is always inferred.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not raw bytes",
     label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `Bytes`",
@@ -383,49 +387,49 @@ impl Serialize for Content {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         #[derive(Serialize)]
         #[serde(rename_all = "camelCase")]
-        struct Bytes<'a> {
+        struct MediaOut<'a> {
             data: &'a str,
             mime_type: &'a str,
         }
         #[derive(Serialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
-        enum Kind<'a> {
+        enum ContentKind<'a> {
             Text { text: &'a str },
-            Image(Bytes<'a>),
-            Audio(Bytes<'a>),
+            Image(MediaOut<'a>),
+            Audio(MediaOut<'a>),
             Resource { resource: &'a Resource },
             ResourceLink(&'a ResourceLink),
         }
         #[derive(Serialize)]
         struct Out<'a> {
             #[serde(flatten)]
-            kind: Kind<'a>,
+            kind: ContentKind<'a>,
             #[serde(skip_serializing_if = "Option::is_none")]
             annotations: Option<&'a ContentAnnotations>,
             #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
             meta: Option<&'a Map<String, Value>>,
         }
         let kind = match self {
-            Self::Text(text) => Kind::Text { text },
+            Self::Text(text) => ContentKind::Text { text },
             Self::Image(media) => {
-                Kind::Image(Bytes { data: &media.data, mime_type: &media.mime_type })
+                ContentKind::Image(MediaOut { data: &media.data, mime_type: &media.mime_type })
             }
             Self::Audio(media) => {
-                Kind::Audio(Bytes { data: &media.data, mime_type: &media.mime_type })
+                ContentKind::Audio(MediaOut { data: &media.data, mime_type: &media.mime_type })
             }
-            Self::Resource(resource) => Kind::Resource { resource },
-            Self::ResourceLink(link) => Kind::ResourceLink(link),
+            Self::Resource(resource) => ContentKind::Resource { resource },
+            Self::ResourceLink(link) => ContentKind::ResourceLink(link),
         };
         Out { kind, annotations: self.annotations(), meta: self.meta() }.serialize(serializer)
     }
 }
 
-/// Annotations and `_meta` that are not as the protocol has them are left out, and the part stays.
+/// Annotations and `_meta` that do not follow the protocol are left out, and the part stays.
 impl<'de> Deserialize<'de> for Content {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
         #[serde(tag = "type", rename_all = "snake_case")]
-        enum Kind {
+        enum ContentKind {
             Text(In<TextIn>),
             Image(In<MediaIn>),
             Audio(In<MediaIn>),
@@ -464,18 +468,18 @@ impl<'de> Deserialize<'de> for Content {
             let attributes = read.attributes();
             Box::new(Media { data: read.own.data, mime_type: read.own.mime_type, attributes })
         };
-        Ok(match Kind::deserialize(deserializer)? {
-            Kind::Text(read) => {
+        Ok(match ContentKind::deserialize(deserializer)? {
+            ContentKind::Text(read) => {
                 let attributes = read.attributes();
                 Self::Text(Text { text: read.own.text, attributes })
             }
-            Kind::Image(read) => Self::Image(media(read)),
-            Kind::Audio(read) => Self::Audio(media(read)),
-            Kind::Resource(read) => {
+            ContentKind::Image(read) => Self::Image(media(read)),
+            ContentKind::Audio(read) => Self::Audio(media(read)),
+            ContentKind::Resource(read) => {
                 let attributes = read.attributes();
                 Self::Resource(Box::new(Resource { attributes, ..read.own.resource }))
             }
-            Kind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
+            ContentKind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Why a call failed: for the model a sentence, for the program a kind, a stable code and the source.
+//! Failures of calls: a sentence for the model; a kind, a stable code and the source for the
+//! program.
 
 use std::error::Error;
 use std::fmt;
@@ -12,7 +13,7 @@ use crate::call::FaultKind;
 /// An error as tools keep it: shared, so that results stay cheap to clone.
 pub type SharedError = Arc<dyn Error + Send + Sync>;
 
-/// What went wrong with a call.
+/// The kind of failure of a call.
 ///
 /// [`FailureKind::code`] gives each a stable text for logs and metrics.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -22,9 +23,9 @@ pub enum FailureKind {
     NotFound,
     /// The tool is blacklisted, or an allow-list does not name it.
     Blacklisted,
-    /// The tool needs somebody's approval, and nobody gave it.
+    /// The tool needs approval, and it was not given.
     NotApproved,
-    /// The arguments do not fit the schema; the code says which way.
+    /// The arguments do not fit the schema; the code names the kind of fault.
     InvalidArguments,
     /// The tool ran and reported an error that the model can act on.
     Reported,
@@ -38,17 +39,17 @@ pub enum FailureKind {
     Panicked,
     /// The tool's output cannot be written as JSON.
     InvalidOutput,
-    /// The result is larger than the box allows, and what is too large has no half: an image, a document, JSON.
+    /// The result is larger than the box allows, and cannot be cut: an image, a document, JSON.
     ResultTooLarge,
     /// The batch held more calls than its limit.
     TooManyCalls,
     /// Another call of the batch has the same id.
     DuplicateId,
-    /// The tool waits for somebody's approval; it has not run, and may run later.
+    /// The call waits for approval; it has not run, and may run later.
     Deferred,
-    /// The run, or one above it, has spent the calls it may make.
+    /// The run, or one above it, has made all calls that it may make.
     OverBudget,
-    /// No more agents may be at work above one another, or this one is already.
+    /// The limit of nested agents is reached, or this agent is running already.
     TooDeep,
 }
 
@@ -76,7 +77,8 @@ impl FailureKind {
         }
     }
 
-    /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the tool.
+    /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the
+    /// tool.
     pub(crate) fn of_code(code: &str) -> (Self, &'static str) {
         let own = Self::ALL.into_iter().map(|kind| (kind, kind.code()));
         let faults = FaultKind::ALL.into_iter().map(|fault| (Self::InvalidArguments, fault.code()));
@@ -107,9 +109,10 @@ impl FailureKind {
 
 /// An error that a tool returns when a plain message is not enough.
 ///
-/// Most tools return their own error type, or a `String`: that counts as [reported](FailureKind::Reported), and its
-/// message goes to the model. Use this type to say that the trouble lies outside the call, so that a loop can retry
-/// or give up instead of letting the model try other arguments.
+/// Most tools return their own error type, or a `String`: that counts as
+/// [reported](FailureKind::Reported), and its message goes to the model. Use this type to report
+/// that the cause lies outside the call, so that a loop can retry or give up instead of letting the
+/// model try other arguments.
 ///
 /// ```
 /// use toolbox::ToolError;
@@ -130,12 +133,12 @@ pub struct ToolError {
 }
 
 impl ToolError {
-    /// Returns an error that the model is told and can act on.
+    /// Returns an error that the model receives and can act on.
     pub fn reported(message: impl Into<String>) -> Self {
         Self { kind: FailureKind::Reported, message: message.into(), source: None, data: None }
     }
 
-    /// Returns an error of the world behind the tool; its message and sources become the text.
+    /// Returns an error whose cause lies outside the call; its message and sources become the text.
     pub fn infrastructure(source: impl Into<Box<dyn Error + Send + Sync>>) -> Self {
         let source: SharedError = Arc::from(source.into());
         Self {
@@ -153,11 +156,12 @@ impl ToolError {
         self
     }
 
-    /// Adds data for programs: a code, whether to try again, anything that serializes. The model reads the message alone.
+    /// Adds data for programs: a code, whether to try again, anything that serializes. The model
+    /// reads the message alone.
     ///
-    /// Programs find it in [`ToolResult::error_data`](crate::ToolResult::error_data) and in the events of agents, MCP clients in
-    /// `structuredContent`. A value that cannot be written as JSON is left out, and so is one that does not fit into the limit of a
-    /// result.
+    /// Programs find it in [`ToolResult::error_data`](crate::ToolResult::error_data) and in the
+    /// events of agents, MCP clients in `structuredContent`. A value that cannot be written as JSON
+    /// is left out, and so is one that does not fit into the limit of a result.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox, ToolCall, ToolError};
@@ -170,7 +174,8 @@ impl ToolError {
     /// }
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let result = ToolBox::from(tools![book]).call(ToolCall::new("1", "book", r#"{"seat":7}"#)).await;
+    /// let call = ToolCall::new("1", "book", r#"{"seat":7}"#);
+    /// let result = ToolBox::from(tools![book]).call(call).await;
     /// assert_eq!(result.text(), "seat 7 is taken");
     /// assert_eq!(result.error_data().unwrap()["free"][0], 8);
     /// # }
@@ -181,7 +186,7 @@ impl ToolError {
         self
     }
 
-    /// Returns what kind of failure this is.
+    /// Returns the kind of failure.
     #[must_use]
     pub fn kind(&self) -> FailureKind {
         self.kind
@@ -222,7 +227,8 @@ impl From<&str> for ToolError {
     }
 }
 
-/// Joins an error with its sources by `: `, leaving out a source whose text the error above it already ends with.
+/// Joins an error with its sources by `: `, leaving out a source whose text the error above it
+/// already ends with.
 pub(crate) fn chain(error: &(dyn Error + '_)) -> String {
     let mut text = error.to_string();
     let mut source = error.source();

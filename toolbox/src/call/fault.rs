@@ -1,17 +1,17 @@
-//! What is wrong with arguments, in words a model can act on.
+//! Faults of arguments, described so that a model can correct them.
 
 use std::fmt::{self, Write as _};
 
 use crate::text::quote;
 
-/// More faults than this are counted, not listed.
+/// The most faults that are listed; further ones are counted.
 const LISTED: usize = 20;
 /// The longest message about one fault, in characters, inside an [`ArgumentsError`].
 const LINE: usize = 450;
 /// The longest message about one call, in bytes.
 const MESSAGE: usize = 2048;
 
-/// What kind of mistake a [`Fault`] is.
+/// The kind of a [`Fault`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FaultKind {
@@ -21,7 +21,7 @@ pub enum FaultKind {
     TooDeep,
     /// The text is longer than the limit.
     TooLarge,
-    /// A key stands twice in one object.
+    /// A key is twice in one object.
     DuplicateKey,
     /// A required argument or field is absent.
     Missing,
@@ -37,7 +37,8 @@ pub enum FaultKind {
     NotOneOf,
     /// No argument or field has this name.
     UnknownName,
-    /// A value breaks another rule of the schema, or of the type it is read into: a date, an id, a `try_from`.
+    /// A value breaks another rule of the schema, or of the type it is read into: a date, an id, a
+    /// `try_from`.
     Rejected,
     /// The schema takes too many steps to check.
     SchemaTooLarge,
@@ -81,9 +82,9 @@ impl FaultKind {
     ];
 }
 
-/// One thing that is wrong with the arguments of a call.
+/// One fault in the arguments of a call.
 ///
-/// `Display` gives one line that says what to change:
+/// `Display` writes one line with the change to make:
 ///
 /// ```text
 /// `limit` must be at most 50, got 1000
@@ -92,15 +93,16 @@ impl FaultKind {
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Fault {
-    /// Where: `filters[2].since`; empty for the arguments as a whole.
+    /// The path of the value: `filters[2].since`; empty for the arguments as a whole.
     pub path: String,
-    /// What kind of mistake it is.
+    /// The kind of mistake.
     pub kind: FaultKind,
-    /// What would have been right, as a phrase: `an integer`, `at most 50`.
+    /// The expected value, as a phrase: `an integer`, `at most 50`.
     pub expected: String,
-    /// What came, as JSON: at most 100 characters, control characters escaped, `***` for a secret.
+    /// The received value, as JSON: at most 100 characters, control characters escaped, `***` for a
+    /// secret.
     pub received: Option<String>,
-    /// What was probably meant, or how to put it right.
+    /// The value that was probably meant, or advice on how to correct it.
     pub suggestion: Option<String>,
     /// The line and column of a syntax error, both from 1.
     pub position: Option<(usize, usize)>,
@@ -123,13 +125,13 @@ impl Fault {
         }
     }
 
-    /// Says that the text is longer than the caller allows.
+    /// Returns the fault of a text that is longer than the limit.
     pub(crate) fn too_large(limit: usize, length: usize) -> Self {
         let expected = format!("at most {limit} bytes");
         Self::new(FaultKind::TooLarge, "", expected).received(format!("{length} bytes"))
     }
 
-    /// Says that the text nests deeper than the caller allows.
+    /// Returns the fault of a text that nests deeper than the limit.
     pub(crate) fn too_deep(limit: usize) -> Self {
         Self::new(FaultKind::TooDeep, "", format!("at most {limit} levels"))
     }
@@ -148,7 +150,7 @@ impl Fault {
         self.kind.code()
     }
 
-    /// The value as a phrase: a quoted string alone could be read as a name.
+    /// Returns the received value as a phrase, since a quoted string alone could be read as a name.
     fn received_phrase(&self) -> String {
         match self.received.as_deref() {
             None => "something else".to_owned(),
@@ -157,7 +159,7 @@ impl Fault {
         }
     }
 
-    /// `argument` at the top, `field` further down.
+    /// Returns `argument` for a value at the top, `field` for one further down.
     fn noun(&self) -> &'static str {
         if is_nested(&self.path) { "field" } else { "argument" }
     }
@@ -243,13 +245,13 @@ fn is_nested(path: &str) -> bool {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Faults {
     listed: Vec<Fault>,
-    /// How many faults were made, those that repeat another included: making one takes time.
+    /// The number of faults made, repeated ones included: making one takes time.
     made: usize,
     more: usize,
 }
 
 impl Faults {
-    /// Returns how many faults there are beyond those listed.
+    /// Returns the number of faults beyond those listed.
     #[must_use]
     pub fn more(&self) -> usize {
         self.more
@@ -263,13 +265,13 @@ impl Faults {
         }
         self.made += 1;
         let fault = fault();
-        // Two parts of a schema may say the same thing.
+        // Two parts of a schema may have the same fault.
         if !self.listed.contains(&fault) {
             self.listed.push(fault);
         }
     }
 
-    /// Whether the next fault would be listed.
+    /// Returns `true` if the next fault would be listed.
     pub(crate) fn have_room(&self) -> bool {
         self.listed.len() < LISTED && self.made < 2 * LISTED
     }
@@ -311,11 +313,11 @@ impl From<Vec<Fault>> for Faults {
     }
 }
 
-/// The arguments of a call were refused.
+/// The error of a call whose arguments were refused.
 ///
-/// `Display` is the text for the model: it names the tool and every fault, one a line, in at most
-/// 2 KiB. Values that the schema calls secret (`writeOnly`, `format: password`) stand there as
-/// `***`, and objects and arrays only as what they are.
+/// `Display` is the text for the model: it names the tool and every fault, one a line, in at most 2
+/// KiB. Values that the schema marks as secret (`writeOnly`, `format: password`) are written as
+/// `***`, and of objects and arrays only the kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ArgumentsError {
     tool: String,

@@ -4,7 +4,7 @@ use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Names one job of a background tool; 128 bits that nobody can guess.
+/// The id of one job of a background tool: 128 random bits.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct JobId(String);
 

@@ -1,4 +1,4 @@
-//! A call that a model asks for, and its result.
+//! Calls of tools, and their results.
 
 mod content;
 mod error;

@@ -1,4 +1,4 @@
-//! What tools may return, and how it becomes a result.
+//! Conversion of return values of tools into results.
 
 use std::borrow::Cow;
 use std::error::Error;
@@ -10,10 +10,11 @@ use serde_json::Value;
 
 use crate::call::{Content, FailureKind, ToolError, ToolResult};
 
-/// A value that is a tool's result by itself: text, content, a whole [`ToolResult`], or a `Result` of one.
+/// A value that is a tool's result by itself: text, content, a whole [`ToolResult`], or a `Result`
+/// of one.
 ///
-/// Functions with `#[tool]` may return more: any `Serialize` type. Implement this to decide how a type of your own is
-/// told to the model.
+/// Functions with `#[tool]` may return more: any `Serialize` type. Implement this to decide how a
+/// type of your own is written for the model.
 ///
 /// ```
 /// use toolbox::ToolResult;
@@ -33,10 +34,10 @@ use crate::call::{Content, FailureKind, ToolError, ToolResult};
     note = "return `String`, `Content`, `ToolResult`, or a `Result` of one, or implement `toolbox::call::IntoToolResult`"
 )]
 pub trait IntoToolResult {
-    /// Returns what the call came to.
+    /// Returns the result of the call.
     fn into_tool_result(self) -> ToolResult;
 
-    /// Returns the JSON Schema of the result, where its text is JSON that fits one.
+    /// Returns the JSON Schema of the result, if its text is JSON that fits one.
     #[must_use]
     fn output_schema() -> Option<Value>
     where
@@ -109,7 +110,7 @@ impl IntoToolResult for Arc<str> {
 }
 
 impl IntoToolResult for () {
-    /// Some providers refuse an empty result, so "nothing to say" is said.
+    /// Some providers refuse an empty result, so the result has a text.
     fn into_tool_result(self) -> ToolResult {
         ToolResult::new("ok")
     }
@@ -154,14 +155,15 @@ impl<T: IntoToolResult, E: IntoToolFailure> IntoToolResult for Result<T, E> {
 
 /// An error that a closure may return; `#[tool]` functions may return any `Display`.
 pub trait IntoToolFailure {
-    /// Returns the failure that the model is told.
+    /// Returns the failure that the model receives.
     fn into_tool_failure(self) -> ToolResult;
 }
 
 /// An error whose fields are data for programs: it is serialized beside its message.
 ///
-/// Implement it for an error type of your own, and return that from a tool. The model reads what the error and its sources display;
-/// programs find the data in [`ToolResult::error_data`] and in the events of agents, MCP clients in `structuredContent`.
+/// Implement it for an error type of your own, and return that from a tool. The model reads what
+/// the error and its sources display; programs find the data in [`ToolResult::error_data`] and in
+/// the events of agents, MCP clients in `structuredContent`.
 ///
 /// ```
 /// use serde::Serialize;
@@ -201,7 +203,8 @@ pub trait IntoToolFailure {
     note = "implement `std::error::Error` and `serde::Serialize` for `{Self}`, and then `toolbox::call::StructuredError`"
 )]
 pub trait StructuredError: Error + Serialize + Send + Sync + Sized + 'static {
-    /// Returns what kind of failure it is. Default: [reported](FailureKind::Reported), which the model can act on.
+    /// Returns the kind of failure. Default: [reported](FailureKind::Reported), which the model can
+    /// act on.
     fn kind(&self) -> FailureKind {
         FailureKind::Reported
     }
@@ -273,13 +276,14 @@ pub(crate) fn reported(error: crate::call::SharedError) -> ToolResult {
     ToolResult::error(crate::call::chain(error.as_ref())).with_source(error)
 }
 
-/// Reports something that can only be displayed; the alternate form shows the causes of `anyhow`-like errors.
+/// Reports a value that can only be displayed; the alternate form shows the causes of `anyhow`-like
+/// errors.
 pub(crate) fn displayed(error: &dyn Display) -> ToolResult {
     ToolResult::error(format!("{error:#}"))
 }
 
-/// Returns what JSON text says if it is a string, and the text itself if it is anything else: text has no quotes, whatever
-/// type it comes from.
+/// Returns the content of JSON text that is a string, and any other JSON text unchanged: text of
+/// any type is written without quotes.
 pub(crate) fn unquoted(json: String) -> String {
     match json.starts_with('"').then(|| serde_json::from_str(&json)) {
         Some(Ok(text)) => text,

@@ -2,13 +2,13 @@
 
 use std::fmt;
 
-/// A place where the arguments were not read literally, because the schema forbids that reading.
+/// A repair of one value of the arguments, which the schema does not accept as it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Repair {
-    /// Where: `filters[2].since`; empty for the arguments as a whole.
+    /// The path of the value: `filters[2].since`; empty for the arguments as a whole.
     pub path: String,
-    /// What was done: `read the string "5" as the number 5`.
+    /// The repair in words: `read the string "5" as the number 5`.
     pub what: String,
 }
 
@@ -20,7 +20,7 @@ impl Repair {
         Self { path: path.into(), what: what.into() }
     }
 
-    /// An optional argument was given as null.
+    /// Returns the repair of an optional argument that was given as null.
     pub(crate) fn null_left_out(path: &str) -> Self {
         Self::new(path, Self::NULL_LEFT_OUT)
     }

@@ -1,4 +1,4 @@
-//! What a call came to: for the model, for the user, for the program.
+//! Results of calls: for the model, for the user, for the program.
 
 mod size;
 
@@ -13,11 +13,12 @@ use serde_json::{Map, Value};
 use crate::call::chain;
 use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolError};
 
-/// What came of one call: exactly one for each, whatever happened.
+/// The result of one call. Every call has exactly one, even if it fails or panics.
 ///
-/// Holds what the model is told ([`ToolResult::text`], [`ToolResult::content`]), what the user may be shown
-/// ([`ToolResult::user_text`]), and how the program should take it. Serializes as
-/// `{"for_llm", "for_user"?, "silent", "is_error", "async"}`; the underlying error is never part of it.
+/// Holds the text and content for the model ([`ToolResult::text`], [`ToolResult::content`]), the
+/// text for the user ([`ToolResult::user_text`]), and the status for the program. Serializes as
+/// `{"for_llm", "for_user"?, "silent", "is_error", "async"}`; the underlying error is never part of
+/// it.
 ///
 /// ```
 /// use toolbox::ToolResult;
@@ -32,13 +33,13 @@ use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolErro
 #[derive(Clone)]
 pub struct ToolResult {
     pub(crate) call_id: String,
-    content: Parts,
+    content: ResultParts,
     flags: Flags,
     extra: Option<Box<Extra>>,
 }
 
 #[derive(Debug, Clone)]
-enum Parts {
+enum ResultParts {
     One(Content),
     Many(Vec<Content>),
 }
@@ -53,7 +54,7 @@ struct Flags {
     error: bool,
     pending: bool,
     structured: bool,
-    /// The text is JSON, of which a part would be worth nothing. A transcript does not keep this.
+    /// `true` if the text is JSON, which must not be cut. Not kept in a transcript.
     json: bool,
 }
 
@@ -63,7 +64,7 @@ impl Flags {
     }
 }
 
-/// What few results have.
+/// Fields that few results have.
 #[derive(Debug, Clone, Default)]
 struct Extra {
     for_user: Option<String>,
@@ -75,16 +76,17 @@ struct Extra {
     edited: Option<Arguments>,
     references: Vec<String>,
     omitted_bytes: usize,
-    /// Whether the gate wrote the text, and no handler.
+    /// `true` if the text was written by the gate and not by a handler.
     of_gate: bool,
-    /// The structured result of a tool that tells the model something else than its JSON, or the data of a failure.
+    /// The structured result of a tool whose text for the model is not its JSON, or the data of a
+    /// failure.
     structured: Option<Value>,
     /// The `_meta` for MCP clients.
     meta: Map<String, Value>,
 }
 
 impl ToolResult {
-    /// Returns a result whose text goes to the model and to nobody else.
+    /// Returns a result whose text goes to the model only.
     pub fn new(for_llm: impl Into<String>) -> Self {
         Self::from(Content::text(for_llm))
     }
@@ -96,14 +98,14 @@ impl ToolResult {
         result
     }
 
-    /// Returns a result that says work goes on in the background and will be reported later.
+    /// Returns a pending result: the work goes on in the background and is reported later.
     pub fn background(for_llm: impl Into<String>) -> Self {
         let mut result = Self::new(for_llm);
         result.flags.pending = true;
         result
     }
 
-    /// Returns a failure that the model is told.
+    /// Returns a failure with a text for the model.
     pub fn error(message: impl Into<String>) -> Self {
         Self::failure(FailureKind::Reported, message)
     }
@@ -122,10 +124,10 @@ impl ToolResult {
         result
     }
 
-    /// Returns a failure that the gate words itself, in the place of a handler that did not answer.
+    /// Returns a failure of the gate itself, in place of a result of the handler.
     ///
-    /// Nothing outside of this crate can make one, and the mark does not outlast a handler: the gate takes it off whatever a
-    /// handler or a layer returns.
+    /// Nothing outside of this crate can make one, and a handler cannot pass one on: the gate
+    /// removes the mark from every result of a handler or a layer.
     pub(crate) fn refusal(kind: FailureKind, message: impl Into<String>) -> Self {
         Self::failure(kind, message).marked_as_gate()
     }
@@ -142,7 +144,8 @@ impl ToolResult {
         self.extra().of_gate = true;
     }
 
-    /// Takes the gate's mark off a result that came out of a handler or a layer, which may repeat one it was given.
+    /// Removes the gate's mark from a result of a handler or a layer, which may repeat a result of
+    /// the gate.
     #[inline]
     pub(crate) fn unmark(&mut self) {
         if let Some(extra) = &mut self.extra {
@@ -150,12 +153,14 @@ impl ToolResult {
         }
     }
 
-    /// Returns whether the gate wrote the text: no handler, no layer, no server.
+    /// Returns `true` if the text was written by the gate, and not by a handler, a layer or a
+    /// server.
     pub(crate) fn is_of_gate(&self) -> bool {
         self.extra.as_ref().is_some_and(|extra| extra.of_gate)
     }
 
-    /// Returns whether the gate holds the call back until somebody approves. A handler that merely says so has answered.
+    /// Returns `true` if the gate defers the call until it is approved. A handler's own result of
+    /// that kind does not count.
     pub(crate) fn is_deferred(&self) -> bool {
         self.is_of_gate() && self.failure_kind() == Some(FailureKind::Deferred)
     }
@@ -167,7 +172,7 @@ impl ToolResult {
         result
     }
 
-    /// Returns a result whose text is JSON, of a type that says nothing of its schema.
+    /// Returns a result whose text is JSON, of a type without a schema.
     pub(crate) fn json(json: String) -> Self {
         let mut result = Self::new(json);
         result.flags.json = true;
@@ -181,7 +186,8 @@ impl ToolResult {
         self
     }
 
-    /// Keeps the underlying error for logs; the model never sees it unless the result has no text of its own.
+    /// Keeps the underlying error for logs; the model never sees it unless the result has no text
+    /// of its own.
     #[must_use]
     pub fn with_error(
         mut self,
@@ -198,16 +204,16 @@ impl ToolResult {
 
     /// Returns the result with another text for the model, which is not the gate's.
     pub(crate) fn with_text(mut self, text: String) -> Self {
-        self.content = Parts::One(Content::text(text));
+        self.content = ResultParts::One(Content::text(text));
         self.flags.structured = false;
         self.flags.json = false;
         self.unmark();
         self
     }
 
-    /// Takes a success of one JSON text for a structured result, where it has none of its own.
+    /// Treats a success of one JSON text as a structured result, if it has none of its own.
     pub(crate) fn read_as_structured(mut self) -> Self {
-        if let Parts::One(Content::Text(text)) = &self.content
+        if let ResultParts::One(Content::Text(text)) = &self.content
             && !self.flags.error
             && self.structured_content().is_none()
             && self.omitted_bytes() == 0
@@ -227,7 +233,7 @@ impl ToolResult {
         self
     }
 
-    /// Notes the arguments that somebody wrote in place of the model's.
+    /// Records the arguments that an approver wrote in place of the model's.
     pub(crate) fn with_edited(mut self, arguments: Arguments) -> Self {
         self.extra().edited = Some(arguments);
         self
@@ -252,12 +258,13 @@ impl ToolResult {
     #[must_use]
     pub fn content(&self) -> &[Content] {
         match &self.content {
-            Parts::One(part) => std::slice::from_ref(part),
-            Parts::Many(parts) => parts,
+            ResultParts::One(part) => std::slice::from_ref(part),
+            ResultParts::Many(parts) => parts,
         }
     }
 
-    /// Returns the text for the model: its text parts and its links, one a line, or the underlying error when there is no text.
+    /// Returns the text for the model: its text parts and its links, one a line, or the underlying
+    /// error when there is no text.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
         let mut texts = self.content().iter().filter_map(Content::to_text);
@@ -283,37 +290,38 @@ impl ToolResult {
     #[must_use]
     pub fn into_text(mut self) -> String {
         match &mut self.content {
-            Parts::One(Content::Text(text)) if !text.is_empty() => text.take(),
+            ResultParts::One(Content::Text(text)) if !text.is_empty() => text.take(),
             _ => self.text().into_owned(),
         }
     }
 
-    /// Returns what the user should be shown: `None` when there is nothing, or the result is silent.
+    /// Returns the text for the user: `None` if there is none, or the result is silent.
     #[must_use]
     pub fn user_text(&self) -> Option<&str> {
         let text = self.extra.as_ref()?.for_user.as_deref()?;
         (!self.flags.silent && !text.is_empty()).then_some(text)
     }
 
-    /// Returns whether nothing may be shown to the user.
+    /// Returns `true` if nothing may be displayed to the user.
     #[must_use]
     pub fn is_silent(&self) -> bool {
         self.flags.silent
     }
 
-    /// Returns whether the call failed.
+    /// Returns `true` if the call failed.
     #[must_use]
     pub fn is_error(&self) -> bool {
         self.flags.error
     }
 
-    /// Returns whether work goes on in the background, to be reported by a [`Completion`](crate::context::Completion).
+    /// Returns `true` if work goes on in the background, to be reported by a
+    /// [`Completion`](crate::context::Completion).
     #[must_use]
     pub fn is_pending(&self) -> bool {
         self.flags.pending
     }
 
-    /// Returns what kind of failure this is, if it is one.
+    /// Returns the kind of failure; `None` for a success.
     #[must_use]
     pub fn failure_kind(&self) -> Option<FailureKind> {
         self.flags.error.then(|| {
@@ -340,9 +348,11 @@ impl ToolResult {
         self.extra.as_ref()?.source.as_ref()
     }
 
-    /// Adds the result as JSON, for programs and MCP clients (`structuredContent`); the model reads the content alone.
+    /// Adds the result as JSON, for programs and MCP clients (`structuredContent`); the model reads
+    /// the content alone.
     ///
-    /// The result of a tool with an output schema has to fit it. Of a failure it is [data](ToolError::with_data).
+    /// The result of a tool with an output schema has to fit it. In a failure it is the
+    /// [data](ToolError::with_data).
     #[must_use]
     pub fn with_structured_content(mut self, value: impl Into<Value>) -> Self {
         self.extra().structured = Some(value.into());
@@ -355,29 +365,31 @@ impl ToolResult {
         self.extra.as_ref().map(|extra| &extra.meta).filter(|meta| !meta.is_empty())
     }
 
-    /// Adds an entry to the `_meta` that MCP clients get along with the result, such as `com.example/cost`.
+    /// Adds an entry to the `_meta` that MCP clients get along with the result, such as
+    /// `com.example/cost`.
     #[must_use]
     pub fn with_meta(mut self, key: impl Into<String>, value: impl Into<Value>) -> Self {
         self.extra().meta.insert(key.into(), value.into());
         self
     }
 
-    /// Returns the result as JSON: as the tool's output schema describes it, or the data of a failure, when there is any.
+    /// Returns the result as JSON: as the tool's output schema describes it, or the data of a
+    /// failure, when there is any.
     #[must_use]
     pub fn structured_content(&self) -> Option<Value> {
         if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
             return Some(value.clone());
         }
         match &self.content {
-            Parts::One(Content::Text(text)) if self.flags.structured => {
+            ResultParts::One(Content::Text(text)) if self.flags.structured => {
                 serde_json::from_str(text).ok()
             }
             _ => None,
         }
     }
 
-    /// Returns the data of a failure, for programs: what [`ToolError::with_data`] or a
-    /// [`StructuredError`](crate::call::StructuredError) gave, or a server of MCP.
+    /// Returns the data of a failure, for programs: those of [`ToolError::with_data`], a
+    /// [`StructuredError`](crate::call::StructuredError), or an MCP server.
     #[must_use]
     pub fn error_data(&self) -> Option<&Value> {
         self.extra.as_ref()?.structured.as_ref().filter(|_| self.flags.error)
@@ -389,7 +401,7 @@ impl ToolResult {
         self.extra.as_ref()?.job.as_ref()
     }
 
-    /// Returns what was repaired in the arguments before the tool ran.
+    /// Returns the repairs of the arguments before the tool ran.
     #[must_use]
     pub fn repairs(&self) -> &[Repair] {
         self.extra.as_ref().map_or(&[], |extra| &extra.repairs)
@@ -401,7 +413,8 @@ impl ToolResult {
         self.extra.as_ref().map_or(&[], |extra| &extra.references)
     }
 
-    /// Returns the result as one that refers to tools by their names. Providers that can, load their definitions.
+    /// Returns the result as one that refers to tools by their names. Providers that can, load
+    /// their definitions.
     #[must_use]
     pub fn with_references(mut self, tools: Vec<String>) -> Self {
         if !tools.is_empty() {
@@ -410,16 +423,17 @@ impl ToolResult {
         self
     }
 
-    /// Returns the arguments that the tool ran with, where an approver changed those of the model.
+    /// Returns the arguments that the tool ran with, if an approver changed those of the model.
     #[must_use]
     pub fn edited(&self) -> Option<&Arguments> {
         self.extra.as_ref()?.edited.as_ref()
     }
 
-    /// Returns how many bytes were left out because the result was larger than [the box
-    /// allows](crate::ToolBoxBuilder::max_result_bytes): of its texts, its references and its text for the user.
+    /// Returns the number of bytes that were left out because the result was larger than [the box
+    /// allows](crate::ToolBoxBuilder::max_result_bytes): of its texts, its references and its text
+    /// for the user.
     ///
-    /// What has no half is never left out of a success: the call fails instead
+    /// Parts that cannot be cut are never left out of a success: the call fails instead
     /// ([`FailureKind::ResultTooLarge`](crate::call::FailureKind::ResultTooLarge)).
     #[must_use]
     pub fn omitted_bytes(&self) -> usize {
@@ -427,7 +441,7 @@ impl ToolResult {
     }
 }
 
-/// What a server's answer becomes.
+/// Conversions from the answer of a server.
 impl ToolResult {
     /// Returns a failure that the tool reported, in parts.
     pub(crate) fn reported(parts: Vec<Content>) -> Self {
@@ -445,17 +459,17 @@ impl ToolResult {
     }
 }
 
-/// What a transcript keeps of a result, and makes one from.
+/// Conversions to and from the results of a stored transcript.
 impl ToolResult {
     /// Returns the text of a result that is JSON which fits the tool's output schema.
     pub(crate) fn structured_text(&self) -> Option<&str> {
         match &self.content {
-            Parts::One(Content::Text(text)) if self.flags.structured => Some(text),
+            ResultParts::One(Content::Text(text)) if self.flags.structured => Some(text),
             _ => None,
         }
     }
 
-    /// Returns the text for the user, whether or not it may be shown.
+    /// Returns the text for the user, even if it may not be displayed.
     pub(crate) fn own_user_text(&self) -> Option<&str> {
         self.extra.as_ref()?.for_user.as_deref()
     }
@@ -469,23 +483,23 @@ impl ToolResult {
     pub(crate) fn with_error_prefix(mut self, prefix: &str) -> Self {
         if self.flags.error {
             let text = format!("{prefix}{}", self.text());
-            let parts = std::mem::replace(&mut self.content, Parts::Many(Vec::new()));
+            let parts = std::mem::replace(&mut self.content, ResultParts::Many(Vec::new()));
             let others: Vec<Content> = match parts {
-                Parts::One(part) => vec![part],
-                Parts::Many(parts) => parts,
+                ResultParts::One(part) => vec![part],
+                ResultParts::Many(parts) => parts,
             };
             let others: Vec<_> =
                 others.into_iter().filter(|part| part.to_text().is_none()).collect();
             self.content = if others.is_empty() {
-                Parts::One(Content::text(text))
+                ResultParts::One(Content::text(text))
             } else {
-                Parts::Many(std::iter::once(Content::text(text)).chain(others).collect())
+                ResultParts::Many(std::iter::once(Content::text(text)).chain(others).collect())
             };
         }
         self
     }
 
-    /// Returns a result that was kept somewhere; `failure` is its code.
+    /// Returns a stored result; `failure` is its code.
     pub(crate) fn kept(mut content: Vec<Content>, failure: Option<&str>) -> Self {
         let mut result = match content.pop() {
             Some(only) if content.is_empty() => Self::from(only),
@@ -514,7 +528,7 @@ impl From<Content> for ToolResult {
     fn from(content: Content) -> Self {
         Self {
             call_id: String::new(),
-            content: Parts::One(content),
+            content: ResultParts::One(content),
             flags: Flags::default(),
             extra: None,
         }
@@ -525,7 +539,7 @@ impl From<Vec<Content>> for ToolResult {
     fn from(parts: Vec<Content>) -> Self {
         Self {
             call_id: String::new(),
-            content: Parts::Many(parts),
+            content: ResultParts::Many(parts),
             flags: Flags::default(),
             extra: None,
         }
@@ -546,7 +560,7 @@ impl From<ToolError> for ToolResult {
     }
 }
 
-/// Results are equal when a transcript could not tell them apart; the underlying errors are not compared.
+/// Results are equal if their stored forms are; the underlying errors are not compared.
 impl PartialEq for ToolResult {
     fn eq(&self, other: &Self) -> bool {
         self.call_id == other.call_id
@@ -564,7 +578,7 @@ impl fmt::Debug for ToolResult {
         if let Some(code) = self.code() {
             debug.field("code", &code);
         }
-        // Where the model is told less than the program, this is what a failed assertion shows.
+        // The underlying error, which the model does not receive, helps with a failed assertion.
         if let Some(source) = self.source() {
             let source = crate::call::chain(source.as_ref());
             if source != self.text() {

@@ -1,4 +1,4 @@
-//! A call, with its arguments as JSON text.
+//! Calls, with their arguments as JSON text.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,20 +11,26 @@ use std::hash::BuildHasher;
 
 /// One call that a model wants made: an id, a tool's name, and the arguments as JSON text.
 ///
-/// Reads from what providers send: `OpenAI`'s `{"id", "type", "function": {"name", "arguments": "…"}}` and the flat
-/// `{"id", "name", "arguments"}`, with the arguments as JSON text or as an object. Writes the flat form.
+/// Reads from what providers send: `OpenAI`'s
+/// `{"id", "type", "function": {"name", "arguments": "…"}}` and the flat
+/// `{"id", "name", "arguments"}`, with the arguments as JSON text or as an object. Writes the flat
+/// form.
 ///
 /// ```
 /// use toolbox::ToolCall;
 ///
-/// let wire = r#"{"id":"call_1","type":"function","function":{"name":"greet","arguments":"{\"name\":\"World\"}"}}"#;
+/// let wire = r#"{
+///     "id": "call_1",
+///     "type": "function",
+///     "function": {"name": "greet", "arguments": "{\"name\":\"World\"}"}
+/// }"#;
 /// let call: ToolCall = serde_json::from_str(wire)?;
 /// assert_eq!(call, ToolCall::new("call_1", "greet", r#"{"name":"World"}"#));
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ToolCall {
-    /// Ties the result to the call; as the provider gave it.
+    /// The id that ties the result to the call, as the provider sent it.
     pub id: String,
     /// The name of the tool.
     pub name: String,
@@ -52,21 +58,21 @@ impl ToolCall {
 impl<'de> Deserialize<'de> for ToolCall {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         #[derive(Deserialize)]
-        struct Wire {
+        struct ToolCallIn {
             #[serde(default)]
             id: String,
             name: Option<String>,
             #[serde(default)]
             arguments: Arguments,
-            function: Option<Function>,
+            function: Option<FunctionIn>,
         }
         #[derive(Deserialize)]
-        struct Function {
+        struct FunctionIn {
             name: String,
             #[serde(default)]
             arguments: Arguments,
         }
-        let wire = Wire::deserialize(deserializer)?;
+        let wire = ToolCallIn::deserialize(deserializer)?;
         match (wire.function, wire.name) {
             (Some(function), _) => Ok(Self::new(wire.id, function.name, function.arguments)),
             (None, Some(name)) => Ok(Self::new(wire.id, name, wire.arguments)),
@@ -99,13 +105,14 @@ impl Arguments {
     ///
     /// # Errors
     ///
-    /// What `serde_json` says when the text does not fit.
+    /// The error of `serde_json` if the text does not fit.
     pub fn parse<T: DeserializeOwned>(&self) -> serde_json::Result<T> {
         serde_json::from_str(&self.0)
     }
 }
 
-/// What can be the arguments of a call made by the program itself: JSON text, or something to write as such.
+/// Types that can be the arguments of a call made by the program: JSON text, or a value to
+/// serialize.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the arguments of a call",
     note = "give JSON text (`&str`, `Arguments`), a `serde_json::Value`, or a map of them"

@@ -9,7 +9,7 @@ use super::account::{Account, Size};
 use super::outcome::{Exit, Outcome, Paint, exit_of};
 use super::source::Source;
 use super::text::{grouped, line};
-use crate::definition::{Remark, ToolDefinition};
+use crate::definition::{Lint, ToolDefinition};
 use crate::mcp::{ServerState, ServerStatus, Servers};
 use crate::tool::Tool;
 
@@ -150,16 +150,16 @@ fn changed_name(tool: &Tool) -> Option<&str> {
 
 /// What a model is told too little about: how to mend it where the tool is the user's own, and in short where it is a server's.
 fn notes(tool: &Tool) -> Vec<String> {
-    let remarks = tool.definition().remarks();
+    let lints = tool.definition().lints();
     if tool.source().is_none() {
-        return remarks.iter().map(ToString::to_string).collect();
+        return lints.iter().map(ToString::to_string).collect();
     }
     let mut notes = Vec::new();
     let mut silent = Vec::new();
-    for remark in &remarks {
-        match remark {
-            Remark::UndescribedArgument { argument, .. } => silent.push(format!("`{argument}`")),
-            Remark::ShortDescription { description, .. } => {
+    for lint in &lints {
+        match lint {
+            Lint::UndescribedArgument { argument, .. } => silent.push(format!("`{argument}`")),
+            Lint::ShortDescription { description, .. } => {
                 notes.push(format!("all that is said of it is {description:?}"));
             }
         }

@@ -1,4 +1,4 @@
-//! A box with limits, state or an approver of its own.
+//! The builder of a box with limits, state or an approver of its own.
 
 use std::fmt;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use super::{RegisterError, ToolBox};
 use crate::call::ToolResult;
 use crate::collection::BoxSettings;
-use crate::context::{Approver, Requirement, Values};
+use crate::context::{Approver, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
@@ -39,13 +39,13 @@ use crate::tool::{IntoTools, MapFn, Next, Tool};
 /// # Ok::<(), toolbox::collection::BuildToolBoxError>(())
 /// ```
 ///
-/// What is not set has the default of the [table of limits](ToolBox#limits).
+/// A limit that is not set has its default of the [table of limits](ToolBox#limits).
 #[derive(Default)]
 #[must_use = "a builder does nothing until `build`"]
 pub struct ToolBoxBuilder {
     tools: Vec<Tool>,
     settings: BoxSettings,
-    state: Values,
+    state: StateMap,
     blacklist: Vec<String>,
 }
 
@@ -56,8 +56,8 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments; see
-    /// [`ToolBox::register_raw`].
+    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed
+    /// arguments; see [`ToolBox::register_raw`].
     ///
     /// # Panics
     ///
@@ -84,7 +84,7 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Says that the program gives a state of type `T` with each call
+    /// Declares that the program passes a state of type `T` with each call
     /// ([`ToolContext::with`](crate::ToolContext::with)), so that the box need not hold one.
     pub fn call_state<T: Send + Sync + 'static>(mut self) -> Self {
         self.settings.call_state.push(Requirement::of::<T>());
@@ -97,9 +97,10 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Limits the time of a call whose tool says nothing else. Default 60 seconds.
+    /// Limits the time of a call whose tool has no timeout of its own. Default 60 seconds.
     ///
-    /// A tool says its own with `#[tool(timeout = "5m")]` or [`Tool::with_timeout`](crate::Tool::with_timeout).
+    /// A tool sets its own with `#[tool(timeout = "5m")]` or
+    /// [`Tool::with_timeout`](crate::Tool::with_timeout).
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.settings.timeout = Some(timeout);
         self
@@ -111,31 +112,34 @@ impl ToolBoxBuilder {
         self
     }
 
-    /// Limits how many calls run at once; the others wait. Default: no limit. Zero counts as one.
+    /// Limits the number of calls that run at once; the others wait. Default: no limit. Zero counts
+    /// as one.
     pub fn max_concurrency(mut self, calls: usize) -> Self {
         self.settings.concurrency = Some(Arc::new(Semaphore::new(calls.max(1))));
         self
     }
 
-    /// Runs the calls of one batch beside each other, or one after another. Default: beside each other.
+    /// Runs the calls of one batch concurrently, or one after another. Default: concurrently.
     pub fn parallel(mut self, parallel: bool) -> Self {
         self.settings.parallel = parallel;
         self
     }
 
-    /// Limits how many calls one batch may hold; the rest are refused. Default 1 024.
+    /// Limits the number of calls in one batch; the rest are refused. Default 1 024.
     pub fn max_batch_calls(mut self, calls: usize) -> Self {
         self.settings.batch_calls = calls;
         self
     }
 
-    /// Limits the text of a call's arguments, in bytes; more is refused unread. Default 1 MiB.
+    /// Limits the text of a call's arguments, in bytes; a longer text is refused unread. Default 1
+    /// MiB.
     pub fn max_argument_bytes(mut self, bytes: usize) -> Self {
         self.settings.argument_bytes = bytes;
         self
     }
 
-    /// Limits how deep arguments may be nested; the argument object itself is the first level. Default and greatest: 64.
+    /// Limits the nesting of arguments, in levels; the argument object itself is the first. Default
+    /// and greatest: 64.
     ///
     /// Deeper text is read by recursion, so the limit cannot be lifted.
     pub fn max_argument_depth(mut self, levels: usize) -> Self {
@@ -145,14 +149,17 @@ impl ToolBoxBuilder {
 
     /// Limits a result, in bytes. Default 256 KiB.
     ///
-    /// Of longer texts the middle and the last ones are left out, and a line says how much. What has no half is never left out:
-    /// where images, audio, documents, values that are JSON and structured results are too large by themselves, the call fails
-    /// with [`FailureKind::ResultTooLarge`](crate::call::FailureKind::ResultTooLarge), and the text names this limit. A picture takes
-    /// a third more than its bytes, since it is base64: tools with screenshots need some MiB.
+    /// Of longer texts the middle and the last ones are left out, and a line says how much. Parts
+    /// that cannot be cut are never left out: if images, audio, documents, JSON values and
+    /// structured results are too large by themselves, the call fails with
+    /// [`FailureKind::ResultTooLarge`](crate::call::FailureKind::ResultTooLarge), and the text
+    /// names this limit. A picture takes a third more than its bytes, since it is base64: tools
+    /// with screenshots need some MiB.
     ///
-    /// In `toolbox.jsonc` the key is `"maxResultBytes"`. Texts count their bytes, without the escapes of JSON; each part after the first counts what JSON writes around it; so
-    /// do the structured form, the references and the text for the user. The line comes on top, unless the result would get
-    /// longer by it.
+    /// In `toolbox.jsonc` the key is `"maxResultBytes"`. Texts count their bytes, without the
+    /// escapes of JSON; each part after the first counts what JSON writes around it; so do the
+    /// structured form, the references and the text for the user. The line comes on top, unless the
+    /// result would get longer by it.
     pub fn max_result_bytes(mut self, bytes: usize) -> Self {
         self.settings.result_bytes = bytes;
         self
@@ -160,50 +167,57 @@ impl ToolBoxBuilder {
 
     /// Runs the handlers of tools on another runtime than the one that waits for them.
     ///
-    /// Timeouts then hold even while every worker of that runtime is blocked by a handler that never awaits. It costs a
-    /// hop between two runtimes for each call; without it, tools run right where they are called.
+    /// Timeouts then hold even while every worker of that runtime is blocked by a handler that
+    /// never awaits. It costs a hop between two runtimes for each call; without it, tools run in
+    /// place.
     pub fn handler_runtime(mut self, runtime: Handle) -> Self {
         self.settings.runtime = Some(runtime);
         self
     }
 
-    /// Decides on calls of tools that need approval. Without an approver of the tool, the box or an agent they are refused;
-    /// where an agent makes the call, its run pauses instead, and can be resumed with a decision.
+    /// Decides on calls of tools that need approval. Without an approver of the tool, the box or an
+    /// agent they are refused; where an agent makes the call, its run pauses instead, and can be
+    /// resumed with a decision.
     ///
-    /// The approver is asked after the arguments were found valid, and answers whether the call may run.
+    /// The approver is asked only if the arguments are valid, and decides if the call may run.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.settings.approver = Some(Arc::new(approver));
         self
     }
 
-    /// Adds the nearest names of the list to the result of a call whose tool is not found. Default: off.
+    /// Adds the nearest names of the list to the result of a call whose tool is not found. Default:
+    /// off.
     ///
-    /// Off, that text is `tool not found: <name>` and nothing else. A name is never corrected: the model calls again.
+    /// If it is off, the text is `tool not found: <name>` and nothing else. A name is never
+    /// corrected: the model calls again.
     pub fn suggest_tools(mut self, suggest: bool) -> Self {
         self.settings.suggest_tools = suggest;
         self
     }
 
-    /// Closes the schemas of all tools for `OpenAI`'s strict mode, as [`Tool::strict`] does for one. Default: off.
+    /// Closes the schemas of all tools for `OpenAI`'s strict mode, as [`Tool::strict`] does for
+    /// one. Default: off.
     pub fn strict(mut self, strict: bool) -> Self {
         self.settings.strict = strict;
         self
     }
 
-    /// Lets deferred tools be called by their own names, or only through a gateway that finds them. Default: by their names.
+    /// Allows calls of deferred tools by their own names, or only through a gateway that finds
+    /// them. Default: by their names.
     ///
-    /// Off, the result of such a call is `tool not found: <name>`.
+    /// If it is off, the result of such a call is `tool not found: <name>`.
     pub fn deferred_calls(mut self, direct: bool) -> Self {
         self.settings.deferred_calls = direct;
         self
     }
 
-    /// Puts code around the calls of every tool of the box, those registered later too: it sees the arguments first and the
-    /// result last.
+    /// Adds a layer around the calls of every tool of the box, including those registered later: it
+    /// sees the arguments first and the result last.
     ///
-    /// The layer added last is outermost, and all are outside of a tool's [own layers](Tool::layer). They run where the tool
-    /// would: after the lists, the approval and the limits, within the time of the call. A call through a `search::Gateway`
-    /// passes them once, as a call of the tool that it names. A box without layers pays nothing for them.
+    /// The layer added last is outermost, and all are outside of a tool's [own
+    /// layers](Tool::layer). They run after the lists, the approval and the limits, within the
+    /// timeout of the call. A call through a `search::Gateway` passes them once, as a call of the
+    /// tool that it names. A box without layers pays nothing for them.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -250,8 +264,8 @@ impl ToolBoxBuilder {
     ///
     /// # Errors
     ///
-    /// [`BuildToolBoxError`] names every pair of tools of one name with where both were made, every state that is missing,
-    /// and a blacklist rule that names nothing.
+    /// [`BuildToolBoxError`] names every pair of tools of one name with the locations of both,
+    /// every state that is missing, and a blacklist rule that names no tool.
     pub fn build(self) -> Result<ToolBox, BuildToolBoxError> {
         let state = (!self.state.is_empty()).then(|| Arc::new(self.state));
         let toolbox = ToolBox::from_shared(self.settings, state);
@@ -269,13 +283,13 @@ impl fmt::Debug for ToolBoxBuilder {
     }
 }
 
-/// Why a box could not be built.
+/// The error of building a box.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum BuildToolBoxError {
-    /// The tools do not fit together, or lack a state.
+    /// Two tools have one name, or a state is missing.
     Tools(RegisterError),
-    /// A rule of the blacklist names nothing.
+    /// A rule of the blacklist names no tool.
     Rule(crate::context::InvalidRuleError),
 }
 

@@ -1,10 +1,10 @@
-//! The definitions that a box gives to models and to people.
+//! Definitions of a box's tools, for models and for people.
 
 use std::sync::Arc;
 
 use super::ToolBox;
 use crate::context::ToolContext;
-use crate::definition::{Remark, ToolDefinition};
+use crate::definition::{Lint, ToolDefinition};
 use crate::dialect::{DefinitionList, Definitions, Dialect};
 use crate::tool::Tool;
 
@@ -16,10 +16,12 @@ impl ToolBox {
         self.snapshot().listed().map(line).collect()
     }
 
-    /// Returns the definitions that go to a model, in order: of the tools that may be called and are not deferred.
+    /// Returns the definitions that are sent to a model, in order: those of tools that may be
+    /// called and are not deferred.
     ///
-    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a reference count. It is a slice
-    /// of definitions, an array for serde, and holds the lists for each provider.
+    /// A changed list has another [`generation`](Self::generation); an unchanged one costs a
+    /// reference count. It is a slice of definitions, an array for serde, and holds the lists for
+    /// each provider.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};
@@ -33,7 +35,7 @@ impl ToolBox {
     /// let definitions = ToolBox::from(tools![add]).definitions();
     /// assert_eq!(definitions[0].name, "add");
     /// let json = serde_json::to_string(&definitions)?;
-    /// assert!(json.starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// assert!(json.starts_with(r#"[{"name":"add","description":"Adds two numbers.","#));
     /// # Ok::<(), serde_json::Error>(())
     /// ```
     #[must_use]
@@ -41,7 +43,8 @@ impl ToolBox {
         self.shared.current.load().definitions().clone()
     }
 
-    /// Returns the definitions of the tools that may be called from `context`, and those of `found` that may.
+    /// Returns the definitions of the tools that may be called from `context`, and those of `found`
+    /// that may.
     pub(crate) fn offer_with(
         &self,
         context: &ToolContext,
@@ -61,8 +64,9 @@ impl ToolBox {
         all.iter().chain(more).filter(|tool| permitted(tool)).cloned().collect()
     }
 
-    /// Returns the deferred tools that may be called from `context` by their own names, with the generation of the box they
-    /// are of. There are none where such tools are called through a gateway only.
+    /// Returns the deferred tools that may be called from `context` by their own names, with the
+    /// generation of the box they are of. There are none where such tools are called through a
+    /// gateway only.
     pub(crate) fn findable(&self, context: &ToolContext) -> (u64, Definitions) {
         let snapshot = self.snapshot();
         let generation = snapshot.generation();
@@ -77,7 +81,7 @@ impl ToolBox {
         (generation, all.iter().filter(|tool| permitted(tool)).cloned().collect())
     }
 
-    /// Returns the name under which the box knows a tool that a provider may know by another.
+    /// Returns the tool's own name for an alias that a provider uses.
     pub(crate) fn own_name(&self, name: &str) -> Option<String> {
         let snapshot = self.shared.current.load();
         if snapshot.get(name).is_some() {
@@ -86,7 +90,8 @@ impl ToolBox {
         snapshot.by_alias(name).map(|entry| entry.tool.name().to_owned())
     }
 
-    /// Returns the list of tools as a provider takes it, lowered and serialized once for each change of the box.
+    /// Returns the list of tools as a provider takes it, lowered and serialized once for each
+    /// change of the box.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};
@@ -99,14 +104,15 @@ impl ToolBox {
     /// }
     ///
     /// let list = ToolBox::from(tools![add]).definitions_for(Dialect::Anthropic);
-    /// assert!(list.json().starts_with(r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#));
+    /// let start = r#"[{"name":"add","description":"Adds two numbers.","input_schema":{"#;
+    /// assert!(list.json().starts_with(start));
     /// ```
     #[must_use]
     pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {
         self.shared.current.load().definitions().lowered(dialect)
     }
 
-    /// Returns what a model is told too little about, over all tools: for a test that wants none.
+    /// Returns the lints on all tools, for a test that expects none.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};
@@ -121,13 +127,13 @@ impl ToolBox {
     ///     a + b
     /// }
     ///
-    /// let remarks = ToolBox::from(tools![add]).remarks();
-    /// assert_eq!(remarks.len(), 1);
-    /// assert!(remarks[0].to_string().starts_with("argument `b` of tool `add` has no description"));
+    /// let lints = ToolBox::from(tools![add]).lints();
+    /// assert_eq!(lints.len(), 1);
+    /// assert!(lints[0].to_string().starts_with("argument `b` of tool `add` has no description"));
     /// ```
     #[must_use]
-    pub fn remarks(&self) -> Vec<Remark> {
-        self.tools().iter().flat_map(|tool| tool.definition().remarks()).collect()
+    pub fn lints(&self) -> Vec<Lint> {
+        self.tools().iter().flat_map(|tool| tool.definition().lints()).collect()
     }
 }
 

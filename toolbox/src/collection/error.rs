@@ -1,10 +1,10 @@
-//! Why a box refuses tools.
+//! Errors of registering tools in a box.
 
 use std::fmt;
 
 use crate::tool::Origin;
 
-/// Why a box refused tools: everything that is wrong, at once.
+/// The error of registering tools: every fault at once.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RegisterError {
     pub(super) faults: Vec<RegisterFault>,
@@ -32,19 +32,19 @@ impl fmt::Display for RegisterError {
 
 impl std::error::Error for RegisterError {}
 
-/// One reason why a box refuses a tool.
+/// A fault of one tool that is registered.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RegisterFault {
-    /// A tool of that name is in the box, or comes twice.
+    /// A tool of that name is in the box already, or is registered twice.
     NameTaken {
-        /// The name, as the newcomer has it.
+        /// The name of the rejected tool.
         name: String,
-        /// The name as it is taken: it may differ in case.
+        /// The name of the registered tool, which may differ in case.
         taken: String,
-        /// Where the tool in the box was made.
+        /// The location where the registered tool was made.
         first: Origin,
-        /// Where the newcomer was made.
+        /// The location where the rejected tool was made.
         second: Origin,
     },
     /// The box holds no state of a type that the tool needs.

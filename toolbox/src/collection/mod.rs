@@ -1,4 +1,4 @@
-//! The collection of tools: concurrent, ordered, and the one way to call them.
+//! The collection of tools: concurrent, ordered, and the entry to the gate.
 
 mod builder;
 mod definitions;
@@ -14,18 +14,20 @@ use tokio::sync::watch;
 
 pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use error::{RegisterError, RegisterFault};
-pub(crate) use snapshot::{Entry, Snapshot};
+pub(crate) use snapshot::{Snapshot, ToolEntry};
 
 use crate::context::rules::Rules;
-use crate::context::{InvalidRuleError, Requirement, Values};
+use crate::context::{InvalidRuleError, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
 pub(crate) use settings::BoxSettings;
 
-/// A collection of tools by name (also called a tool registry): declares them to a model and dispatches its calls.
+/// A collection of tools by name (also called a tool registry): declares them to a model and
+/// dispatches its calls.
 ///
-/// A box is a cheap handle: clones share the tools, and threads share the box. Readers take a snapshot and never wait
-/// for a writer. Tools stay in the order they were registered; one that replaces another takes its place, so the list
-/// that is sent to a model stays the same to the byte.
+/// A box is a cheap handle: clones share the tools, and threads share the box. Readers take a
+/// snapshot and never wait for a writer. Tools stay in the order they were registered; one that
+/// replaces another takes its place, so the list that is sent to a model stays the same to the
+/// byte.
 ///
 /// ```
 /// use toolbox::{tool, tools, ToolBox, ToolCall};
@@ -46,7 +48,8 @@ pub(crate) use settings::BoxSettings;
 ///
 /// # Limits
 ///
-/// Each box has limits, which [`ToolBox::builder`] changes. A call that meets one fails, and its text names the limit.
+/// Each box has limits, which [`ToolBox::builder`] changes. A call that meets one fails, and its
+/// text names the limit.
 ///
 /// | limit | default | set by |
 /// |---|---|---|
@@ -57,16 +60,16 @@ pub(crate) use settings::BoxSettings;
 /// | calls at once | none | [`max_concurrency`](ToolBoxBuilder::max_concurrency) |
 #[derive(Clone)]
 pub struct ToolBox {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<BoxInner>,
 }
 
-pub(crate) struct Shared {
+pub(crate) struct BoxInner {
     pub(crate) current: ArcSwap<Snapshot>,
     writer: Mutex<()>,
-    /// The generation, for those who wait for another.
+    /// The generation, for tasks that wait for a change.
     changed: watch::Sender<u64>,
     pub(crate) settings: BoxSettings,
-    pub(crate) state: Option<Arc<Values>>,
+    pub(crate) state: Option<Arc<StateMap>>,
 }
 
 impl ToolBox {
@@ -81,10 +84,10 @@ impl ToolBox {
         ToolBoxBuilder::default()
     }
 
-    fn from_shared(settings: BoxSettings, state: Option<Arc<Values>>) -> Self {
+    fn from_shared(settings: BoxSettings, state: Option<Arc<StateMap>>) -> Self {
         let settings = settings.settled();
         Self {
-            shared: Arc::new(Shared {
+            shared: Arc::new(BoxInner {
                 current: ArcSwap::from_pointee(Snapshot::empty(settings.strict)),
                 writer: Mutex::new(()),
                 changed: watch::Sender::new(0),
@@ -102,7 +105,7 @@ impl ToolBox {
         self.shared.current.load_full()
     }
 
-    /// Makes a change that the next reader sees whole.
+    /// Makes a change atomically: readers see all of it or nothing.
     fn change<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
         let _writer = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
         let mut next = self.shared.current.load().successor();
@@ -113,10 +116,11 @@ impl ToolBox {
         value
     }
 
-    /// Adds tools; one whose name is taken replaces the other in its place.
+    /// Adds tools; one whose name is taken replaces the other, at its position.
     ///
-    /// Each call makes one new snapshot, whatever it adds: give many tools at once. A replacement and a missing state are logged
-    /// as warnings; [`ToolBox::try_register`] refuses them, and a name that differs from another only by case.
+    /// Each call makes one new snapshot, so register many tools in one call. A replacement and a
+    /// missing state are logged as warnings; [`ToolBox::try_register`] refuses them, and a name
+    /// that differs from another only by case.
     pub fn register(&self, tools: impl IntoTools) {
         let tools = tools.into_tools();
         for tool in &tools {
@@ -129,10 +133,11 @@ impl ToolBox {
         });
     }
 
-    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed arguments.
+    /// Adds a tool of raw parts: a name, a description, a JSON Schema, and a function of the parsed
+    /// arguments.
     ///
-    /// The schema goes to the model as it is written. The function takes the arguments as a map and may be a closure, a
-    /// `Box<dyn Fn ..>` or an `Arc<dyn Fn ..>`; see [`Tool::from_map`].
+    /// The schema goes to the model as it is written. The function takes the arguments as a map and
+    /// may be a closure, a `Box<dyn Fn ..>` or an `Arc<dyn Fn ..>`; see [`Tool::from_map`].
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -144,7 +149,11 @@ impl ToolBox {
     /// registry.register_raw(
     ///     "ping",
     ///     "Check if a host is reachable",
-    ///     json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]}),
+    ///     json!({
+    ///         "type": "object",
+    ///         "properties": {"host": {"type": "string"}},
+    ///         "required": ["host"],
+    ///     }),
     ///     Box::new(|args: &HashMap<String, Value>| {
     ///         let host = args["host"].as_str().unwrap_or("");
     ///         Ok::<_, String>(format!("{host} is reachable"))
@@ -157,7 +166,8 @@ impl ToolBox {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Tool::try_from_map`] takes names from outside the program.
+    /// If the name is not one that tools may have; [`Tool::try_from_map`] takes names from outside
+    /// the program.
     #[track_caller]
     pub fn register_raw<Form>(
         &self,
@@ -195,13 +205,14 @@ impl ToolBox {
     ///
     /// # Errors
     ///
-    /// [`RegisterError`] names every tool whose name is taken, also by another only in case, with where both were made,
-    /// and every state that the box lacks.
+    /// [`RegisterError`] names every tool whose name is taken, also in another case, with the
+    /// locations of both, and every state that the box lacks.
     pub fn try_register(&self, tools: impl IntoTools) -> Result<(), RegisterError> {
         self.register_given(tools.into_tools(), |_| false)
     }
 
-    /// Adds tools, or none of them; what `is_given` says need not be held by the box.
+    /// Adds tools, or none of them; states for which `is_given` returns `true` need not be in the
+    /// box.
     pub(crate) fn register_given(
         &self,
         tools: Vec<Tool>,
@@ -232,7 +243,8 @@ impl ToolBox {
         missing.map(fault).collect()
     }
 
-    /// Checks that every state is there which the tools need that `may_run`; what `is_given` says need not be held by the box.
+    /// Checks that the box has every state that the tools which `may_run` need, except those for
+    /// which `is_given` returns `true`.
     pub(crate) fn check_states(
         &self,
         may_run: impl Fn(&Tool) -> bool,
@@ -244,15 +256,16 @@ impl ToolBox {
         if faults.is_empty() { Ok(()) } else { Err(RegisterError { faults }) }
     }
 
-    /// Takes a tool out, and returns it if it was there.
+    /// Removes a tool, and returns it if it was there.
     ///
-    /// Calls that run already end as they would have; the blacklist stays as it is.
+    /// Calls that run already are not affected; the blacklist does not change.
     #[allow(clippy::must_use_candidate, reason = "taking a tool out is enough")]
     pub fn unregister(&self, name: &str) -> Option<Tool> {
         self.change(|next| next.take(name))
     }
 
-    /// Takes tools out and puts others in, as one change. One that replaces another takes its place without a word.
+    /// Removes tools and adds others, as one change. One that replaces another takes its position,
+    /// without a warning.
     pub(crate) fn exchange(&self, is_gone: impl Fn(&Tool) -> bool, tools: Vec<Tool>) {
         if tools.is_empty() && !self.snapshot().tools().any(&is_gone) {
             return;
@@ -267,8 +280,8 @@ impl ToolBox {
 
     /// Copies all tools of another box into this one; by name, the incoming ones win.
     ///
-    /// The other box keeps its tools. Copies bring the state of the box they come from along; its rules, limits, approver and
-    /// layers stay with it.
+    /// The other box keeps its tools. Copies keep the state of the box they come from; its rules,
+    /// limits, approver and layers are not copied.
     pub fn merge(&self, other: &ToolBox) {
         self.register(other.tools());
     }
@@ -279,19 +292,19 @@ impl ToolBox {
         self.shared.current.load().get(name).map(|entry| entry.tool.clone())
     }
 
-    /// Returns whether a tool of that name is in the box.
+    /// Returns `true` if a tool of that name is in the box.
     #[must_use]
     pub fn has(&self, name: &str) -> bool {
         self.shared.current.load().get(name).is_some()
     }
 
-    /// Returns how many tools the box holds.
+    /// Returns the number of tools in the box.
     #[must_use]
     pub fn len(&self) -> usize {
         self.shared.current.load().len()
     }
 
-    /// Returns whether the box holds no tool.
+    /// Returns `true` if the box has no tools.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
@@ -314,7 +327,7 @@ impl ToolBox {
         self.snapshot().tools().map(bind).collect()
     }
 
-    /// Returns what the box forbids and allows.
+    /// Returns the rules of the box.
     pub(crate) fn rules(&self) -> Arc<Rules> {
         Arc::clone(self.shared.current.load().rules())
     }
@@ -325,7 +338,8 @@ impl ToolBox {
         self.shared.current.load().generation()
     }
 
-    /// Waits until the box has another generation than `seen`, and returns it: at once, if it has one already.
+    /// Waits until the box has another generation than `seen`, and returns it: at once, if it has
+    /// one already.
     ///
     /// ```
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
@@ -345,14 +359,16 @@ impl ToolBox {
         generations.wait_for(|now| *now != seen).await.map_or(seen, |now| *now)
     }
 
-    /// Forbids tools by name (a deny list): they leave the list that is sent, and calls of them are refused.
+    /// Forbids tools by name (a deny list): they are left out of the list that is sent, and calls
+    /// of them are refused.
     ///
-    /// The name may hold `*` for any run of characters, and matches whatever the case. It need not be registered: a tool
-    /// that comes later is forbidden too.
+    /// The name may hold `*` for any run of characters, and matches whatever the case. It need not
+    /// be registered: a tool that comes later is forbidden too.
     ///
     /// # Panics
     ///
-    /// If it names no tool, like `""` or `*`; [`ToolBox::try_blacklist`] takes names from outside the program.
+    /// If it names no tool, like `""` or `*`; [`ToolBox::try_blacklist`] takes names from outside
+    /// the program.
     #[track_caller]
     pub fn blacklist(&self, name: &str) {
         if let Err(error) = self.try_blacklist(name) {
@@ -371,7 +387,8 @@ impl ToolBox {
         Ok(())
     }
 
-    /// Lifts what [`ToolBox::blacklist`] forbade by the same name, and returns whether it was forbidden.
+    /// Removes a rule that [`ToolBox::blacklist`] added by the same name, and returns `true` if
+    /// there was one.
     #[allow(clippy::must_use_candidate, reason = "lifting it is enough")]
     pub fn lift_blacklist(&self, name: &str) -> bool {
         self.change(|next| next.change_rules(|rules| rules.lift(name)))
@@ -394,19 +411,21 @@ impl ToolBox {
         Ok(())
     }
 
-    /// Returns whether a tool of that name may be called, registered or not.
+    /// Returns `true` if a tool of that name may be called, registered or not.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.shared.current.load().permits(name)
     }
 
-    /// Returns a new box with the tools that `keep` keeps, under the limits and rules of this one.
+    /// Returns a new box with the tools for which `keep` returns `true`, under the limits and rules
+    /// of this one.
     #[must_use]
     pub fn filtered(&self, keep: impl Fn(&Tool) -> bool) -> Self {
         self.with_tools(self.tools().into_iter().filter(keep).collect())
     }
 
-    /// Returns a new box with every tool under the name `<prefix>_<name>`, under the limits of this one.
+    /// Returns a new box with every tool under the name `<prefix>_<name>`, under the limits of this
+    /// one.
     ///
     /// # Panics
     ///
@@ -415,20 +434,21 @@ impl ToolBox {
     #[track_caller]
     pub fn prefixed(&self, prefix: &str) -> Self {
         let snapshot = self.snapshot();
-        // Rules speak of names, so what they forbid under the old names stays behind.
+        // Rules name tools, so the tools that are forbidden by their old names are left out.
         let permitted = self.tools().into_iter().filter(|tool| snapshot.permits(tool.name()));
         let other = Self::from_shared(self.shared.settings.clone(), self.shared.state.clone());
         other.register_all(permitted.map(|tool| tool.prefixed(prefix)));
         other
     }
 
-    /// Whether two handles are of one box.
+    /// Returns `true` if two handles refer to one box.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)
     }
 
-    /// Returns a new box with the limits, the state and the layers of this one, for tools of `above` as well: they are as
-    /// hidden as there, and whoever approves of calls there does so here if nobody else does.
+    /// Returns a new box with the limits, the state and the layers of this one, for tools of
+    /// `above` as well: they are as hidden as there, and the approver of `above` is used if there
+    /// is no other.
     pub(crate) fn empty_below(&self, above: &Self) -> Self {
         let mut settings = self.shared.settings.clone();
         settings.deferred_calls &= above.shared.settings.deferred_calls;
@@ -442,7 +462,7 @@ impl ToolBox {
         self.tools().into_iter().map(|tool| tool.within(layers)).collect()
     }
 
-    /// Puts these tools in the place of all there are.
+    /// Replaces all tools by these.
     pub(crate) fn replace_tools(&self, tools: Vec<Tool>) {
         self.change(|next| {
             next.clear();
@@ -465,9 +485,9 @@ impl ToolBox {
     }
 }
 
-/// A handle that does not keep its box alive: for what a box holds and looks at itself.
+/// A handle that does not keep its box alive, for values that the box itself holds.
 #[derive(Clone)]
-pub(crate) struct WeakToolBox(std::sync::Weak<Shared>);
+pub(crate) struct WeakToolBox(std::sync::Weak<BoxInner>);
 
 impl WeakToolBox {
     pub(crate) fn upgrade(&self) -> Option<ToolBox> {
@@ -481,13 +501,13 @@ impl Default for ToolBox {
     }
 }
 
-/// Makes a box of tools known when the program is written.
+/// Makes a box of tools that are known at compile time.
 ///
 /// # Panics
 ///
-/// If two tools have one name, but for clones of one tool; the message says where both were made. [`ToolBox::try_register`] and
-/// [`ToolBoxBuilder::build`] return that as an error, for tools from outside the program, and [`ToolBox::register`] lets the
-/// later one replace the other.
+/// If two tools have one name, but for clones of one tool; the message names the locations of both.
+/// [`ToolBox::try_register`] and [`ToolBoxBuilder::build`] return that as an error, for tools from
+/// outside the program, and [`ToolBox::register`] lets the later one replace the other.
 impl<T: IntoTools> From<T> for ToolBox {
     #[track_caller]
     fn from(tools: T) -> Self {

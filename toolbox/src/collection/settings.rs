@@ -28,22 +28,22 @@ pub(crate) struct BoxSettings {
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) record_content: bool,
     pub(crate) suggest_tools: bool,
-    /// Whether all tools are closed for strict providers.
+    /// `true` if all tools are closed for strict providers.
     pub(crate) strict: bool,
-    /// Whether a deferred tool can be called by its own name.
+    /// `true` if a deferred tool can be called by its own name.
     pub(crate) deferred_calls: bool,
-    /// What the program gives with each call.
+    /// The types of the values that the program passes with each call.
     pub(crate) call_state: Vec<Requirement>,
-    /// Code around the calls of every tool, the innermost first.
+    /// The layers around the calls of every tool, the innermost first.
     pub(crate) layers: Layers,
-    /// Whether a call can run right where it is made, as far as the box goes.
+    /// `true` if the box's settings allow a call to run in place.
     pub(crate) is_plain: bool,
 }
 
 impl BoxSettings {
     pub(crate) const MAX_DEPTH: usize = 64;
 
-    /// Works out what each call would have to ask again.
+    /// Computes the values that each call would otherwise compute again.
     pub(crate) fn settled(mut self) -> Self {
         self.is_plain = self.concurrency.is_none()
             && self.runtime.is_none()

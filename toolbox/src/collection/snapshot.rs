@@ -1,4 +1,4 @@
-//! One state of a box that never changes: what readers see.
+//! Immutable snapshots of a box, which readers use.
 
 use std::sync::{Arc, OnceLock};
 
@@ -10,43 +10,44 @@ use crate::definition::ToolDefinition;
 use crate::dialect::{Definitions, Dialect};
 use crate::tool::Tool;
 
-/// The tools of a box at one moment, with what is worked out from them.
+/// The tools of a box at one moment, with values derived from them.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    entries: IndexMap<Arc<str>, Entry, foldhash::fast::RandomState>,
+    entries: IndexMap<Arc<str>, ToolEntry, foldhash::fast::RandomState>,
     rules: Arc<Rules>,
     generation: u64,
-    /// Whether every tool is closed for strict providers.
+    /// `true` if every tool is closed for strict providers.
     strict: bool,
     definitions: OnceLock<Definitions>,
-    /// The tools that are found by a search alone.
+    /// The definitions of tools that are found only by a search.
     deferred: OnceLock<Definitions>,
-    /// Names that only a provider knows tools by, worked out when a name is not found.
+    /// The aliases that providers know tools by, computed when a name is not found.
     aliases: OnceLock<IndexMap<String, usize>>,
 }
 
 #[derive(Clone)]
-pub(crate) struct Entry {
+pub(crate) struct ToolEntry {
     pub(crate) tool: Tool,
     pub(crate) permitted: bool,
-    /// Whether nothing but its function stands between a call of the tool and its result.
+    /// `true` if a call of the tool runs its function in place, with nothing around it.
     pub(crate) at_once: bool,
 }
 
 impl Snapshot {
-    /// Returns a box without tools; `strict` says whether those to come are closed for strict providers.
+    /// Returns a snapshot without tools; `strict` is `true` if tools added later are closed for
+    /// strict providers.
     pub(super) fn empty(strict: bool) -> Self {
         Self { strict, ..Self::default() }
     }
 
-    /// Returns the definition that models are given.
-    fn given(&self, tool: &Tool) -> ToolDefinition {
+    /// Returns the definition that is sent to models.
+    fn offered_definition(&self, tool: &Tool) -> ToolDefinition {
         let mut definition = tool.definition().clone();
         definition.strict |= self.strict;
         definition
     }
 
-    /// Returns a copy to change, of the next generation, with nothing worked out yet.
+    /// Returns a copy of the next generation to change, without derived values.
     pub(super) fn successor(&self) -> Self {
         Self {
             entries: self.entries.clone(),
@@ -58,13 +59,14 @@ impl Snapshot {
     }
 
     #[inline]
-    pub(crate) fn get(&self, name: &str) -> Option<&Entry> {
+    pub(crate) fn get(&self, name: &str) -> Option<&ToolEntry> {
         self.entries.get(name)
     }
 
-    /// Returns the tool that a provider knows by `alias`, where its own name is not one the provider takes.
+    /// Returns the tool that a provider knows by `alias`, if the provider does not accept its own
+    /// name.
     #[cold]
-    pub(crate) fn by_alias(&self, alias: &str) -> Option<&Entry> {
+    pub(crate) fn by_alias(&self, alias: &str) -> Option<&ToolEntry> {
         let aliases = self.aliases.get_or_init(|| {
             let mut aliases = IndexMap::new();
             for (index, entry) in self.entries.values().enumerate() {
@@ -101,7 +103,7 @@ impl Snapshot {
         self.entries.values().map(|entry| &entry.tool)
     }
 
-    /// Returns the tools that a model is told of.
+    /// Returns the tools whose definitions are sent to a model.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Tool> {
         self.entries
             .values()
@@ -109,7 +111,7 @@ impl Snapshot {
             .map(|entry| &entry.tool)
     }
 
-    /// Puts a tool where its name is, or at the end, and warns when another makes room for it.
+    /// Inserts a tool at the position of its name, or at the end; warns if it replaces another.
     pub(super) fn put(&mut self, tool: Tool) {
         if let Some(taken) = self.entries.get(tool.name()) {
             let (first, second) = (taken.tool.origin(), tool.origin());
@@ -122,10 +124,10 @@ impl Snapshot {
         let permitted = self.rules.permit(tool.name());
         // The arguments of a closed tool are restored first.
         let at_once = tool.inner().running.is_plain() && !tool.definition().strict;
-        self.entries.insert(tool.name().into(), Entry { tool, permitted, at_once });
+        self.entries.insert(tool.name().into(), ToolEntry { tool, permitted, at_once });
     }
 
-    /// Returns the tool that `newcomer` would replace, or be mistaken for, as a fault.
+    /// Returns a fault if a tool has the name of `newcomer`, or one that differs only in case.
     pub(super) fn clash(&self, newcomer: &Tool) -> Option<RegisterFault> {
         let name = newcomer.name();
         let taken = self.entries.get(name).or_else(|| {
@@ -160,16 +162,17 @@ impl Snapshot {
     }
 
     pub(crate) fn definitions(&self) -> &Definitions {
-        self.definitions.get_or_init(|| self.listed().map(|tool| self.given(tool)).collect())
+        self.definitions
+            .get_or_init(|| self.listed().map(|tool| self.offered_definition(tool)).collect())
     }
 
-    /// Returns the tools that a model is not told of before it finds them.
+    /// Returns the deferred tools, whose definitions a model receives only after a search.
     pub(crate) fn deferred(&self) -> &Definitions {
         self.deferred.get_or_init(|| {
             self.entries
                 .values()
                 .filter(|entry| entry.permitted && entry.tool.definition().deferred)
-                .map(|entry| self.given(&entry.tool))
+                .map(|entry| self.offered_definition(&entry.tool))
                 .collect()
         })
     }

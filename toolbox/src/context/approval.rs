@@ -1,4 +1,4 @@
-//! Somebody's word before a tool runs.
+//! Approval of calls before their tools run.
 
 use std::fmt;
 use std::sync::Arc;
@@ -11,7 +11,7 @@ use crate::call::Arguments;
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 
-/// What an approver decides on: a call whose arguments are valid.
+/// A request for approval: a call whose arguments are valid.
 #[non_exhaustive]
 pub struct ApprovalRequest {
     /// The context of the call: its id, the conversation.
@@ -30,7 +30,7 @@ impl ApprovalRequest {
         Self { context, arguments, definition }
     }
 
-    /// Returns what the model was told about the tool.
+    /// Returns the tool's definition, as the model received it.
     #[must_use]
     pub fn definition(&self) -> &ToolDefinition {
         &self.definition
@@ -42,7 +42,8 @@ impl ApprovalRequest {
         &self.definition.name
     }
 
-    /// Returns whether the model has read what others wrote: see [`Taint`](crate::context::Taint).
+    /// Returns `true` if the model has read text from untrusted sources: see
+    /// [`Taint`](crate::context::Taint).
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.context.is_tainted()
@@ -57,7 +58,7 @@ impl fmt::Debug for ApprovalRequest {
     }
 }
 
-/// What an approver says.
+/// The decision of an approver.
 ///
 /// Serializes as `"approve"`, `{"deny": "reason"}`, `{"edit": "arguments"}` or `"defer"`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -66,43 +67,45 @@ impl fmt::Debug for ApprovalRequest {
 pub enum Decision {
     /// The call may run.
     Approve,
-    /// It may not; the model is told why.
+    /// The call may not run; the model receives the reason.
     Deny(String),
-    /// It may run with these arguments instead, which are checked like the model's.
+    /// The call may run with these arguments instead, which are checked like the model's.
     Edit(Arguments),
-    /// Nobody can say now: the call does not run. An agent stops there, and resumes when somebody has decided.
+    /// No decision can be made now: the call does not run. An agent stops there, and resumes once
+    /// there is a decision.
     Defer,
 }
 
-/// Whose word a tool needs before it runs.
+/// The approval that a tool needs before it runs.
 #[derive(Clone, Default)]
 pub(crate) enum Approval {
     #[default]
     None,
-    /// The approver of the box, where one of these holds.
+    /// Approval of the box's approver, if one of these conditions holds.
     If(Vec<Condition>),
-    /// The approver of the box.
+    /// Approval of the box's approver.
     OfBox,
-    /// One of its own.
+    /// Approval of the tool's own approver.
     Own(Arc<dyn Approver>),
 }
 
-/// When a tool needs approval.
+/// A condition under which a tool needs approval.
 #[derive(Clone)]
 pub(crate) struct Condition {
     pub(crate) holds: Arc<dyn Fn(&ApprovalRequest) -> bool + Send + Sync>,
-    /// What a model can do where nobody gives it, or nothing.
+    /// Advice to the model where no approval can be given; may be empty.
     pub(crate) advice: &'static str,
 }
 
 impl Approval {
-    /// Whether it may be needed.
+    /// Returns `true` if some call of the tool may need approval.
     pub(crate) fn is_needed(&self) -> bool {
         !matches!(self, Self::None)
     }
 }
 
-/// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a [`Decision`].
+/// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a
+/// [`Decision`].
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot decide on calls",
     label = "this is no approver",
@@ -137,7 +140,7 @@ where
         async move {
             match request.arguments.parse::<T>() {
                 Ok(arguments) => decide(arguments, request).await,
-                // What the tool takes and the approver cannot read is not approved.
+                // Arguments that the tool accepts and the approver cannot read are not approved.
                 Err(error) => Decision::Deny(format!(
                     "the arguments cannot be judged by the rule of tool `{}`: {error}",
                     request.tool_name()

@@ -1,4 +1,4 @@
-//! Cancellation that reaches everything started under it.
+//! Cancellation of a call and of everything started by it.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,7 +7,7 @@ use tokio::sync::watch;
 
 use crate::future::BoxFuture;
 
-/// A switch that can be thrown once, and that everybody who holds a clone or a child sees.
+/// A token that is cancelled once, and notifies all holders of a clone or a child.
 ///
 /// A child is cancelled with its parent; cancelling a child leaves the parent alone.
 ///
@@ -26,7 +26,7 @@ pub struct CancellationToken {
 }
 
 impl CancellationToken {
-    /// Returns a token that nobody has cancelled.
+    /// Returns a token that is not cancelled.
     #[must_use]
     pub fn new() -> Self {
         Self { own: Arc::new(watch::Sender::new(false)), parent: None }
@@ -38,12 +38,12 @@ impl CancellationToken {
         Self { parent: Some(Arc::new(self.clone())), ..Self::new() }
     }
 
-    /// Cancels this token, its clones and its children. Doing it twice does nothing more.
+    /// Cancels this token, its clones and its children. A second call does nothing.
     pub fn cancel(&self) {
         self.own.send_replace(true);
     }
 
-    /// Returns whether this token or one above it was cancelled.
+    /// Returns `true` if this token or one above it was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         *self.own.borrow() || self.parent.as_ref().is_some_and(|parent| parent.is_cancelled())
@@ -61,13 +61,13 @@ impl CancellationToken {
         }
     }
 
-    /// Waits like [`cancelled`](Self::cancelled), in a box: tokens may nest to any depth.
+    /// Waits like [`cancelled`](Self::cancelled), as a boxed future: tokens may nest to any depth.
     fn cancelled_above(&self) -> BoxFuture<'_, ()> {
         Box::pin(self.cancelled())
     }
 
     async fn thrown(&self) {
-        // The sender is alive as long as `self` is, so waiting can only end by the switch.
+        // The sender is alive as long as `self` is, so waiting ends only by cancellation.
         let _ = self.own.subscribe().wait_for(|cancelled| *cancelled).await;
     }
 }

@@ -7,7 +7,8 @@ use crate::call::{JobId, ToolResult};
 
 /// The end of a background job: its result, and the context of the call that started it.
 ///
-/// Sent exactly once for each pending result, whether the job succeeded, failed, panicked or was cancelled.
+/// Sent exactly once for each pending result, whether the job succeeded, failed, panicked or was
+/// cancelled.
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Completion {
@@ -15,7 +16,7 @@ pub struct Completion {
     pub job: JobId,
     /// The context of the call that started it: the call's id, the tool's name, the conversation.
     pub context: ToolContext,
-    /// What it came to, under the id of that call.
+    /// The result, under the id of the call that started the job.
     pub result: ToolResult,
 }
 
@@ -24,7 +25,8 @@ pub struct Completion {
 struct Completions(UnboundedSender<Completion>);
 
 impl ToolContext {
-    /// Takes the completions of background tools. Without it, a background tool is waited for like any other.
+    /// Sends the completions of background tools to `completions`. Without it, callers wait for a
+    /// background tool like any other.
     #[must_use]
     pub fn with_completions(self, completions: UnboundedSender<Completion>) -> Self {
         self.with_extension(Completions(completions))
@@ -34,7 +36,8 @@ impl ToolContext {
         self.extension().map(|Completions(sender)| sender)
     }
 
-    /// Returns the context of a call that ended: it keeps no channel of completions open.
+    /// Returns the context without its channel of completions, which a stored completion must not
+    /// keep open.
     pub(crate) fn without_completions(&self) -> Self {
         self.without_extension::<Completions>()
     }

@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 use super::cancellation::CancellationToken;
 use super::progress::{Progress, ProgressSink};
 use super::rules::{InvalidRuleError, Rules};
-use super::state::{State, Values};
+use super::state::{State, StateMap};
 use crate::definition::ToolDefinition;
 
-/// What a tool is told about the call it serves, and what the program gives along with a call.
+/// The context of a call: its id, and the values, limits and handles that the program passes with
+/// it.
 ///
-/// The program builds one and passes it to [`ToolBox::call_in`](crate::ToolBox::call_in); the tool takes it as
-/// `&ToolContext`, with the id and name of its own call filled in. Values in it belong to one call, so that calls of
-/// different users never see each other's. Cloning is cheap but for the call's id.
+/// The program builds one and passes it to [`ToolBox::call_in`](crate::ToolBox::call_in); the tool
+/// takes it as `&ToolContext`, with the id and name of its own call filled in. Values in it belong
+/// to one call, so that calls of different users never see each other's. Cloning is cheap but for
+/// the call's id.
 ///
 /// ```
 /// use toolbox::{tool, ToolBox, ToolCall, ToolContext};
@@ -37,80 +39,84 @@ use crate::definition::ToolDefinition;
 pub struct ToolContext {
     pub(crate) call_id: String,
     pub(crate) tool: Option<Arc<ToolDefinition>>,
-    pub(crate) given: Option<Arc<Given>>,
+    pub(crate) values: Option<Arc<CallValues>>,
     /// State bound to the tool, then state of the box.
-    pub(crate) bound: Option<Arc<Values>>,
-    pub(crate) state: Option<Arc<Values>>,
-    /// Whether somebody gave their word for this very call.
+    pub(crate) bound: Option<Arc<StateMap>>,
+    pub(crate) state: Option<Arc<StateMap>>,
+    /// `true` if this very call was approved.
     pub(crate) approved: bool,
 }
 
-/// What the program gave with a call.
+/// The values, limits and handles that the program passed with a call.
 #[derive(Clone, Default)]
-pub(crate) struct Given {
-    values: Values,
-    /// What other modules of this crate add, by its type; tools do not see it.
-    extensions: Values,
-    /// For what neither the call, nor the tool, nor its box holds.
-    fallback: Option<Arc<Values>>,
+pub(crate) struct CallValues {
+    values: StateMap,
+    /// Values of other modules of this crate, by type; not visible to tools.
+    extensions: StateMap,
+    /// State for types that neither the call, nor the tool, nor its box has.
+    fallback: Option<Arc<StateMap>>,
     cancellation: Option<CancellationToken>,
     deadline: Option<Instant>,
-    /// What may not be called on the way down from here; only grows.
+    /// Rules for the tools called from here down; they are only ever added to.
     rules: Option<Arc<Rules>>,
     progress: Option<ProgressSink>,
-    /// How many agents are at work above this call.
+    /// The number of agents that run above this call.
     depth: u32,
-    /// Whether a call that needs an approval which nobody here gives may wait for it.
+    /// `true` if a call without its approval may be deferred until it is decided.
     deferrable: bool,
 }
 
 impl ToolContext {
-    /// Returns a context that gives nothing.
+    /// Returns a context without values.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
     }
 
-    fn given(&mut self) -> &mut Given {
-        Arc::make_mut(self.given.get_or_insert_default())
+    fn values_mut(&mut self) -> &mut CallValues {
+        Arc::make_mut(self.values.get_or_insert_default())
     }
 
     /// Adds a value, replacing another of its type.
     #[must_use]
     pub fn with<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.given().values.insert(Arc::new(value));
+        self.values_mut().values.insert(Arc::new(value));
         self
     }
 
     /// Lets `token` cancel the call: it is answered at once, and the tool's future is dropped.
     #[must_use]
     pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
-        self.given().cancellation = Some(token);
+        self.values_mut().cancellation = Some(token);
         self
     }
 
-    /// Ends the call at `deadline` at the latest, even where the tool's own timeout would be longer.
+    /// Ends the call at `deadline` at the latest, even where the tool's own timeout would be
+    /// longer.
     #[must_use]
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
         let earlier = self.deadline().map_or(deadline, |own| own.min(deadline));
-        self.given().deadline = Some(earlier);
+        self.values_mut().deadline = Some(earlier);
         self
     }
 
-    /// Hands what tools say of their progress to `sink`.
+    /// Passes the progress that tools report to `sink`.
     #[must_use]
     pub fn with_progress(mut self, sink: impl Fn(Progress) + Send + Sync + 'static) -> Self {
-        self.given().progress = Some(Arc::new(sink));
+        self.values_mut().progress = Some(Arc::new(sink));
         self
     }
 
-    /// Forbids tools for this call and everything below it: calls that its tool makes in turn, and agents it starts.
+    /// Forbids tools for this call and everything below it: calls that its tool makes in turn, and
+    /// agents it starts.
     ///
-    /// The name may hold `*` for any run of characters. What is forbidden once stays so: nothing further down lifts it.
+    /// The name may hold `*` for any run of characters. What is forbidden once stays so: nothing
+    /// further down lifts it.
     ///
     /// # Panics
     ///
-    /// If it names no tool, like `""` or `*`; [`ToolContext::try_with_blacklist`] takes names from outside the program.
+    /// If it names no tool, like `""` or `*`; [`ToolContext::try_with_blacklist`] takes names from
+    /// outside the program.
     #[must_use]
     #[track_caller]
     pub fn with_blacklist(self, name: &str) -> Self {
@@ -127,19 +133,19 @@ impl ToolContext {
     /// [`InvalidRuleError`] if it names no tool.
     pub fn try_with_blacklist(mut self, name: &str) -> Result<Self, InvalidRuleError> {
         InvalidRuleError::check(name)?;
-        Arc::make_mut(self.given().rules.get_or_insert_default()).blacklist(name);
+        Arc::make_mut(self.values_mut().rules.get_or_insert_default()).blacklist(name);
         Ok(self)
     }
 
-    /// Returns whether a tool of that name may be called from here, as far as the program's context says.
+    /// Returns `true` if the rules of this context allow calls of a tool of that name.
     #[must_use]
     pub fn permits(&self, name: &str) -> bool {
         self.rules().is_none_or(|rules| rules.permit(name))
     }
 
-    /// Says how far the call has come; nobody hears it where the caller does not listen.
+    /// Reports the progress of the call; ignored if the caller set no sink.
     pub fn report_progress(&self, done: f64, total: Option<f64>, message: impl Into<String>) {
-        let Some(sink) = self.given.as_ref().and_then(|given| given.progress.as_ref()) else {
+        let Some(sink) = self.values.as_ref().and_then(|values| values.progress.as_ref()) else {
             return;
         };
         let message = Some(message.into()).filter(|message| !message.is_empty());
@@ -147,21 +153,22 @@ impl ToolContext {
         sink(Progress { call_id, tool, done, total, message });
     }
 
-    /// Returns how many agents are at work above this call: zero for a call that no agent made.
+    /// Returns the number of agents that run above this call: zero for a call that no agent made.
     #[must_use]
     pub fn depth(&self) -> u32 {
-        self.given.as_ref().map_or(0, |given| given.depth)
+        self.values.as_ref().map_or(0, |values| values.depth)
     }
 
-    /// Says that `depth` agents are at work above, some of them perhaps in other processes. It never gets less.
+    /// Sets the number of agents that run above, some of them perhaps in other processes. It never
+    /// decreases.
     #[must_use]
     pub fn with_depth(mut self, depth: u32) -> Self {
         let own = self.depth();
-        self.given().depth = own.max(depth);
+        self.values_mut().depth = own.max(depth);
         self
     }
 
-    /// Returns the id of the call, as the model gave it.
+    /// Returns the id of the call, as the model sent it.
     #[must_use]
     pub fn call_id(&self) -> &str {
         &self.call_id
@@ -173,37 +180,39 @@ impl ToolContext {
         self.tool.as_ref().map_or("", |definition| &definition.name)
     }
 
-    /// Returns a value that the program gave with this call, as it is, behind an `Arc` or as a [`State`].
+    /// Returns a value that the program passed with this call, by itself, behind an `Arc` or as a
+    /// [`State`].
     #[must_use]
     pub fn get<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.given.as_ref()?.values.find_ref()
+        self.values.as_ref()?.values.find_ref()
     }
 
-    /// Returns a value of the call, else of the tool, else of the box, else of the agent that makes the call.
+    /// Returns a value of the call, else of the tool, else of the box, else of the agent that makes
+    /// the call.
     #[must_use]
     pub fn state<T: Send + Sync + 'static>(&self) -> Option<State<T>> {
-        let given = self.given.as_deref();
-        let last = given.and_then(|given| given.fallback.as_deref());
-        [given.map(|given| &given.values), self.bound.as_deref(), self.state.as_deref(), last]
+        let passed = self.values.as_deref();
+        let last = passed.and_then(|values| values.fallback.as_deref());
+        [passed.map(|passed| &passed.values), self.bound.as_deref(), self.state.as_deref(), last]
             .into_iter()
             .flatten()
-            .find_map(Values::find)
+            .find_map(StateMap::find)
             .map(State::from)
     }
 
-    /// Returns the switch that cancels this call, if the program gave one.
+    /// Returns the token that cancels this call, if the program set one.
     #[must_use]
     pub fn cancellation(&self) -> Option<&CancellationToken> {
-        self.given.as_ref()?.cancellation.as_ref()
+        self.values.as_ref()?.cancellation.as_ref()
     }
 
-    /// Returns whether the call was cancelled.
+    /// Returns `true` if the call was cancelled.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancellation().is_some_and(CancellationToken::is_cancelled)
     }
 
-    /// Waits until the call is cancelled; for ever, if nobody can.
+    /// Waits until the call is cancelled; for ever, if it has no token.
     ///
     /// # Cancellation
     ///
@@ -215,57 +224,59 @@ impl ToolContext {
         }
     }
 
-    /// Returns when the call ends at the latest, if the program said so.
+    /// Returns the deadline of the call, if the program set one.
     #[must_use]
     pub fn deadline(&self) -> Option<Instant> {
-        self.given.as_ref()?.deadline
+        self.values.as_ref()?.deadline
     }
 
-    /// Returns how much time the program left for the call.
+    /// Returns the time until the deadline of the call.
     #[must_use]
     pub fn remaining(&self) -> Option<Duration> {
         self.deadline().map(|deadline| deadline.saturating_duration_since(now()))
     }
 
     pub(crate) fn rules(&self) -> Option<&Arc<Rules>> {
-        self.given.as_ref()?.rules.as_ref()
+        self.values.as_ref()?.rules.as_ref()
     }
 
-    /// Returns what a call made with this context is given.
+    /// Returns the values for a call that is made with this context.
     ///
-    /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of that tool again.
+    /// A call that a tool makes in turn cannot wait for a decision: the run would make the call of
+    /// that tool again.
     #[inline]
-    pub(crate) fn given_below(&self) -> Option<Arc<Given>> {
+    pub(crate) fn values_below(&self) -> Option<Arc<CallValues>> {
         if self.tool.is_some() && self.is_deferrable() {
-            return self.without_deferral().given;
+            return self.without_deferral().values;
         }
-        self.given.clone()
+        self.values.clone()
     }
 
-    /// Returns what a call gets that is made in the place of this one.
+    /// Returns the context of a call that replaces this one.
     pub(crate) fn in_its_place(&self) -> Self {
         Self { tool: None, ..self.clone() }
     }
 
-    /// Returns the context of a call that nobody waits for, or nobody who could go on with it later.
+    /// Returns the context of a call that cannot be deferred, since no run waits for it that could
+    /// resume it.
     #[cold]
     pub(crate) fn without_deferral(&self) -> Self {
         let mut own = self.clone();
-        own.given().deferrable = false;
+        own.values_mut().deferrable = false;
         own
     }
 
     pub(crate) fn is_deferrable(&self) -> bool {
-        self.given.as_ref().is_some_and(|given| given.deferrable)
+        self.values.as_ref().is_some_and(|values| values.deferrable)
     }
 
     /// Returns a value that another module of this crate added.
     pub(crate) fn extension<T: Send + Sync + 'static>(&self) -> Option<&T> {
-        self.given.as_ref()?.extensions.find_ref()
+        self.values.as_ref()?.extensions.find_ref()
     }
 
     pub(crate) fn with_extension<T: Send + Sync + 'static>(mut self, value: T) -> Self {
-        self.given().extensions.insert(Arc::new(value));
+        self.values_mut().extensions.insert(Arc::new(value));
         self
     }
 
@@ -273,18 +284,18 @@ impl ToolContext {
     pub(crate) fn without_extension<T: Send + Sync + 'static>(&self) -> Self {
         let mut own = self.clone();
         if own.extension::<T>().is_some() {
-            own.given().extensions.remove::<T>();
+            own.values_mut().extensions.remove::<T>();
         }
         own
     }
 
-    /// Sets the values for what neither the call, nor the tool, nor its box holds, in place of those of an agent above, or
-    /// before them.
-    pub(crate) fn with_fallback(mut self, values: Option<&Arc<Values>>, inherits: bool) -> Self {
-        let above = self.given().fallback.take().filter(|_| inherits);
-        self.given().fallback = match (values, above) {
+    /// Sets the state for types that neither the call, nor the tool, nor its box has, in place of
+    /// that of an agent above, or before it.
+    pub(crate) fn with_fallback(mut self, values: Option<&Arc<StateMap>>, inherits: bool) -> Self {
+        let above = self.values_mut().fallback.take().filter(|_| inherits);
+        self.values_mut().fallback = match (values, above) {
             (Some(own), Some(above)) => {
-                let mut own = Values::clone(own);
+                let mut own = StateMap::clone(own);
                 own.fill_from(&above);
                 Some(Arc::new(own))
             }
@@ -294,24 +305,25 @@ impl ToolContext {
     }
 
     pub(crate) fn with_deferral(mut self) -> Self {
-        self.given().deferrable = true;
+        self.values_mut().deferrable = true;
         self
     }
 
-    /// Adds a value that somebody else holds as well.
+    /// Adds a value that is shared with its other owners.
     pub(crate) fn with_shared<T: Send + Sync + 'static>(mut self, value: Arc<T>) -> Self {
-        self.given().values.insert(value);
+        self.values_mut().values.insert(value);
         self
     }
 
-    /// Returns what an agent starts from that a call of this context starts: all that was given, and nothing of the call.
+    /// Returns the context of an agent that a call of this context starts: all values of the
+    /// program, and nothing of the call.
     pub(crate) fn for_agent_below(&self) -> Self {
-        Self { given: self.given.clone(), ..Self::default() }
+        Self { values: self.values.clone(), ..Self::default() }
     }
 
-    /// Adds rules to those that travel already.
+    /// Adds rules to those of the context.
     pub(crate) fn with_rules(mut self, rules: &Rules) -> Self {
-        Arc::make_mut(self.given().rules.get_or_insert_default()).extend(rules);
+        Arc::make_mut(self.values_mut().rules.get_or_insert_default()).extend(rules);
         self
     }
 }

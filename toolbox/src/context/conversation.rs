@@ -1,6 +1,6 @@
-//! The place of a conversation.
+//! The channel and the id of a conversation.
 
-/// Where a conversation takes place: the usual value given with a call.
+/// The channel and the id of a conversation: the usual value in a call's context.
 ///
 /// ```
 /// let place = toolbox::context::Conversation::new("telegram", "42");
@@ -9,9 +9,9 @@
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct Conversation {
-    /// Such as `telegram` or `cli`.
+    /// The channel, such as `telegram` or `cli`.
     pub channel: String,
-    /// Which of the channel's conversations.
+    /// The id of the conversation within the channel.
     pub chat_id: String,
 }
 

@@ -66,11 +66,13 @@ impl<T: Send + Sync + 'static> FromContext for State<T> {
     }
 }
 
-/// The error of a call whose tool takes a [`State<T>`] that neither the call, the tool nor the box holds.
+/// The error of a call whose tool takes a [`State<T>`] that neither the call, the tool nor the box
+/// holds.
 ///
-/// It is the [source](crate::ToolResult::source) of the result. The text for the model names the type without its modules.
-/// [`ToolBoxBuilder::build`](crate::ToolBoxBuilder::build) and [`ToolBox::try_register`](crate::ToolBox::try_register) report
-/// the same before anything is called.
+/// It is the [source](crate::ToolResult::source) of the result. The text for the model names the
+/// type without its modules. [`ToolBoxBuilder::build`](crate::ToolBoxBuilder::build) and
+/// [`ToolBox::try_register`](crate::ToolBox::try_register) report the same before anything is
+/// called.
 ///
 /// ```
 /// use toolbox::{tool, tools, State, ToolBox, ToolCall};
@@ -123,7 +125,7 @@ impl fmt::Display for MissingStateError {
 
 impl std::error::Error for MissingStateError {}
 
-/// A type's name without the modules: `Arc<Store>` for `alloc::sync::Arc<app::Store>`.
+/// Returns a type's name without the modules: `Arc<Store>` for `alloc::sync::Arc<app::Store>`.
 fn short_name(name: &str) -> String {
     let mut short = String::new();
     let mut rest = name;

@@ -1,4 +1,5 @@
-//! The context of a call: what the program supplies to it, and what holds for all calls below it.
+//! The context of a call: the values that the program supplies to it, and the settings that apply
+//! to all calls below it.
 
 pub(crate) mod approval;
 mod cancellation;
@@ -24,6 +25,6 @@ pub use from_context::{FromContext, MissingStateError};
 pub use principal::Principal;
 pub use progress::Progress;
 pub use rules::InvalidRuleError;
-pub(crate) use state::Values;
+pub(crate) use state::StateMap;
 pub use state::{Requirement, State};
 pub use taint::Taint;

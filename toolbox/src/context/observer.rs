@@ -1,4 +1,4 @@
-//! Somebody who is told what becomes of calls while they run.
+//! Observation of calls as they start, wait for approval and finish.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -6,13 +6,13 @@ use std::time::Duration;
 use super::context::ToolContext;
 use crate::call::{Arguments, ToolResult};
 
-/// Hears of the calls made under a context, those that tools make in turn among them.
+/// Observes the calls made under a context, including those that its tools make in turn.
 pub(crate) trait CallObserver: Send + Sync {
-    /// The tool is about to run.
+    /// Reports that the tool is about to run.
     fn started(&self, context: &ToolContext, arguments: &Arguments);
-    /// Somebody is asked whether the tool may run.
-    fn asked(&self, context: &ToolContext, arguments: &Arguments);
-    /// The call was let in and has its result.
+    /// Reports that the approver is asked whether the tool may run.
+    fn approval_requested(&self, context: &ToolContext, arguments: &Arguments);
+    /// Reports that an admitted call has its result.
     fn finished(&self, context: &ToolContext, result: &ToolResult, took: Duration);
 }
 

@@ -1,15 +1,17 @@
-//! For whom a call is made.
+//! The principal that a call is made for.
 
 use super::context::ToolContext;
 use super::from_context::FromContext;
 use crate::call::ToolError;
 
-/// Whoever a call is made for: a user, a team, a tenant.
+/// The principal a call is made for: a user, a team, a tenant.
 ///
-/// What is stored belongs to a principal, and no principal sees what is another's. The program says who it is, with each
-/// call ([`ToolContext::with`]) or for a whole box ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)); a model
-/// cannot, for it is no argument. A server that lets clients in by a token says it by that token
-/// (`mcp::Service::bearer_token_of`, `mcp::Service::token_verifier`). Calls that come without one share a principal of their own, the default one.
+/// Stored data belongs to a principal, and no principal sees that of another. The program names it
+/// with each call ([`ToolContext::with`]) or for a whole box
+/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)); a model cannot, for it is no
+/// argument. A server that authenticates clients by a token derives it from that token
+/// (`mcp::Service::bearer_token_of`, `mcp::Service::token_verifier`). Calls without a principal
+/// share the default one.
 ///
 /// ```
 /// use toolbox::ToolContext;
@@ -23,7 +25,7 @@ use crate::call::ToolError;
 pub struct Principal(String);
 
 impl Principal {
-    /// Returns a principal by an id that the program chose, and never gives to anybody else.
+    /// Returns a principal by an id that the program chose, and that is unique to it.
     #[must_use]
     pub fn new(id: impl Into<String>) -> Self {
         Self(id.into())

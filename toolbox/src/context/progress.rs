@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 pub(super) type ProgressSink = Arc<dyn Fn(Progress) + Send + Sync>;
 
-/// How far a call has come, as its tool says.
+/// The progress of a call, as its tool reports it.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Progress {
@@ -12,10 +12,10 @@ pub struct Progress {
     pub call_id: String,
     /// The name of the tool.
     pub tool: String,
-    /// How much is done, in a unit of the tool's own; grows from report to report.
+    /// The amount done, in a unit of the tool's choice; grows from report to report.
     pub done: f64,
-    /// How much there is to do, when the tool knows.
+    /// The total amount in the same unit, if the tool knows it.
     pub total: Option<f64>,
-    /// What is being done, in words.
+    /// A description of the current step.
     pub message: Option<String>,
 }

@@ -1,4 +1,4 @@
-//! Tools that a search found, on their way into the next requests of a run.
+//! Tools that a search found, to be offered in the next requests of a run.
 
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -6,15 +6,17 @@ use crate::definition::ToolDefinition;
 
 /// The name of the tool that searches by words.
 ///
-/// It stands here because formats read calls of it by this name, with or without a gateway in the program.
+/// It is defined here because formats read calls of it by this name, with or without a gateway in
+/// the program.
 pub(crate) const SEARCH_TOOL: &str = "toolbox_search_bm25";
 
-/// Given with every call of an agent that can offer more tools in its next steps.
+/// The tools that an agent offers in its next steps; an extension of the context of each of its
+/// calls.
 #[derive(Default)]
-pub(crate) struct Promotions(Mutex<State>);
+pub(crate) struct Promotions(Mutex<PromotionState>);
 
 #[derive(Default)]
-struct State {
+struct PromotionState {
     step: u32,
     /// Each tool with the last step it is offered in, in the order they were found.
     tools: Vec<(Arc<ToolDefinition>, u32)>,

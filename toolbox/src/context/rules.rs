@@ -1,4 +1,4 @@
-//! Which tools may be called: the blacklist and the allow-list.
+//! Rules on the tools that may be called: the blacklist and the allow-list.
 
 use std::fmt;
 
@@ -6,9 +6,9 @@ use std::fmt;
 ///
 /// Rules ignore ASCII case, so that no other spelling of a name gets around one.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub(crate) struct Rule(String);
+pub(crate) struct NameRule(String);
 
-impl Rule {
+impl NameRule {
     pub(crate) fn new(pattern: &str) -> Self {
         Self(pattern.to_ascii_lowercase())
     }
@@ -18,7 +18,8 @@ impl Rule {
     }
 }
 
-/// Matches `*` greedily, going back to the last one only: linear in practice, never worse than the product.
+/// Matches `*` greedily, going back to the last one only: linear in practice, never worse than the
+/// product.
 fn matches(pattern: &[u8], name: &[u8]) -> bool {
     let (mut p, mut n) = (0, 0);
     let mut star: Option<(usize, usize)> = None;
@@ -40,24 +41,24 @@ fn matches(pattern: &[u8], name: &[u8]) -> bool {
     pattern[p..].iter().all(|&byte| byte == b'*')
 }
 
-/// Rules of a box: what may not be called, and what may only.
+/// Rules of a box: a blacklist, and an allow-list if there is one.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Rules {
-    blacklist: Vec<Rule>,
-    allowed: Option<Vec<Rule>>,
+    blacklist: Vec<NameRule>,
+    allowed: Option<Vec<NameRule>>,
 }
 
 impl Rules {
     pub(crate) fn blacklist(&mut self, pattern: &str) {
-        let rule = Rule::new(pattern);
+        let rule = NameRule::new(pattern);
         if !self.blacklist.contains(&rule) {
             self.blacklist.push(rule);
         }
     }
 
-    /// Says what may be called, instead of an earlier list.
+    /// Sets the allow-list, in place of an earlier one.
     pub(crate) fn allow_only<'a>(&mut self, patterns: impl Iterator<Item = &'a str>) {
-        self.allowed = Some(patterns.map(Rule::new).collect());
+        self.allowed = Some(patterns.map(NameRule::new).collect());
     }
 
     pub(crate) fn permit(&self, name: &str) -> bool {
@@ -65,7 +66,7 @@ impl Rules {
             && self.allowed.as_ref().is_none_or(|rules| rules.iter().any(|rule| rule.matches(name)))
     }
 
-    /// Forbids what other rules forbid as well.
+    /// Adds other rules: a tool that either forbids is forbidden.
     pub(crate) fn extend(&mut self, other: &Self) {
         for rule in &other.blacklist {
             if !self.blacklist.contains(rule) {
@@ -78,20 +79,20 @@ impl Rules {
         self.blacklist.is_empty() && self.allowed.is_none()
     }
 
-    /// Returns the rules of the blacklist, in small letters.
+    /// Returns the rules of the blacklist, in lower case.
     pub(crate) fn blacklisted(&self) -> Vec<String> {
         self.blacklist.iter().map(|rule| rule.0.clone()).collect()
     }
 
     pub(crate) fn lift(&mut self, pattern: &str) -> bool {
-        let rule = Rule::new(pattern);
+        let rule = NameRule::new(pattern);
         let before = self.blacklist.len();
         self.blacklist.retain(|own| *own != rule);
         self.blacklist.len() < before
     }
 }
 
-/// A rule that would name no tool, or hide that it names every one.
+/// The error of a rule that names no tool, or every tool.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct InvalidRuleError(String);
 
@@ -138,7 +139,7 @@ mod tests {
             ("*a*a*a*a*b", "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa", false),
         ];
         for (pattern, name, expected) in cases {
-            assert_eq!(Rule::new(pattern).matches(name), expected, "{pattern} on {name}");
+            assert_eq!(NameRule::new(pattern).matches(name), expected, "{pattern} on {name}");
         }
     }
 

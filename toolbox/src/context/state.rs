@@ -1,4 +1,4 @@
-//! Values by their type: what a program gives to tools.
+//! Values by their type, which a program supplies to tools.
 
 use std::any::{Any, TypeId, type_name};
 use std::collections::HashMap;
@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 /// Values by their type; at most one of each.
 #[derive(Clone, Default)]
-pub(crate) struct Values(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
+pub(crate) struct StateMap(HashMap<TypeId, Arc<dyn Any + Send + Sync>>);
 
-impl Values {
+impl StateMap {
     pub(crate) fn insert<T: Send + Sync + 'static>(&mut self, value: Arc<T>) {
         self.0.insert(TypeId::of::<T>(), value);
     }
@@ -68,9 +68,10 @@ impl Values {
 ///
 /// Found by its type among the values of the call, then of the tool
 /// ([`Tool::with_state`](crate::Tool::with_state)), then of the box
-/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)), then of the agent that makes the call. A value that was given as
-/// an `Arc<T>` or a `State<T>` is found as a `T`. A tool that takes `State<T>` names its need: a box or an agent that lacks it
-/// says so when it is built. Take `Option<State<T>>` where it may be missing. Cloning shares the value.
+/// ([`ToolBoxBuilder::state`](crate::ToolBoxBuilder::state)), then of the agent that makes the
+/// call. A value that was given as an `Arc<T>` or a `State<T>` is found as a `T`. A tool that takes
+/// `State<T>` declares its requirement: building a box or an agent without that state fails. Take
+/// `Option<State<T>>` if it may be missing. Cloning shares the value.
 #[derive(Debug)]
 pub struct State<T: ?Sized>(Arc<T>);
 
@@ -112,13 +113,13 @@ impl<T: ?Sized> From<Arc<T>> for State<T> {
 /// A state that a tool needs: a type, and its name for messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirement {
-    /// The type itself, and the two forms in which a value of it may be given as well.
+    /// The type itself, and the two other forms of a value of it.
     ids: [TypeId; 3],
     name: &'static str,
 }
 
 impl Requirement {
-    /// Returns the need for a state of type `T`.
+    /// Returns the requirement of a state of type `T`.
     #[must_use]
     pub fn of<T: Send + Sync + 'static>() -> Self {
         let ids = [TypeId::of::<T>(), TypeId::of::<Arc<T>>(), TypeId::of::<State<T>>()];
@@ -131,11 +132,11 @@ impl Requirement {
         self.name
     }
 
-    pub(crate) fn is_met_by(&self, values: Option<&Values>) -> bool {
+    pub(crate) fn is_met_by(&self, values: Option<&StateMap>) -> bool {
         values.is_some_and(|values| self.ids.iter().any(|id| values.holds(*id)))
     }
 
-    /// Returns whether a value of one of the types `given` is one of this type.
+    /// Returns `true` if a value of one of the types `given` is one of this type.
     pub(crate) fn is_among(&self, given: &[Self]) -> bool {
         given.iter().any(|given| self.ids.contains(&given.ids[0]))
     }

@@ -1,4 +1,5 @@
-//! Whether a conversation holds text that others wrote, and which URLs were shown in it.
+//! The taint of a conversation: text from untrusted sources in it, and the URLs that appeared in
+//! it.
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,29 +11,32 @@ use super::context::ToolContext;
 use crate::call::{FailureKind, ToolResult};
 use crate::definition::ToolDefinition;
 
-/// How many URLs are kept as shown. When there are more, the oldest eighth is forgotten.
+/// The most URLs that are kept. When there are more, the oldest eighth is forgotten.
 const MOST_URLS: usize = 4096;
 
 /// The longest URL that is kept as shown, in bytes.
 const LONGEST_URL: usize = 2048;
 
-/// What is known of where the texts of a conversation come from.
+/// The taint of a conversation: a record of the sources of its texts.
 ///
-/// A conversation is tainted once its model has read what somebody else wrote: a page, a search result, the answer of a
-/// server, or what a server says of its tools. From then on the model may act for whoever wrote that, and whatever it says to
-/// the outside may carry out what it knows. Tools that return such text [say so](crate::Tool::untrusted); the gate marks the
-/// taint when they return, whatever kind of failure they name: only what the gate itself answers in their place marks
-/// nothing. Tools whose [definition](crate::ToolDefinition::is_untrusted) is somebody else's mark it when they are shown.
-/// Nothing takes it back. Of several calls of one reply, those that come after such a result count as made after it.
+/// A conversation is tainted once its model has read text from an untrusted source: a page, a
+/// search result, the answer of a server, or a server's definitions of its tools. From then on the
+/// model may follow instructions of the author of that text, and anything it sends outside may leak
+/// what it knows. Tools that return such text [say so](crate::Tool::untrusted); the gate marks the
+/// taint when they return, also with a failure; only results of the gate itself mark nothing. Tools
+/// whose [definition](crate::ToolDefinition::is_untrusted) is untrusted mark it when they are sent
+/// to the model. Nothing takes it back. Of several calls of one reply, those that come after such a
+/// result count as made after it.
 ///
-/// It also knows which URLs the model was shown: in the words of the user, and in the results of tools whose
-/// [URLs count](crate::Tool::showing_urls). To fetch one of those tells nobody more than that it was fetched; a URL that
-/// the model put together can hold anything. The last 4 096 of them are kept, of up to 2 KiB each. One that was
-/// forgotten counts as put together.
+/// It also knows which URLs the model was shown: in the words of the user, and in the results of
+/// tools whose [URLs count](crate::Tool::showing_urls). Fetching one of those reveals nothing but
+/// the request; a URL that the model composed can hold anything. The last 4 096 of them are kept,
+/// of up to 2 KiB each. One that was forgotten counts as composed.
 ///
-/// It travels in the [`ToolContext`], and clones are one and the same. An agent's run brings one along unless it is given
-/// one, and shares it with the agents below. A program that calls tools itself, or that keeps a conversation over several
-/// runs, gives one along; a context without one is never tainted.
+/// It is a value in the [`ToolContext`], and clones share one record. An agent's run adds one
+/// unless its context has one, and shares it with the agents below. A program that calls tools
+/// itself, or that keeps a conversation over several runs, passes its own; a context without one is
+/// never tainted.
 ///
 /// ```
 /// use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
@@ -54,23 +58,23 @@ const LONGEST_URL: usize = 2048;
 /// # }
 /// ```
 #[derive(Clone, Default)]
-pub struct Taint(Arc<Known>);
+pub struct Taint(Arc<TaintState>);
 
 /// The tool that a result comes from, as far as trust goes.
 pub(crate) struct ResultSource<'a> {
     pub(crate) definition: &'a ToolDefinition,
-    /// Whether others write the tool's results.
+    /// `true` if the tool's results come from untrusted sources.
     pub(crate) is_untrusted: bool,
-    /// Whether the URLs in its results count as shown.
+    /// `true` if the URLs in its results count as shown to the model.
     pub(crate) shows_urls: bool,
 }
 
 #[derive(Default)]
-struct Known {
+struct TaintState {
     tainted: AtomicBool,
-    /// Whether what the conversation begins with is no word of the user.
+    /// `true` if the first text of the conversation does not come from the user.
     begun_by_others: bool,
-    shown: Mutex<IndexSet<Box<str>>>,
+    shown_urls: Mutex<IndexSet<Box<str>>>,
 }
 
 impl Taint {
@@ -80,36 +84,36 @@ impl Taint {
         Self::default()
     }
 
-    /// Returns the taint of a conversation that begins with what a tainted model wrote.
+    /// Returns the taint of a conversation that begins with the text of a tainted model.
     pub(crate) fn begun_by_others() -> Self {
-        Self(Arc::new(Known {
+        Self(Arc::new(TaintState {
             tainted: AtomicBool::new(true),
             begun_by_others: true,
-            ..Known::default()
+            ..TaintState::default()
         }))
     }
 
-    /// Returns whether what the conversation begins with is no word of the user.
+    /// Returns `true` if the first text of the conversation does not come from the user.
     pub(crate) fn is_begun_by_others(&self) -> bool {
         self.0.begun_by_others
     }
 
-    /// Returns whether the model has read text that others wrote.
+    /// Returns `true` if the model has read text from an untrusted source.
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.0.tainted.load(Ordering::Acquire)
     }
 
-    /// Says that the model reads text that others wrote, for what the program itself puts into the conversation.
+    /// Marks the conversation as tainted, for untrusted text that the program itself adds to it.
     pub fn mark(&self) {
         self.0.tainted.store(true, Ordering::Release);
     }
 
-    /// Says that the model was shown the URLs in a text which the user wrote, or the program.
+    /// Records the URLs in a text of the user, or of the program, as shown to the model.
     ///
     /// `https://` and `http://` may be missing in front of a host: `example.com/page`.
     pub fn show(&self, text: &str) {
-        let mut shown = self.shown();
+        let mut shown = self.shown_urls();
         urls(text, |url| keep(&mut shown, url));
         for word in text.split_whitespace() {
             let word = word.trim_start_matches(['(', '[', '<', '"', '\'', '`', '*', '_']);
@@ -121,28 +125,28 @@ impl Taint {
         }
     }
 
-    /// Returns whether the model was shown this URL, fragment and the case of the host aside.
+    /// Returns `true` if the model was shown this URL, fragment and the case of the host aside.
     #[must_use]
     pub fn was_shown(&self, url: &str) -> bool {
-        key(url).is_some_and(|key| self.shown().contains(key.as_str()))
+        key(url).is_some_and(|key| self.shown_urls().contains(key.as_str()))
     }
 
-    /// Says that the model is given these definitions: it has read what others wrote where one of them is
+    /// Records that the model receives these definitions: marks the taint if one of them is
     /// [untrusted](ToolDefinition::is_untrusted).
     ///
-    /// An agent's run does so with every request, and a search with what it finds. For a program with a loop of its own:
-    /// `taint.show_definitions(&toolbox.definitions())`.
+    /// An agent's run does so with every request, and a search with what it finds. For a program
+    /// with a loop of its own: `taint.show_definitions(&toolbox.definitions())`.
     pub fn show_definitions(&self, definitions: &[ToolDefinition]) {
         if definitions.iter().any(ToolDefinition::is_untrusted) {
             self.mark();
         }
     }
 
-    /// Takes note of what a tool returned, before a model reads it.
+    /// Records the result of a tool, before a model reads it.
     pub(crate) fn note(&self, source: &ResultSource<'_>, result: &ToolResult) {
-        // A failure repeats what was asked for, which must not come to count as shown by that.
+        // A failure may repeat a URL of the arguments, which must not count as shown by that.
         if source.shows_urls && !result.is_error() {
-            let mut shown = self.shown();
+            let mut shown = self.shown_urls();
             urls(&result.text(), |url| keep(&mut shown, url));
         }
         if source.is_untrusted && !result.is_of_gate() || repeats_definition(source, result) {
@@ -150,20 +154,20 @@ impl Taint {
         }
     }
 
-    /// Takes note of what a tool returned that is not known any more: nobody can tell whose words those are.
+    /// Records the result of a tool that is not known any more, and so counts as untrusted.
     pub(crate) fn note_of_unknown(&self, result: &ToolResult) {
         if !result.is_of_gate() || result.failure_kind() == Some(FailureKind::InvalidArguments) {
             self.mark();
         }
     }
 
-    /// Says that the model was shown this URL, and nothing else that may stand in the text of it.
+    /// Records one URL as shown to the model, and no other that its text may contain.
     pub(crate) fn show_url(&self, url: &str) {
-        keep(&mut self.shown(), url);
+        keep(&mut self.shown_urls(), url);
     }
 
-    fn shown(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
-        self.0.shown.lock().unwrap_or_else(PoisonError::into_inner)
+    fn shown_urls(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
+        self.0.shown_urls.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -171,20 +175,22 @@ impl fmt::Debug for Taint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Taint")
             .field("tainted", &self.is_tainted())
-            .field("shown", &self.shown().len())
+            .field("shown", &self.shown_urls().len())
             .finish()
     }
 }
 
 impl ToolContext {
-    /// Returns whether the conversation holds text that others wrote: never, where the context has no [`Taint`].
+    /// Returns `true` if the conversation holds text from an untrusted source: never, if the
+    /// context has no [`Taint`].
     #[must_use]
     pub fn is_tainted(&self) -> bool {
         self.get::<Taint>().is_some_and(Taint::is_tainted)
     }
 }
 
-/// Whether a refusal by the gate repeats what others wrote: it names arguments and choices as the schema does.
+/// Returns `true` if a refusal by the gate repeats untrusted text: it names arguments and choices
+/// as the schema does.
 fn repeats_definition(source: &ResultSource<'_>, result: &ToolResult) -> bool {
     source.definition.is_untrusted() && result.failure_kind() == Some(FailureKind::InvalidArguments)
 }
@@ -201,7 +207,7 @@ fn keep(shown: &mut IndexSet<Box<str>>, url: &str) {
     }
 }
 
-/// Returns what two spellings of a URL have in common that lead to the same page for sure.
+/// Returns a key that is equal for two spellings of one URL which surely lead to the same page.
 fn key(url: &str) -> Option<String> {
     let url = url.split('#').next()?;
     let (scheme, rest) = url.split_once("://")?;
@@ -224,7 +230,7 @@ fn urls(text: &str, mut found: impl FnMut(&str)) {
             rest = &rest[at + 3..];
             continue;
         };
-        // These stand in no URL as it is sent.
+        // These characters are in no URL as it is sent.
         let ends = |c: char| c.is_whitespace() || c.is_control() || "<>\"`|\\^{}[]".contains(c);
         let (url, after) =
             rest[start..].split_at(rest[start..].find(ends).unwrap_or(rest.len() - start));
@@ -236,7 +242,7 @@ fn urls(text: &str, mut found: impl FnMut(&str)) {
     }
 }
 
-/// Takes off what ends a sentence, and brackets that were not opened.
+/// Removes the punctuation that ends a sentence, and brackets that were not opened.
 fn without_end(url: &str) -> &str {
     let opened = url.matches('(').count();
     let mut closed = url.matches(')').count();
@@ -248,7 +254,7 @@ fn without_end(url: &str) -> &str {
     url.trim_end_matches(ends)
 }
 
-/// Whether a word is a host, perhaps with a path: `example.com/page`.
+/// Returns `true` if a word is a host, perhaps with a path: `example.com/page`.
 fn begins_with_host(word: &str) -> bool {
     let host = &word[..word.find(['/', '?', '#', ':']).unwrap_or(word.len())];
     let label =
@@ -331,7 +337,7 @@ mod tests {
         let taint = Taint::new();
         for at in 0..3 * MOST_URLS {
             taint.show(&format!("https://a.test/{at}"));
-            assert!(taint.shown().len() <= MOST_URLS);
+            assert!(taint.shown_urls().len() <= MOST_URLS);
             assert!(taint.was_shown(&format!("https://a.test/{at}")));
         }
         assert!(!taint.was_shown("https://a.test/0"));

@@ -60,7 +60,8 @@ impl Icon {
         self
     }
 
-    /// Reads the icons of a list whose `src` is `https:` or `data:`; the protocol has clients refuse all others.
+    /// Reads the icons of a list whose `src` is `https:` or `data:`; the protocol has clients
+    /// refuse all others.
     pub(crate) fn safe_of(list: Option<&Value>) -> Vec<Self> {
         let is_safe = |icon: &Self| {
             let scheme = icon.src.split(':').next().unwrap_or_default();

@@ -1,4 +1,4 @@
-//! What could be said better about a tool: a review of definitions, for the tests of those who write them.
+//! Lints on tool definitions, for tests of programs that define tools.
 
 use std::fmt;
 
@@ -6,14 +6,14 @@ use serde_json::Value;
 
 use crate::definition::ToolDefinition;
 
-/// The fewest words that say what a tool does, and when to use it.
+/// The fewest words of a description that says what a tool does and when to use it.
 const FEWEST_WORDS: usize = 3;
 
-/// Something a model is told too little about.
+/// A lint on a tool definition: a description that is missing or too short.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub enum Remark {
-    /// The description says next to nothing.
+pub enum Lint {
+    /// The description has fewer than three words.
     ShortDescription {
         /// The tool.
         tool: String,
@@ -29,7 +29,7 @@ pub enum Remark {
     },
 }
 
-impl fmt::Display for Remark {
+impl fmt::Display for Lint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::ShortDescription { tool, description } => write!(
@@ -47,12 +47,12 @@ impl fmt::Display for Remark {
 }
 
 impl ToolDefinition {
-    /// Returns what a model is told too little about: a description of less than three words, arguments without one.
+    /// Returns the lints: a description of fewer than three words, arguments without a description.
     #[must_use]
-    pub fn remarks(&self) -> Vec<Remark> {
-        let mut remarks = Vec::new();
+    pub fn lints(&self) -> Vec<Lint> {
+        let mut lints = Vec::new();
         if self.description.split_whitespace().count() < FEWEST_WORDS {
-            remarks.push(Remark::ShortDescription {
+            lints.push(Lint::ShortDescription {
                 tool: self.name.clone(),
                 description: self.description.clone(),
             });
@@ -67,10 +67,10 @@ impl ToolDefinition {
             })
         };
         let silent = arguments.into_iter().flatten().filter(|(_, schema)| silent(schema));
-        remarks.extend(silent.map(|(argument, _)| Remark::UndescribedArgument {
+        lints.extend(silent.map(|(argument, _)| Lint::UndescribedArgument {
             tool: self.name.clone(),
             argument: argument.clone(),
         }));
-        remarks
+        lints
     }
 }

@@ -1,4 +1,4 @@
-//! What a model is told about a tool: name, description, schemas, annotations.
+//! Definitions of tools, as models receive them: name, description, schemas, annotations.
 
 mod icon;
 mod lint;
@@ -9,12 +9,12 @@ use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub use icon::{Icon, IconTheme};
-pub use lint::Remark;
+pub use lint::Lint;
 
-/// The longest name a tool may carry, in bytes. Providers that allow fewer get a shortened alias.
+/// The longest name of a tool, in bytes. Providers that allow fewer get a shortened alias.
 pub const MAX_NAME_LEN: usize = 128;
 
-/// What a model is told about one tool.
+/// The definition of a tool, as a model receives it.
 ///
 /// Serializes to exactly `{"name", "description", "input_schema"}`, followed by what else is set.
 ///
@@ -34,29 +34,31 @@ pub const MAX_NAME_LEN: usize = 128;
 pub struct ToolDefinition {
     /// The name the model calls it by; unique in a [`ToolBox`](crate::ToolBox).
     pub name: String,
-    /// What the model reads when it decides whether to call the tool.
+    /// The description, by which the model decides whether to call the tool.
     pub description: String,
     /// JSON Schema (draft 2020-12) of the arguments: always an object.
     pub input_schema: Value,
-    /// A name for people, shown by hosts that list tools.
+    /// A name for people, displayed by hosts that list tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// JSON Schema of the structured result, when the tool has one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub output_schema: Option<Value>,
-    /// Hints about what a call does to the world.
+    /// Hints about the effects of a call.
     #[serde(skip_serializing_if = "ToolAnnotations::is_empty")]
     pub annotations: ToolAnnotations,
-    /// Whole argument objects that show how the tool is meant to be called.
+    /// Example calls: whole argument objects.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub examples: Vec<Value>,
     /// Words that group tools, for filters and search.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tags: Vec<String>,
-    /// Kept out of the list sent to the model; found by search and callable all the same.
+    /// `true` if the tool is left out of the list that is sent to the model; a search finds it, and
+    /// it can be called.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub deferred: bool,
-    /// Closed for `OpenAI`'s strict mode, also where the schema leaves more open than that mode can say.
+    /// `true` if the schema is closed for `OpenAI`'s strict mode, even where it accepts more than
+    /// that mode can express.
     ///
     /// See [`Tool::strict`](crate::Tool::strict).
     #[serde(skip)]
@@ -67,10 +69,11 @@ pub struct ToolDefinition {
     /// The `_meta` that MCP clients get along with it. Models see none of it.
     #[serde(rename = "_meta", skip_serializing_if = "Map::is_empty")]
     pub meta: Map<String, Value>,
-    /// The title among the hints of a tool of an MCP server: older servers and clients know no other.
+    /// The title among the hints of a tool of an MCP server: older servers and clients know no
+    /// other.
     #[serde(skip)]
     pub(crate) hint_title: Option<String>,
-    /// Whether others wrote it, and nobody approved of it.
+    /// `true` if it comes from an untrusted source and was not approved.
     #[serde(skip)]
     pub(crate) untrusted: bool,
 }
@@ -106,19 +109,20 @@ impl ToolDefinition {
         self.title.as_deref().or(self.hint_title.as_deref())
     }
 
-    /// Returns whether somebody else wrote the definition, and nobody approved of it: that of a tool of a mounted MCP server.
+    /// Returns `true` if the definition comes from an untrusted source and was not approved: that
+    /// of a tool of a mounted MCP server.
     ///
-    /// A model that reads it has read what others wrote: see [`Taint`](crate::context::Taint).
+    /// A model that reads it has read untrusted text: see [`Taint`](crate::context::Taint).
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
         self.untrusted
     }
 }
 
-/// Hints about what a call does, with the names and defaults of the Model Context Protocol.
+/// Hints about the effects of a call, with the names and defaults of the Model Context Protocol.
 ///
-/// Each is `None` until somebody says so; [`ToolAnnotations::is_read_only`] and its siblings give the
-/// protocol's defaults for what was not said. They are hints: from a server you do not trust they grant nothing.
+/// Each is `None` if it is not given; [`ToolAnnotations::is_read_only`] and its siblings return the
+/// protocol's defaults then. They are hints: from a server you do not trust they grant nothing.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub struct ToolAnnotations {
@@ -133,31 +137,31 @@ pub struct ToolAnnotations {
 }
 
 impl ToolAnnotations {
-    /// Returns whether nothing was said at all.
+    /// Returns `true` if no hint is given.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// Returns whether the call changes nothing (default `false`).
+    /// Returns `true` if the call changes nothing (default `false`).
     #[must_use]
     pub fn is_read_only(&self) -> bool {
         self.read_only.unwrap_or(false)
     }
 
-    /// Returns whether the call may destroy something (default: unless it is read-only).
+    /// Returns `true` if the call may destroy something (default: unless it is read-only).
     #[must_use]
     pub fn is_destructive(&self) -> bool {
         self.destructive.unwrap_or(!self.is_read_only())
     }
 
-    /// Returns whether the same call twice does no more than once (default: if it is read-only).
+    /// Returns `true` if the same call twice does no more than once (default: if it is read-only).
     #[must_use]
     pub fn is_idempotent(&self) -> bool {
         self.idempotent.unwrap_or(self.is_read_only())
     }
 
-    /// Returns whether the call reaches outside a closed world (default `true`).
+    /// Returns `true` if the call reaches outside a closed world (default `true`).
     #[must_use]
     pub fn is_open_world(&self) -> bool {
         self.open_world.unwrap_or(true)
@@ -183,10 +187,11 @@ impl Serialize for ToolAnnotations {
     }
 }
 
-/// Why a name cannot be a tool's name.
+/// The error of a name that cannot be a tool's name.
 ///
-/// Names hold 1 to 128 of the characters `A-Z a-z 0-9 _ . -` and start with a letter or `_`; names that a provider
-/// would refuse for its length or its dots are lowered to an alias for that provider.
+/// Names hold 1 to 128 of the characters `A-Z a-z 0-9 _ . -` and start with a letter or `_`; names
+/// that a provider would refuse for its length or its dots are lowered to an alias for that
+/// provider.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidNameError {
@@ -194,7 +199,7 @@ pub enum InvalidNameError {
     Empty,
     /// The name is longer than [`MAX_NAME_LEN`] bytes.
     TooLong {
-        /// How long it is, in bytes.
+        /// The length of the name, in bytes.
         len: usize,
     },
     /// The name holds a character that no provider takes.
@@ -227,7 +232,7 @@ impl std::error::Error for InvalidNameError {}
 ///
 /// # Errors
 ///
-/// [`InvalidNameError`] says which part of the rule the name breaks.
+/// [`InvalidNameError`] names the part of the rule that the name breaks.
 pub fn check_name(name: &str) -> Result<(), InvalidNameError> {
     if name.is_empty() {
         return Err(InvalidNameError::Empty);

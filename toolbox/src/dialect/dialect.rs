@@ -1,10 +1,10 @@
-//! The providers' dialects, and what lowering to one gives.
+//! The providers' dialects, and the results of lowering to one.
 
 use std::fmt;
 
 use serde_json::Value;
 
-/// A provider's way to write down tools.
+/// The form in which a provider takes tools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {
@@ -38,17 +38,18 @@ pub struct Lowered {
     pub name: String,
     /// The complete entry of the provider's list.
     pub tool: Value,
-    /// The provider guarantees arguments that match the schema.
+    /// `true` if the provider guarantees arguments that match the schema.
     pub strict: bool,
-    /// Why an `OpenAI` tool is not strict: the place and the reason. `None` elsewhere and when it is.
+    /// The location and the reason in the schema if an `OpenAI` tool is not strict; `None` for
+    /// strict tools and other providers.
     pub strict_obstacle: Option<String>,
-    /// What the provider is not told in its schema.
+    /// The constraints that the provider's schema leaves out.
     pub losses: Vec<Loss>,
     pub(super) dialect: Dialect,
 }
 
 impl Lowered {
-    /// Returns the dialect this was lowered to.
+    /// Returns the dialect of the entry.
     #[must_use]
     pub fn dialect(&self) -> Dialect {
         self.dialect
@@ -65,7 +66,7 @@ pub struct Loss {
     pub path: String,
     /// The keyword.
     pub keyword: String,
-    /// The model still reads it, as a sentence in a description.
+    /// `true` if the model still reads it, as a sentence in a description.
     pub moved_to_description: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What a model is told about the tools it may call, as one cheap value.
+//! Lists of definitions that are cheap to clone and lowered once for each provider.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -13,14 +13,15 @@ use crate::dialect::{Dialect, Loss, Lowered, list, lower};
 
 /// The definitions that go with one request to a model, in order.
 ///
-/// Cloning costs a reference count, and the list of each provider is lowered and serialized once for all clones. A box
-/// hands out the same value until it changes ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own
-/// comes from `Vec<ToolDefinition>` or an iterator. Serializes to an array.
+/// Cloning costs a reference count, and the list of each provider is lowered and serialized once
+/// for all clones. A box hands out the same value until it changes
+/// ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own comes from
+/// `Vec<ToolDefinition>` or an iterator. Serializes to an array.
 #[derive(Clone, Default)]
-pub struct Definitions(Arc<Inner>);
+pub struct Definitions(Arc<DefinitionsInner>);
 
 #[derive(Default)]
-struct Inner {
+struct DefinitionsInner {
     definitions: Arc<[ToolDefinition]>,
     lists: [OnceLock<Arc<DefinitionList>>; Dialect::ALL.len()],
 }
@@ -79,7 +80,10 @@ impl<'a> IntoIterator for &'a Definitions {
 
 impl FromIterator<ToolDefinition> for Definitions {
     fn from_iter<I: IntoIterator<Item = ToolDefinition>>(definitions: I) -> Self {
-        Self(Arc::new(Inner { definitions: definitions.into_iter().collect(), ..Inner::default() }))
+        Self(Arc::new(DefinitionsInner {
+            definitions: definitions.into_iter().collect(),
+            ..DefinitionsInner::default()
+        }))
     }
 }
 
@@ -100,11 +104,11 @@ pub struct DefinitionList {
     dialect: Dialect,
     definitions: Arc<[ToolDefinition]>,
     lowered: Vec<Lowered>,
-    /// The whole list; one of tools that are to be found is never asked for it.
+    /// The whole list, serialized on first use; not used for deferred tools.
     json: OnceLock<Box<RawValue>>,
-    /// Where each tool stands, by its own name and by the one it is sent under.
-    places: OnceLock<HashMap<String, usize>>,
-    /// Each tool as one that is to be found.
+    /// The index of each tool, by its own name and by the name it is sent under.
+    positions: OnceLock<HashMap<String, usize>>,
+    /// Each tool as a deferred one, serialized on first use.
     deferred: OnceLock<Vec<Box<RawValue>>>,
 }
 
@@ -115,7 +119,7 @@ impl DefinitionList {
             lowered: definitions.iter().map(|definition| lower(definition, dialect)).collect(),
             definitions,
             json: OnceLock::new(),
-            places: OnceLock::new(),
+            positions: OnceLock::new(),
             deferred: OnceLock::new(),
         }
     }
@@ -129,7 +133,7 @@ impl DefinitionList {
     /// Returns the same text as something serde splices into a larger document.
     #[must_use]
     pub fn raw(&self) -> &RawValue {
-        // A JSON value always has a text.
+        // A JSON value always serializes.
         self.json.get_or_init(|| {
             serde_json::value::to_raw_value(&list(&self.lowered)).unwrap_or_default()
         })
@@ -149,8 +153,9 @@ impl DefinitionList {
 
     /// Returns the name a call goes by in a request with this list.
     ///
-    /// A model calls a tool by its alias, so an alias is what a transcript may hold. It is sent as it is, unless it is the
-    /// own name of a tool that has another alias because of that.
+    /// A model calls a tool by its alias, so a transcript may contain the alias. It is sent
+    /// unchanged, unless it is the own name of another tool, which has another alias for that
+    /// reason.
     pub(crate) fn sent_name<'n>(&self, name: &'n str) -> std::borrow::Cow<'n, str> {
         use std::borrow::Cow;
 
@@ -175,33 +180,34 @@ impl DefinitionList {
         self.definitions.iter().zip(&self.lowered)
     }
 
-    /// Returns where a tool stands, by its own name, or else by the name it is sent under.
-    pub(crate) fn place(&self, name: &str) -> Option<usize> {
-        let places = self.places.get_or_init(|| {
-            let mut places = HashMap::with_capacity(self.lowered.len());
+    /// Returns the position of a tool, by its own name, or else by the name it is sent under.
+    pub(crate) fn position(&self, name: &str) -> Option<usize> {
+        let positions = self.positions.get_or_init(|| {
+            let mut positions = HashMap::with_capacity(self.lowered.len());
             for (at, definition) in self.definitions.iter().enumerate() {
-                places.entry(definition.name.clone()).or_insert(at);
+                positions.entry(definition.name.clone()).or_insert(at);
             }
             for (at, tool) in self.lowered.iter().enumerate() {
-                places.entry(tool.name.clone()).or_insert(at);
+                positions.entry(tool.name.clone()).or_insert(at);
             }
-            places
+            positions
         });
-        places.get(name).copied()
+        positions.get(name).copied()
     }
 
-    /// Returns the definition that stands at a place.
-    pub(crate) fn definition(&self, place: usize) -> &ToolDefinition {
-        &self.definitions[place]
+    /// Returns the definition at a position.
+    pub(crate) fn definition(&self, position: usize) -> &ToolDefinition {
+        &self.definitions[position]
     }
 
-    /// Returns each tool as JSON text that says it is loaded when a search refers to it, the way Anthropic writes that.
+    /// Returns each tool as JSON text in Anthropic's form for tools that are loaded when a search
+    /// refers to them.
     pub(crate) fn deferred(&self) -> &[Box<RawValue>] {
         self.deferred.get_or_init(|| {
             let deferred = |tool: &Lowered| {
                 let mut tool = tool.tool.clone();
                 if let Some(fields) = tool.as_object_mut() {
-                    // The service takes no examples beside a tool search.
+                    // The service accepts no examples beside a tool search.
                     fields.remove("input_examples");
                     fields.insert("defer_loading".to_owned(), true.into());
                 }
@@ -211,7 +217,7 @@ impl DefinitionList {
         })
     }
 
-    /// Returns what the provider's dialect could not say, each with the name of its tool.
+    /// Returns the keywords that the dialect could not express, each with the name of its tool.
     pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
         self.lowered
             .iter()

@@ -1,4 +1,4 @@
-//! One definition, as each provider's tool list wants it; pure, and honest about what got lost.
+//! Lowering of one definition into the entry of each provider's tool list, with the losses.
 
 mod closed;
 mod loose;
@@ -17,33 +17,43 @@ use crate::schema::walk::Object;
 
 /// Turns a definition into the entry of one provider's tool list.
 ///
-/// What arguments are checked against stays the definition's own schema; the entry says as much of it as the provider
-/// can take, and [`Lowered::losses`] says the rest.
+/// Arguments are still checked against the definition's own schema; the entry has as much of it as
+/// the provider accepts, and [`Lowered::losses`] lists the rest.
 ///
-/// - **`OpenAI`**: strict when the schema can be expressed exactly in the strict subset, decided for each tool; then optional
-///   properties become required unions with null, see [`restore_optional`](super::restore_optional). Lengths, formats and defaults that strict mode
-///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is closed and simplified first, so that
-///   nearly every schema becomes strict; what that narrows is among the losses. Chat omits `strict` when it is off; Responses always says it, because the service
-///   would otherwise try on its own.
-/// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and which ones is not for
-///   one tool to decide. Examples become `input_examples`.
-/// - **Gemini**: `parametersJsonSchema`, because the older `parameters` knows no `$ref`, `const` or
-///   `additionalProperties`. A tool without arguments leaves it unset.
+/// - **`OpenAI`**: strict when the schema can be expressed exactly in the strict subset, decided
+///   for each tool; then optional properties become required unions with null, see
+///   [`restore_optional`](super::restore_optional). Lengths, formats and defaults that strict mode
+///   refuses move into descriptions. A definition that [asks for it](ToolDefinition::strict) is
+///   closed and simplified first, so that nearly every schema becomes strict; the narrowed parts
+///   are among the losses. Chat omits `strict` when it is off; Responses always sends it, because
+///   the service would otherwise try strict mode by itself.
+/// - **Anthropic**: the schema as it is, never strict: a request may hold 20 strict tools, and one
+///   tool cannot decide which. Examples become `input_examples`.
+/// - **Gemini**: `parametersJsonSchema`, because the older `parameters` does not support `$ref`,
+///   `const` or `additionalProperties`. A tool without arguments leaves it unset.
 /// - **MCP**: the schema as it is.
 ///
-/// The root is an object with `properties` everywhere, whatever the schema was; model providers get a root union
-/// as one object that takes each alternative's properties.
+/// The root is an object with `properties` everywhere, whatever the schema was; model providers get
+/// a root union as one object that takes each alternative's properties.
 ///
 /// ```
 /// use serde_json::json;
 /// use toolbox::ToolDefinition;
 /// use toolbox::dialect::{Dialect, lower};
 ///
-/// let schema = json!({"type": "object", "properties": {"path": {"type": "string", "maxLength": 255}},
-///     "required": ["path"], "additionalProperties": false});
-/// let lowered = lower(&ToolDefinition::new("read_file", "Reads a file", schema), Dialect::OpenAiChat);
+/// let schema = json!({
+///     "type": "object",
+///     "properties": {"path": {"type": "string", "maxLength": 255}},
+///     "required": ["path"],
+///     "additionalProperties": false,
+/// });
+/// let definition = ToolDefinition::new("read_file", "Reads a file", schema);
+/// let lowered = lower(&definition, Dialect::OpenAiChat);
 /// assert!(lowered.strict);
-/// assert_eq!(lowered.losses[0].to_string(), "`maxLength` at /properties/path: moved to the description");
+/// assert_eq!(
+///     lowered.losses[0].to_string(),
+///     "`maxLength` at /properties/path: moved to the description",
+/// );
 /// ```
 #[must_use]
 pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
@@ -63,7 +73,7 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
     let mut strict_obstacle = None;
     let mut schema = None;
     if matches!(dialect, Dialect::OpenAiChat | Dialect::OpenAiResponses) {
-        // Closed only where that was asked for: what stays open stays as it is.
+        // The schema is closed only if that was asked for.
         let mut narrowed = Vec::new();
         let closed = definition.strict.then(|| closed::closed(&rooted.schema, &mut narrowed));
         let closed =
@@ -155,8 +165,8 @@ fn mcp(definition: &ToolDefinition, name: &str, description: &str, schema: Value
 
 /// Returns the whole `tools` value of a request.
 ///
-/// An array with one entry a tool, in order; for Gemini `[{"functionDeclarations": [...]}]`, and `[]` without tools.
-/// All of `lowered` are expected to be of one dialect; the first decides.
+/// An array with one entry a tool, in order; for Gemini `[{"functionDeclarations": [...]}]`, and
+/// `[]` without tools. All of `lowered` are expected to be of one dialect; the first decides.
 #[must_use]
 pub fn list(lowered: &[Lowered]) -> Value {
     let tools: Vec<Value> = lowered.iter().map(|tool| tool.tool.clone()).collect();

@@ -1,7 +1,8 @@
 //! Tool definitions in the dialect of each provider.
 //!
-//! [`lower`](fn@lower) turns a definition into the entry of one provider's tool list and reports what that provider cannot
-//! express. [`Definitions`] keeps the lowered lists of a whole box. All of it is pure: no I/O, no state.
+//! [`lower`](fn@lower) turns a definition into the entry of one provider's tool list and reports
+//! what that provider cannot express. [`Definitions`] keeps the lowered lists of a whole box. All
+//! of it is pure: no I/O, no state.
 
 mod dialect;
 mod list;

@@ -1,4 +1,4 @@
-//! Tool names as each provider takes them.
+//! Tool names in the form that each provider accepts.
 
 #[cfg(test)]
 mod tests;
@@ -7,18 +7,19 @@ use std::borrow::Cow;
 
 use super::dialect::Dialect;
 
-/// The longest name every model provider takes.
+/// The longest name that every model provider accepts, in bytes.
 const MAX_SAFE: usize = 64;
 
 /// Returns the name a tool goes by on the wire of `dialect`: its own, or a readable alias.
 ///
-/// Model providers get 1 to 64 of `A-Z a-z 0-9 _ -`, starting with a letter or `_`, which all of them accept; the same
-/// alias for each, so that a transcript can move between them. The Model Context Protocol takes up to 128 and dots.
-/// A name that fits passes unchanged. Otherwise each other character becomes `_`, the name is cut, and twelve digits of
-/// its hash (FNV-1a, 64 bits folded to 48) keep it apart from its neighbours. The alias depends on nothing but the
-/// name and will not change with versions or platforms.
+/// Model providers get 1 to 64 of `A-Z a-z 0-9 _ -`, starting with a letter or `_`, which all of
+/// them accept; the same alias for each, so that a transcript can move between them. The Model
+/// Context Protocol takes up to 128 and dots. A name that fits passes unchanged. Otherwise each
+/// other character becomes `_`, the name is cut, and twelve digits of its hash (FNV-1a, 64 bits
+/// folded to 48) keep it apart from its neighbours. The alias depends on nothing but the name and
+/// will not change with versions or platforms.
 ///
-/// A name that itself ends like an alias gets one too, so an alias never equals a name that was left alone.
+/// A name that itself ends like an alias gets one too, so an alias never equals an unchanged name.
 ///
 /// ```
 /// use toolbox::dialect::{Dialect, outbound_name};
@@ -45,7 +46,7 @@ pub fn outbound_name(name: &str, dialect: Dialect) -> Cow<'_, str> {
     Cow::Owned(alias)
 }
 
-/// Whether `dialect` takes a name as it is.
+/// Returns `true` if `dialect` accepts a name unchanged.
 pub(crate) fn fits(name: &str, dialect: Dialect) -> bool {
     name.len() <= max_len(dialect)
         && name.starts_with(|c| starts(c, dialect))
@@ -70,7 +71,8 @@ fn looks_like_alias(name: &str) -> bool {
     })
 }
 
-/// FNV-1a with 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), the upper 16 folded into the lower 48.
+/// FNV-1a with 64 bits (<http://www.isthe.com/chongo/tech/comp/fnv/>), the upper 16 folded into the
+/// lower 48.
 fn folded(bytes: &[u8]) -> u64 {
     let hash = bytes.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, &byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)

@@ -1,4 +1,4 @@
-//! The way back from a strict schema: nulls that mean "left out".
+//! Restoring of arguments that follow a strict schema, where null means "left out".
 
 use std::fmt;
 use std::marker::PhantomData;
@@ -10,14 +10,15 @@ use serde_json::value::RawValue;
 use crate::schema::walk;
 use crate::schema::walk::Object;
 
-/// Schemas visited for one value before it is left as it is.
+/// The most schemas that are visited for one value before it is left unchanged.
 const MAX_VISITS: usize = 10_000;
 
 /// Removes the nulls that stand for optional properties left out.
 ///
-/// Strict mode at `OpenAI` has no optional properties: [`lower`](fn@super::lower) writes them as required unions with null.
-/// `schema` is the one that was lowered. A member goes only if it is null, not required, and null is not among the
-/// values `schema` takes for it; everything else is untouched. Safe to apply to arguments from any provider.
+/// Strict mode at `OpenAI` has no optional properties: [`lower`](fn@super::lower) writes them as
+/// required unions with null. `schema` is the one that was lowered. A member is removed only if it
+/// is null, not required, and `schema` does not accept null for it; everything else is unchanged.
+/// Safe to apply to arguments from any provider.
 ///
 /// ```
 /// use serde_json::json;
@@ -42,11 +43,11 @@ pub fn restore_optional(schema: &Value, arguments: &mut Value) {
 /// The only member of an object that holds a value of any shape as JSON text.
 pub(crate) const JSON_TEXT: &str = "json_text";
 
-/// Takes back what closing a schema for strict mode did to the arguments: returns the text that the tool's own schema describes, or
-/// `None` where nothing is to be changed.
+/// Restores arguments of a schema that was closed for strict mode: returns the text that the tool's
+/// own schema describes, or `None` if nothing changes.
 ///
-/// A null of an optional property goes, and an object with nothing but JSON text becomes what that text says. All else keeps
-/// its text: numbers their digits, objects a key that is there twice.
+/// A null of an optional property is removed, and an object with only JSON text becomes the value
+/// of that text. Everything else keeps its text: numbers their digits, objects a duplicate key.
 pub(crate) fn restore_strict(schema: &Value, arguments: &str) -> Option<String> {
     let raw: &RawValue = serde_json::from_str(arguments).ok()?;
     if !arguments.contains("null") && !arguments.contains(JSON_TEXT)
@@ -58,14 +59,14 @@ pub(crate) fn restore_strict(schema: &Value, arguments: &str) -> Option<String> 
 }
 
 /// The members of an object as they are written, also those of one name.
-struct Members<'a>(Vec<(String, &'a RawValue)>);
+struct JsonMembers<'a>(Vec<(String, &'a RawValue)>);
 
-impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
+impl<'de: 'a, 'a> Deserialize<'de> for JsonMembers<'a> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Read<'a>(PhantomData<&'a ()>);
+        struct MembersVisitor<'a>(PhantomData<&'a ()>);
 
-        impl<'de: 'a, 'a> Visitor<'de> for Read<'a> {
-            type Value = Members<'a>;
+        impl<'de: 'a, 'a> Visitor<'de> for MembersVisitor<'a> {
+            type Value = JsonMembers<'a>;
 
             fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
                 f.write_str("an object")
@@ -76,11 +77,11 @@ impl<'de: 'a, 'a> Deserialize<'de> for Members<'a> {
                 while let Some(member) = map.next_entry()? {
                     members.push(member);
                 }
-                Ok(Members(members))
+                Ok(JsonMembers(members))
             }
         }
 
-        deserializer.deserialize_map(Read(PhantomData))
+        deserializer.deserialize_map(MembersVisitor(PhantomData))
     }
 }
 
@@ -90,7 +91,7 @@ struct Restore<'s> {
 }
 
 impl<'s> Restore<'s> {
-    /// Returns the text of a value as `schemas` describe it, where it is another one.
+    /// Returns the text of a value as `schemas` describe it, if it differs.
     fn text(&mut self, schemas: Vec<&'s Value>, raw: &RawValue, is_root: bool) -> Option<String> {
         let text = raw.get();
         if text.starts_with('[') {
@@ -99,10 +100,10 @@ impl<'s> Restore<'s> {
         if !text.starts_with('{') {
             return None;
         }
-        let Members(members) = serde_json::from_str(text).ok()?;
+        let JsonMembers(members) = serde_json::from_str(text).ok()?;
         let known: Object = serde_json::from_str(text).ok()?;
         if known.len() < members.len() {
-            // A key that is there twice is refused afterwards, with both.
+            // A duplicate key is kept, and refused afterwards.
             return None;
         }
         let mut shapes = Vec::new();
@@ -227,7 +228,8 @@ impl<'s> Restore<'s> {
         }
     }
 
-    /// Collects the schemas in `schema` that describe `members`, leaving out branches with another tag.
+    /// Collects the schemas in `schema` that describe `members`, leaving out branches with another
+    /// tag.
     fn flatten(
         &mut self,
         schema: &'s Value,
@@ -292,7 +294,7 @@ impl<'s> Restore<'s> {
     }
 }
 
-/// Returns whether the constants `map` asks for are those of `members`.
+/// Returns `true` if `members` have the constants that `map` requires.
 fn has_tags(map: &Object, members: &Object) -> bool {
     let Some(Value::Object(properties)) = map.get("properties") else { return true };
     properties.iter().all(|(name, property)| match (property.get("const"), members.get(name)) {

@@ -1,38 +1,38 @@
-//! A call on its way through the gate.
+//! Calls that were admitted by the gate.
 
 use std::sync::Arc;
 
 use crate::call::{Arguments, ToolResult};
-use crate::collection::Shared;
+use crate::collection::BoxInner;
 use crate::context::ToolContext;
 use crate::tool::Tool;
 
-/// What is known of a call before it is made.
+/// The privileges of a call.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Pass {
-    /// Somebody gave their word for it already.
+    /// The call is approved already.
     pub(crate) approved: bool,
-    /// It comes through a gateway, and may reach what is hidden behind it.
+    /// The call comes through a gateway, and may reach tools that are hidden behind it.
     pub(crate) hidden: bool,
 }
 
-/// A call that was let in: its tool, its box, and its context.
-pub(super) struct Admitted {
+/// An admitted call: its tool, its box, and its context.
+pub(super) struct AdmittedCall {
     pub(super) tool: Tool,
-    pub(super) shared: Arc<Shared>,
+    pub(super) shared: Arc<BoxInner>,
     pub(super) context: ToolContext,
 }
 
-/// A call that was let in, and owns all it needs to end.
-pub(super) struct Waiting {
-    pub(super) admitted: Admitted,
+/// An admitted call that owns its arguments, and so may wait or move to another task.
+pub(super) struct OwnedCall {
+    pub(super) admitted: AdmittedCall,
     pub(super) arguments: Arguments,
 }
 
-impl std::ops::Deref for Waiting {
-    type Target = Admitted;
+impl std::ops::Deref for OwnedCall {
+    type Target = AdmittedCall;
 
-    fn deref(&self) -> &Admitted {
+    fn deref(&self) -> &AdmittedCall {
         &self.admitted
     }
 }

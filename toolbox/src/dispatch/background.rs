@@ -3,14 +3,14 @@
 use tokio::runtime::Handle;
 use tokio::sync::mpsc::UnboundedSender;
 
-use super::admitted::{Waiting, answer};
-use super::reentrancy::Held;
+use super::admitted::{OwnedCall, answer};
+use super::reentrancy::HeldLimits;
 use super::supervise::cancelled;
 use super::trace;
 use crate::call::{FailureKind, JobId, ToolResult};
 use crate::context::{Completion, ToolContext};
 
-impl Waiting {
+impl OwnedCall {
     /// Starts the call as a job and returns a result that says so.
     pub(super) fn start_job(&self) -> ToolResult {
         if let Err(refusal) = self.check() {
@@ -38,19 +38,19 @@ impl Waiting {
         }
         let mut work = self.detach();
         work.admitted.context = self.context.without_deferral();
-        // Whoever started it may wait for it, in a place that the job would wait for in turn.
-        let job_work = Held::current().scope(work.run_job(report));
+        // The caller may wait for the job while it holds a permit that the job needs too.
+        let job_work = HeldLimits::current().scope(work.run_job(report));
         runtime.spawn(trace::carried(job_work));
         ToolResult::background(text).with_job(job).marked_as_gate()
     }
 
     async fn run_job(self, report: Report) {
-        let places = match self.places_now() {
-            Some(places) => Ok(places),
+        let permits = match self.try_permits() {
+            Some(permits) => Ok(permits),
             None => self.wait().await,
         };
-        let mut result = match places {
-            Ok(places) => self.run(places, false).await,
+        let mut result = match permits {
+            Ok(permits) => self.run(permits, false).await,
             Err(refusal) => refusal,
         };
         result.fit(self.shared.settings.result_bytes, self.tool.definition());
@@ -59,7 +59,7 @@ impl Waiting {
     }
 }
 
-/// Sends the completion of a job exactly once, even when the job's task is thrown away.
+/// Sends the completion of a job exactly once, even if the job's task is dropped.
 struct Report {
     job: JobId,
     context: ToolContext,
@@ -77,7 +77,7 @@ impl Report {
         // A completion that is kept must not keep its own channel open.
         let context = self.context.without_completions();
         let completion = Completion { job: self.job.clone(), context, result };
-        // A receiver that is gone has nobody to tell.
+        // Nothing is left to do if the receiver was dropped.
         let _ = self.completions.send(completion);
     }
 }

@@ -6,7 +6,7 @@ use tokio::runtime::Handle;
 use tokio::task::JoinSet;
 
 use super::admitted::{Pass, answer};
-use super::reentrancy::Held;
+use super::reentrancy::HeldLimits;
 use super::supervise::panicked;
 use super::trace;
 use crate::call::{FailureKind, ToolCall, ToolResult};
@@ -14,12 +14,12 @@ use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::text::{QUOTED, quote};
 
-/// How the calls of one batch are made.
+/// The settings of a batch of calls.
 #[derive(Clone, Copy)]
 pub(crate) struct Batch {
-    /// Beside each other, or one after another.
+    /// `true` to run the calls concurrently, `false` to run them one after another.
     pub(crate) parallel: bool,
-    /// The calls beyond are refused.
+    /// The most calls that are made; further ones are refused.
     pub(crate) max_calls: usize,
 }
 
@@ -28,12 +28,13 @@ fn unapproved(calls: impl IntoIterator<Item: Into<ToolCall>>) -> Vec<(ToolCall, 
 }
 
 impl ToolBox {
-    /// Makes all calls of a model response, given as values or by reference, and returns their results in the order of the calls:
-    /// one for each.
+    /// Makes all calls of a model response, given as values or by reference, and returns their
+    /// results in the order of the calls: one for each.
     ///
-    /// The calls run beside each other as tasks of the current tokio runtime, within the limits of the box; without a
-    /// runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off, one after another. One that fails, hangs
-    /// or panics does not touch the others. Of two calls with one id the second is refused, and so are the calls beyond
+    /// The calls run concurrently as tasks of the current tokio runtime, within the limits of the
+    /// box; without a runtime, or where [`parallel`](crate::ToolBoxBuilder::parallel) is off, one
+    /// after another. One that fails, hangs or panics does not touch the others. Of two calls with
+    /// one id the second is refused, and so are the calls beyond
     /// [`max_batch_calls`](crate::ToolBoxBuilder::max_batch_calls).
     ///
     /// # Cancellation
@@ -46,7 +47,7 @@ impl ToolBox {
         self.batch(None, unapproved(calls), self.own_batch()).await
     }
 
-    /// Makes all calls of a model response with what the program gives along.
+    /// Makes all calls of a model response in a context of the program.
     ///
     /// # Cancellation
     ///
@@ -64,7 +65,7 @@ impl ToolBox {
         Batch { parallel: settings.parallel, max_calls: settings.batch_calls }
     }
 
-    /// Makes calls, each with whether somebody gave their word for it already.
+    /// Makes calls, each with a flag that is `true` if it was approved already.
     pub(crate) async fn batch(
         &self,
         context: Option<&ToolContext>,
@@ -111,9 +112,9 @@ impl ToolBox {
         calls: Vec<(usize, ToolCall, bool)>,
         results: &mut [Option<ToolResult>],
     ) {
-        let held = Held::current();
+        let held = HeldLimits::current();
         let mut tasks = JoinSet::new();
-        let mut places = Vec::new();
+        let mut tasks_by_id = Vec::new();
         for (index, call, approved) in calls {
             let (toolbox, context) = (self.clone(), context.cloned());
             let (id, name) = (call.id.clone(), call.name.clone());
@@ -121,21 +122,22 @@ impl ToolBox {
             let run = trace::carried(async move {
                 (index, toolbox.dispatch(context.as_ref(), call, pass).await)
             });
-            // Few calls are made under a limit, and the others need not carry what these do.
+            // Few calls are made under a limit; the others need no scope.
             let task = if held.is_empty() {
                 tasks.spawn(run)
             } else {
                 tasks.spawn(held.clone().scope(run))
             };
-            places.push((task.id(), index, id, name));
+            tasks_by_id.push((task.id(), index, id, name));
         }
         while let Some(ended) = tasks.join_next().await {
             match ended {
                 Ok((index, result)) => results[index] = Some(result),
-                // Tools cannot panic through the gate; should the gate itself, the call is answered all the same.
+                // Panics of tools end in the gate. If the gate itself panics, the call is answered
+                // all the same.
                 Err(error) => {
-                    let place = places.iter().find(|(task, ..)| *task == error.id());
-                    if let Some((_, index, id, name)) = place {
+                    let entry = tasks_by_id.iter().find(|(task, ..)| *task == error.id());
+                    if let Some((_, index, id, name)) = entry {
                         let result = match error.try_into_panic() {
                             Ok(payload) => panicked(name, payload),
                             Err(_) => super::supervise::cancelled(name),

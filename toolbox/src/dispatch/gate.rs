@@ -1,37 +1,39 @@
-//! The entry of the gate: a call finds its tool, and runs at once where nothing stands before it.
+//! The entry of the gate: looks up the tool, and runs the call in place if it needs no waiting.
 
 use std::sync::Arc;
 
-use super::admitted::{Admitted, Pass, Waiting, answer};
+use super::admitted::{AdmittedCall, OwnedCall, Pass, answer};
 use super::{run, trace};
 use crate::call::{ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult};
-use crate::collection::{BoxSettings, Entry, Snapshot, ToolBox};
+use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry};
 use crate::context::{Taint, ToolContext};
 use crate::text::{QUOTED, nearest_n, quote};
-use crate::tool::{Handler, Tool};
+use crate::tool::{BoxedHandler, Tool};
 
-/// How far a call came without waiting.
+/// The state of a call after the part that needs no waiting.
 enum Begun {
     Done(ToolResult),
     /// Only the tool's own future is left to wait for.
-    Ready(Admitted),
-    Waiting(Admitted),
+    Ready(AdmittedCall),
+    Waiting(AdmittedCall),
 }
 
 impl ToolBox {
     /// Makes one call and returns its result, whatever happens: there is no error to handle.
     ///
-    /// An unknown name gives `tool not found: <name>`, an error of the tool its own message, arguments that do not fit a
-    /// list of what is wrong, a panic and a timeout a sentence that says so; see [`ToolResult::code`].
+    /// An unknown name gives `tool not found: <name>`, an error of the tool its own message,
+    /// arguments that do not fit a list of what is wrong, a panic and a timeout a sentence that
+    /// says so; see [`ToolResult::code`].
     ///
     /// # Cancellation
     ///
-    /// Dropping the future drops the tool's own where it waits. What a blocking or background tool began goes on.
+    /// Dropping the future drops the tool's own where it waits. Work that a blocking or background
+    /// tool began goes on.
     pub fn call(&self, call: ToolCall) -> impl Future<Output = ToolResult> + Send {
         self.dispatch(None, call, Pass::default())
     }
 
-    /// Makes one call with what the program gives along: a conversation, a cancellation, a deadline.
+    /// Makes one call in a context of the program: values, a cancellation token, a deadline.
     ///
     /// # Cancellation
     ///
@@ -44,11 +46,11 @@ impl ToolBox {
         self.dispatch(Some(context), call, Pass::default())
     }
 
-    /// Makes one call of a tool that may be one of those hidden behind others.
+    /// Makes one call through a gateway, of a tool that may be hidden behind it.
     pub(crate) async fn call_hidden(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
-        // Who approved of the call of the gateway saw what it asks for.
+        // The approval of the gateway's call covers this one: the approver saw its arguments.
         let pass = Pass { approved: context.approved, hidden: true };
-        // The call stands in the place of the gateway's own, and may wait for a decision as that one could.
+        // The call replaces the gateway's own, and may be deferred if that one could.
         self.dispatch(Some(&context.in_its_place()), call, pass).await
     }
 
@@ -56,18 +58,19 @@ impl ToolBox {
     #[inline]
     pub(crate) async fn dispatch(
         &self,
-        given: Option<&ToolContext>,
+        caller_context: Option<&ToolContext>,
         call: ToolCall,
         pass: Pass,
     ) -> ToolResult {
-        match self.begin(call.id, &call.name, call.arguments.as_str(), given, pass) {
+        match self.begin(call.id, &call.name, call.arguments.as_str(), caller_context, pass) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, call.arguments).await,
+            Begun::Waiting(admitted) => OwnedCall::finish(admitted, call.arguments).await,
         }
     }
 
-    /// Runs a tool by name, with arguments as JSON text or as JSON; no id, no context. Text is not copied.
+    /// Runs a tool by name, with arguments as JSON text or as JSON; no id, no context. Text is not
+    /// copied.
     ///
     /// # Errors
     ///
@@ -81,14 +84,14 @@ impl ToolBox {
         let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
             Begun::Done(result) => result,
             Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
-            Begun::Waiting(admitted) => Waiting::finish(admitted, arguments.into()).await,
+            Begun::Waiting(admitted) => OwnedCall::finish(admitted, arguments.into()).await,
         };
         let failed = result.is_error();
         let text = result.into_text();
         if failed { Err(text) } else { Ok(text) }
     }
 
-    /// Takes a call as far as it goes without waiting: for most synchronous tools, to its end.
+    /// Runs a call as far as it goes without waiting: for most synchronous tools, to its end.
     #[allow(clippy::inline_always, reason = "else every result is moved once more")]
     #[inline(always)]
     fn begin(
@@ -96,17 +99,23 @@ impl ToolBox {
         id: String,
         name: &str,
         text: &str,
-        given: Option<&ToolContext>,
+        caller_context: Option<&ToolContext>,
         pass: Pass,
     ) -> Begun {
         let snapshot = self.shared.current.load();
         let found = snapshot.get(name).or_else(|| snapshot.by_alias(name));
         let Some(entry) = found.filter(|entry| self.is_open_to(entry, pass)) else {
-            return Begun::Done(not_found(&snapshot, id, name, &self.shared.settings, given));
+            return Begun::Done(not_found(
+                &snapshot,
+                id,
+                name,
+                &self.shared.settings,
+                caller_context,
+            ));
         };
         let settings = &self.shared.settings;
-        let permitted =
-            entry.permitted && given.is_none_or(|context| context.permits(entry.tool.name()));
+        let permitted = entry.permitted
+            && caller_context.is_none_or(|context| context.permits(entry.tool.name()));
         if !permitted || text.len() > settings.argument_bytes {
             return Begun::Done(refuse(entry, permitted, id, text, settings));
         }
@@ -114,17 +123,17 @@ impl ToolBox {
         let mut context = ToolContext {
             call_id: id,
             tool: Some(Arc::clone(&tool.definition)),
-            given: given.and_then(ToolContext::given_below),
+            values: caller_context.and_then(ToolContext::values_below),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
             approved: pass.approved,
         };
-        if !(entry.at_once && settings.is_plain && context.given.is_none()) || trace::is_on() {
+        if !(entry.at_once && settings.is_plain && context.values.is_none()) || trace::is_on() {
             return Begun::Waiting(self.admit(entry, context));
         }
         match &tool.handler {
-            Handler::Async(_) => Begun::Ready(self.admit(entry, context)),
-            Handler::Sync(handler) => {
+            BoxedHandler::Async(_) => Begun::Ready(self.admit(entry, context)),
+            BoxedHandler::Sync(handler) => {
                 let depth = settings.argument_depth;
                 let mut result = run::sync(&**handler, tool, &context, text, depth);
                 result.call_id = std::mem::take(&mut context.call_id);
@@ -134,15 +143,16 @@ impl ToolBox {
         }
     }
 
-    /// Whether a tool can be called at all: a deferred one may be hidden behind those that search.
+    /// Returns `true` if a tool can be called at all: a deferred one may be hidden behind a
+    /// gateway.
     #[inline]
-    fn is_open_to(&self, entry: &Entry, pass: Pass) -> bool {
+    fn is_open_to(&self, entry: &ToolEntry, pass: Pass) -> bool {
         self.shared.settings.deferred_calls || pass.hidden || !entry.tool.definition().deferred
     }
 
     #[inline]
-    fn admit(&self, entry: &Entry, context: ToolContext) -> Admitted {
-        Admitted { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
+    fn admit(&self, entry: &ToolEntry, context: ToolContext) -> AdmittedCall {
+        AdmittedCall { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
     }
 }
 
@@ -152,7 +162,7 @@ fn not_found(
     id: String,
     name: &str,
     settings: &BoxSettings,
-    given: Option<&ToolContext>,
+    caller_context: Option<&ToolContext>,
 ) -> ToolResult {
     let shown = quote(name, QUOTED);
     tracing::warn!(tool = shown, "the tool that was called is not in the box");
@@ -161,8 +171,8 @@ fn not_found(
         let near = nearest_n(name, snapshot.listed().map(Tool::name), 3);
         if !near.is_empty() {
             let shown = near.iter().filter_map(|name| snapshot.get(name));
-            if let Some(taint) = given.and_then(ToolContext::get::<Taint>) {
-                // A name is a text as well, and whoever wrote the definition chose it.
+            if let Some(taint) = caller_context.and_then(ToolContext::get::<Taint>) {
+                // A name is text that the author of the definition chose.
                 shown.for_each(|entry| {
                     taint.show_definitions(std::slice::from_ref(entry.tool.definition()));
                 });
@@ -175,7 +185,7 @@ fn not_found(
 
 #[cold]
 fn refuse(
-    entry: &Entry,
+    entry: &ToolEntry,
     permitted: bool,
     id: String,
     arguments: &str,

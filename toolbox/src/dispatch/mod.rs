@@ -1,8 +1,8 @@
-//! The gate: the one way to a tool, whoever calls.
+//! The gate: every call of a tool passes through it.
 //!
-//! Each call passes, in this order: find the tool, ask the lists, bound and read the arguments, ask for approval, wait
-//! for a place, run within its time and behind a wall against panics, fit the result, trace. Whatever happens on the way
-//! is a [`ToolResult`] under the call's id.
+//! Each call passes these steps in order: look up the tool, check the blacklist and the allow-list,
+//! bound and read the arguments, ask for approval, wait for permits, run within the timeout with
+//! panics contained, fit the result, trace. Every outcome is a [`ToolResult`] under the call's id.
 
 mod admitted;
 mod background;
@@ -16,4 +16,4 @@ mod trace;
 
 pub(crate) use admitted::Pass;
 pub(crate) use batch::Batch;
-pub(crate) use supervise::{Ended, Supervised, forget_quietly};
+pub(crate) use supervise::{Supervised, SupervisedEnd, forget_quietly};

@@ -1,23 +1,24 @@
-//! Places under the limits of a call: its box's, its tool's, and the one of exclusive tools.
+//! Permits for the limits on concurrent calls: that of the box, that of the tool, and that of
+//! exclusive tools.
 
 use std::sync::Arc;
 
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::admitted::Waiting;
+use super::admitted::OwnedCall;
 use crate::collection::BoxSettings;
-use crate::dispatch::reentrancy::Held;
+use crate::dispatch::reentrancy::HeldLimits;
 
-/// The places that a call holds while it runs; given back when dropped.
+/// The permits that a call holds while it runs; released on drop.
 #[derive(Default)]
-pub(super) struct Places {
+pub(super) struct Permits {
     permits: Vec<OwnedSemaphorePermit>,
-    pub(super) held: Held,
+    pub(super) held: HeldLimits,
 }
 
-impl Waiting {
-    /// Returns the limits that the call needs a place under, and does not have one yet.
-    fn limits(&self, held: &Held) -> Vec<&Arc<Semaphore>> {
+impl OwnedCall {
+    /// Returns the limits that the call needs a permit of, and holds none of yet.
+    fn limits(&self, held: &HeldLimits) -> Vec<&Arc<Semaphore>> {
         let running = &self.tool.inner().running;
         let settings: &BoxSettings = &self.shared.settings;
         // The order is the same for every call, so two calls never wait for each other.
@@ -32,36 +33,36 @@ impl Waiting {
         .collect()
     }
 
-    /// Takes the places that are free now; `None` if the call has to wait for one.
-    pub(super) fn places_now(&self) -> Option<Places> {
+    /// Acquires the permits if all are free now; `None` if the call has to wait for one.
+    pub(super) fn try_permits(&self) -> Option<Permits> {
         let running = &self.tool.inner().running;
         if !running.exclusive
             && running.limit.is_none()
             && self.shared.settings.concurrency.is_none()
         {
-            return Some(Places::default());
+            return Some(Permits::default());
         }
-        let held = Held::current();
+        let held = HeldLimits::current();
         let limits = self.limits(&held);
         let permits = limits.iter().map(|limit| Arc::clone(limit).try_acquire_owned().ok());
         let permits = permits.collect::<Option<Vec<_>>>()?;
-        Some(Places { permits, held: held.and(limits.into_iter()) })
+        Some(Permits { permits, held: held.and(limits.into_iter()) })
     }
 
-    /// Waits for the places that the call needs.
-    pub(super) async fn places(&self) -> Places {
-        let held = Held::current();
+    /// Waits for the permits that the call needs.
+    pub(super) async fn permits(&self) -> Permits {
+        let held = HeldLimits::current();
         let limits = self.limits(&held);
         let mut permits = Vec::with_capacity(limits.len());
         for limit in &limits {
             // The limits are never closed.
             permits.extend(Arc::clone(limit).acquire_owned().await);
         }
-        Places { permits, held: held.and(limits.into_iter()) }
+        Permits { permits, held: held.and(limits.into_iter()) }
     }
 }
 
-impl Places {
+impl Permits {
     pub(super) fn is_empty(&self) -> bool {
         self.permits.is_empty()
     }

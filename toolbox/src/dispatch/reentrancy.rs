@@ -1,19 +1,20 @@
-//! Places that the current task holds, so that a call within a call does not wait for its own parent.
+//! Reentrancy of limits: a call within a call needs no permit that its parent holds, and so never
+//! waits for it.
 
 use std::sync::Arc;
 
 use tokio::sync::Semaphore;
 
 tokio::task_local! {
-    static HELD: Held;
+    static HELD: HeldLimits;
 }
 
-/// The limits under which the current task has a place already.
+/// The limits that the current task holds a permit of.
 #[derive(Clone, Default)]
-pub(super) struct Held(Arc<[usize]>);
+pub(super) struct HeldLimits(Arc<[usize]>);
 
-impl Held {
-    /// Returns what the current task holds.
+impl HeldLimits {
+    /// Returns the limits of the current task.
     pub(super) fn current() -> Self {
         HELD.try_with(Self::clone).unwrap_or_default()
     }
@@ -22,7 +23,7 @@ impl Held {
         self.0.contains(&Arc::as_ptr(limit).addr())
     }
 
-    /// Returns what is held with `limits` added.
+    /// Returns these limits with `limits` added.
     pub(super) fn and<'a>(&self, limits: impl Iterator<Item = &'a Arc<Semaphore>>) -> Self {
         let added = limits.map(|limit| Arc::as_ptr(limit).addr());
         Self(self.0.iter().copied().chain(added).collect())
@@ -32,12 +33,12 @@ impl Held {
         self.0.is_empty()
     }
 
-    /// Runs a future as a task that holds this.
+    /// Runs a future in a scope that holds these limits.
     pub(super) async fn scope<F: Future>(self, future: F) -> F::Output {
         HELD.scope(self, future).await
     }
 
-    /// Runs a function as a task that holds this.
+    /// Runs a function in a scope that holds these limits.
     pub(super) fn sync_scope<T>(self, function: impl FnOnce() -> T) -> T {
         HELD.sync_scope(self, function)
     }

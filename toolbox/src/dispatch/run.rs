@@ -1,4 +1,4 @@
-//! From a call that was let in to its result.
+//! Execution of an admitted call, up to its result.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -6,11 +6,11 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::admitted::{Admitted, Waiting};
-use super::permits::Places;
+use super::admitted::{AdmittedCall, OwnedCall};
+use super::permits::Permits;
 use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panicked};
 use super::trace;
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::collection::BoxSettings;
 use crate::context::approval::{Approval, Condition};
@@ -18,18 +18,18 @@ use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
 use crate::tool::layer::{Innermost, Layers};
-use crate::tool::{Handler, Inner, Next, SyncHandler};
+use crate::tool::{BoxedHandler, Next, SyncHandler, ToolInner};
 
 /// Runs a synchronous handler where it is called.
 #[inline]
 pub(super) fn sync(
     handler: &SyncHandler,
-    tool: &Inner,
+    tool: &ToolInner,
     context: &ToolContext,
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = Call::new(context, text, &tool.signature, depth);
+    let call = HandlerCall::new(context, text, &tool.signature, depth);
     let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
         Ok(mut result) => {
             if !tool.running.relays {
@@ -43,12 +43,12 @@ pub(super) fn sync(
     result
 }
 
-/// Runs a tool's own handler, without its layers, unwatched.
-async fn bare(tool: &Inner, context: &ToolContext, text: &str, depth: usize) -> ToolResult {
+/// Runs a tool's own handler, without its layers and without supervision.
+async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize) -> ToolResult {
     match &tool.handler {
-        Handler::Sync(handler) => sync(&**handler, tool, context, text, depth),
-        Handler::Async(handler) => {
-            let call = Call::new(context, text, &tool.signature, depth);
+        BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
+        BoxedHandler::Async(handler) => {
+            let call = HandlerCall::new(context, text, &tool.signature, depth);
             let mut result = handler(&call).await;
             if !tool.running.relays {
                 result.unmark();
@@ -59,8 +59,8 @@ async fn bare(tool: &Inner, context: &ToolContext, text: &str, depth: usize) -> 
     }
 }
 
-impl Admitted {
-    /// Runs an async tool that nothing stands before.
+impl AdmittedCall {
+    /// Runs an async tool that needs no approval, permit or layer.
     #[inline]
     pub(super) async fn run_at_once(mut self, text: &str) -> ToolResult {
         let settings = &self.shared.settings;
@@ -72,9 +72,9 @@ impl Admitted {
     }
 }
 
-/// Runs a tool's own handler where it is called, under watch.
+/// Runs a tool's own handler in place, supervised.
 async fn run_here(
-    tool: &Inner,
+    tool: &ToolInner,
     context: &ToolContext,
     text: &str,
     settings: &BoxSettings,
@@ -82,9 +82,9 @@ async fn run_here(
 ) -> ToolResult {
     let depth = settings.argument_depth;
     match &tool.handler {
-        Handler::Sync(handler) => sync(&**handler, tool, context, text, depth),
-        Handler::Async(handler) => {
-            let call = Call::new(context, text, &tool.signature, depth);
+        BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
+        BoxedHandler::Async(handler) => {
+            let call = HandlerCall::new(context, text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
                     let run = SupervisedCall::new(future, context, timeout);
@@ -98,10 +98,10 @@ async fn run_here(
     }
 }
 
-impl Waiting {
-    /// Takes a call to its end. In a box of its own: it is large, and most calls never come here.
+impl OwnedCall {
+    /// Runs a call to its end. The future is boxed: it is large, and most calls do not need it.
     pub(super) fn finish(
-        admitted: Admitted,
+        admitted: AdmittedCall,
         arguments: Arguments,
     ) -> BoxFuture<'static, ToolResult> {
         let mut call = Self { admitted, arguments };
@@ -137,27 +137,27 @@ impl Waiting {
             return cancelled(self.tool.name());
         }
         if self.context.approved {
-            return self.let_in().await;
+            return self.run_permitted().await;
         }
-        let advice = match self.need() {
+        let advice = match self.approval_advice() {
             Ok(Some(advice)) => advice,
-            Ok(None) => return self.let_in().await,
+            Ok(None) => return self.run_permitted().await,
             Err(refusal) => return refusal,
         };
-        match self.ask(advice).await {
+        match self.ask_approver(advice).await {
             Ok(edited) => {
                 self.admitted.context.approved = true;
-                let Some(edited) = edited else { return self.let_in().await };
+                let Some(edited) = edited else { return self.run_permitted().await };
                 self.arguments = edited;
-                let result = self.let_in().await;
+                let result = self.run_permitted().await;
                 result.with_edited(self.arguments.clone())
             }
             Err(refusal) => refusal,
         }
     }
 
-    /// Whether this very call needs approval; where it does, what a model can do if nobody gives it.
-    fn need(&self) -> Result<Option<&'static str>, ToolResult> {
+    /// Returns the advice for a model without approval if this very call needs one, or `None`.
+    fn approval_advice(&self) -> Result<Option<&'static str>, ToolResult> {
         let conditions = match &self.tool.inner().running.approval {
             Approval::None => return Ok(None),
             Approval::OfBox | Approval::Own(_) => return Ok(Some("")),
@@ -169,7 +169,7 @@ impl Waiting {
         let holds = |condition: &&Condition| {
             catch_unwind(AssertUnwindSafe(|| (condition.holds)(&request))).unwrap_or_else(
                 |payload| {
-                    // One that cannot tell does not let the call through.
+                    // A condition that panics counts as true, so that the call needs approval.
                     tracing::error!(tool = self.tool.name(), "a condition for approval panicked");
                     forget_quietly(payload);
                     true
@@ -184,34 +184,34 @@ impl Waiting {
         ApprovalRequest::new(definition, self.context.clone(), self.arguments.clone())
     }
 
-    /// Runs a call that may run, once there is a place for it.
-    async fn let_in(&self) -> ToolResult {
+    /// Runs a call that is approved, once it has its permits.
+    async fn run_permitted(&self) -> ToolResult {
         if self.tool.inner().running.background && self.context.completions().is_some() {
             return self.start_job();
         }
-        let places = match self.places_now() {
-            Some(places) => places,
+        let permits = match self.try_permits() {
+            Some(permits) => permits,
             None => match self.wait().await {
-                Ok(places) => places,
+                Ok(permits) => permits,
                 Err(refusal) => return refusal,
             },
         };
         if let Some(observer) = self.context.observer() {
             observer.started(&self.context, &self.arguments);
         }
-        self.run(places, true).await
+        self.run(permits, true).await
     }
 
-    /// Takes note of a result that a model is about to read.
+    /// Records the sources of a result that a model is about to read.
     pub(super) fn note(&self, result: &ToolResult) {
         if let Some(taint) = self.context.get::<Taint>() {
             taint.note(&self.tool.as_source(), result);
         }
     }
 
-    /// Takes the call out, for work that outlives whoever waits for it; its context stays for the answer.
+    /// Takes the call out, for work that may outlive its caller; the context stays for the answer.
     pub(super) fn detach(&self) -> Self {
-        let admitted = Admitted {
+        let admitted = AdmittedCall {
             tool: self.tool.clone(),
             shared: Arc::clone(&self.shared),
             context: self.context.clone(),
@@ -223,11 +223,14 @@ impl Waiting {
     pub(super) fn check(&self) -> Result<(), ToolResult> {
         let depth = self.shared.settings.argument_depth;
         let signature = &self.tool.inner().signature;
-        Call::new(&self.context, self.arguments.as_str(), signature, depth).checked().map(drop)
+        HandlerCall::new(&self.context, self.arguments.as_str(), signature, depth)
+            .checked()
+            .map(drop)
     }
 
-    /// Asks the approver, once the arguments are known to be valid. Returns other arguments where it wants those.
-    async fn ask(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
+    /// Asks the approver, once the arguments are known to be valid. Returns other arguments if it
+    /// edited them.
+    async fn ask_approver(&self, advice: &str) -> Result<Option<Arguments>, ToolResult> {
         let name = self.tool.name();
         let approver = match &self.tool.inner().running.approval {
             Approval::Own(approver) => Some(approver),
@@ -246,7 +249,7 @@ impl Waiting {
         };
         self.check()?;
         if let Some(observer) = self.context.observer() {
-            observer.asked(&self.context, &self.arguments);
+            observer.approval_requested(&self.context, &self.arguments);
         }
         let request = self.request();
         let mut decision = None;
@@ -268,20 +271,20 @@ impl Waiting {
         }
     }
 
-    /// Waits for a place under the limits; what is wrong with the call is said before.
-    pub(super) async fn wait(&self) -> Result<Places, ToolResult> {
+    /// Waits for permits. Invalid arguments are refused first.
+    pub(super) async fn wait(&self) -> Result<Permits, ToolResult> {
         self.check()?;
-        let mut places = None;
+        let mut permits = None;
         let wait: BoxFuture<'_, ToolResult> = Box::pin(async {
-            places = Some(self.places().await);
+            permits = Some(self.permits().await);
             ToolResult::new("")
         });
         let result =
             SupervisedCall::new(wait, &self.context, Timeout::until_deadline(&self.context)).await;
-        places.ok_or(result)
+        permits.ok_or(result)
     }
 
-    /// Returns how long the tool may run. A job in the background is not held to the box's own timeout.
+    /// Returns the timeout of the tool. That of the box does not apply to background jobs.
     fn timeout(&self, of_box: bool) -> Option<Timeout> {
         let of_box = self.shared.settings.timeout.filter(|_| of_box);
         let own = Timeout::of_tool(self.tool.inner().running.timeout, of_box);
@@ -289,23 +292,23 @@ impl Waiting {
         own.into_iter().chain(left).min_by_key(|timeout| timeout.limit)
     }
 
-    /// Runs the tool in the way it asks for.
-    pub(super) async fn run(&self, places: Places, of_box: bool) -> ToolResult {
+    /// Runs the tool as its settings say: in place, as a task, or on a blocking thread.
+    pub(super) async fn run(&self, permits: Permits, of_box: bool) -> ToolResult {
         let timeout = self.timeout(of_box);
         if self.tool.inner().running.blocking
             && let Ok(runtime) = Handle::try_current()
         {
-            return self.run_blocking(&runtime, places, timeout).await;
+            return self.run_blocking(&runtime, permits, timeout).await;
         }
         if let Some(runtime) = self.shared.settings.runtime.clone() {
-            return self.run_elsewhere(&runtime, places, timeout).await;
+            return self.run_as_task(&runtime, permits, timeout).await;
         }
-        if places.is_empty() {
+        if permits.is_empty() {
             return self.run_here(timeout).await;
         }
-        let held = places.held.clone();
+        let held = permits.held.clone();
         let result = held.scope(self.run_here(timeout)).await;
-        drop(places);
+        drop(permits);
         result
     }
 
@@ -335,7 +338,7 @@ impl Waiting {
     fn layers(&self) -> Layers {
         let running = &self.tool.inner().running;
         let of_box = &self.shared.settings.layers;
-        // A call that is made again as one of another tool is that tool's call.
+        // A call that is dispatched again as one of another tool passes the box's layers there.
         if of_box.is_empty() || running.is_forwarded() {
             return running.layers.clone();
         }
@@ -345,20 +348,20 @@ impl Waiting {
     async fn run_blocking(
         &self,
         runtime: &Handle,
-        places: Places,
+        permits: Permits,
         timeout: Option<Timeout>,
     ) -> ToolResult {
         let call = self.detach();
         let span = tracing::Span::current();
         let work = runtime.spawn_blocking(move || {
             let _entered = span.enter();
-            let held = places.held.clone();
+            let held = permits.held.clone();
             let result = held.sync_scope(|| call.run_on_this_thread());
-            // The place is given back when the thread is, not when the caller stops waiting.
-            drop(places);
+            // The permit is released when the thread is done, not when the caller stops waiting.
+            drop(permits);
             result
         });
-        self.watch(work, timeout, true).await
+        self.join(work, timeout, true).await
     }
 
     /// Runs the tool on a thread that may block.
@@ -366,7 +369,7 @@ impl Waiting {
         let tool = self.tool.inner();
         match &tool.handler {
             // Outside of any `block_on`, so that the function may use one itself.
-            Handler::Sync(handler) if self.layers().is_empty() => {
+            BoxedHandler::Sync(handler) if self.layers().is_empty() => {
                 let (text, depth) = (self.arguments.as_str(), self.shared.settings.argument_depth);
                 sync(&**handler, tool, &self.context, text, depth)
             }
@@ -374,24 +377,24 @@ impl Waiting {
         }
     }
 
-    async fn run_elsewhere(
+    async fn run_as_task(
         &self,
         runtime: &Handle,
-        places: Places,
+        permits: Permits,
         timeout: Option<Timeout>,
     ) -> ToolResult {
         let call = self.detach();
-        let held = places.held.clone();
+        let held = permits.held.clone();
         let work = runtime.spawn(trace::carried(async move {
             let result = held.scope(call.run_here(None)).await;
-            drop(places);
+            drop(permits);
             result
         }));
-        self.watch(work, timeout, false).await
+        self.join(work, timeout, false).await
     }
 
     /// Waits for work that runs elsewhere, within its time.
-    async fn watch(
+    async fn join(
         &self,
         work: JoinHandle<ToolResult>,
         timeout: Option<Timeout>,
@@ -419,7 +422,7 @@ fn deferred(tool: &str) -> ToolResult {
     ToolResult::refusal(FailureKind::Deferred, text)
 }
 
-/// Ends a task when nobody waits for it any longer.
+/// Aborts a task on drop.
 struct AbortOnDrop<T>(JoinHandle<T>);
 
 impl<T> Drop for AbortOnDrop<T> {

@@ -1,4 +1,4 @@
-//! Supervision of a future: its panics are contained, its time is bounded, its caller can cancel it.
+//! Supervision of a future: contains its panics, bounds its time, and lets its caller cancel it.
 
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -14,7 +14,7 @@ use crate::context::{CancellationToken, ToolContext};
 use crate::future::BoxFuture;
 
 /// The end of a supervised future.
-pub(crate) enum Ended<T> {
+pub(crate) enum SupervisedEnd<T> {
     Done(T),
     Cancelled,
     TimedOut,
@@ -23,16 +23,16 @@ pub(crate) enum Ended<T> {
 
 /// A future whose panics are contained, and which ends at a cancellation or when its time is over.
 ///
-/// The timer and the cancellation are set up when the future first waits: one that never waits pays for neither. Without a
-/// tokio runtime, time is not bounded.
+/// The timer and the cancellation are set up when the future first waits: one that never waits pays
+/// for neither. Without a tokio runtime, time is not bounded.
 pub(crate) struct Supervised<'a, T> {
     future: Option<BoxFuture<'a, T>>,
     cancellation: Option<&'a CancellationToken>,
     timeout: Option<Duration>,
-    limits: Option<Limits<'a>>,
+    limits: Option<ActiveLimits<'a>>,
 }
 
-struct Limits<'a> {
+struct ActiveLimits<'a> {
     timer: Option<Pin<Box<Sleep>>>,
     cancelled: Option<BoxFuture<'a, ()>>,
 }
@@ -48,53 +48,53 @@ impl<'a, T> Supervised<'a, T> {
 }
 
 impl<T> Future for Supervised<'_, T> {
-    type Output = Ended<T>;
+    type Output = SupervisedEnd<T>;
 
     #[inline]
-    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Ended<T>> {
+    fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<SupervisedEnd<T>> {
         let this = &mut *self;
         let Some(future) = &mut this.future else { return Poll::Pending };
         match catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))) {
-            Ok(Poll::Ready(output)) => return Poll::Ready(Ended::Done(output)),
+            Ok(Poll::Ready(output)) => return Poll::Ready(SupervisedEnd::Done(output)),
             Ok(Poll::Pending) => {}
-            Err(payload) => return Poll::Ready(Ended::Panicked(payload)),
+            Err(payload) => return Poll::Ready(SupervisedEnd::Panicked(payload)),
         }
         let (cancellation, timeout) = (this.cancellation, this.timeout);
-        let limits = this.limits.get_or_insert_with(|| Limits::new(cancellation, timeout));
+        let limits = this.limits.get_or_insert_with(|| ActiveLimits::new(cancellation, timeout));
         limits.poll(context)
     }
 }
 
 impl<T> Drop for Supervised<'_, T> {
     fn drop(&mut self) {
-        // What the future holds may panic when it is dropped; that is contained like a panic of its own.
+        // Dropping the future may panic too; that is contained in the same way.
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| drop(self.future.take()))) {
             forget_quietly(payload);
         }
     }
 }
 
-impl<'a> Limits<'a> {
+impl<'a> ActiveLimits<'a> {
     fn new(cancellation: Option<&'a CancellationToken>, timeout: Option<Duration>) -> Self {
         let cancelled =
             cancellation.map(|token| -> BoxFuture<'a, ()> { Box::pin(token.cancelled()) });
         Self { timer: timeout.and_then(timer), cancelled }
     }
 
-    fn poll<T>(&mut self, context: &mut Context<'_>) -> Poll<Ended<T>> {
+    fn poll<T>(&mut self, context: &mut Context<'_>) -> Poll<SupervisedEnd<T>> {
         if let Some(cancelled) = &mut self.cancelled
             && cancelled.as_mut().poll(context).is_ready()
         {
-            return Poll::Ready(Ended::Cancelled);
+            return Poll::Ready(SupervisedEnd::Cancelled);
         }
         match &mut self.timer {
-            Some(timer) => timer.as_mut().poll(context).map(|()| Ended::TimedOut),
+            Some(timer) => timer.as_mut().poll(context).map(|()| SupervisedEnd::TimedOut),
             None => Poll::Pending,
         }
     }
 }
 
-/// A limit on the time of a call, and which limit it is.
+/// A limit on the time of a call, and its source.
 #[derive(Clone, Copy)]
 pub(super) struct Timeout {
     pub(super) limit: Duration,
@@ -114,7 +114,7 @@ impl Timeout {
         context.remaining().map(|limit| Self { limit, set_by: TimeoutSource::Deadline })
     }
 
-    /// Returns what the tool allows itself, or what the box allows where the tool says nothing.
+    /// Returns the tool's own timeout, or the box's if the tool has none.
     #[inline]
     pub(super) fn of_tool(own: Option<Duration>, of_box: Option<Duration>) -> Option<Self> {
         match own {
@@ -125,7 +125,7 @@ impl Timeout {
 }
 
 impl TimeoutSource {
-    /// Returns which limit it is and how it is raised.
+    /// Returns the name of the limit and the way to raise it.
     fn explanation(self) -> &'static str {
         match self {
             Self::Tool => {
@@ -141,14 +141,14 @@ impl TimeoutSource {
     }
 }
 
-/// A step of a call, supervised: however it ends, that is a result.
+/// A supervised step of a call, whose every end is a result.
 pub(super) struct SupervisedCall<'a> {
     inner: Supervised<'a, ToolResult>,
     context: &'a ToolContext,
     timeout: Option<Timeout>,
-    /// Whether what runs may go on after it was given up.
+    /// `true` if the work may go on after it was given up.
     detached: bool,
-    /// Whether what it answers is a handler's, which is never the gate's own.
+    /// `true` if the result is a handler's and not the gate's.
     of_handler: bool,
 }
 
@@ -163,13 +163,13 @@ impl<'a> SupervisedCall<'a> {
         Self { inner, context, timeout, detached: false, of_handler: false }
     }
 
-    /// Says that a handler or a layer answers, and not the gate.
+    /// Marks the result as that of a handler or a layer, and not of the gate.
     pub(super) fn of_handler(mut self) -> Self {
         self.of_handler = true;
         self
     }
 
-    /// Says that what is waited for runs elsewhere, and may go on after it was given up.
+    /// Marks the work as running elsewhere, where it may go on after it was given up.
     pub(super) fn detached(mut self) -> Self {
         self.detached = true;
         self
@@ -185,26 +185,26 @@ impl Future for SupervisedCall<'_> {
         };
         let call = self.context;
         Poll::Ready(match ended {
-            Ended::Done(mut result) => {
+            SupervisedEnd::Done(mut result) => {
                 if self.of_handler {
                     result.unmark();
                 }
                 result
             }
-            Ended::Cancelled => cancelled(call.tool_name()),
-            Ended::TimedOut => ToolResult::refusal(
+            SupervisedEnd::Cancelled => cancelled(call.tool_name()),
+            SupervisedEnd::TimedOut => ToolResult::refusal(
                 FailureKind::TimedOut,
                 timed_out(call, self.timeout, self.detached),
             ),
-            Ended::Panicked(payload) => panicked(call.tool_name(), payload),
+            SupervisedEnd::Panicked(payload) => panicked(call.tool_name(), payload),
         })
     }
 }
 
-/// Sets a timer where there is one: without a tokio runtime, time is not bounded.
+/// Starts a timer; `None` without a tokio runtime, where time is not bounded.
 fn timer(timeout: Duration) -> Option<Pin<Box<Sleep>>> {
     Handle::try_current().ok()?;
-    // A runtime built without time panics here, and there is no way to ask it first.
+    // A runtime built without time panics here, and it cannot be asked first.
     catch_unwind(|| Box::pin(tokio::time::sleep(timeout))).ok()
 }
 
@@ -237,7 +237,8 @@ pub(super) fn cancelled(tool: &str) -> ToolResult {
     ToolResult::refusal(FailureKind::Cancelled, format!("the call of tool `{tool}` was cancelled"))
 }
 
-/// Returns the result of a call that panicked. The message goes to the log: it may hold what the model must not see.
+/// Returns the result of a call that panicked. The message goes to the log: it may hold what the
+/// model must not see.
 #[cold]
 pub(super) fn panicked(tool: &str, payload: Box<dyn Any + Send>) -> ToolResult {
     let message = payload

@@ -1,4 +1,5 @@
-//! Spans and events of calls, by the OpenTelemetry conventions for generative AI (status: development, 2026-11).
+//! Spans and events of calls, by the OpenTelemetry conventions for generative AI (status:
+//! development, 2026-11).
 
 use std::time::{Duration, Instant};
 
@@ -7,16 +8,16 @@ use tracing::instrument::Instrumented;
 use tracing::level_filters::LevelFilter;
 use tracing::{Instrument, Level};
 
-use super::admitted::Waiting;
+use super::admitted::OwnedCall;
 use crate::call::ToolResult;
 
-/// Returns whether anybody could be listening; the answer costs one load.
+/// Returns `true` if a subscriber could be listening; costs one load.
 #[inline]
 pub(super) fn is_on() -> bool {
     LevelFilter::current() >= Level::INFO
 }
 
-/// Keeps work that goes on in a task of its own under the span it was started in.
+/// Instruments work that moves to its own task with the current span.
 pub(super) fn carried<F: Future>(future: F) -> Instrumented<F> {
     let span = if is_on() { tracing::Span::current() } else { tracing::Span::none() };
     future.instrument(span)
@@ -31,7 +32,7 @@ pub(super) struct Span {
 }
 
 impl Span {
-    pub(super) fn open(call: &Waiting) -> Self {
+    pub(super) fn open(call: &OwnedCall) -> Self {
         let definition = call.tool.definition();
         let tool = definition.name.clone();
         let span = tracing::info_span!(

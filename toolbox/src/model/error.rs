@@ -1,4 +1,4 @@
-//! Why there is no reply.
+//! Errors of models.
 
 use std::error::Error;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::call::SharedError;
 use crate::call::chain;
 
-/// What kept a model from replying.
+/// The kind of a [`ModelError`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -15,19 +15,19 @@ pub enum ModelErrorKind {
     Connection,
     /// The service did not answer in time.
     TimedOut,
-    /// The service asks to be left alone for a while (429, or a quota).
+    /// The service limits the rate of requests (429, or a quota).
     RateLimited,
-    /// The service has trouble of its own (500 to 599, overloaded).
+    /// The service failed (500 to 599, overloaded).
     Unavailable,
     /// The key is missing, wrong, or may not do this (401, 403).
     Unauthorized,
-    /// The request is not one the service takes (400, 404, 422).
+    /// The service does not accept the request (400, 404, 422).
     InvalidRequest,
     /// The transcript is longer than the model can read.
     ContextTooLong,
-    /// What came back is not a reply.
+    /// The response is not a reply.
     InvalidResponse,
-    /// Something else.
+    /// Another error.
     Other,
 }
 
@@ -48,7 +48,7 @@ impl ModelErrorKind {
         }
     }
 
-    /// Returns whether the same request may succeed a little later.
+    /// Returns `true` if the same request may succeed a little later.
     #[must_use]
     pub fn is_retryable(self) -> bool {
         matches!(
@@ -62,14 +62,14 @@ impl ModelErrorKind {
     }
 }
 
-/// Why a model gave no reply.
+/// An error of a model that gave no reply.
 ///
-/// Never holds a key: what a service echoes of one is not kept.
+/// Never contains a key: parts of one that a service echoes are removed.
 #[derive(Debug, Clone)]
-pub struct ModelError(Box<Parts>);
+pub struct ModelError(Box<ModelErrorInner>);
 
 #[derive(Debug, Clone)]
-struct Parts {
+struct ModelErrorInner {
     kind: ModelErrorKind,
     message: String,
     status: Option<u16>,
@@ -81,7 +81,13 @@ impl ModelError {
     /// Returns an error of a kind, with a message for the programmer.
     pub fn new(kind: ModelErrorKind, message: impl Into<String>) -> Self {
         let message = message.into();
-        Self(Box::new(Parts { kind, message, status: None, retry_after: None, source: None }))
+        Self(Box::new(ModelErrorInner {
+            kind,
+            message,
+            status: None,
+            retry_after: None,
+            source: None,
+        }))
     }
 
     /// Returns an error of a kind from the error beneath it.
@@ -102,14 +108,14 @@ impl ModelError {
         self
     }
 
-    /// Adds how long the service asked to wait.
+    /// Adds the time that the service asked to wait.
     #[must_use]
     pub fn with_retry_after(mut self, wait: Duration) -> Self {
         self.0.retry_after = Some(wait);
         self
     }
 
-    /// Returns what kind of error this is.
+    /// Returns the kind of error.
     #[must_use]
     pub fn kind(&self) -> ModelErrorKind {
         self.0.kind
@@ -121,7 +127,7 @@ impl ModelError {
         self.0.status
     }
 
-    /// Returns how long the service asked to wait, if it did.
+    /// Returns the time that the service asked to wait, if it did.
     #[must_use]
     pub fn retry_after(&self) -> Option<Duration> {
         self.0.retry_after
@@ -140,7 +146,7 @@ impl fmt::Display for ModelError {
 
 impl Error for ModelError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
-        // The message of an error made from another already says what that one says.
+        // The message of an error made from another already contains that one's.
         self.0.source.as_deref().and_then(Error::source)
     }
 }

@@ -1,4 +1,4 @@
-//! The transcript: what was said, with every call answered.
+//! The transcript of a conversation, in which every call has its result.
 
 use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
@@ -10,15 +10,16 @@ use serde::de::{Deserialize, Deserializer, MapAccess, SeqAccess, Visitor};
 use super::reply::{Part, Reply};
 use crate::call::{Arguments, Content, FailureKind, ToolCall, ToolResult};
 use crate::text::{QUOTED, quote};
-use crate::validate::{Bounds, bound};
+use crate::validate::{ValidationLimits, bound};
 
 /// A transcript in which every call has its result.
 ///
-/// That holds by type: a reply that makes calls turns the history into [`Unanswered`], and only results turn it back.
-/// Providers refuse a request in which a call has no result, or two; such a request cannot be written down here.
-/// Ids of calls are made unique, and arguments that are no JSON object are kept as text inside of one once the call is
-/// answered, since services refuse those as well. Cloning shares the messages. Serializes as JSON, and reads back what it wrote; what comes from
-/// elsewhere is [`repaired`](History::repaired).
+/// That holds by type: a reply that makes calls turns the history into [`Unanswered`], and only
+/// results turn it back. Providers refuse a request in which a call has no result, or two; this
+/// type cannot represent such a request. Ids of calls are made unique, and arguments that are no
+/// JSON object are kept as text inside of one once the call is answered, since services refuse
+/// those as well. Cloning shares the messages. Serializes as JSON, and reads back what it wrote;
+/// what comes from elsewhere is [`repaired`](History::repaired).
 ///
 /// ```
 /// use toolbox::model::{History, Replied, Reply};
@@ -39,9 +40,9 @@ pub struct History {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Message {
-    /// What the user, or the program, told the model.
+    /// A message of the user, or of the program.
     User(Arc<[Content]>),
-    /// What the model replied, with the results of its calls.
+    /// A reply of the model, with the results of its calls.
     Step(Arc<Step>),
 }
 
@@ -53,7 +54,7 @@ pub struct Step {
 }
 
 impl Step {
-    /// Returns what the model said.
+    /// Returns the reply of the model.
     #[must_use]
     pub fn reply(&self) -> &Reply {
         &self.reply
@@ -75,20 +76,21 @@ impl Step {
     }
 }
 
-/// What a history became when a model replied.
+/// A history after a reply of the model.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum Replied {
     /// The reply makes no calls.
     Answer(History),
-    /// The reply makes calls that want results.
+    /// The reply makes calls that need results.
     Calls(Unanswered),
-    /// The reply was cut off or refused, and its calls were answered with a result that says they did not run.
+    /// The reply was cut off or refused, and its calls have results which state that they did not
+    /// run.
     CutOff(History),
 }
 
 impl History {
-    /// Returns a transcript in which nothing was said.
+    /// Returns an empty transcript.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -109,13 +111,13 @@ impl History {
         })
     }
 
-    /// Returns how many messages there are.
+    /// Returns the number of messages.
     #[must_use]
     pub fn len(&self) -> usize {
         self.messages.len()
     }
 
-    /// Returns whether nothing was said.
+    /// Returns `true` if there are no messages.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.messages.is_empty()
@@ -136,12 +138,12 @@ impl History {
         self.steps().next_back().map(Step::reply)
     }
 
-    /// Adds what the user says.
+    /// Adds a message of the user.
     pub fn push_user(&mut self, content: impl Into<UserContent>) {
         self.messages.push(Message::User(content.into().0));
     }
 
-    /// Adds what was said in another transcript; what cannot follow as it is, is mended.
+    /// Appends another transcript, repaired where it cannot follow this one unchanged.
     pub fn append(&mut self, other: History) {
         let mut taken = self.ids();
         for message in other.messages {
@@ -163,16 +165,17 @@ impl History {
         }
     }
 
-    /// Adds what a model replied.
+    /// Adds a reply of a model.
     ///
-    /// The calls of a reply that ran into a limit or was refused are answered right away: they never run.
+    /// The calls of a reply that ran into a limit or was refused are answered right away: they
+    /// never run.
     #[must_use]
     pub fn reply(mut self, mut reply: Reply) -> Replied {
         if !self.are_ids_free(&reply) {
             rename_calls(&mut reply, &mut self.ids(), &mut Vec::new());
         }
         if reply.tool_calls().next().is_none() {
-            // A reply with nothing in it cannot be sent back.
+            // An empty reply cannot be sent back.
             if !reply.is_empty() {
                 self.push_step(reply, Vec::new());
             }
@@ -194,8 +197,8 @@ impl History {
         calls.map(|call| call.id.clone()).collect()
     }
 
-    /// Returns whether a reply makes a few calls whose ids are good and nobody's: nearly always, and those are only
-    /// looked at.
+    /// Returns `true` if a reply makes few calls and their ids are valid and free. This is the
+    /// usual case, which changes nothing.
     fn are_ids_free(&self, reply: &Reply) -> bool {
         let before = || self.steps().flat_map(|step| step.reply.tool_calls()).map(|call| &call.id);
         let own: Vec<&String> = reply.tool_calls().map(|call| &call.id).take(17).collect();
@@ -210,10 +213,11 @@ impl History {
         self.messages.push(Message::Step(Arc::new(Step { reply, results })));
     }
 
-    /// Returns a history made of messages as they were found elsewhere, and what had to be mended.
+    /// Returns a history made of messages from elsewhere, and the repairs that were needed.
     ///
-    /// A call without a result gets one that says so; a result without a call, and a second result of one call, are left
-    /// out; so are replies with nothing in them. A result is looked for up to the next reply.
+    /// A call without a result gets one that states this; a result without a call, a second result
+    /// of one call, and empty replies are left out. The result of a call is searched up to the next
+    /// reply.
     ///
     /// ```
     /// use toolbox::model::{FoundMessage, History, HistoryRepair, Reply};
@@ -239,7 +243,7 @@ impl History {
         for message in messages {
             match message {
                 FoundMessage::User(content) if content.iter().all(Content::is_empty) => {}
-                // What a user said between a call and its result goes after the result.
+                // A user's message between a call and its result goes after the result.
                 FoundMessage::User(content) => waiting_users.push(content.into()),
                 FoundMessage::Reply(reply) => {
                     history.close(open.take(), &mut waiting_users, &mut repairs);
@@ -273,10 +277,10 @@ impl History {
     }
 }
 
-/// A step that is still being gathered.
+/// A step that is still being collected.
 struct FoundStep {
     reply: Reply,
-    /// The ids under which the results are known where they come from, in the order of the calls.
+    /// The ids of the calls in the original transcript, in the order of the calls.
     known_as: Vec<String>,
     results: HashMap<usize, ToolResult>,
 }
@@ -333,9 +337,9 @@ fn unanswered(tool: &str) -> ToolResult {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FoundMessage {
-    /// What the user said.
+    /// The content of a user's message.
     User(Vec<Content>),
-    /// What the model replied.
+    /// The reply of the model.
     Reply(Reply),
     /// The result of a call.
     Result {
@@ -346,11 +350,11 @@ pub enum FoundMessage {
     },
 }
 
-/// Something that was mended in a transcript.
+/// A repair of a transcript.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum HistoryRepair {
-    /// A call had no result, and got one that says so.
+    /// A call had no result, and got one that states this.
     DanglingCall {
         /// The id of the call.
         call_id: String,
@@ -359,7 +363,7 @@ pub enum HistoryRepair {
     },
     /// A result belongs to no call before it, and was left out.
     UnknownResult {
-        /// The id it names.
+        /// The id that the result names.
         call_id: String,
     },
     /// A second result of one call was left out.
@@ -379,7 +383,7 @@ pub enum HistoryRepair {
         /// The id of the call.
         call_id: String,
     },
-    /// A reply with nothing in it was left out.
+    /// An empty reply was left out.
     EmptyReply,
 }
 
@@ -405,7 +409,7 @@ impl fmt::Display for HistoryRepair {
     }
 }
 
-/// A transcript whose last reply makes calls that nobody has answered yet.
+/// A transcript whose last reply makes calls that have no results yet.
 ///
 /// It cannot be sent. [`answer`](Self::answer) turns it into a [`History`].
 #[derive(Debug, Clone, PartialEq)]
@@ -415,8 +419,8 @@ pub struct Unanswered {
 }
 
 impl Unanswered {
-    /// Returns the calls, in order, under the ids that the results need and with the arguments as the model wrote them:
-    /// a box says what is wrong with them.
+    /// Returns the calls, in order, under the ids that the results need and with the arguments as
+    /// the model wrote them; a box checks them.
     pub fn calls(&self) -> impl Iterator<Item = &ToolCall> {
         self.reply.tool_calls()
     }
@@ -433,16 +437,17 @@ impl Unanswered {
         &self.history
     }
 
-    /// Changes the arguments of a call to those it is made with.
+    /// Replaces the arguments of a call by those it is made with.
     pub(crate) fn set_arguments(&mut self, call_id: &str, arguments: Arguments) {
         if let Some(call) = calls_mut(&mut self.reply).find(|call| call.id == call_id) {
             call.arguments = arguments;
         }
     }
 
-    /// Gives each call its result: by the result's [`call_id`](ToolResult::call_id) where it has one, else by its place.
+    /// Gives each call its result: by the result's [`call_id`](ToolResult::call_id) if it has one,
+    /// else by its position.
     ///
-    /// A call for which nothing is left gets a result that says so; results of other calls are dropped.
+    /// A call without a result gets one that states this; results of other calls are dropped.
     #[must_use]
     pub fn answer(self, results: impl IntoIterator<Item = ToolResult>) -> History {
         self.answer_rest(results, "")
@@ -486,7 +491,7 @@ impl Unanswered {
     }
 }
 
-/// What a user's message is made of: text, or parts.
+/// The content of a user's message: text, or parts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct UserContent(Arc<[Content]>);
 
@@ -535,7 +540,7 @@ fn calls_mut(reply: &mut Reply) -> impl Iterator<Item = &mut ToolCall> {
     })
 }
 
-/// Gives another id to each call whose own is taken, or not one that services take.
+/// Gives a new id to each call whose own is taken, or not accepted by services.
 fn rename_calls(reply: &mut Reply, taken: &mut HashSet<String>, repairs: &mut Vec<HistoryRepair>) {
     for call in calls_mut(reply) {
         if !is_good_id(&call.id) || taken.contains(&call.id) {
@@ -547,7 +552,7 @@ fn rename_calls(reply: &mut Reply, taken: &mut HashSet<String>, repairs: &mut Ve
     }
 }
 
-/// Makes arguments such as every service takes.
+/// Changes arguments into a form that every service accepts.
 fn present_arguments(reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) {
     for call in calls_mut(reply) {
         if let Some(arguments) = presentable(&call.arguments) {
@@ -557,7 +562,7 @@ fn present_arguments(reply: &mut Reply, repairs: &mut Vec<HistoryRepair>) {
     }
 }
 
-/// Whether every service takes an id as it is.
+/// Returns `true` if every service accepts the id unchanged.
 fn is_good_id(id: &str) -> bool {
     (1..=64).contains(&id.len())
         && id.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-'))
@@ -571,19 +576,20 @@ fn new_id(id: &str, taken: &HashSet<String>) -> String {
         .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
         .collect();
     let base = if base.is_empty() { "call".to_owned() } else { base };
-    // One more than are taken, so one is free.
+    // One more candidate than taken ids, so one is free.
     (taken.len()..=2 * taken.len() + 1)
         .map(|count| format!("{base}_{count}"))
         .find(|own| !taken.contains(own))
         .unwrap_or_default()
 }
 
-/// The most of a call's arguments that a transcript keeps, in bytes: a box takes no more by default either.
+/// The longest arguments of a call that a transcript keeps, in bytes; also the default limit of a
+/// box.
 const MAX_ARGUMENTS: usize = 1 << 20;
 
-/// Returns what a transcript keeps instead of these arguments, when they are not a JSON object that services take.
+/// Returns the replacement for arguments that are not a JSON object which services accept.
 ///
-/// Blank text is `{}`. Anything else stays readable for the model, as text under one key.
+/// Blank text is `{}`. Other text stays readable for the model, under one key.
 fn presentable(arguments: &Arguments) -> Option<Arguments> {
     let text = arguments.as_str().trim();
     if text.is_empty() || text == "null" {
@@ -596,27 +602,28 @@ fn presentable(arguments: &Arguments) -> Option<Arguments> {
     Some(Arguments::from(serde_json::json!({ "malformed_arguments": head })))
 }
 
-/// Whether a text is a JSON object, no deeper than a box reads.
+/// Returns `true` if a text is a JSON object within the depth limit of a box.
 fn is_object(text: &str) -> bool {
-    text.starts_with('{') && !is_too_deep(text) && serde_json::from_str::<Read>(text).is_ok()
+    text.starts_with('{') && !is_too_deep(text) && serde_json::from_str::<JsonProbe>(text).is_ok()
 }
 
-/// Whether a text nests deeper than a box reads; the parsers of services give up somewhat later.
+/// Returns `true` if a text nests deeper than a box reads; the parsers of services give up somewhat
+/// later.
 pub(crate) fn is_too_deep(text: &str) -> bool {
-    bound(text, &Bounds::default()).is_some()
+    bound(text, &ValidationLimits::default()).is_some()
 }
 
-/// A document that was read to the end and kept nothing of: numbers that are too large and halves of surrogates, which a look
-/// over the text would pass, are found.
-struct Read;
+/// A JSON document that is parsed and discarded: numbers that are too large and lone surrogates,
+/// which a scan over the text would pass, are found.
+struct JsonProbe;
 
-impl<'de> Deserialize<'de> for Read {
+impl<'de> Deserialize<'de> for JsonProbe {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(Self)
     }
 }
 
-impl<'de> Visitor<'de> for Read {
+impl<'de> Visitor<'de> for JsonProbe {
     type Value = Self;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,4 +1,4 @@
-//! What goes between a program and a model: requests, replies, the transcript.
+//! Requests to a model, its replies, and the transcript.
 
 mod error;
 mod history;
@@ -23,7 +23,7 @@ use std::sync::Arc;
 
 use crate::future::BoxFuture;
 
-/// Something that answers a request with a reply: an HTTP service, a local model, a script.
+/// A model that answers a request with a reply: an HTTP service, a local model, a script.
 ///
 /// ```
 /// use toolbox::BoxFuture;
@@ -58,20 +58,21 @@ pub trait Model: Send + Sync + 'static {
     /// Returns the model's name, as its service knows it; for traces.
     fn name(&self) -> &str;
 
-    /// Returns the service's name as the OpenTelemetry conventions list it, such as `openai`, `anthropic` or `gcp.gemini`;
-    /// for traces. Default `custom`.
+    /// Returns the service's name as the OpenTelemetry conventions list it, such as `openai`,
+    /// `anthropic` or `gcp.gemini`; for traces. Default `custom`.
     fn provider(&self) -> &'static str {
         "custom"
     }
 
     /// Answers one request.
     ///
-    /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends what it has as it comes; the response
-    /// is the whole reply all the same.
+    /// Where `deltas` are [wanted](Deltas::are_wanted), a model that can stream sends pieces as
+    /// they come; the response is the whole reply all the same.
     ///
     /// # Errors
     ///
-    /// [`ModelError`], when there is no reply. What was worth a retry has been retried.
+    /// [`ModelError`], if there is no reply. The model itself has made the retries that are
+    /// worthwhile.
     ///
     /// # Cancellation
     ///
@@ -125,11 +126,12 @@ impl<M: Model + ?Sized> Model for Box<M> {
 pub enum Delta {
     /// More text of the answer.
     Text(String),
-    /// More of what the model thinks before it answers, where the service shows it.
+    /// More of the model's reasoning, if the service discloses it.
     Reasoning(String),
     /// A call began.
     Call {
-        /// Which part of the reply it is, from zero; later pieces of the same call carry the same number.
+        /// The index of the part in the reply, from zero; later pieces of the same call carry the
+        /// same index.
         index: usize,
         /// The id, as the service gave it; empty where it gives none.
         id: String,
@@ -138,31 +140,32 @@ pub enum Delta {
     },
     /// More text of a call's arguments.
     Arguments {
-        /// The number of the call.
+        /// The index of the call's part.
         index: usize,
         /// The text.
         text: String,
     },
 }
 
-/// Where a model sends pieces of its reply while it writes; nowhere, when nobody listens.
+/// The receiver of the pieces of a reply while a model writes it; discards them if there is no
+/// listener.
 #[derive(Clone, Copy, Default)]
 pub struct Deltas<'a>(Option<&'a (dyn Fn(Delta) + Send + Sync)>);
 
 impl<'a> Deltas<'a> {
-    /// Returns a sink that throws pieces away and says that they are not wanted.
+    /// Returns a sink that discards pieces and reports that they are not wanted.
     #[must_use]
     pub fn none() -> Self {
         Self(None)
     }
 
-    /// Returns a sink that hands each piece to `sink`.
+    /// Returns a sink that passes each piece to `sink`.
     #[must_use]
     pub fn to(sink: &'a (dyn Fn(Delta) + Send + Sync)) -> Self {
         Self(Some(sink))
     }
 
-    /// Returns whether anybody listens; a model need not stream otherwise.
+    /// Returns `true` if there is a listener; otherwise a model need not stream.
     #[must_use]
     pub fn are_wanted(&self) -> bool {
         self.0.is_some()

@@ -1,4 +1,4 @@
-//! What a model said: text, calls, and what has to go back to its service as it came.
+//! A model's reply: text, calls, and opaque parts that go back to its service unchanged.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,13 +9,13 @@ use serde_json::Value;
 use crate::call::ToolCall;
 use crate::dialect::Dialect;
 
-/// One answer of a model: its parts in order, and why it stopped.
+/// One reply of a model: its parts in order, and the reason why it stopped.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Reply {
     /// Text, calls and the rest, in the order they came.
     pub parts: Vec<Part>,
-    /// Why the model stopped.
+    /// The reason why the model stopped.
     pub finish: Finish,
 }
 
@@ -70,7 +70,7 @@ impl Reply {
         })
     }
 
-    /// Returns whether there is nothing in it that a service would take back.
+    /// Returns `true` if no part of it can be sent back to a service.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.parts.iter().all(|part| match part {
@@ -89,24 +89,24 @@ pub enum Part {
     Text {
         /// The text.
         text: String,
-        /// What goes back beside it, to the service it came from.
+        /// The opaque part that goes back with it to the service it came from.
         echo: Option<Echo>,
     },
     /// A call the model wants made.
     Call {
         /// The call.
         call: ToolCall,
-        /// What goes back beside it, to the service it came from.
+        /// The opaque part that goes back with it to the service it came from.
         echo: Option<Echo>,
     },
-    /// What the model thought before it answered: never the answer, never sent to another service.
+    /// The model's reasoning before its answer: never the answer, never sent to another service.
     Reasoning {
-        /// What the service shows of it; may be empty.
+        /// The text of it that the service discloses; may be empty.
         text: String,
-        /// The part as the service wants it back.
+        /// The part in the form that the service needs back.
         echo: Option<Echo>,
     },
-    /// Something that only its service understands, such as a search it made itself.
+    /// A part that only its service understands, such as a search that it made itself.
     Other(Echo),
 }
 
@@ -122,7 +122,7 @@ impl Part {
         Self::Call { call, echo: None }
     }
 
-    /// Returns what goes back to the service of `dialect` for this part, if it came from there.
+    /// Returns the opaque value of this part for the service of `dialect`, if it came from there.
     #[must_use]
     pub fn echo(&self, dialect: Dialect) -> Option<&Value> {
         let echo = match self {
@@ -135,8 +135,8 @@ impl Part {
     }
 }
 
-/// Something opaque that must go back to the service it came from, byte for byte where that matters: a thinking block, a
-/// reasoning item, a thought signature.
+/// An opaque value that must go back to the service it came from, byte for byte where that matters:
+/// a thinking block, a reasoning item, a thought signature.
 ///
 /// A transcript that moves to another service leaves it behind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -144,30 +144,30 @@ impl Part {
 pub struct Echo {
     /// The form it is written in.
     pub dialect: Dialect,
-    /// What to send; its shape is a matter of that form.
+    /// The value to send; its shape is up to that service.
     pub value: Value,
 }
 
 impl Echo {
-    /// Returns something that only services of `dialect` understand.
+    /// Returns an opaque value for services of `dialect`.
     #[must_use]
     pub fn new(dialect: Dialect, value: Value) -> Self {
         Self { dialect, value }
     }
 }
 
-/// Why a model stopped writing.
+/// The reason why a model stopped.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
 pub enum Finish {
-    /// It was done.
+    /// The reply is complete.
     Stop,
-    /// It waits for the results of its calls.
+    /// The model waits for the results of its calls.
     Calls,
-    /// It ran into a limit of tokens: the reply is cut off, and its calls are never run.
+    /// The reply reached a limit of tokens and is cut off; its calls are never run.
     Length,
-    /// It, or its service, refused to go on: calls of such a reply are never run.
+    /// The model or its service refused to go on; calls of such a reply are never run.
     Refusal,
     /// The service paused; sending the transcript again lets it go on.
     Pause,
@@ -178,7 +178,7 @@ pub enum Finish {
 }
 
 impl Finish {
-    /// Returns whether calls of the reply may be run.
+    /// Returns `true` if calls of the reply may be run.
     #[must_use]
     pub fn allows_calls(&self) -> bool {
         !matches!(self, Self::Length | Self::Refusal | Self::MalformedCall)
@@ -199,13 +199,13 @@ impl fmt::Display for Finish {
     }
 }
 
-/// A reply with what came along.
+/// A reply with its usage and metadata.
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ModelResponse {
-    /// What the model said.
+    /// The reply.
     pub reply: Reply,
-    /// What it cost.
+    /// The tokens that it cost.
     pub usage: Usage,
     /// The model that answered, as the service names it.
     pub model: Option<String>,
@@ -214,7 +214,7 @@ pub struct ModelResponse {
 }
 
 impl ModelResponse {
-    /// Returns the response with what it cost.
+    /// Returns the response with its usage.
     #[must_use]
     pub fn with_usage(mut self, usage: Usage) -> Self {
         self.usage = usage;
@@ -243,11 +243,11 @@ pub struct Usage {
     pub input_tokens: u64,
     /// Tokens written, those of reasoning among them.
     pub output_tokens: u64,
-    /// Of the tokens read, how many came from a cache.
+    /// The tokens read that came from a cache.
     pub cache_read_input_tokens: u64,
-    /// Of the tokens read, how many were written to a cache.
+    /// The tokens read that were written to a cache.
     pub cache_creation_input_tokens: u64,
-    /// Of the tokens written, how many the model spent on reasoning.
+    /// The tokens written that are reasoning.
     pub reasoning_tokens: u64,
 }
 

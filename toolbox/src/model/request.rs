@@ -1,28 +1,29 @@
-//! What a model is asked.
+//! Requests to a model.
 
 use serde_json::{Map, Value};
 
 use super::History;
 use crate::dialect::Definitions;
 
-/// One request to a model: who it is, what was said, what it may call.
+/// One request to a model: instructions, transcript, tools and options.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ModelRequest {
     /// Instructions that stand before the transcript.
     pub system: Option<String>,
-    /// What was said so far; no call in it is unanswered.
+    /// The conversation so far; no call in it is unanswered.
     pub history: History,
     /// The tools the model may call.
     pub tools: Definitions,
-    /// Whether it must call one. Default: as it likes.
+    /// The choice of tools that the model has. Default: the model decides.
     pub tool_choice: ToolChoice,
-    /// Whether it may make several calls in one reply. Default: yes.
+    /// `true` if the model may make several calls in one reply. Default: `true`.
     pub parallel_tool_calls: bool,
-    /// More tools, which the model finds by a search. Formats of services without a tool search of their own leave it out.
+    /// More tools, which the model finds by a search. Formats of services without a tool search of
+    /// their own leave it out.
     pub search: Option<ToolSearch>,
-    /// Options of the service, such as `temperature`; added to the request as they are, under names that every
-    /// [`wire`](crate::wire) form explains.
+    /// Options of the service, such as `temperature`; added to the request as they are, under names
+    /// that every [`wire`](crate::wire) form explains.
     pub options: Map<String, Value>,
 }
 
@@ -69,7 +70,8 @@ impl ModelRequest {
         self
     }
 
-    /// Returns the request with tools that the model finds by a search, where its service knows how.
+    /// Returns the request with tools that the model finds by a search, where its service knows
+    /// how.
     #[must_use]
     pub fn with_search(mut self, search: ToolSearch) -> Self {
         self.search = Some(search);
@@ -84,15 +86,16 @@ impl ModelRequest {
     }
 }
 
-/// Tools that a model is not told of before it finds them, by a search that the program runs.
+/// Tools that a model finds by a search which the program runs, and does not know before.
 ///
-/// A service with a form for that keeps them out of what the model reads: it learns of each when a search refers to it, and
-/// then calls it by its own name. It works while the search tool is among the [tools](ModelRequest::tools); a request
-/// without it is written as if nothing could be found.
+/// If a service supports that, the model's input does not contain them: it receives each when a
+/// search refers to it, and then calls it by its own name. It works while the search tool is among
+/// the [tools](ModelRequest::tools); a request without it is written without tool search.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolSearch {
-    /// The name of the tool that searches. The [references](crate::ToolResult::references) of its results are what was found.
+    /// The name of the tool that searches. The [references](crate::ToolResult::references) of its
+    /// results name the tools that were found.
     pub tool: String,
     /// The tools that can be found.
     pub deferred: Definitions,
@@ -101,25 +104,25 @@ pub struct ToolSearch {
 impl ToolSearch {
     /// Returns tools that are found by the tool of a name.
     ///
-    /// `OpenAI` Responses calls its one search by no name at all; such a call is read as one of `toolbox_search_bm25`, the
-    /// search tool of the `search::Gateway`.
+    /// `OpenAI` Responses calls its one search by no name at all; such a call is read as one of
+    /// `toolbox_search_bm25`, the search tool of the `search::Gateway`.
     #[must_use]
     pub fn new(tool: impl Into<String>, deferred: impl Into<Definitions>) -> Self {
         Self { tool: tool.into(), deferred: deferred.into() }
     }
 }
 
-/// Whether a model must call a tool.
+/// The choice of tools that a model has in a request.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolChoice {
-    /// As it likes.
+    /// The model decides.
     #[default]
     Auto,
-    /// It may not call any.
+    /// The model may not call any tool.
     None,
-    /// It must call at least one.
+    /// The model must call at least one tool.
     Required,
-    /// It must call this one.
+    /// The model must call this tool.
     Tool(String),
 }

@@ -1,4 +1,4 @@
-//! A transcript as it is kept: JSON that reads back to the same history.
+//! Stored transcripts: JSON that deserializes to the same history.
 
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
@@ -8,7 +8,8 @@ use super::reply::{Echo, Finish, Part, Reply};
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::dialect::Dialect;
 
-/// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are read as they are.)
+/// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are
+/// read as they are.)
 #[derive(Deserialize)]
 struct StoredPart {
     #[serde(rename = "type")]
@@ -26,7 +27,7 @@ struct StoredPart {
 }
 
 #[derive(Default, Serialize)]
-struct PartOut<'a> {
+struct StoredPartOut<'a> {
     #[serde(rename = "type")]
     kind: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -41,15 +42,20 @@ impl Serialize for Part {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let out = match self {
             Self::Text { text, echo } => {
-                PartOut { kind: "text", text: Some(text), echo: echo.as_ref(), call: None }
+                StoredPartOut { kind: "text", text: Some(text), echo: echo.as_ref(), call: None }
             }
             Self::Call { call, echo } => {
-                PartOut { kind: "call", call: Some(call), echo: echo.as_ref(), text: None }
+                StoredPartOut { kind: "call", call: Some(call), echo: echo.as_ref(), text: None }
             }
-            Self::Reasoning { text, echo } => {
-                PartOut { kind: "reasoning", text: Some(text), echo: echo.as_ref(), call: None }
+            Self::Reasoning { text, echo } => StoredPartOut {
+                kind: "reasoning",
+                text: Some(text),
+                echo: echo.as_ref(),
+                call: None,
+            },
+            Self::Other(echo) => {
+                StoredPartOut { kind: "other", echo: Some(echo), ..StoredPartOut::default() }
             }
-            Self::Other(echo) => PartOut { kind: "other", echo: Some(echo), ..PartOut::default() },
         };
         out.serialize(serializer)
     }
@@ -100,7 +106,7 @@ impl<'de> Deserialize<'de> for Dialect {
 
 #[derive(Serialize)]
 #[serde(untagged)]
-enum MessageOut<'a> {
+enum StoredMessageOut<'a> {
     User { role: &'a str, content: &'a [Content] },
     Step { role: &'a str, parts: &'a [Part], finish: &'a Finish, results: Vec<ResultOut<'a>> },
 }
@@ -210,14 +216,14 @@ pub(crate) fn deserialize_results<'de, D: Deserializer<'de>>(
 impl Serialize for History {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_seq(self.messages().iter().map(|message| match message {
-            Message::User(content) => MessageOut::User { role: "user", content },
+            Message::User(content) => StoredMessageOut::User { role: "user", content },
             Message::Step(step) => step_out(step.reply(), step.results()),
         }))
     }
 }
 
-fn step_out<'a>(reply: &'a Reply, results: &'a [ToolResult]) -> MessageOut<'a> {
-    MessageOut::Step {
+fn step_out<'a>(reply: &'a Reply, results: &'a [ToolResult]) -> StoredMessageOut<'a> {
+    StoredMessageOut::Step {
         role: "assistant",
         parts: &reply.parts,
         finish: &reply.finish,
@@ -225,7 +231,7 @@ fn step_out<'a>(reply: &'a Reply, results: &'a [ToolResult]) -> MessageOut<'a> {
     }
 }
 
-/// Reads a kept transcript. What somebody broke in it is mended as by [`History::repaired`].
+/// Reads a stored transcript. Damage is repaired as by [`History::repaired`].
 impl<'de> Deserialize<'de> for History {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let stored = Vec::<StoredMessage>::deserialize(deserializer)?;

@@ -38,9 +38,9 @@ struct EmptyOpen {}
 #[derive(JsonSchema, Deserialize)]
 struct Unit;
 
-/// Doc of Inner.
+/// Doc of InnerStruct.
 #[derive(JsonSchema, Deserialize)]
-struct Inner {
+struct InnerStruct {
     /// Doc of a.
     a: i64,
     #[serde(default)]
@@ -49,24 +49,24 @@ struct Inner {
 
 /// Outer doc.
 #[derive(JsonSchema, Deserialize)]
-struct Nested {
+struct NestedStruct {
     /// Use site.
-    one: Inner,
+    one: InnerStruct,
     /// A property called title.
     title: String,
-    maybe: Option<Mode>,
+    maybe: Option<UnitEnum>,
 }
 
 #[derive(JsonSchema, Deserialize)]
 struct Twice {
-    one: Inner,
-    two: Option<Inner>,
-    many: Vec<Inner>,
+    one: InnerStruct,
+    two: Option<InnerStruct>,
+    many: Vec<InnerStruct>,
 }
 
 #[derive(JsonSchema, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Mode {
+enum UnitEnum {
     Fast,
     Slow,
 }
@@ -83,18 +83,18 @@ enum DocMode {
 
 /// A tree.
 #[derive(JsonSchema, Deserialize)]
-struct Tree {
+struct TreeStruct {
     name: String,
     #[serde(default)]
-    left: Option<Box<Tree>>,
+    left: Option<Box<TreeStruct>>,
     #[serde(default)]
-    children: Vec<Tree>,
+    children: Vec<TreeStruct>,
 }
 
 #[derive(JsonSchema, Deserialize)]
 struct Forest {
     /// The first.
-    tree: Tree,
+    tree: TreeStruct,
 }
 
 #[derive(JsonSchema, Deserialize)]
@@ -110,7 +110,7 @@ struct Even {
 #[derive(JsonSchema, Deserialize)]
 enum External {
     Unit,
-    Newtype(Inner),
+    Newtype(InnerStruct),
     Tuple(i32, String),
     /// Struct doc.
     Struct {
@@ -124,7 +124,7 @@ enum External {
 enum Internal {
     Nothing,
     /// Holds inner.
-    Newtype(Inner),
+    Newtype(InnerStruct),
     Struct {
         x: u8,
     },
@@ -135,7 +135,7 @@ enum Internal {
 #[serde(tag = "t", content = "c")]
 enum Adjacent {
     Unit,
-    Newtype(Inner),
+    Newtype(InnerStruct),
     Tuple(i32, String),
     Struct { x: u8 },
 }
@@ -144,7 +144,7 @@ enum Adjacent {
 #[serde(untagged)]
 enum Untagged {
     Number(i64),
-    Inner(Inner),
+    Inner(InnerStruct),
     Struct { z: bool },
     Null,
 }
@@ -153,14 +153,14 @@ enum Untagged {
 struct FlattenStruct {
     own: i32,
     #[serde(flatten)]
-    inner: Inner,
+    inner: InnerStruct,
 }
 
 #[derive(JsonSchema, Deserialize)]
 struct FlattenOption {
     own: i32,
     #[serde(flatten)]
-    inner: Option<Inner>,
+    inner: Option<InnerStruct>,
 }
 
 #[derive(JsonSchema, Deserialize)]
@@ -198,13 +198,13 @@ enum DocPayload {
     /// One.
     One { p: i32 },
     /// Two.
-    Two { q: Inner },
+    Two { q: InnerStruct },
 }
 
 #[derive(JsonSchema, Deserialize)]
 struct Mixed {
     tagged: Internal,
-    plain: Inner,
+    plain: InnerStruct,
 }
 
 #[derive(JsonSchema, Deserialize)]
@@ -272,8 +272,8 @@ enum DoublyTagged {
 }
 
 pub(crate) const CASES: &[Case] = corpus![
-    Empty, EmptyOpen, Unit, Inner, Nested, Twice, Mode, DocMode, Tree, Forest, Odd, External, Internal, Adjacent,
-    Untagged, FlattenStruct, FlattenOption, FlattenMap, FlattenEnum, FlattenTagged, FlattenTwo, Mixed, Meters, Pair,
-    Everything, Denying, DenyingInternal, DoublyTagged, Option<Inner>, Option<Mode>, Option<i32>, Vec<Inner>,
+    Empty, EmptyOpen, Unit, InnerStruct, NestedStruct, Twice, UnitEnum, DocMode, TreeStruct, Forest,
+    Odd, External, Internal, Adjacent, Untagged, FlattenStruct, FlattenOption, FlattenMap, FlattenEnum, FlattenTagged, FlattenTwo, Mixed, Meters, Pair,
+    Everything, Denying, DenyingInternal, DoublyTagged, Option<InnerStruct>, Option<UnitEnum>, Option<i32>, Vec<InnerStruct>,
     HashMap<String, i32>, Option<Option<i32>>,
 ];

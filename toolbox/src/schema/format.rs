@@ -10,7 +10,8 @@ pub(crate) struct Format {
 }
 
 impl Format {
-    /// Returns the format of that name, if it is one of JSON Schema or of a crate that schemars knows.
+    /// Returns the format of that name, if it is one of JSON Schema or of a crate that schemars
+    /// knows.
     pub(crate) fn named(name: &str) -> Option<Self> {
         let (phrase, example) = match name {
             "date-time" => ("a date and time with its offset", "2026-01-31T12:00:00Z"),

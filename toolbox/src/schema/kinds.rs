@@ -1,4 +1,4 @@
-//! The kinds of JSON values that a schema takes, and whether it takes any.
+//! The kinds of JSON values that a schema accepts.
 
 use std::collections::HashMap;
 
@@ -20,10 +20,11 @@ impl Kinds {
     pub(crate) const OBJECT: Self = Self(1 << 5);
     const ALL: Self = Self((1 << 6) - 1);
 
-    /// Returns the kinds that `schema` has values of; `definitions` is where references point.
+    /// Returns the kinds of values that `schema` accepts; `definitions` holds the targets of its
+    /// references.
     ///
-    /// A type that holds itself without an end has no value: its definition is taken to have none until the opposite is
-    /// shown. When in doubt, a schema takes a kind.
+    /// A type that contains itself without an end has no value: its definition starts with no
+    /// kinds. When in doubt, a schema accepts a kind.
     pub(crate) fn of(schema: &Value, definitions: Option<&Object>) -> Self {
         let mut known: HashMap<&str, Self> = HashMap::new();
         let definitions = definitions.into_iter().flatten();
@@ -135,12 +136,12 @@ impl Kinds {
         Self(self.0 & other.0)
     }
 
-    /// Returns whether the two have a kind in common.
+    /// Returns `true` if the two have a kind in common.
     pub(crate) const fn meets(self, other: Self) -> bool {
         self.0 & other.0 != 0
     }
 
-    /// Returns whether there is no kind but these.
+    /// Returns `true` if all kinds are among these.
     pub(crate) const fn is_within(self, other: Self) -> bool {
         self.0 & !other.0 == 0
     }

@@ -1,7 +1,8 @@
 //! JSON Schemas of Rust types, in one normal form.
 //!
-//! [`for_input`] and [`for_output`] give the schema of a type in a compact normal form of JSON Schema draft 2020-12. Both are
-//! pure: no I/O, no state. [`dialect`](crate::dialect) turns such a schema into the form that one provider takes.
+//! [`for_input`] and [`for_output`] give the schema of a type in a compact normal form of JSON
+//! Schema draft 2020-12. Both are pure: no I/O, no state. [`dialect`](crate::dialect) turns such a
+//! schema into the form that one provider accepts.
 
 #[cfg(test)]
 #[allow(dead_code, reason = "only the schemas of these types are read")]
@@ -25,7 +26,7 @@ pub(crate) use normal::{merged, normalize, without_null};
 pub(crate) use policing::Policing;
 pub(crate) use walk::children;
 
-/// Returns the schema of what `T` deserializes from, in normal form.
+/// Returns the schema of the values that `T` deserializes from, in normal form.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -39,7 +40,8 @@ pub(crate) use walk::children;
 /// assert_eq!(
 ///     toolbox::schema::for_input::<Search>().to_string(),
 ///     concat!(
-///         r#"{"type":"object","properties":{"query":{"type":"string","description":"Words to look for"}},"#,
+///         r#"{"type":"object","properties":{"#,
+///         r#""query":{"type":"string","description":"Words to look for"}},"#,
 ///         r#""required":["query"],"additionalProperties":false}"#,
 ///     ),
 /// );
@@ -51,10 +53,11 @@ pub fn for_input<T: JsonSchema + ?Sized>() -> Value {
     schema
 }
 
-/// Returns the schema of what `T` serializes to, in normal form.
+/// Returns the schema of the values that `T` serializes to, in normal form.
 ///
-/// Its objects are open, those within others too: a field that a later version adds is no fault to a client that checks
-/// results against the schema it has. `#[serde(deny_unknown_fields)]` closes the object of that type.
+/// Its objects are open, nested ones too: a client that checks results against an older schema
+/// accepts fields that a later version adds. `#[serde(deny_unknown_fields)]` closes the object of
+/// that type.
 ///
 /// ```
 /// use schemars::JsonSchema;
@@ -77,7 +80,7 @@ pub fn for_output<T: JsonSchema + ?Sized>() -> Value {
     schema
 }
 
-/// Returns whether `T` serializes to text, or to nothing.
+/// Returns `true` if `T` serializes to text, or to null.
 pub(crate) fn is_text<T: JsonSchema + ?Sized>() -> bool {
     let settings = SchemaSettings::draft2020_12().for_serialize();
     let schema = settings.into_generator().into_root_schema_for::<T>();

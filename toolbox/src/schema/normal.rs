@@ -1,4 +1,4 @@
-//! What schemars writes, turned into one compact normal form.
+//! Conversion of schemas that schemars writes into one compact normal form.
 
 mod close;
 mod inline;
@@ -14,18 +14,21 @@ use super::walk::{self, MAX_HEIGHT, Object};
 
 /// Turns a JSON Schema (draft 2020-12, definitions under `$defs` at the root) into the normal form.
 ///
-/// Noise goes (`$schema`, `title`, numeric `format`s, `default: null`), definitions used once move to where they are
-/// used, objects with known properties are closed, enums without texts become one `enum`. Never makes a schema larger by
-/// inlining, follows no chain recursively, and changes nothing the second time.
+/// Noise is removed (`$schema`, `title`, numeric `format`s, `default: null`), definitions used once
+/// move to where they are used, objects with known properties are closed, enums without
+/// descriptions become one `enum`. Never makes a schema larger by inlining, follows no chain
+/// recursively, and changes nothing the second time.
 ///
-/// Returns what serde will not enforce by itself, which cannot be told any more once the formats are gone.
+/// Returns the checks that serde does not make by itself, which are unknown once the formats are
+/// removed.
 pub(crate) fn normalize(schema: &mut Value) -> Policing {
     simplify(schema, close::close)
 }
 
-/// Turns the schema of a result into the normal form, but for closing its objects.
+/// Turns the schema of a result into the normal form, except for closing its objects.
 ///
-/// A result is written by this version of a program and checked by a client that may hold the schema of an earlier one.
+/// A result is written by this version of a program and checked by a client that may hold the
+/// schema of an earlier one.
 pub(super) fn normalize_output(schema: &mut Value) {
     simplify(schema, |_| {});
 }
@@ -37,7 +40,7 @@ fn simplify(schema: &mut Value, close: impl FnOnce(&mut Value)) -> Policing {
     let policing = Policing::of(schema, walk::definitions(schema));
     walk::each_mut(schema, &mut clean);
     if is_movable(schema) {
-        // What was inlined may show an enum, and an enum may be small enough to inline.
+        // An inlined definition may be an enum, and an enum may be small enough to inline.
         for _ in 0..MAX_ROUNDS {
             if !inline::inline(schema) {
                 break;
@@ -50,12 +53,12 @@ fn simplify(schema: &mut Value, close: impl FnOnce(&mut Value)) -> Policing {
     policing
 }
 
-/// Rounds of inlining; derived types are done after one.
+/// The most rounds of inlining; derived types need one.
 const MAX_ROUNDS: usize = 8;
 
-/// Removes the null alternative at the root of `schema`, and says whether there was one.
+/// Removes the null alternative at the root of `schema`, and returns `true` if there was one.
 ///
-/// For optional arguments: leaving one out already says that it has no value.
+/// For optional arguments, which are left out instead.
 pub(crate) fn without_null(schema: &mut Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let removed = remove_null(map);
@@ -110,7 +113,7 @@ fn remove_null(map: &mut Object) -> bool {
     removed
 }
 
-/// Removes what says nothing, and writes plain enums as one list.
+/// Removes keywords without meaning, and writes plain enums as one list.
 fn clean(map: &mut Object) {
     let noise = |keyword: &str, value: &Value| match keyword {
         "$schema" | "title" => value.is_string(),
@@ -132,7 +135,8 @@ fn clean(map: &mut Object) {
     collapse(map);
 }
 
-/// `oneOf` of string constants: one `enum` if none has a text, otherwise the type is said once.
+/// Writes a `oneOf` of string constants as one `enum` if none has a description, otherwise with the
+/// type once.
 fn collapse(map: &mut Object) {
     for keyword in ["oneOf", "anyOf"] {
         let Some(Value::Array(branches)) = map.get(keyword) else { continue };
@@ -178,7 +182,8 @@ fn is_numeric_format(format: &str) -> bool {
     )
 }
 
-/// Returns whether every reference goes to the root or to a definition there, so that schemas may move.
+/// Returns `true` if every reference goes to the root or to a definition there, so that schemas may
+/// move.
 fn is_movable(schema: &Value) -> bool {
     let mut movable = true;
     walk::each(schema, &mut |map| {

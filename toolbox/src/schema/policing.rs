@@ -1,4 +1,4 @@
-//! What a schema asks for that serde's own reading does not see to.
+//! Requirements of a schema that deserializing does not enforce.
 
 use std::collections::HashSet;
 
@@ -6,14 +6,16 @@ use serde_json::Value;
 
 use super::walk::{self, Object};
 
-/// What must be checked beside deserializing, so that schema and behaviour agree.
+/// The checks that an argument needs besides deserializing, so that schema and behaviour agree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Policing {
-    /// The schema asserts something serde's derive does not enforce: a length, a range other than the integer
-    /// type's own, a pattern, unique items, and so on. When in doubt this is `true`.
+    /// `true` if the schema has a constraint that serde's derive does not enforce: a length, a
+    /// range other than the integer type's own, a pattern, unique items, and so on. When in doubt
+    /// it is `true`.
     pub(crate) constrained: bool,
-    /// The schema holds an object with known properties, or a combinator: unknown properties are possible, and
-    /// derived serde would drop them silently. Unions with null and lists of string choices do not count.
+    /// `true` if the schema holds an object with known properties, or a combinator: unknown
+    /// properties are possible, and derived serde would drop them silently. Unions with null and
+    /// lists of string choices do not count.
     pub(crate) shaped: bool,
 }
 
@@ -21,8 +23,8 @@ impl Policing {
     /// Everything has to be checked.
     pub(crate) const ALL: Self = Self { constrained: true, shaped: true };
 
-    /// Returns whether a value that was read must be held against the schema too; `unpoliced` says that unknown
-    /// properties may have been dropped on the way.
+    /// Returns `true` if a deserialized value must be checked against the schema too; `unpoliced`
+    /// is `true` if unknown properties may have been dropped.
     #[inline]
     pub(crate) fn must_check(self, unpoliced: bool) -> bool {
         self.constrained || (unpoliced && self.shaped)
@@ -30,8 +32,8 @@ impl Policing {
 
     /// Reads `schema` and each definition it reaches in `definitions`.
     ///
-    /// Give it the schema before [`normalize`](super::normalize): a `minimum: 0` counts as the type's own only while
-    /// `format` still says that the type is unsigned.
+    /// Takes the schema before [`normalize`](super::normalize): a `minimum: 0` counts as the type's
+    /// own only while `format` still says that the type is unsigned.
     pub(crate) fn of(schema: &Value, definitions: Option<&Object>) -> Self {
         if walk::is_deeper(schema, walk::MAX_HEIGHT) {
             return Self::ALL;
@@ -67,7 +69,7 @@ impl Policing {
                     refer(reference);
                 }
                 walk::children(map, &mut |keyword, _, child| match keyword {
-                    // A closed object says so with a schema nothing matches.
+                    // A closed object has a schema here that matches nothing.
                     "additionalProperties" | "unevaluatedProperties" if child.is_boolean() => {}
                     "$defs" | "definitions" => {}
                     _ => self.read(child, refer),
@@ -111,7 +113,8 @@ fn natural_maximum(map: &Object) -> Option<i64> {
     }
 }
 
-/// A tuple's length is enforced by serde; the length of `[T; N]` too, but a bounded `Vec<T>` looks the same.
+/// Returns `true` if a schema is a tuple's. Serde enforces a tuple's length; that of `[T; N]` too,
+/// but a bounded `Vec<T>` looks the same.
 fn is_tuple(map: &Object) -> bool {
     let len = map.get("prefixItems").and_then(Value::as_array).map(|list| list.len() as u64);
     len.is_some()

@@ -1,4 +1,4 @@
-//! Random JSON for tests: any at all, and instances of a schema.
+//! Random JSON for tests: arbitrary values, and instances of a schema.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
@@ -17,7 +17,8 @@ impl Dice {
         usize::try_from(high).unwrap() % limit
     }
 
-    /// A value `schema` takes, if its keywords are ones this knows; only declared properties.
+    /// Returns a value that `schema` accepts, if its keywords are supported here; only declared
+    /// properties.
     pub(crate) fn instance(&mut self, schema: &Value, root: &Value, depth: usize) -> Value {
         let Value::Object(map) = schema else { return json!(7) };
         let mut whole = match map.get("type").unwrap_or(&Value::Null) {
@@ -137,7 +138,7 @@ impl Dice {
     }
 }
 
-/// Any JSON, with keywords and references more often than chance would have it.
+/// Returns arbitrary JSON, with many keywords and references.
 pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -202,7 +203,7 @@ pub(crate) fn any_json() -> impl Strategy<Value = Value> {
     })
 }
 
-/// Schemas that are valid by construction, with definitions that refer to each other.
+/// Returns schemas that are valid by construction, with definitions that refer to each other.
 pub(crate) fn any_schema() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(json!(true)),

@@ -1,11 +1,11 @@
-//! Where a schema holds schemas: the difference between a keyword, a property's name and plain data.
+//! The positions of subschemas in a schema, told apart from property names and plain data.
 
 use serde_json::{Map, Value};
 
 /// A JSON object: a schema that is not `true` or `false`.
 pub(crate) type Object = Map<String, Value>;
 
-/// Schemas nested deeper than this are left alone: recursion over a schema is bounded by it.
+/// The deepest schemas that are processed; bounds the recursion over a schema.
 pub(crate) const MAX_HEIGHT: usize = 200;
 
 const ONE: &[&str] = &[
@@ -26,7 +26,7 @@ const MANY: &[&str] = &["allOf", "anyOf", "items", "oneOf", "prefixItems"];
 const NAMED: &[&str] =
     &["$defs", "definitions", "dependentSchemas", "patternProperties", "properties"];
 
-/// Keywords that say something about a schema and nothing about the instance.
+/// Returns `true` for keywords that annotate a schema and do not constrain the instance.
 pub(crate) fn is_annotation(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -41,7 +41,8 @@ pub(crate) fn is_annotation(keyword: &str) -> bool {
     )
 }
 
-/// Calls `visit` with the keyword, the key below it (empty if there is none) and each direct subschema.
+/// Calls `visit` with the keyword, the key below it (empty if there is none) and each direct
+/// subschema.
 pub(crate) fn children<'v>(schema: &'v Object, visit: &mut dyn FnMut(&'v str, &str, &'v Value)) {
     for (keyword, value) in schema {
         match value {
@@ -97,7 +98,7 @@ pub(crate) fn each_mut(schema: &mut Value, visit: &mut dyn FnMut(&mut Object)) {
     }
 }
 
-/// Returns whether `value` nests deeper than `limit`, without looking any deeper.
+/// Returns `true` if `value` nests deeper than `limit`, without visiting deeper levels.
 pub(crate) fn is_deeper(value: &Value, limit: usize) -> bool {
     let Some(below) = limit.checked_sub(1) else { return !is_leaf(value) };
     match value {
@@ -107,7 +108,8 @@ pub(crate) fn is_deeper(value: &Value, limit: usize) -> bool {
     }
 }
 
-/// Returns how deep `value` nests (0 for a scalar) and how many values it holds (1 for a scalar).
+/// Returns the number of levels in `value` (0 for a scalar) and the number of its values (1 for a
+/// scalar).
 ///
 /// Only for values that [`is_deeper`] has bounded.
 pub(crate) fn extent(value: &Value) -> (usize, usize) {
@@ -122,7 +124,7 @@ pub(crate) fn extent(value: &Value) -> (usize, usize) {
     }
 }
 
-/// Returns how many values an object holds.
+/// Returns the number of values in an object.
 pub(crate) fn extent_of(map: &Object) -> usize {
     map.values().map(|value| extent(value).1).sum()
 }
@@ -167,7 +169,7 @@ pub(crate) fn definitions(schema: &Value) -> Option<&Object> {
     schema.get("$defs")?.as_object()
 }
 
-/// Returns whether `schema` is exactly the null type, annotations aside.
+/// Returns `true` if `schema` is exactly the null type, annotations aside.
 pub(crate) fn is_null(schema: &Value) -> bool {
     let Value::Object(map) = schema else { return false };
     let mut seen = false;
@@ -189,7 +191,7 @@ pub(crate) fn is_null(schema: &Value) -> bool {
     }) && seen
 }
 
-/// Returns the strings a branch offers, if it is nothing but a documented choice of strings.
+/// Returns the strings of a branch, if it is only a documented choice of strings.
 pub(crate) fn choices(branch: &Value) -> Option<Vec<&Value>> {
     let map = branch.as_object()?;
     let mut found = None;

@@ -5,13 +5,13 @@ use std::fmt;
 use serde_json::{Map, Value, json};
 
 use super::Generator;
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, ToolCall};
 use crate::collection::ToolBox;
 use crate::context::ToolContext;
 use crate::tool::Tool;
 
-/// Makes arguments for any tool from its schema: such as fit, and such as do not.
+/// Makes arguments for any tool from its schema: valid ones and invalid ones.
 ///
 /// The same seed makes the same arguments.
 ///
@@ -42,11 +42,11 @@ pub struct Caller {
 pub struct Invalid {
     /// The arguments.
     pub arguments: Arguments,
-    /// What is wrong with them, such as `` without `city` ``.
+    /// The flaw of the arguments, such as `` without `city` ``.
     pub what: String,
 }
 
-/// Something that a tool should not do.
+/// A fault of a tool that a [`Caller`] found.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Finding {
@@ -57,21 +57,21 @@ pub enum Finding {
         /// The arguments.
         arguments: Arguments,
     },
-    /// The tool did not come to an end in its time.
+    /// The tool did not finish in time.
     TimedOut {
         /// The name of the tool.
         tool: String,
         /// The arguments.
         arguments: Arguments,
     },
-    /// Arguments that do not fit the schema were not refused.
+    /// The tool accepted arguments that do not fit its schema.
     TookInvalid {
         /// The name of the tool.
         tool: String,
-        /// The arguments, and what is wrong with them.
+        /// The arguments, and their flaw.
         invalid: Invalid,
     },
-    /// No arguments that fit could be made from the schema.
+    /// No valid arguments could be made from the schema.
     NoArguments {
         /// The name of the tool.
         tool: String,
@@ -85,7 +85,8 @@ impl Caller {
         Self { generator: Generator::seeded(seed) }
     }
 
-    /// Returns arguments that fit the tool's schema; `None` when none could be made in a hundred attempts.
+    /// Returns arguments that fit the tool's schema; `None` when none could be made in a hundred
+    /// attempts.
     pub fn valid(&mut self, tool: &Tool) -> Option<Arguments> {
         let schema = &tool.definition().input_schema;
         (0..100)
@@ -93,8 +94,8 @@ impl Caller {
             .find(|arguments| takes(tool, arguments))
     }
 
-    /// Returns arguments that do not fit, one for each way to get the tool's schema wrong: nothing where it should be,
-    /// a wrong type, a value out of bounds, an unknown name, a text that is no JSON object.
+    /// Returns arguments that do not fit, one for each kind of mistake: a missing value, a wrong
+    /// type, a value out of bounds, an unknown name, a text that is no JSON object.
     pub fn invalid(&mut self, tool: &Tool) -> Vec<Invalid> {
         let schema = &tool.definition().input_schema;
         let whole = self.valid(tool).and_then(|arguments| arguments.parse().ok());
@@ -140,10 +141,11 @@ impl Caller {
         cases.cases
     }
 
-    /// Calls every tool of a box `rounds` times with arguments that fit, and once with each kind that does not. Returns what
-    /// they should not have done.
+    /// Calls every tool of a box `rounds` times with valid arguments, and once with each kind of
+    /// invalid ones. Returns the faults.
     ///
-    /// The tools do run: give it a box whose tools may do what they do. Failures that a tool reports itself are fine.
+    /// The tools do run, so their effects must be acceptable. Failures that a tool reports itself
+    /// are fine.
     pub async fn check(&mut self, toolbox: &ToolBox, rounds: usize) -> Vec<Finding> {
         let mut findings = Vec::new();
         for tool in toolbox.tools() {
@@ -176,14 +178,14 @@ impl Caller {
     }
 }
 
-/// Whether a tool would run with these arguments.
+/// Returns `true` if a tool would run with these arguments.
 fn takes(tool: &Tool, arguments: &Arguments) -> bool {
     let context = ToolContext::new();
     let signature = &tool.inner().signature;
-    Call::new(&context, arguments.as_str(), signature, 64).checked().is_ok()
+    HandlerCall::new(&context, arguments.as_str(), signature, 64).checked().is_ok()
 }
 
-/// Arguments that are refused, as far as they really are.
+/// A collector of invalid arguments, which keeps those that are really refused.
 struct Cases<'a> {
     tool: &'a Tool,
     cases: Vec<Invalid>,

@@ -1,4 +1,4 @@
-//! What a transcript must hold.
+//! Checks on transcripts.
 
 use std::fmt::Write as _;
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use crate::call::{ToolCall, ToolResult};
 use crate::model::{History, Message};
 
-/// Checks a transcript from its beginning: each method looks for what it names behind what the last one found, and panics
-/// with the whole transcript where it is not there.
+/// Checks a transcript from its beginning: each method searches behind the match of the last one,
+/// and panics with the whole transcript if it finds nothing.
 ///
 /// ```
 /// use serde_json::json;
@@ -22,8 +22,12 @@ use crate::model::{History, Message};
 ///     a + b
 /// }
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
-/// let model = ScriptedModel::new().calls("add", r#"{"a": 2}"#).calls("add", r#"{"a": 2, "b": 3}"#).text("5");
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let model = ScriptedModel::new()
+///     .calls("add", r#"{"a": 2}"#)
+///     .calls("add", r#"{"a": 2, "b": 3}"#)
+///     .text("5");
 /// let outcome = Agent::builder(model).tools(tools![add]).build()?.run("2 + 3?").await?;
 /// check(&outcome.history)
 ///     .calls("add", json!({"a": 2}))
@@ -52,7 +56,7 @@ pub fn check(history: &History) -> HistoryCheck<'_> {
     HistoryCheck { history, moments, at: 0, last: None }
 }
 
-/// A check of a transcript that has come to some place in it; see [`check`].
+/// A check of a transcript, at some position in it; see [`check`].
 #[derive(Debug)]
 pub struct HistoryCheck<'a> {
     history: &'a History,
@@ -73,7 +77,7 @@ enum Moment<'a> {
     reason = "a check may end anywhere"
 )]
 impl<'a> HistoryCheck<'a> {
-    /// Goes to the next call of a tool whose arguments hold what `arguments` names.
+    /// Moves to the next call of a tool whose arguments contain `arguments`.
     ///
     /// # Panics
     ///
@@ -99,7 +103,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States what the last call found came to: exactly this text, and no failure.
+    /// Asserts that the last call found succeeded with exactly this text.
     ///
     /// # Panics
     ///
@@ -113,7 +117,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States that the last call found failed with this code, such as `args.missing`.
+    /// Asserts that the last call found failed with this code, such as `args.missing`.
     ///
     /// # Panics
     ///
@@ -128,7 +132,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States that the model said this after what was found, in a text that may hold more.
+    /// Asserts that a later text of the model contains this.
     ///
     /// # Panics
     ///
@@ -145,7 +149,7 @@ impl<'a> HistoryCheck<'a> {
         self
     }
 
-    /// States that the transcript ends with exactly this answer.
+    /// Asserts that the transcript ends with exactly this answer.
     ///
     /// # Panics
     ///
@@ -157,7 +161,7 @@ impl<'a> HistoryCheck<'a> {
         }
     }
 
-    /// States that no further call is made of a tool.
+    /// Asserts that there is no further call of a tool.
     ///
     /// # Panics
     ///
@@ -187,7 +191,8 @@ impl<'a> HistoryCheck<'a> {
     }
 }
 
-/// Whether `own` holds all that `wanted` names: the keys of objects, at any depth; everything else exactly.
+/// Returns `true` if `own` contains everything in `wanted`: keys of objects at any depth, other
+/// values exactly.
 fn holds(own: &Value, wanted: &Value) -> bool {
     match (own, wanted) {
         (Value::Object(own), Value::Object(wanted)) => {

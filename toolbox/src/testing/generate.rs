@@ -4,16 +4,21 @@ use serde_json::{Map, Value, json};
 
 use crate::schema::Format;
 
-/// Makes values that fit a schema, mostly, and values that nearly do.
+/// A generator of values that mostly fit a schema, and of values that nearly do.
 ///
-/// Every decision is a number from a list or from a seed, so that the same numbers make the same values; a list can be that of
-/// a property test, which shrinks a failing value by shrinking the list.
+/// Every decision is a number from a list or from a seed, so that the same numbers make the same
+/// values. The list can come from a property test, which shrinks a failing value by shrinking the
+/// list.
 ///
 /// ```
 /// use serde_json::json;
 /// use toolbox::testing::Generator;
 ///
-/// let schema = json!({"type": "object", "properties": {"n": {"type": "integer", "minimum": 3}}, "required": ["n"]});
+/// let schema = json!({
+///     "type": "object",
+///     "properties": {"n": {"type": "integer", "minimum": 3}},
+///     "required": ["n"],
+/// });
 /// let value = Generator::from_choices([]).instance(&schema); // without choices, the simplest
 /// assert_eq!(value, json!({"n": 3}));
 /// ```
@@ -33,11 +38,12 @@ impl Generator {
     /// Returns a generator that makes the same values for the same seed.
     #[must_use]
     pub fn seeded(seed: u64) -> Self {
-        // Zero is the one state that would never change.
+        // Zero is the only state that never changes.
         Self::new(Choices::Seeded(seed | 1 << 63))
     }
 
-    /// Returns a generator that decides by these numbers, and for the simplest once they are used up.
+    /// Returns a generator that decides by these numbers, and takes the simplest choice once they
+    /// are used up.
     pub fn from_choices(choices: impl IntoIterator<Item = u32>) -> Self {
         Self::new(Choices::Listed(choices.into_iter().collect::<Vec<_>>().into_iter()))
     }
@@ -47,14 +53,14 @@ impl Generator {
         Self { choices, names: names.map(str::to_owned).to_vec() }
     }
 
-    /// Returns the generator with other names and words to put where a name or a word can stand.
+    /// Returns the generator with other names and words to use.
     #[must_use]
     pub fn with_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
         self.names = names.into_iter().map(Into::into).collect();
         self
     }
 
-    /// Returns a value that mostly fits `schema`; nothing here knows every keyword.
+    /// Returns a value that mostly fits `schema`; not every keyword is supported.
     pub fn instance(&mut self, schema: &Value) -> Value {
         self.part(schema, schema, 0)
     }
@@ -298,7 +304,7 @@ impl Generator {
         }
     }
 
-    /// Changes one place of `value`.
+    /// Changes one part of `value`.
     pub fn mutate(&mut self, value: &mut Value) {
         match value {
             Value::Object(map) if !map.is_empty() && self.below(4) > 0 => {

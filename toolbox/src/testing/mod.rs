@@ -1,7 +1,8 @@
-//! Tests of agents and tools, with no model and no network.
+//! Helpers for tests of agents and tools, without a model and a network.
 //!
-//! [`Caller`] calls tools with arguments that fit their schemas and with arguments that do not. [`ScriptedModel`] plays a model from a script, [`Recorder`] writes the script of a real one, and [`check`] states what a
-//! transcript must hold.
+//! [`Caller`] calls tools with arguments that fit their schemas and with arguments that do not.
+//! [`ScriptedModel`] plays a model from a script, [`Recorder`] records the script of a real one,
+//! and [`check`] makes assertions on a transcript.
 
 mod caller;
 mod check;

@@ -1,4 +1,4 @@
-//! A model that writes down what another one replies.
+//! A model that records the replies of another one.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -6,14 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse, Reply};
 
-/// Passes requests on to a model and keeps its replies, to be played again by a
+/// A model that passes requests on to another and keeps its replies, to be played again by a
 /// [`ScriptedModel`](super::ScriptedModel::from_recording).
 ///
 /// ```
 /// use toolbox::agent::Agent;
 /// use toolbox::testing::{Recorder, ScriptedModel};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// # let real = ScriptedModel::answering("Hello.");
 /// let recorder = Recorder::new(real);
 /// Agent::builder(recorder.clone()).build()?.run("Hi").await?;
@@ -36,11 +37,11 @@ impl Recorder {
         Self { model: Arc::new(model), replies: Arc::default() }
     }
 
-    /// Returns what was recorded so far, as a JSON array of replies.
+    /// Returns the recording so far, as a JSON array of replies.
     #[must_use]
     pub fn recording(&self) -> String {
         let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
-        // A reply is always JSON: its keys are text.
+        // A reply always serializes: its keys are text.
         serde_json::to_string_pretty(&*replies).unwrap_or_default()
     }
 }

@@ -12,10 +12,11 @@ use crate::model::{
     Reply, Usage,
 };
 
-/// A model that replies what a script says, turn by turn, and remembers what it was asked.
+/// A model that replies by a script, turn by turn, and keeps its requests.
 ///
-/// Each method adds a turn. Clones play the same script: keep one to look at the [`requests`](Self::requests) afterwards.
-/// Where an agent listens to deltas, replies come in pieces, word by word.
+/// Each method adds a turn. Clones play the same script: keep one to look at the
+/// [`requests`](Self::requests) afterwards. Where an agent listens to deltas, replies come in
+/// pieces, word by word.
 ///
 /// ```
 /// use toolbox::agent::Agent;
@@ -28,7 +29,8 @@ use crate::model::{
 ///     a + b
 /// }
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let model = ScriptedModel::new()
 ///     .calls("add", r#"{"a": 2, "b": 3}"#)
 ///     .respond(|request| {
@@ -43,22 +45,22 @@ use crate::model::{
 /// ```
 #[derive(Clone)]
 pub struct ScriptedModel {
-    state: Arc<Mutex<State>>,
+    state: Arc<Mutex<ScriptState>>,
     name: Arc<str>,
 }
 
 #[derive(Default)]
-struct State {
-    turns: VecDeque<Turn>,
-    /// Played whenever no turn is left.
-    forever: Option<Turn>,
+struct ScriptState {
+    turns: VecDeque<ScriptedTurn>,
+    /// The turn that is played when no other is left.
+    forever: Option<ScriptedTurn>,
     requests: Vec<ModelRequest>,
     calls: usize,
     played: usize,
 }
 
 #[derive(Clone)]
-struct Turn {
+struct ScriptedTurn {
     play: Arc<Play>,
     delay: Duration,
 }
@@ -81,7 +83,7 @@ impl ScriptedModel {
     ///
     /// # Errors
     ///
-    /// What serde says when it is none.
+    /// The error of serde if it is none.
     pub fn from_recording(json: &str) -> serde_json::Result<Self> {
         let replies: Vec<Reply> = serde_json::from_str(json)?;
         Ok(replies.into_iter().fold(Self::new(), Self::reply))
@@ -118,32 +120,33 @@ impl ScriptedModel {
         self.reply(Reply::calls(calls))
     }
 
-    /// Replies with this.
+    /// Replies with `reply`.
     #[must_use]
     pub fn reply(self, reply: Reply) -> Self {
         let usage = Usage::new(10, 5);
         self.respond(move |_| Ok(ModelResponse::from(reply.clone()).with_usage(usage)))
     }
 
-    /// Fails.
+    /// Fails with an error.
     #[must_use]
     pub fn error(self, kind: ModelErrorKind, message: impl Into<String>) -> Self {
         let error = ModelError::new(kind, message);
         self.respond(move |_| Err(error.clone()))
     }
 
-    /// Replies what a function of the request says; a text and a [`Reply`] become a response by `into`.
+    /// Replies with the result of a function of the request; a text and a [`Reply`] become a
+    /// response by `into`.
     #[must_use]
     pub fn respond(
         self,
         respond: impl Fn(&ModelRequest) -> Result<ModelResponse, ModelError> + Send + Sync + 'static,
     ) -> Self {
-        let turn = Turn { play: Arc::new(respond), delay: Duration::ZERO };
+        let turn = ScriptedTurn { play: Arc::new(respond), delay: Duration::ZERO };
         self.state().turns.push_back(turn);
         self
     }
 
-    /// Lets the model think for so long before the turn added last.
+    /// Delays the turn added last.
     #[must_use]
     pub fn after(self, delay: Duration) -> Self {
         if let Some(turn) = self.state().turns.back_mut() {
@@ -152,7 +155,7 @@ impl ScriptedModel {
         self
     }
 
-    /// Stops the reply of the turn added last for another reason than it would give itself.
+    /// Sets the reason why the reply of the turn added last stopped.
     #[must_use]
     pub fn finishing(self, finish: Finish) -> Self {
         if let Some(turn) = self.state().turns.back_mut() {
@@ -183,23 +186,23 @@ impl ScriptedModel {
         self
     }
 
-    /// Returns what the model was asked so far.
+    /// Returns the requests so far.
     #[must_use]
     pub fn requests(&self) -> Vec<ModelRequest> {
         self.state().requests.clone()
     }
 
-    /// Returns how many turns are left to play, but for one that is played forever.
+    /// Returns the number of turns left to play, except for one that is played forever.
     #[must_use]
     pub fn turns_left(&self) -> usize {
         self.state().turns.len()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, ScriptState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn next(&self, request: &ModelRequest) -> Result<Turn, ModelError> {
+    fn next(&self, request: &ModelRequest) -> Result<ScriptedTurn, ModelError> {
         let mut state = self.state();
         state.requests.push(request.clone());
         state.played += 1;

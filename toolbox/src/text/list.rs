@@ -2,10 +2,10 @@
 
 use super::push_key;
 
-/// More names or values than this are not spelled out.
+/// The most names or values that are spelled out.
 const NAMED: usize = 12;
 
-/// Names in backticks, a few: "`query`, `limit`".
+/// Returns the first few names in backticks: "`query`, `limit`".
 pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     list(names.map(|name| {
         let mut path = String::new();
@@ -14,7 +14,7 @@ pub(crate) fn names<'a>(names: impl Iterator<Item = &'a str>) -> String {
     }))
 }
 
-/// A few items with commas between, and how many more there are.
+/// Returns the first few items separated by commas, and the number of further ones.
 pub(crate) fn list(mut items: impl Iterator<Item = String>) -> String {
     let first: Vec<String> = items.by_ref().take(NAMED).collect();
     let text = first.join(", ");

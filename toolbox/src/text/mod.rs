@@ -1,4 +1,5 @@
-//! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close names, paths of arguments.
+//! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close
+//! names, paths of arguments.
 
 mod list;
 mod nearest;
@@ -10,4 +11,4 @@ pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};
 pub(crate) use quote::{QUOTED, quote};
-pub(crate) use sanitize::{clean, is_unseen};
+pub(crate) use sanitize::{clean, is_invisible};

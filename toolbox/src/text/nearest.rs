@@ -1,9 +1,9 @@
-//! The name that was probably meant.
+//! Search for the name that was probably meant.
 
-/// Longer names are not compared: nobody misspells them, and the comparison is quadratic.
+/// Longer names are not compared: they are rarely misspelled, and the comparison is quadratic.
 const LONGEST: usize = 64;
 
-/// The candidate nearest to `name`, if one is near enough to be worth a question.
+/// Returns the candidate nearest to `name`, if one is near enough to suggest.
 pub(crate) fn nearest<'a>(
     name: &str,
     candidates: impl Iterator<Item = &'a str>,
@@ -11,7 +11,7 @@ pub(crate) fn nearest<'a>(
     nearest_n(name, candidates, 1).into_iter().next()
 }
 
-/// The `n` candidates nearest to `name`, nearest first; equals keep their order.
+/// Returns the `n` candidates nearest to `name`, nearest first; equals keep their order.
 ///
 /// Case and separators do not count: `maxResults` is `max_results`. Two names are near when at
 /// most a third of the letters differ (a swap of neighbours counts once), or when one contains
@@ -30,7 +30,7 @@ pub(crate) fn nearest_n<'a>(
     ranked.into_iter().map(|(_, candidate)| candidate).collect()
 }
 
-/// The letters and digits of a name, in lower case.
+/// Returns the letters and digits of a name, in lower case.
 fn fold(name: &str) -> Option<Vec<char>> {
     if name.len() > LONGEST * 4 {
         return None;
@@ -53,7 +53,7 @@ fn distance_within(a: &[char], b: &[char]) -> Option<usize> {
     contained.then(|| LONGEST + long.len() - short.len())
 }
 
-/// Damerau-Levenshtein in its restricted form (optimal string alignment).
+/// Returns the restricted Damerau-Levenshtein distance (optimal string alignment).
 fn distance(a: &[char], b: &[char]) -> usize {
     let mut before = vec![0; b.len() + 1];
     let mut last: Vec<usize> = (0..=b.len()).collect();

@@ -24,7 +24,7 @@ pub(crate) fn push_key(path: &mut String, key: &str) {
     }
 }
 
-/// The path of an argument.
+/// Returns the path of an argument.
 pub(crate) fn argument_path(name: &str) -> String {
     let mut path = String::new();
     push_key(&mut path, name);

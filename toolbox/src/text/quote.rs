@@ -1,20 +1,21 @@
 //! Quotation of texts of third parties within messages.
 
-use super::is_unseen;
+use super::is_invisible;
 
-/// The longest name, value or identifier of somebody else that a message repeats, in characters.
+/// The most characters of a third party's name, value or identifier that a message repeats.
 pub(crate) const QUOTED: usize = 128;
 
-/// Returns a piece of text that somebody else wrote as a message may repeat it: on one line, at most `limit` characters, and with
-/// everything escaped that moves a cursor, colours a terminal, or hides and reorders what stands around it.
+/// Quotes a third party's text for a message: on one line, in at most `limit` characters, with
+/// every character escaped that moves a cursor, colours a terminal, or hides or reorders the text
+/// around it.
 ///
-/// Every message that repeats what a model, a server or a client wrote does it by this.
+/// Every message that repeats text of a model, a server or a client uses it.
 pub(crate) fn quote(text: &str, limit: usize) -> String {
     let mut quoted = String::new();
     let (mut width, mut cut) = (0, 0);
     for c in text.chars() {
         let start = quoted.len();
-        if matches!(c, '\n' | '\t') || is_unseen(c) {
+        if matches!(c, '\n' | '\t') || is_invisible(c) {
             quoted.extend(c.escape_default());
             width += quoted.len() - start;
         } else {
@@ -26,7 +27,7 @@ pub(crate) fn quote(text: &str, limit: usize) -> String {
             quoted.push('…');
             return quoted;
         }
-        // One place is kept for the mark.
+        // One character is reserved for the mark.
         if width < limit {
             cut = quoted.len();
         }
@@ -55,7 +56,7 @@ mod tests {
         ] {
             assert_eq!(quote(text, limit), expected, "{text:?}");
         }
-        let all: String = ('\0'..=char::MAX).filter(|c| is_unseen(*c)).collect();
-        assert!(!quote(&all, usize::MAX).contains(is_unseen));
+        let all: String = ('\0'..=char::MAX).filter(|c| is_invisible(*c)).collect();
+        assert!(!quote(&all, usize::MAX).contains(is_invisible));
     }
 }

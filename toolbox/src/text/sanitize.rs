@@ -2,8 +2,8 @@
 
 use std::borrow::Cow;
 
-/// Returns `text` without what a reader cannot see: escape sequences of terminals, control characters but tab and line breaks,
-/// and characters that hide, reorder or smuggle text.
+/// Removes invisible characters from `text`: escape sequences of terminals, control characters
+/// except tab and line breaks, and characters that hide, reorder or smuggle text.
 pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n' | b'\t')) {
         return Cow::Borrowed(text);
@@ -15,11 +15,12 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
         match c {
             '\u{1b}' => skip_sequence(&mut rest),
             '\u{9b}' => skip_until_final(&mut rest),
-            // Joiners and selectors belong into words of many scripts and into emoji, and nowhere else.
+            // Joiners and selectors belong into words of many scripts and into emoji, and nowhere
+            // else.
             '\u{200c}' | '\u{200d}' | '\u{fe00}'..='\u{fe0f}' if joins(before) => kept.push(c),
             '\r' if rest.peek() == Some(&'\n') => {}
             '\r' => kept.push('\n'),
-            c if is_unseen(c) => {}
+            c if is_invisible(c) => {}
             c => {
                 kept.push(c);
                 before = c;
@@ -29,12 +30,13 @@ pub(crate) fn clean(text: &str) -> Cow<'_, str> {
     if kept == text { Cow::Borrowed(text) } else { Cow::Owned(kept) }
 }
 
-/// Takes what follows an escape character: a control sequence, a string up to its end, or one more character.
+/// Skips the sequence after an escape character: a control sequence, a string up to its end, or one
+/// more character.
 fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     match rest.next() {
         Some('[') => skip_until_final(rest),
         Some(']' | 'P' | 'X' | '^' | '_') => {
-            // A string that never ends takes no more than a title or a link would hold.
+            // An unterminated string is skipped no further than a title or a link would reach.
             for _ in 0..4096 {
                 match rest.next() {
                     None | Some('\u{7}' | '\u{9c}') => return,
@@ -53,7 +55,7 @@ fn skip_sequence(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     }
 }
 
-/// Takes a control sequence up to the character that ends it.
+/// Skips a control sequence up to the character that ends it.
 fn skip_until_final(rest: &mut std::iter::Peekable<std::str::Chars<'_>>) {
     while rest.next_if(|c| matches!(c, '\u{20}'..='\u{3f}')).is_some() {}
     rest.next_if(|c| matches!(c, '\u{40}'..='\u{7e}'));
@@ -64,7 +66,7 @@ fn joins(before: char) -> bool {
 }
 
 /// Separators and joiners, marks of direction, selectors and tags.
-const UNSEEN: &[std::ops::RangeInclusive<char>] = &[
+const INVISIBLE: &[std::ops::RangeInclusive<char>] = &[
     '\u{ad}'..='\u{ad}',
     '\u{34f}'..='\u{34f}',
     '\u{61c}'..='\u{61c}',
@@ -82,12 +84,12 @@ const UNSEEN: &[std::ops::RangeInclusive<char>] = &[
     '\u{e0000}'..='\u{e0fff}',
 ];
 
-/// Returns whether a character shows nothing by itself and can hide or reorder what does: control characters but tab and line
-/// break, separators, marks of direction, tags.
-pub(crate) fn is_unseen(c: char) -> bool {
+/// Returns `true` if a character is invisible and can hide or reorder others: control characters
+/// except tab and line break, separators, marks of direction, tags.
+pub(crate) fn is_invisible(c: char) -> bool {
     match c {
         '\n' | '\t' => false,
-        c if UNSEEN.iter().any(|range| range.contains(&c)) => true,
+        c if INVISIBLE.iter().any(|range| range.contains(&c)) => true,
         c => c.is_control(),
     }
 }

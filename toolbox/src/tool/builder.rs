@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value, json};
 
-use super::tool::{Handler, Origin, Tool};
+use super::tool::{BoxedHandler, Origin, Tool};
 use crate::arguments::signature::Signature;
 use crate::call::IntoToolResult;
 use crate::definition::{InvalidNameError, ToolDefinition};
@@ -47,7 +47,8 @@ impl From<&str> for ParamType {
     ///
     /// # Panics
     ///
-    /// If it is none of the six; write [`ParamType::String`] and the like to have the compiler check it.
+    /// If it is none of the six; write [`ParamType::String`] and the like to have the compiler
+    /// check it.
     #[track_caller]
     fn from(word: &str) -> Self {
         Self::ALL.iter().find(|(own, _)| *own == word).map_or_else(
@@ -57,7 +58,7 @@ impl From<&str> for ParamType {
     }
 }
 
-/// A tool in the making: see [`Tool::new`]. It becomes a [`Tool`] with [`call`](Self::call).
+/// A builder of a [`Tool`]: see [`Tool::new`]. It becomes a [`Tool`] with [`call`](Self::call).
 #[must_use = "a tool is complete when it has its function: end with `.call(..)`"]
 pub struct ToolBuilder {
     name: String,
@@ -102,11 +103,13 @@ impl ToolBuilder {
         self
     }
 
-    /// Attaches the function, which gets the arguments as one JSON object: `args["missing"]` is null.
+    /// Attaches the function, which gets the arguments as one JSON object: `args["missing"]` is
+    /// null.
     ///
     /// # Panics
     ///
-    /// If the tool's name is not one that tools may have; [`ToolBuilder::try_call`] says so instead.
+    /// If the tool's name is not one that tools may have; [`ToolBuilder::try_call`] returns an
+    /// error instead.
     #[track_caller]
     pub fn call<R: IntoToolResult>(
         self,
@@ -124,7 +127,7 @@ impl ToolBuilder {
         self,
         function: impl Fn(&Value) -> R + Send + Sync + 'static,
     ) -> Result<Tool, InvalidNameError> {
-        self.finish(Handler::Sync(Arc::new(move |call| match call.checked() {
+        self.finish(BoxedHandler::Sync(Arc::new(move |call| match call.checked() {
             Ok(text) => match serde_json::from_str(text) {
                 Ok(arguments) => function(&arguments).into_tool_result(),
                 Err(error) => crate::call::ToolResult::error(error.to_string()),
@@ -133,7 +136,8 @@ impl ToolBuilder {
         })))
     }
 
-    /// Attaches an async function, which gets the arguments as one JSON object: `args["missing"]` is null.
+    /// Attaches an async function, which gets the arguments as one JSON object: `args["missing"]`
+    /// is null.
     ///
     /// # Panics
     ///
@@ -145,7 +149,7 @@ impl ToolBuilder {
         Fut: Future<Output: IntoToolResult> + Send + 'static,
     {
         let function = Arc::new(function);
-        super::made(self.finish(Handler::Async(Arc::new(move |call| {
+        super::made(self.finish(BoxedHandler::Async(Arc::new(move |call| {
             let function = Arc::clone(&function);
             Box::pin(async move {
                 match call.checked().map(serde_json::from_str) {
@@ -157,7 +161,7 @@ impl ToolBuilder {
         }))))
     }
 
-    fn finish(self, handler: Handler) -> Result<Tool, InvalidNameError> {
+    fn finish(self, handler: BoxedHandler) -> Result<Tool, InvalidNameError> {
         let mut schema = json!({ "type": "object", "properties": self.properties });
         if !self.required.is_empty() {
             schema["required"] = Value::Array(self.required);

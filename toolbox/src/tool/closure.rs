@@ -9,15 +9,16 @@ use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
-use super::tool::{Handler, Origin, Tool, made};
-use crate::arguments::call::Call;
+use super::tool::{BoxedHandler, Origin, Tool, made};
+use crate::arguments::call::HandlerCall;
 use crate::arguments::describe::{unkeyed, whole};
 use crate::arguments::signature::Signature;
 use crate::call::{Arguments, IntoToolResult, ToolResult};
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
 
-/// A function that can be a tool's: it takes its input, or the [`ToolContext`] and its input, and is async or not.
+/// A function that can be a tool's: it takes its input, or the [`ToolContext`] and its input, and
+/// is async or not.
 ///
 /// The compiler infers which of the four forms it is; there is nothing to implement here by hand.
 #[diagnostic::on_unimplemented(
@@ -29,10 +30,11 @@ use crate::definition::{InvalidNameError, ToolDefinition};
 )]
 pub trait ToolFn<Input, Form>: Send + Sync + 'static {
     #[doc(hidden)]
-    fn into_handler(self, read: ReadInput<Input>) -> Handler;
+    fn into_handler(self, read: ReadInput<Input>) -> BoxedHandler;
 }
 
-/// A struct whose fields are the arguments of a tool: anything that is `DeserializeOwned + JsonSchema`.
+/// A struct whose fields are the arguments of a tool: anything that is
+/// `DeserializeOwned + JsonSchema`.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot hold the arguments of a tool",
     label = "the model cannot fill in a `{Self}`",
@@ -43,13 +45,13 @@ pub trait ToolInput: DeserializeOwned + JsonSchema + 'static {}
 #[diagnostic::do_not_recommend]
 impl<T: DeserializeOwned + JsonSchema + 'static> ToolInput for T {}
 
-/// A reason why no tool is made of a function.
+/// The error of making a tool of a function.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MakeToolError {
     /// The name is not one that tools may have.
     Name(InvalidNameError),
-    /// No model can give the arguments, as the text says.
+    /// No model can supply the arguments, for the reason in the text.
     Arguments(String),
 }
 
@@ -77,46 +79,46 @@ impl From<InvalidNameError> for MakeToolError {
     }
 }
 
-type ReadInput<Input> = fn(&Call<'_>) -> Result<Input, ToolResult>;
+type ReadInput<Input> = fn(&HandlerCall<'_>) -> Result<Input, ToolResult>;
 
-/// Marks functions that return what they made.
+/// Marks functions that return their output.
 #[derive(Debug)]
-pub enum Plain {}
+pub enum Immediate {}
 
-/// Marks functions that return a future of it.
+/// Marks functions that return a future of their output.
 #[derive(Debug)]
 pub enum Async {}
 
-/// Marks functions that take the context and return what they made.
+/// Marks functions that take the context and return their output.
 #[derive(Debug)]
-pub enum PlainInContext {}
+pub enum ImmediateInContext {}
 
-/// Marks functions that take the context and return a future of what they make.
+/// Marks functions that take the context and return a future of their output.
 #[derive(Debug)]
 pub enum AsyncInContext {}
 
-impl<I, F, R> ToolFn<I, Plain> for F
+impl<I, F, R> ToolFn<I, Immediate> for F
 where
     I: 'static,
     F: Fn(I) -> R + Send + Sync + 'static,
     R: IntoToolResult,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Sync(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Sync(Arc::new(move |call| match read(call) {
             Ok(input) => self(input).into_tool_result(),
             Err(refusal) => refusal,
         }))
     }
 }
 
-impl<I, F, R> ToolFn<I, PlainInContext> for F
+impl<I, F, R> ToolFn<I, ImmediateInContext> for F
 where
     I: 'static,
     F: Fn(ToolContext, I) -> R + Send + Sync + 'static,
     R: IntoToolResult,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Sync(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Sync(Arc::new(move |call| match read(call) {
             Ok(input) => self(call.context.clone(), input).into_tool_result(),
             Err(refusal) => refusal,
         }))
@@ -129,8 +131,8 @@ where
     F: Fn(I) -> R + Send + Sync + 'static,
     R: Future<Output: IntoToolResult> + Send + 'static,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Async(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Async(Arc::new(move |call| match read(call) {
             Ok(input) => {
                 let output = self(input);
                 Box::pin(async move { output.await.into_tool_result() })
@@ -146,8 +148,8 @@ where
     F: Fn(ToolContext, I) -> R + Send + Sync + 'static,
     R: Future<Output: IntoToolResult> + Send + 'static,
 {
-    fn into_handler(self, read: ReadInput<I>) -> Handler {
-        Handler::Async(Arc::new(move |call| match read(call) {
+    fn into_handler(self, read: ReadInput<I>) -> BoxedHandler {
+        BoxedHandler::Async(Arc::new(move |call| match read(call) {
             Ok(input) => {
                 let output = self(call.context.clone(), input);
                 Box::pin(async move { output.await.into_tool_result() })
@@ -163,7 +165,7 @@ pub trait MapFn<Form>: Send + Sync + 'static {
     fn run(&self, arguments: &HashMap<String, Value>) -> ToolResult;
 }
 
-impl<F, R> MapFn<Plain> for F
+impl<F, R> MapFn<Immediate> for F
 where
     F: Fn(&HashMap<String, Value>) -> R + Send + Sync + 'static,
     R: IntoToolResult,
@@ -175,9 +177,9 @@ where
 
 /// Marks functions behind an `Arc`.
 #[derive(Debug)]
-pub enum Shared {}
+pub enum BehindArc {}
 
-impl<F, R> MapFn<Shared> for Arc<F>
+impl<F, R> MapFn<BehindArc> for Arc<F>
 where
     F: Fn(&HashMap<String, Value>) -> R + Send + Sync + ?Sized + 'static,
     R: IntoToolResult,
@@ -207,8 +209,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have, or if `Args` is no type whose JSON is an object, such as `u32` or
-    /// `String`; [`Tool::try_from_fn`] takes names from outside the program.
+    /// If the name is not one that tools may have, or if `Args` is no type whose JSON is an object,
+    /// such as `u32` or `String`; [`Tool::try_from_fn`] takes names from outside the program.
     #[track_caller]
     pub fn from_fn<Args, Form, F>(
         name: impl Into<String>,
@@ -226,7 +228,8 @@ impl Tool {
     ///
     /// # Errors
     ///
-    /// [`MakeToolError`] if the name is not one that tools may have, or if the arguments are no object.
+    /// [`MakeToolError`] if the name is not one that tools may have, or if the arguments are no
+    /// object.
     #[track_caller]
     pub fn try_from_fn<Args, Form, F>(
         name: impl Into<String>,
@@ -250,10 +253,11 @@ impl Tool {
         Ok(Self::from_parts(definition, handler, signature, origin)?)
     }
 
-    /// Returns a tool from its raw parts: the function gets the text of the arguments just as the model wrote it.
+    /// Returns a tool from its raw parts: the function gets the text of the arguments just as the
+    /// model wrote it.
     ///
-    /// The text is held against the schema first, so the function sees a JSON object that fits; `""` and `null` reach
-    /// it as `{}`. The schema is sent to the model unchanged.
+    /// The text is checked against the schema first, so the function receives a JSON object that
+    /// fits; `""` and `null` reach it as `{}`. The schema is sent to the model unchanged.
     ///
     /// ```
     /// use serde_json::json;
@@ -272,7 +276,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Tool::try_raw`] takes names from outside the program.
+    /// If the name is not one that tools may have; [`Tool::try_raw`] takes names from outside the
+    /// program.
     #[track_caller]
     pub fn raw<Form>(
         name: impl Into<String>,
@@ -301,7 +306,8 @@ impl Tool {
         Self::from_parts(definition, handler, signature, Origin::here())
     }
 
-    /// Returns a raw tool whose function gets the arguments as a parsed map, itself or behind a `Box` or an `Arc`.
+    /// Returns a raw tool whose function gets the arguments as a parsed map, itself or behind a
+    /// `Box` or an `Arc`.
     ///
     /// ```
     /// use std::collections::HashMap;
@@ -309,7 +315,11 @@ impl Tool {
     /// use serde_json::{json, Value};
     /// use toolbox::Tool;
     ///
-    /// let schema = json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]});
+    /// let schema = json!({
+    ///     "type": "object",
+    ///     "properties": {"host": {"type": "string"}},
+    ///     "required": ["host"],
+    /// });
     /// let ping = Tool::from_map("ping", "Checks a host", schema, |args: &HashMap<String, Value>| {
     ///     let host = args["host"].as_str().unwrap_or("");
     ///     Ok::<_, String>(format!("{host} is reachable"))
@@ -343,12 +353,13 @@ impl Tool {
     ) -> Result<Self, InvalidNameError> {
         let signature = Signature::raw(input_schema.clone());
         let definition = ToolDefinition::new(name, description, input_schema);
-        let handler =
-            Handler::Sync(Arc::new(move |call| match call.checked().map(serde_json::from_str) {
+        let handler = BoxedHandler::Sync(Arc::new(move |call| {
+            match call.checked().map(serde_json::from_str) {
                 Ok(Ok(arguments)) => function.run(&arguments),
                 Ok(Err(error)) => ToolResult::error(error.to_string()),
                 Err(refusal) => refusal,
-            }));
+            }
+        }));
         Self::from_parts(definition, handler, signature, Origin::here())
     }
 }

@@ -1,14 +1,14 @@
-//! Tools implemented by hand.
+//! Tools implemented as a type.
 
 use std::sync::Arc;
 
-use super::tool::{Handler, Origin, Tool, made};
+use super::tool::{BoxedHandler, Origin, Tool, made};
 use crate::arguments::signature::Signature;
 use crate::call::ToolResult;
 use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
 
-/// A tool written by hand: what to tell the model, and what to do with the text it sends.
+/// A tool implemented as a type: its definition, and the function that runs its calls.
 ///
 /// ```
 /// use serde_json::json;
@@ -30,10 +30,11 @@ use crate::definition::{InvalidNameError, ToolDefinition};
 /// assert_eq!(Tool::from_handler(Echo).name(), "echo");
 /// ```
 pub trait ToolHandler: Send + Sync + 'static {
-    /// Returns what the model is told; asked once, when the tool is made.
+    /// Returns the definition; called once, when the tool is made.
     fn definition(&self) -> ToolDefinition;
 
-    /// Runs one call. `arguments` is a JSON object that fits the definition's schema, as the model wrote it.
+    /// Runs one call. `arguments` is a JSON object that fits the definition's schema, as the model
+    /// wrote it.
     fn call(
         &self,
         context: &ToolContext,
@@ -42,17 +43,18 @@ pub trait ToolHandler: Send + Sync + 'static {
 }
 
 impl Tool {
-    /// Returns the tool that a handler describes.
+    /// Returns the tool of a handler.
     ///
     /// # Panics
     ///
-    /// If the definition's name is not one that tools may have; [`Tool::try_from_handler`] says so instead.
+    /// If the definition's name is not one that tools may have; [`Tool::try_from_handler`] returns
+    /// an error instead.
     #[track_caller]
     pub fn from_handler(handler: impl ToolHandler) -> Self {
         made(Self::try_from_handler(handler))
     }
 
-    /// Returns the tool that a handler describes.
+    /// Returns the tool of a handler.
     ///
     /// # Errors
     ///
@@ -62,7 +64,7 @@ impl Tool {
         let definition = handler.definition();
         let handler = Arc::new(handler);
         let signature = Signature::raw(definition.input_schema.clone());
-        let handler = Handler::Async(Arc::new(move |call| {
+        let handler = BoxedHandler::Async(Arc::new(move |call| {
             let handler = Arc::clone(&handler);
             Box::pin(async move {
                 match call.checked() {

@@ -1,4 +1,4 @@
-//! Code around the calls of a tool.
+//! Layers around the calls of a tool.
 
 use std::fmt;
 use std::sync::Arc;
@@ -7,17 +7,17 @@ use crate::call::{Arguments, ToolResult};
 use crate::context::ToolContext;
 use crate::future::BoxFuture;
 
-/// What a layer wraps: the rest of a call, to be run once, changed, or left out.
+/// The rest of a call, which a layer may run once, change, or skip.
 pub struct Next {
     context: ToolContext,
     arguments: Arguments,
     layers: Layers,
-    /// How many of the layers are still to come.
+    /// The number of layers that are still to run.
     left: usize,
     innermost: Innermost,
 }
 
-/// The step within all layers: it runs the tool's own handler.
+/// The innermost step, which runs the tool's own handler.
 pub(crate) type Innermost =
     Box<dyn FnOnce(ToolContext, Arguments) -> BoxFuture<'static, ToolResult> + Send>;
 
@@ -99,7 +99,7 @@ impl FromIterator<Arc<dyn Layer>> for Layers {
     }
 }
 
-/// A layer whose type is forgotten.
+/// A layer as a trait object.
 pub(crate) trait Layer: Send + Sync {
     fn call(&self, next: Next) -> BoxFuture<'static, ToolResult>;
 }

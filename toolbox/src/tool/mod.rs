@@ -1,4 +1,4 @@
-//! A tool as a value: its definition, its handler, and how it may run.
+//! Tools as values: a definition, a handler, and settings.
 
 mod builder;
 mod closure;
@@ -12,8 +12,8 @@ pub use builder::{ParamType, ToolBuilder};
 pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use layer::Next;
-pub use tool::{Handler, Origin, Tool};
-pub(crate) use tool::{Inner, RepeatedTools, SyncHandler, made};
+pub use tool::{BoxedHandler, Origin, Tool};
+pub(crate) use tool::{RepeatedTools, SyncHandler, ToolInner, made};
 pub use toolset::{IntoTools, Toolset};
 
 pub use crate::__private::{ToolFailure, ToolOutput};

@@ -10,19 +10,20 @@ use tokio::sync::Semaphore;
 
 use super::builder::ToolBuilder;
 use super::layer::{Layers, Next};
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::arguments::signature::Signature;
 use crate::call::ToolResult;
 use crate::context::approval::Approval;
-use crate::context::{Approver, Requirement, Values};
+use crate::context::{Approver, Requirement, StateMap};
 use crate::definition::{Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
 use crate::future::BoxFuture;
 
-/// Something a model can call: a definition, and what runs.
+/// A tool that a model can call: a definition and a handler.
 ///
-/// A tool is a value. It comes from `#[tool]`, from a closure ([`Tool::from_fn`]), from the builder ([`Tool::new`]), from raw
-/// parts ([`Tool::raw`]) or from a type of your own ([`ToolHandler`](super::ToolHandler)); [`Tool::renamed`], [`Tool::with_timeout`]
-/// and the like return a changed copy. Cloning shares everything.
+/// A tool is a value. It comes from `#[tool]`, from a closure ([`Tool::from_fn`]), from the builder
+/// ([`Tool::new`]), from raw parts ([`Tool::raw`]) or from a type of your own
+/// ([`ToolHandler`](super::ToolHandler)); [`Tool::renamed`], [`Tool::with_timeout`] and the like
+/// return a changed copy. Cloning shares everything.
 ///
 /// ```
 /// use std::time::Duration;
@@ -40,50 +41,51 @@ use crate::future::BoxFuture;
 /// ```
 #[derive(Clone)]
 pub struct Tool {
-    inner: Arc<Inner>,
+    inner: Arc<ToolInner>,
 }
 
 #[derive(Clone)]
-pub(crate) struct Inner {
+pub(crate) struct ToolInner {
     pub(crate) definition: Arc<ToolDefinition>,
     pub(crate) signature: Arc<Signature>,
-    pub(crate) handler: Handler,
+    pub(crate) handler: BoxedHandler,
     pub(crate) origin: Origin,
     pub(crate) requirements: Arc<[Requirement]>,
     pub(crate) source: Option<Arc<str>>,
     pub(crate) name_at_source: Option<Arc<str>>,
-    pub(crate) running: Running,
+    pub(crate) running: RunSettings,
 }
 
-/// How a tool may run.
+/// The settings under which a tool runs.
 #[derive(Clone, Default)]
 #[allow(
     clippy::struct_excessive_bools,
     reason = "each is an option of `#[tool]` with a name of its own"
 )]
-pub(crate) struct Running {
+pub(crate) struct RunSettings {
     pub(crate) timeout: Option<Duration>,
     pub(crate) limit: Option<Arc<Semaphore>>,
-    pub(crate) state: Option<Arc<Values>>,
+    pub(crate) state: Option<Arc<StateMap>>,
     pub(crate) layers: Layers,
     pub(crate) blocking: bool,
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
     pub(crate) approval: Approval,
-    /// Whether others wrote what it returns.
+    /// `true` if its results come from untrusted sources.
     pub(crate) untrusted: bool,
-    /// Whether a URL that it returned may be fetched like one that the user named.
+    /// `true` if a URL in its results may be fetched like one that the user named.
     pub(crate) shows_urls: bool,
-    /// Whether its handler is this crate's and passes on what the gate says, mark and all.
+    /// `true` if its handler is this crate's and passes on results of the gate with their mark.
     pub(crate) relays: bool,
-    /// Whether a call starts a run, which may stop and be resumed with the run above it.
+    /// `true` if a call starts a run, which may stop and be resumed with the run above it.
     pub(crate) starts_run: bool,
     /// The tools whose results a run that it starts may repeat.
     pub(crate) repeats: Option<Arc<dyn RepeatedTools>>,
 }
 
-impl Running {
-    /// Whether a call can run right where it is made: nothing to wait for, nothing around it.
+impl RunSettings {
+    /// Returns `true` if a call needs no task, thread, permit, approval or layer, and can run in
+    /// place.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
         !(self.blocking || self.exclusive || self.background || self.approval.is_needed())
@@ -91,7 +93,8 @@ impl Running {
             && self.layers.is_empty()
     }
 
-    /// Whether each call is made again as a call of the tool that it names, so that layers of the box see only that one.
+    /// Returns `true` if each call is dispatched again as a call of the tool that it names, so that
+    /// layers of the box see only that one.
     pub(crate) fn is_forwarded(&self) -> bool {
         if self.starts_run {
             return false;
@@ -102,28 +105,30 @@ impl Running {
 
 /// The tools whose results a tool may repeat, such as those of an agent.
 pub(crate) trait RepeatedTools: Send + Sync {
-    /// Identifies the collection, so that agents that have each other as tools are asked once.
+    /// Identifies the collection, so that agents which have each other as tools are visited once.
     fn id(&self) -> usize;
 
-    /// Returns the tools there are now.
+    /// Returns the current tools.
     fn tools(&self) -> Vec<Tool>;
 }
 
-/// What runs. Public in name only: it stands in the hidden methods of public traits.
+/// A handler behind an `Arc`. Public in name only: it appears in the hidden methods of public
+/// traits.
 #[derive(Clone)]
 #[allow(unreachable_pub, missing_docs, reason = "cannot be named from outside")]
-pub enum Handler {
+pub enum BoxedHandler {
     Sync(Arc<SyncHandler>),
     Async(Arc<AsyncHandler>),
 }
 
 /// A handler that answers where it is called.
-pub(crate) type SyncHandler = dyn for<'call> Fn(&'call Call<'call>) -> ToolResult + Send + Sync;
+pub(crate) type SyncHandler =
+    dyn for<'call> Fn(&'call HandlerCall<'call>) -> ToolResult + Send + Sync;
 /// A handler that answers when its future ends.
 pub(crate) type AsyncHandler =
-    dyn for<'call> Fn(&'call Call<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync;
+    dyn for<'call> Fn(&'call HandlerCall<'call>) -> BoxFuture<'call, ToolResult> + Send + Sync;
 
-impl fmt::Debug for Handler {
+impl fmt::Debug for BoxedHandler {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Sync(_) => "Sync",
@@ -132,7 +137,7 @@ impl fmt::Debug for Handler {
     }
 }
 
-/// Where a tool was made: shown when two of one name meet.
+/// The source location where a tool was made, for errors about two tools of one name.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Origin {
     file: &'static str,
@@ -196,13 +201,13 @@ impl Tool {
 
     pub(crate) fn from_parts(
         definition: ToolDefinition,
-        handler: Handler,
+        handler: BoxedHandler,
         signature: Signature,
         origin: Origin,
     ) -> Result<Self, InvalidNameError> {
         check_name(&definition.name)?;
         Ok(Self {
-            inner: Arc::new(Inner {
+            inner: Arc::new(ToolInner {
                 definition: Arc::new(definition),
                 signature: Arc::new(signature),
                 handler,
@@ -210,7 +215,7 @@ impl Tool {
                 requirements: Arc::from([]),
                 source: None,
                 name_at_source: None,
-                running: Running::default(),
+                running: RunSettings::default(),
             }),
         })
     }
@@ -221,19 +226,19 @@ impl Tool {
         &self.inner.definition.name
     }
 
-    /// Returns what the model reads about the tool.
+    /// Returns the description, as the model receives it.
     #[must_use]
     pub fn description(&self) -> &str {
         &self.inner.definition.description
     }
 
-    /// Returns everything the model is told about the tool.
+    /// Returns the definition, as the model receives it.
     #[must_use]
     pub fn definition(&self) -> &ToolDefinition {
         &self.inner.definition
     }
 
-    /// Returns where the tool was made.
+    /// Returns the source location where the tool was made.
     #[must_use]
     pub fn origin(&self) -> &Origin {
         &self.inner.origin
@@ -252,7 +257,8 @@ impl Tool {
         self
     }
 
-    /// Returns what the server calls the tool, if it comes from one and that is known. Renaming changes nothing about it.
+    /// Returns the tool's name at its server, if it comes from one and the name is known. Renaming
+    /// does not change it.
     #[must_use]
     pub fn name_at_source(&self) -> Option<&str> {
         self.inner.name_at_source.as_deref()
@@ -273,16 +279,16 @@ impl Tool {
         self.inner.requirements.iter().filter(move |requirement| !requirement.is_met_by(bound))
     }
 
-    /// Returns whether both are clones of one tool.
+    /// Returns `true` if both are clones of one tool.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.inner, &other.inner)
     }
 
-    pub(crate) fn inner(&self) -> &Inner {
+    pub(crate) fn inner(&self) -> &ToolInner {
         &self.inner
     }
 
-    pub(crate) fn inner_mut(&mut self) -> &mut Inner {
+    pub(crate) fn inner_mut(&mut self) -> &mut ToolInner {
         Arc::make_mut(&mut self.inner)
     }
 
@@ -306,7 +312,8 @@ impl Tool {
     ///
     /// # Panics
     ///
-    /// If the name is not one that tools may have; [`Tool::try_renamed`] takes names from outside the program.
+    /// If the name is not one that tools may have; [`Tool::try_renamed`] takes names from outside
+    /// the program.
     #[must_use]
     #[track_caller]
     pub fn renamed(self, name: impl Into<String>) -> Self {
@@ -348,12 +355,14 @@ impl Tool {
 
     /// Returns the tool closed for `OpenAI`'s strict mode, which holds a model to the schema.
     ///
-    /// For tools whose schemas somebody else wrote; those of typed functions are strict wherever they can be. Objects are closed, optional
-    /// properties are required and may be null, `oneOf` becomes `anyOf`, `allOf` is merged, a value of any shape is written as an
-    /// object with its JSON text under `json_text`; what cannot be said is among the
-    /// [losses](crate::dialect::Lowered::losses). Before a call, a null of an optional property is taken out and JSON text
-    /// put in its place, so the tool gets what its own schema describes: null then always means "left out" for an optional property.
-    /// Other providers are given the schema as it is, and what their models write is restored in the same way.
+    /// For tools with foreign schemas; those of typed functions are strict wherever they can be.
+    /// Objects are closed, optional properties are required and may be null, `oneOf` becomes
+    /// `anyOf`, `allOf` is merged, a value of any shape is written as an object with its JSON text
+    /// under `json_text`; what cannot be expressed is among the
+    /// [losses](crate::dialect::Lowered::losses). Before a call, a null of an optional property is
+    /// taken out and JSON text put in its place, so the tool gets what its own schema describes:
+    /// null then always means "left out" for an optional property. Other providers are given the
+    /// schema as it is, and what their models write is restored in the same way.
     ///
     /// ```
     /// use serde_json::json;
@@ -362,7 +371,10 @@ impl Tool {
     /// use toolbox::dialect::{Dialect, lower};
     ///
     /// # #[tokio::main(flavor = "current_thread")] async fn main() {
-    /// let schema = json!({"type": "object", "properties": {"query": {"type": "string"}, "filter": {"type": "object"}}});
+    /// let schema = json!({
+    ///     "type": "object",
+    ///     "properties": {"query": {"type": "string"}, "filter": {"type": "object"}},
+    /// });
     /// let find = Tool::raw("find", "Finds notes", schema, async |arguments: Arguments| arguments.to_string());
     /// assert!(!lower(find.definition(), Dialect::OpenAiChat).strict);
     /// let find = find.strict();
@@ -386,7 +398,8 @@ impl Tool {
         self
     }
 
-    /// Adds an entry to the `_meta` of the definition that MCP clients get, such as `com.example/team`.
+    /// Adds an entry to the `_meta` of the definition that MCP clients get, such as
+    /// `com.example/team`.
     ///
     /// ```
     /// use toolbox::Tool;
@@ -404,7 +417,7 @@ impl Tool {
         self
     }
 
-    /// Sets what a server of MCP says of the tool for people and programs, and not for models.
+    /// Sets the metadata of an MCP server for people and programs, which models do not receive.
     pub(crate) fn with_presentation(
         mut self,
         hint_title: Option<String>,
@@ -430,7 +443,8 @@ impl Tool {
         self
     }
 
-    /// Returns the tool kept out of the list that is sent to the model; it can be called all the same.
+    /// Returns the tool so that it is left out of the list that is sent to the model; it can be
+    /// called all the same.
     #[must_use]
     pub fn deferred(mut self) -> Self {
         self.definition_mut().deferred = true;
@@ -439,7 +453,7 @@ impl Tool {
 
     /// Returns the tool so that it runs only as `approver` decides, whatever the box's own says.
     ///
-    /// It is asked once the arguments were found valid.
+    /// It is asked only if the arguments are valid.
     #[must_use]
     pub fn with_approver(mut self, approver: impl Approver) -> Self {
         self.inner_mut().running.approval = Approval::Own(Arc::new(approver));
@@ -448,26 +462,28 @@ impl Tool {
 
     /// Returns the tool with a limit on the time of one call, instead of the box's.
     ///
-    /// An async tool is dropped where it waits; a blocking one runs on unseen, and its result says so.
+    /// An async tool is dropped where it waits; a blocking one keeps running, and the result says
+    /// so.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.inner_mut().running.timeout = Some(timeout);
         self
     }
 
-    /// Returns the tool without a limit on the time of one call but what the caller leaves it.
+    /// Returns the tool without a timeout of its own; the caller's deadline still applies.
     #[must_use]
     pub fn without_timeout(self) -> Self {
         self.with_timeout(Duration::MAX)
     }
 
-    /// Says that the tool's handler, of this crate, answers with what the gate said to a call that it made.
+    /// Marks the tool's handler, which is this crate's, as one that returns results of the gate to
+    /// calls that it makes.
     pub(crate) fn relaying(mut self) -> Self {
         self.inner_mut().running.relays = true;
         self
     }
 
-    /// Says that a call of the tool starts a run of an agent.
+    /// Marks the tool as one whose calls start a run of an agent.
     pub(crate) fn starting_a_run(mut self, with: Arc<dyn RepeatedTools>) -> Self {
         let running = &mut self.inner_mut().running;
         running.starts_run = true;
@@ -476,7 +492,8 @@ impl Tool {
         self
     }
 
-    /// Returns the tool with a limit on how many of its calls run at once; the others wait their turn.
+    /// Returns the tool with a limit on how many of its calls run at once; the others wait their
+    /// turn.
     ///
     /// Clones of the returned tool share the limit. Zero counts as one.
     #[must_use]
@@ -487,16 +504,16 @@ impl Tool {
 
     /// Returns the tool with a state of its own, found before the box's.
     ///
-    /// Tools of different states can so live in one box.
+    /// So tools with different states can be in one box.
     #[must_use]
     pub fn with_state<T: Send + Sync + 'static>(self, state: T) -> Self {
-        let mut values = Values::default();
+        let mut values = StateMap::default();
         values.insert(Arc::new(state));
         self.bound_to(&values)
     }
 
     /// Binds the values to the tool, under those it was bound to before.
-    pub(crate) fn bound_to(mut self, values: &Values) -> Self {
+    pub(crate) fn bound_to(mut self, values: &StateMap) -> Self {
         let state = &mut self.inner_mut().running.state;
         Arc::make_mut(state.get_or_insert_default()).fill_from(values);
         self
@@ -525,27 +542,31 @@ impl Tool {
         self
     }
 
-    /// Returns the tool so that a call is answered at once and goes on in the background, where the caller takes its end.
+    /// Returns the tool so that a call is answered at once and goes on in the background, if the
+    /// caller receives completions.
     ///
-    /// Its end arrives on the receiver given with the call
-    /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without one waits.
+    /// The completion arrives on the channel passed with the call
+    /// ([`ToolContext::with_completions`](crate::ToolContext::with_completions)); a caller without
+    /// one waits.
     #[must_use]
     pub fn background(mut self) -> Self {
         self.inner_mut().running.background = true;
         self
     }
 
-    /// Returns the tool without a check of its arguments against its schema: its function gets whatever text came, valid
-    /// or not, within the box's limit of bytes.
+    /// Returns the tool without a check of its arguments against its schema: its function gets any
+    /// text, valid or not, within the box's limit of bytes.
     ///
-    /// For tools that read the text themselves ([`Tool::raw`], [`ToolHandler`](super::ToolHandler)); typed arguments are always checked.
+    /// For tools that read the text themselves ([`Tool::raw`],
+    /// [`ToolHandler`](super::ToolHandler)); typed arguments are always checked.
     #[must_use]
     pub fn with_unchecked_arguments(mut self) -> Self {
         Arc::make_mut(&mut self.inner_mut().signature).unchecked = true;
         self
     }
 
-    /// Returns the tool with code around each of its calls: it sees the arguments first and the result last.
+    /// Returns the tool with a layer around each of its calls: it sees the arguments first and the
+    /// result last.
     ///
     /// The layer added last is outermost. A panic in it is contained like one of the tool's own.
     ///
@@ -599,7 +620,7 @@ impl fmt::Debug for Tool {
     }
 }
 
-/// Unwraps a tool that the program itself wrote.
+/// Unwraps a tool that the program itself defines.
 #[track_caller]
 pub(crate) fn made(tool: Result<Tool, impl fmt::Display>) -> Tool {
     match tool {

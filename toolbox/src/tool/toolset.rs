@@ -12,7 +12,7 @@ pub trait Toolset: Send + Sync + 'static {
     fn tools(self: Arc<Self>) -> Vec<Tool>;
 }
 
-/// Whatever a box can be given: a tool, several, a [`Toolset`], another box.
+/// Types that can be registered in a box: a tool, several, a [`Toolset`], another box.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a tool nor a set of tools",
     label = "a box cannot take this",

@@ -1,4 +1,4 @@
-//! What a tool may do on whose word, and whose words it returns.
+//! Approval that a tool needs, and the trust in its results.
 
 use std::sync::Arc;
 
@@ -10,10 +10,10 @@ use crate::context::taint::ResultSource;
 use crate::context::{ApprovalRequest, Decision};
 
 impl Tool {
-    /// Returns the tool so that it runs only after somebody's approval.
+    /// Returns the tool so that it runs only after approval.
     ///
-    /// The box's approver is asked ([`ToolBoxBuilder::approver`](crate::ToolBoxBuilder::approver)). A box with none refuses
-    /// the call, and an agent stops until somebody has decided.
+    /// The box's approver is asked ([`ToolBoxBuilder::approver`](crate::ToolBoxBuilder::approver)).
+    /// A box without an approver refuses the call, and an agent pauses until there is a decision.
     #[must_use]
     pub fn needs_approval(mut self) -> Self {
         let approval = &mut self.inner_mut().running.approval;
@@ -25,7 +25,8 @@ impl Tool {
 
     /// Returns the tool so that it runs only as a rule about its arguments decides.
     ///
-    /// `T` is read from the arguments by serde; it may name a few of them. What it cannot read is denied.
+    /// `T` is deserialized from the arguments; it may have only some of them. A call whose
+    /// arguments it cannot read is denied.
     ///
     /// ```
     /// use serde::Deserialize;
@@ -57,11 +58,13 @@ impl Tool {
         self.with_approver(typed(rule))
     }
 
-    /// Returns the tool so that a call of it runs only after somebody's approval, where `condition` says so.
+    /// Returns the tool so that a call of it runs only after approval, if `condition` returns
+    /// `true`.
     ///
-    /// It is asked with arguments that are valid. Where it says yes, or panics, the call goes the way of
-    /// [`needs_approval`](Self::needs_approval). Of several conditions one is enough, and a tool that always needs
-    /// approval goes on to: an [approver of its own](Self::with_approver) can judge for itself.
+    /// It is called with valid arguments only. If it returns `true`, or panics, the call is handled
+    /// as by [`needs_approval`](Self::needs_approval). One of several conditions is enough, and a
+    /// tool that always needs approval still does: an [approver of its own](Self::with_approver)
+    /// can decide by itself.
     ///
     /// ```
     /// use toolbox::{tool, ToolBox, ToolCall};
@@ -80,7 +83,10 @@ impl Tool {
     ///     toolbox.call(ToolCall::new("1", "delete", arguments)).await.into_text()
     /// };
     /// assert_eq!(delete("/tmp/a").await, "deleted /tmp/a");
-    /// assert_eq!(delete("/home/a").await, "tool `delete` needs approval, and nobody here can give it");
+    /// assert_eq!(
+    ///     delete("/home/a").await,
+    ///     "tool `delete` needs approval, and nobody here can give it",
+    /// );
     /// # }
     /// ```
     #[must_use]
@@ -91,10 +97,10 @@ impl Tool {
         self.with_condition(Condition { holds: Arc::new(condition), advice: "" })
     }
 
-    /// Returns the tool so that it needs approval once the model has read what others wrote: see
+    /// Returns the tool so that it needs approval once the model has read untrusted text: see
     /// [`Taint`](crate::context::Taint).
     ///
-    /// For tools that reach somebody outside: what sends, posts, pays.
+    /// For tools with an effect outside: sending, posting, paying.
     #[must_use]
     pub fn needs_approval_while_tainted(self) -> Self {
         self.needs_approval_if(ApprovalRequest::is_tainted)
@@ -110,17 +116,18 @@ impl Tool {
         self
     }
 
-    /// Returns the tool as one whose results others wrote: pages, mails, the answers of a server.
+    /// Returns the tool as one whose results come from untrusted sources: pages, mails, the answers
+    /// of a server.
     ///
-    /// A conversation in which it answered is tainted: see [`Taint`](crate::context::Taint). In `#[tool]` it is the option
-    /// `untrusted`.
+    /// A conversation that contains a result of it is tainted: see
+    /// [`Taint`](crate::context::Taint). In `#[tool]` it is the option `untrusted`.
     #[must_use]
     pub fn untrusted(mut self) -> Self {
         self.inner_mut().running.untrusted = true;
         self
     }
 
-    /// Returns the tool as one whose results the program vouches for, whatever it was declared as.
+    /// Returns the tool as one whose results the program trusts, whatever it was declared as.
     #[must_use]
     pub fn trusted(mut self) -> Self {
         if self.definition().untrusted {
@@ -132,25 +139,26 @@ impl Tool {
         self
     }
 
-    /// Returns the tool as one whose definition others wrote: a model that reads it has read what they say.
+    /// Returns the tool as one whose definition comes from an untrusted source, which a model reads
+    /// too.
     ///
-    /// A conversation in which it was shown is tainted, whether the model calls the tool or not: see [`Taint`](crate::context::Taint).
-    /// Those of mounted MCP servers are such, unless the server is trusted or somebody approved of
-    /// them in a lock file.
+    /// A conversation in which it is offered is tainted, even if the model does not call the tool:
+    /// see [`Taint`](crate::context::Taint). Definitions of mounted MCP servers are untrusted,
+    /// unless the server is trusted or they are approved in a lock file.
     #[must_use]
     pub fn with_untrusted_definition(mut self) -> Self {
         self.definition_mut().untrusted = true;
         self
     }
 
-    /// Returns whether others write what the tool returns. An agent may say what its tools returned, those included that came
-    /// to its box later.
+    /// Returns `true` if the tool's results come from untrusted sources. Those of an agent do if
+    /// the results of one of its tools do, including tools added to its box later.
     #[must_use]
     pub fn is_untrusted(&self) -> bool {
         repeats_others(self, &mut Vec::new())
     }
 
-    /// Returns what a conversation has to know of the tool, to judge its results.
+    /// Returns the facts about the tool by which a conversation judges its results.
     pub(crate) fn as_source(&self) -> ResultSource<'_> {
         let shows_urls = self.inner().running.shows_urls;
         ResultSource {
@@ -160,11 +168,11 @@ impl Tool {
         }
     }
 
-    /// Returns the tool so that a URL in its results counts as shown: `http_fetch` fetches it without approval even in a
-    /// conversation that is [tainted](crate::context::Taint).
+    /// Returns the tool so that a URL in its results counts as shown: `http_fetch` fetches it
+    /// without approval even in a conversation that is [tainted](crate::context::Taint).
     ///
-    /// For tools that look things up, such as the search of a wiki. Not for a tool that repeats what it was told: the
-    /// model could have it say any URL.
+    /// For tools that look things up, such as the search of a wiki. Not for a tool that repeats its
+    /// arguments: the model could have it return any URL.
     #[must_use]
     pub fn showing_urls(mut self) -> Self {
         self.inner_mut().running.shows_urls = true;
@@ -172,7 +180,7 @@ impl Tool {
     }
 }
 
-/// Returns whether others write what `tool` returns, or what a tool below it returns.
+/// Returns `true` if the results of `tool`, or of a tool below it, come from untrusted sources.
 fn repeats_others(tool: &Tool, seen: &mut Vec<usize>) -> bool {
     let running = &tool.inner().running;
     if running.untrusted {

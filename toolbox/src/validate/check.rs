@@ -1,4 +1,4 @@
-//! A value against its schema: every fault, with its path.
+//! The check of a value against its schema: every fault, with its path.
 
 use super::value::RECEIVED;
 use crate::call::{Fault, FaultKind, Faults};
@@ -7,22 +7,23 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::{Map, Value};
 
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::number::Decimal;
 use super::read;
 use super::references::{REFERENCES, References, ResourceId};
-use super::schema::{self, Kinds};
+use super::schema::{self, JsonKinds};
 use super::value::{self, equals, holds_json, show};
 
-/// How many sub-schemas may be in progress at once: a chain of references ends here.
+/// The most sub-schemas that may be in progress at once; it ends endless chains of references.
 const DEEPEST: usize = 512;
 
-/// How many steps a check of `text` may take: far more than an honest schema needs.
+/// Returns the number of steps that a check of `text` may take: far more than an honest schema
+/// needs.
 pub(super) fn budget(text: &str) -> u64 {
     10_000 + 32 * text.len() as u64
 }
 
-enum Step<'a> {
+enum PathStep<'a> {
     Key(Node<'a>),
     Index(usize),
 }
@@ -30,18 +31,19 @@ enum Step<'a> {
 /// One check of one document.
 pub(super) struct Checker<'a> {
     pub(super) refs: &'a References<'a>,
-    /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks through them.
+    /// The resources whose schemas are in progress, the outermost first: a dynamic reference looks
+    /// through them.
     scopes: Vec<ResourceId>,
     base: &'a str,
-    /// Whether a schema is read as a whole, of those that were asked for.
+    /// Results of [`Checker::is_read`], by the address of the schema.
     read: HashMap<*const Value, bool>,
-    path: Vec<Step<'a>>,
+    path: Vec<PathStep<'a>>,
     budget: u64,
     depth: usize,
     exhausted: bool,
-    /// Whether faults are described, or only counted.
-    listening: bool,
-    /// How many of the schemas in progress say that their value is secret.
+    /// `true` if faults are described, `false` if they are only counted.
+    describing: bool,
+    /// The number of schemas in progress that mark their value as secret.
     secrets: usize,
     faults: Faults,
     count: usize,
@@ -61,7 +63,7 @@ impl<'a> Checker<'a> {
             budget,
             depth: 0,
             exhausted: false,
-            listening: true,
+            describing: true,
             secrets: 0,
             faults: Faults::default(),
             count: 0,
@@ -77,7 +79,7 @@ impl<'a> Checker<'a> {
         }
         self.check(node, schema);
         if self.exhausted {
-            // With half the answers missing, even the faults found so far may be wrong.
+            // An unfinished check may have found faults that are none.
             return Fault::new(
                 FaultKind::SchemaTooLarge,
                 self.base,
@@ -88,7 +90,7 @@ impl<'a> Checker<'a> {
         self.faults
     }
 
-    /// Whether a value meets a schema; also returns what is left of the budget.
+    /// Returns `true` if a value meets a schema, and the rest of the budget.
     pub(super) fn accepts(mut self, node: Node<'a>, schema: &'a Value) -> (bool, u64) {
         let faults = self.count_faults(node, schema);
         (faults == 0 && !self.exhausted, self.budget)
@@ -96,22 +98,22 @@ impl<'a> Checker<'a> {
 
     /// Counts the faults of a value without describing them.
     pub(super) fn count_faults(&mut self, node: Node<'a>, schema: &'a Value) -> usize {
-        let listening = std::mem::replace(&mut self.listening, false);
+        let describing = std::mem::replace(&mut self.describing, false);
         let before = std::mem::replace(&mut self.count, 0);
         self.check(node, schema);
-        self.listening = listening;
+        self.describing = describing;
         std::mem::replace(&mut self.count, before)
     }
 
-    /// Whether a value meets a schema beyond doubt: nothing in the schema is left unread.
+    /// Returns `true` if a value meets a schema of which every keyword is supported.
     ///
-    /// A value that has no faults may still not meet a schema with keywords that are not read. Only where that is no matter
-    /// may it be refused for meeting the schema.
+    /// A value without faults may still not meet a schema with unsupported keywords. A value may be
+    /// refused for meeting a schema only if there are none.
     pub(super) fn accepts_for_sure(&mut self, node: Node<'a>, schema: &'a Value) -> bool {
         self.count_faults(node, schema) == 0 && !self.exhausted && self.is_read(schema)
     }
 
-    /// Whether a schema holds no keyword that is not read.
+    /// Returns `true` if every keyword of a schema is supported.
     pub(super) fn is_read(&mut self, schema: &'a Value) -> bool {
         let known = self.read.entry(std::ptr::from_ref(schema));
         *known.or_insert_with(|| read::is_read(schema, self.refs))
@@ -152,7 +154,7 @@ impl<'a> Checker<'a> {
         result
     }
 
-    /// Whether there is neither budget nor depth left for one more schema.
+    /// Returns `true` if the budget or the depth is used up.
     pub(super) fn is_spent(&mut self) -> bool {
         self.spend(1);
         self.exhausted |= self.depth >= DEEPEST;
@@ -189,18 +191,18 @@ impl<'a> Checker<'a> {
         if self.refs.refs_alone() && map.contains_key("$ref") {
             return;
         }
-        let types = Kinds::of_type(map);
-        if !types.meets(Kinds::of(node)) {
-            // The other keywords would only say the same in more words.
+        let types = JsonKinds::of_type(map);
+        if !types.meets(JsonKinds::of(node)) {
+            // The other keywords would only repeat that fault.
             return self.wrong_type(node, schema, types);
         }
         self.listed_values(node, schema, map);
         match node.kind() {
-            Kind::Number => self.number(node, schema, map),
-            Kind::String => self.string(node, schema, map),
-            Kind::Array => self.array(node, schema, map),
-            Kind::Object => self.object(node, schema, map),
-            Kind::Null | Kind::Bool => {}
+            JsonKind::Number => self.number(node, schema, map),
+            JsonKind::String => self.string(node, schema, map),
+            JsonKind::Array => self.array(node, schema, map),
+            JsonKind::Object => self.object(node, schema, map),
+            JsonKind::Null | JsonKind::Bool => {}
         }
         for next in schema::branches(schema, "allOf") {
             self.check(node, next);
@@ -222,7 +224,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: Kinds) {
+    pub(super) fn wrong_type(&mut self, node: Node<'a>, schema: &'a Value, types: JsonKinds) {
         self.report(|c| {
             c.fault(FaultKind::WrongType, types.phrase()).received(c.show(node, schema))
         });
@@ -251,7 +253,7 @@ impl<'a> Checker<'a> {
                 [only] => schema::value_list(&[only]),
                 _ => format!("one of {}", schema::value_list(listed)),
             };
-            let meant = (node.kind() == Kind::String)
+            let meant = (node.kind() == JsonKind::String)
                 .then(|| nearest(&node.string(), listed.iter().filter_map(|value| value.as_str())))
                 .flatten();
             c.fault(FaultKind::NotOneOf, expected)
@@ -324,10 +326,10 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether a string matches; a pattern that cannot be compiled is not enforced.
+    /// Returns `true` if a string matches, or if the pattern cannot be compiled.
     #[cfg(feature = "pattern")]
     pub(super) fn matches(&mut self, pattern: &'a str, text: Node<'a>) -> bool {
-        // To start a search takes as long as a few steps of another kind.
+        // Starting a search costs as much as a few steps of another kind.
         self.spend(4 + text.span().len() as u64 / 16);
         if self.exhausted {
             return true;
@@ -372,7 +374,7 @@ impl<'a> Checker<'a> {
 
     /// Returns the schemas of the first items, and the one of all others.
     pub(super) fn items(&self, map: &'a Map<String, Value>) -> (&'a [Value], Option<&'a Value>) {
-        // Up to draft 2019-09, `items` is a list where each item has a schema of its own.
+        // Up to draft 2019-09, `items` may be a list with a schema for each item.
         let (first, rest) = match map.get("items") {
             Some(Value::Array(first)) => (Some(first), map.get("additionalItems")),
             rest => (self.keyword(map, "prefixItems").and_then(Value::as_array), rest),
@@ -389,7 +391,7 @@ impl<'a> Checker<'a> {
         if let Some(rule) = self.keyword(map, "propertyNames") {
             self.names(node, rule);
         }
-        // Where it cannot be told which names are accounted for, all are.
+        // If it is unknown which names are evaluated, all count as evaluated.
         let unevaluated = self
             .keyword(map, "unevaluatedProperties")
             .and_then(|rule| Some((rule, self.in_place(node, schema)?)));
@@ -398,7 +400,7 @@ impl<'a> Checker<'a> {
                 if self.exhausted {
                     return;
                 }
-                self.path.push(Step::Key(key));
+                self.path.push(PathStep::Key(key));
                 let known = self.field(key, value, declared, patterns);
                 let rule = match (&unevaluated, rest) {
                     _ if known => None,
@@ -420,13 +422,13 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Holds each name of an object against `propertyNames`.
+    /// Checks each name of an object against `propertyNames`.
     fn names(&mut self, node: Node<'a>, rule: &'a Value) {
         for (key, _) in node.fields() {
             if self.count_faults(key, rule) == 0 {
                 continue;
             }
-            self.path.push(Step::Key(key));
+            self.path.push(PathStep::Key(key));
             self.report(|c| {
                 let listed = schema::listed_strings(rule, c.refs).unwrap_or_default();
                 let meant = nearest(&key.string(), listed.into_iter());
@@ -437,7 +439,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks a field by its name; returns whether the name is known.
+    /// Checks a field by its name; returns `true` if the name is known.
     fn field(
         &mut self,
         key: Node<'a>,
@@ -452,7 +454,8 @@ impl<'a> Checker<'a> {
         let mut known = by_name.is_some();
         for (pattern, schema) in patterns.into_iter().flatten() {
             if !cfg!(feature = "pattern") {
-                // Which names a pattern allows cannot be told, so none is called unknown.
+                // The names that a pattern allows are unknown without the feature, so none is
+                // refused.
                 known = true;
             } else if self.matches(pattern, key) {
                 known = true;
@@ -489,7 +492,7 @@ impl<'a> Checker<'a> {
     fn unknown(&mut self, node: Node<'a>, key: Node<'a>, schema: &'a Value) {
         self.report(|c| {
             let (known, patterns) = c.known_names(schema);
-            // A name that is given already was not meant; nobody gives a thousand.
+            // A name that is present already was not meant. The search is bounded.
             let given = |name: &str| node.fields().take(1_000).any(|(key, _)| key.is_text(name));
             let near = nearest_n(&key.string(), known.iter().copied(), 3);
             let meant = near.into_iter().find(|name| !given(name)).map(|name| quote(name, 64));
@@ -498,7 +501,8 @@ impl<'a> Checker<'a> {
         });
     }
 
-    /// The names and the patterns of names that an object schema declares, also through references and `allOf`.
+    /// Returns the names and the patterns of names that an object schema declares, also through
+    /// references and `allOf`.
     fn known_names(&self, schema: &'a Value) -> (Vec<&'a str>, Vec<&'a str>) {
         let mut names = Vec::new();
         let mut patterns = Vec::new();
@@ -521,7 +525,7 @@ impl<'a> Checker<'a> {
 
     /// Checks one item of an array, under its path.
     pub(super) fn check_item(&mut self, index: usize, item: Node<'a>, schema: &'a Value) {
-        self.path.push(Step::Index(index));
+        self.path.push(PathStep::Index(index));
         self.check(item, schema);
         self.path.pop();
     }
@@ -534,7 +538,7 @@ impl<'a> Checker<'a> {
         run: impl FnOnce(&mut Self, Node<'a>),
     ) {
         if let Some((key, value)) = node.fields().find(|(key, _)| key.is_text(name)) {
-            self.path.push(Step::Key(key));
+            self.path.push(PathStep::Key(key));
             run(self, value);
             self.path.pop();
         }
@@ -543,7 +547,7 @@ impl<'a> Checker<'a> {
     /// Reports the first field of `node` as a name that is not among `known`.
     pub(super) fn unknown_variant(&mut self, node: Node<'a>, known: &[&str]) {
         let Some((key, _)) = node.fields().next() else { return };
-        self.path.push(Step::Key(key));
+        self.path.push(PathStep::Key(key));
         self.report(|c| {
             let meant = nearest(&key.string(), known.iter().copied());
             c.fault(FaultKind::UnknownName, names(known.iter().copied()))
@@ -552,22 +556,22 @@ impl<'a> Checker<'a> {
         self.path.pop();
     }
 
-    /// Whether another fault would be described.
-    pub(super) fn is_listening(&self) -> bool {
-        self.listening && self.faults.have_room()
+    /// Returns `true` if another fault would be described.
+    pub(super) fn is_describing(&self) -> bool {
+        self.describing && self.faults.have_room()
     }
 
-    /// Counts a fault, and describes it if anybody will read it.
+    /// Counts a fault, and describes it if it will be listed.
     pub(super) fn report(&mut self, fault: impl FnOnce(&Self) -> Fault) {
         self.count += 1;
-        if self.listening {
+        if self.describing {
             let mut faults = std::mem::take(&mut self.faults);
             faults.push_with(|| fault(self));
             self.faults = faults;
         }
     }
 
-    /// A fault at the current path.
+    /// Returns a fault at the current path.
     pub(super) fn fault(&self, kind: FaultKind, expected: impl Into<String>) -> Fault {
         Fault::new(kind, self.path(), expected)
     }
@@ -576,17 +580,18 @@ impl<'a> Checker<'a> {
         let mut path = self.base.to_owned();
         for step in &self.path {
             match step {
-                Step::Key(key) => push_key(&mut path, &key.string()),
-                Step::Index(index) => push_index(&mut path, *index),
+                PathStep::Key(key) => push_key(&mut path, &key.string()),
+                PathStep::Index(index) => push_index(&mut path, *index),
             }
         }
         path
     }
 
-    /// A value as it may be shown.
+    /// Returns a value as it may be displayed.
     pub(super) fn show(&self, node: Node<'_>, schema: &Value) -> String {
-        // A container is shown without what it holds, so only its own secrecy counts.
-        let is_closed = matches!(node.kind(), Kind::Array | Kind::Object) || holds_json(node);
+        // A container is displayed without its content, so only its own secrecy counts.
+        let is_closed =
+            matches!(node.kind(), JsonKind::Array | JsonKind::Object) || holds_json(node);
         if self.secrets > 0 || (!is_closed && schema::is_secret(schema, self.refs)) {
             return "***".to_owned();
         }

@@ -1,4 +1,4 @@
-//! Schemas that hold under a condition: `if`, `dependentSchemas` and its like, `contains`.
+//! Conditional schemas: `if`, `dependentSchemas` and its kin, `contains`.
 
 use crate::call::FaultKind;
 use serde_json::{Map, Value};
@@ -6,18 +6,19 @@ use serde_json::{Map, Value};
 use super::check::Checker;
 use super::json::Node;
 
-/// A condition that holds, and the schema that then holds too.
+/// A condition that holds, and the schema that then applies too.
 type Choice<'a> = Option<(Option<&'a Value>, Option<&'a Value>)>;
 
 impl<'a> Checker<'a> {
-    /// Checks a value against `then` or `else`, if it can be told which.
+    /// Checks a value against `then` or `else`, if it is known which applies.
     pub(super) fn conditional(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         if let Some(Some((_, Some(consequence)))) = self.choose(node, map) {
             self.check(node, consequence);
         }
     }
 
-    /// Returns the condition of a schema if it holds, and what follows; the outer `None` where that cannot be told.
+    /// Returns the condition of a schema if it holds, and the schema that follows; the outer `None`
+    /// if that is unknown.
     pub(super) fn chosen(&mut self, node: Node<'a>, schema: &'a Value) -> Option<Choice<'a>> {
         schema.as_object().map_or(Some(None), |map| self.choose(node, map))
     }
@@ -30,7 +31,7 @@ impl<'a> Checker<'a> {
         self.is_read(condition).then(|| Some((Some(condition), map.get("then"))))
     }
 
-    /// Checks what the presence of a field asks of the others.
+    /// Checks the requirements of present fields on the others.
     pub(super) fn dependents(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         for keyword in ["dependentRequired", "dependencies"] {
             let rules = self.keyword(map, keyword).and_then(Value::as_object);
@@ -50,7 +51,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Checks how many items fit a schema.
+    /// Checks the number of items that fit a schema.
     pub(super) fn contains(&mut self, node: Node<'a>, map: &'a Map<String, Value>) {
         let Some(wanted) = self.keyword(map, "contains") else { return };
         let mut possible = 0_u64;
@@ -73,7 +74,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Returns the schemas that hold because a field is there.
+    /// Returns the schemas that apply because a field is present.
     pub(super) fn dependent(&self, node: Node<'a>, map: &'a Map<String, Value>) -> Vec<&'a Value> {
         let all = ["dependentSchemas", "dependencies"].into_iter();
         let all = all.filter_map(|keyword| self.keyword(map, keyword)?.as_object()).flatten();

@@ -1,14 +1,14 @@
 //! A borrowed JSON tree with byte offsets, read by a strict parser (RFC 8259).
 //!
 //! The tree is a tape of offsets into the text, not a heap of boxes: four bytes for a scalar or a
-//! key, twelve for a container. An array of zeros, the worst case for an ordinary tree, costs
-//! twice its text. What a value is stands in the text itself, at the offset.
+//! key, twelve for a container. An array of zeros, the worst case for an ordinary tree, costs twice
+//! its text. The kind of a value is in the text itself, at the offset.
 
 use std::borrow::Cow;
 use std::cmp::Ordering;
 use std::ops::Range;
 
-/// What the parser wanted where it stopped.
+/// The token that the parser expected where it stopped.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Want {
     Value,
@@ -33,25 +33,25 @@ pub(super) enum Want {
     Digit,
 }
 
-/// Where the text stops being JSON.
+/// A syntax error, and its offset in the text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct SyntaxError {
     pub(super) at: usize,
     pub(super) want: Want,
 }
 
-/// Why no tree was made.
+/// The reason why a text was not parsed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Refusal {
+pub(super) enum ParseError {
     Syntax(SyntaxError),
     TooDeep,
     TooLarge,
 }
 
-/// A flaw that leaves the tree readable, so that it is reported beside all others.
+/// A flaw that leaves the tree readable, so that it is reported with all other faults.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Flaw {
-    /// The key at this offset stands earlier in the same object.
+    /// The key at this offset is a duplicate within its object.
     Duplicate(usize),
     /// The number at this offset is beyond what a 64-bit float can hold.
     Range(usize),
@@ -79,7 +79,7 @@ impl<'a> Document<'a> {
         self.tape.len()
     }
 
-    /// The flaws, in the order in which they stand in the text.
+    /// Returns the flaws, in the order of the text.
     pub(super) fn flaws(&self) -> &[Flaw] {
         &self.flaws
     }
@@ -87,7 +87,7 @@ impl<'a> Document<'a> {
 
 /// The six kinds of JSON value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum JsonKind {
     Null,
     Bool,
     Number,
@@ -105,22 +105,22 @@ pub(super) struct Node<'a> {
 }
 
 impl<'a> Node<'a> {
-    pub(super) fn kind(self) -> Kind {
+    pub(super) fn kind(self) -> JsonKind {
         match self.text.as_bytes()[self.start()] {
-            b'{' => Kind::Object,
-            b'[' => Kind::Array,
-            b'"' => Kind::String,
-            b't' | b'f' => Kind::Bool,
-            b'n' => Kind::Null,
-            _ => Kind::Number,
+            b'{' => JsonKind::Object,
+            b'[' => JsonKind::Array,
+            b'"' => JsonKind::String,
+            b't' | b'f' => JsonKind::Bool,
+            b'n' => JsonKind::Null,
+            _ => JsonKind::Number,
         }
     }
 
     pub(super) fn span(self) -> Range<usize> {
         let start = self.start();
         let end = match self.kind() {
-            Kind::Object | Kind::Array => self.tape[self.at + 2] as usize,
-            Kind::String => string_end(self.text.as_bytes(), start),
+            JsonKind::Object | JsonKind::Array => self.tape[self.at + 2] as usize,
+            JsonKind::String => string_end(self.text.as_bytes(), start),
             _ => {
                 let rest = &self.text.as_bytes()[start..];
                 let is_part = |b: &u8| b.is_ascii_alphanumeric() || matches!(b, b'+' | b'-' | b'.');
@@ -130,7 +130,7 @@ impl<'a> Node<'a> {
         start..end
     }
 
-    /// The value as it stands in the text.
+    /// Returns the value as it is written in the text.
     pub(super) fn source(self) -> &'a str {
         &self.text[self.span()]
     }
@@ -139,7 +139,7 @@ impl<'a> Node<'a> {
         self.text.as_bytes()[self.start()] == b't'
     }
 
-    /// The content of a string, borrowed unless it holds an escape.
+    /// Returns the content of a string, borrowed unless it holds an escape.
     pub(super) fn string(self) -> Cow<'a, str> {
         let raw = self.raw_string();
         if raw.as_bytes().contains(&b'\\') {
@@ -149,29 +149,29 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// The characters of a string, escapes read.
+    /// Returns the characters of a string, escapes read.
     pub(super) fn chars(self) -> Chars<'a> {
         Chars { rest: self.raw_string() }
     }
 
     pub(super) fn items(self) -> Items<'a> {
         let end =
-            if self.kind() == Kind::Array { self.tape[self.at + 1] as usize } else { self.at };
+            if self.kind() == JsonKind::Array { self.tape[self.at + 1] as usize } else { self.at };
         Items { next: Node { at: self.at + 3, ..self }, end }
     }
 
-    pub(super) fn fields(self) -> Fields<'a> {
+    pub(super) fn fields(self) -> JsonFields<'a> {
         let end =
-            if self.kind() == Kind::Object { self.tape[self.at + 1] as usize } else { self.at };
-        Fields { next: Node { at: self.at + 3, ..self }, end }
+            if self.kind() == JsonKind::Object { self.tape[self.at + 1] as usize } else { self.at };
+        JsonFields { next: Node { at: self.at + 3, ..self }, end }
     }
 
-    /// The value of the first field called `key`.
+    /// Returns the value of the first field called `key`.
     pub(super) fn field(self, key: &str) -> Option<Node<'a>> {
         self.fields().find(|(name, _)| name.is_text(key)).map(|(_, value)| value)
     }
 
-    /// Whether this string says `text`.
+    /// Returns `true` if this string equals `text`, escapes decoded.
     pub(super) fn is_text(self, text: &str) -> bool {
         self.chars().eq(text.chars())
     }
@@ -185,10 +185,10 @@ impl<'a> Node<'a> {
         self.tape[self.at] as usize
     }
 
-    /// The place on the tape behind this value.
+    /// Returns the position on the tape behind this value.
     fn behind(self) -> usize {
         match self.kind() {
-            Kind::Array | Kind::Object => self.tape[self.at + 1] as usize,
+            JsonKind::Array | JsonKind::Object => self.tape[self.at + 1] as usize,
             _ => self.at + 1,
         }
     }
@@ -216,12 +216,12 @@ impl<'a> Iterator for Items<'a> {
 
 /// The keys and values of an object; see [`Node::fields`].
 #[derive(Clone, Debug)]
-pub(super) struct Fields<'a> {
+pub(super) struct JsonFields<'a> {
     next: Node<'a>,
     end: usize,
 }
 
-impl<'a> Iterator for Fields<'a> {
+impl<'a> Iterator for JsonFields<'a> {
     type Item = (Node<'a>, Node<'a>);
 
     fn next(&mut self) -> Option<Self::Item> {
@@ -277,11 +277,11 @@ impl Iterator for Chars<'_> {
 }
 
 /// Reads `text` as one JSON document of at most `depth` levels, where the root is the first.
-pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, Refusal> {
+pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, ParseError> {
     if u32::try_from(text.len()).is_err() {
-        return Err(Refusal::TooLarge);
+        return Err(ParseError::TooLarge);
     }
-    Parser {
+    JsonParser {
         text,
         bytes: text.as_bytes(),
         at: 0,
@@ -293,19 +293,19 @@ pub(super) fn parse(text: &str, depth: usize) -> Result<Document<'_>, Refusal> {
     .run()
 }
 
-struct Parser<'a> {
+struct JsonParser<'a> {
     text: &'a str,
     bytes: &'a [u8],
     at: usize,
     tape: Vec<u32>,
-    /// The containers that are not closed yet, as places on the tape.
+    /// The containers that are not closed yet, as positions on the tape.
     open: Vec<usize>,
     flaws: Vec<Flaw>,
     depth: usize,
 }
 
-impl<'a> Parser<'a> {
-    fn run(mut self) -> Result<Document<'a>, Refusal> {
+impl<'a> JsonParser<'a> {
+    fn run(mut self) -> Result<Document<'a>, ParseError> {
         let mut want = Want::Value;
         loop {
             self.skip_space();
@@ -339,7 +339,7 @@ impl<'a> Parser<'a> {
         want
     }
 
-    fn value(&mut self, byte: u8, want: Want) -> Result<Want, Refusal> {
+    fn value(&mut self, byte: u8, want: Want) -> Result<Want, ParseError> {
         match byte {
             b'{' => return self.open(Want::KeyOrEnd),
             b'[' => return self.open(Want::ItemOrEnd),
@@ -357,7 +357,7 @@ impl<'a> Parser<'a> {
                     .into_iter()
                     .find(|word| rest.starts_with(word))
                     .ok_or_else(|| self.refuse(want))?;
-                // `nullify` is one wrong word, not `null` and some text behind it.
+                // `nullify` is one wrong word, not `null` followed by text.
                 if rest.get(word.len()).is_some_and(u8::is_ascii_alphanumeric) {
                     return Err(self.refuse(want));
                 }
@@ -368,9 +368,9 @@ impl<'a> Parser<'a> {
         Ok(self.after())
     }
 
-    fn open(&mut self, want: Want) -> Result<Want, Refusal> {
+    fn open(&mut self, want: Want) -> Result<Want, ParseError> {
         if self.open.len() >= self.depth {
-            return Err(Refusal::TooDeep);
+            return Err(ParseError::TooDeep);
         }
         self.open.push(self.tape.len());
         self.mark();
@@ -388,7 +388,7 @@ impl<'a> Parser<'a> {
         self.after()
     }
 
-    /// What may follow a complete value.
+    /// Returns the tokens that may follow a complete value.
     fn after(&self) -> Want {
         match self.open.last().map(|&top| self.bytes[self.tape[top] as usize]) {
             None => Want::End,
@@ -397,7 +397,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    /// Sorting finds duplicates without a table of owned keys, and nobody can make it quadratic.
+    /// Finds duplicate keys by sorting: without a table of owned keys, and never in quadratic time.
     fn find_duplicates(&mut self, top: usize) {
         let node = |at| Node { text: self.text, tape: &self.tape, at };
         let mut keys: Vec<u32> = node(top).fields().map(|(key, _)| small(key.at)).collect();
@@ -421,7 +421,7 @@ impl<'a> Parser<'a> {
         self.flaws.extend(twice);
     }
 
-    fn string(&mut self) -> Result<(), Refusal> {
+    fn string(&mut self) -> Result<(), ParseError> {
         self.at += 1;
         loop {
             match self.bytes.get(self.at) {
@@ -437,7 +437,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn escape(&mut self) -> Result<(), Refusal> {
+    fn escape(&mut self) -> Result<(), ParseError> {
         match self.bytes.get(self.at + 1) {
             Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => {
                 self.at += 2;
@@ -473,7 +473,7 @@ impl<'a> Parser<'a> {
         }
     }
 
-    fn number(&mut self) -> Result<(), Refusal> {
+    fn number(&mut self) -> Result<(), ParseError> {
         let start = self.at;
         if self.bytes[self.at] == b'-' {
             self.at += 1;
@@ -508,7 +508,7 @@ impl<'a> Parser<'a> {
         Ok(())
     }
 
-    fn digits(&mut self) -> Result<(), Refusal> {
+    fn digits(&mut self) -> Result<(), ParseError> {
         let rest = &self.bytes[self.at..];
         let count = rest.iter().take_while(|byte| byte.is_ascii_digit()).count();
         if count == 0 {
@@ -528,14 +528,15 @@ impl<'a> Parser<'a> {
         self.tape.push(small(self.at));
     }
 
-    fn refuse(&self, want: Want) -> Refusal {
-        Refusal::Syntax(SyntaxError { at: self.at, want })
+    fn refuse(&self, want: Want) -> ParseError {
+        ParseError::Syntax(SyntaxError { at: self.at, want })
     }
 }
 
-/// The offset behind the string that starts at `start`; the end of the text if it is not closed.
+/// Returns the offset behind the string that starts at `start`; the end of the text if it is not
+/// closed.
 pub(super) fn string_end(bytes: &[u8], start: usize) -> usize {
-    // Most strings are short: a plain loop is done before a vectored search has begun.
+    // Most strings are short: a plain loop ends before a vectored search would start.
     let mut at = start + 1;
     while let Some(byte) = bytes.get(at) {
         match byte {
@@ -554,7 +555,7 @@ fn hex4(bytes: &[u8], at: usize) -> Option<u32> {
         .try_fold(0, |code, &byte| Some(code * 16 + char::from(byte).to_digit(16)?))
 }
 
-/// Offsets fit: [`parse`] refuses longer texts.
+/// Narrows an offset. It fits, since [`parse`] refuses longer texts.
 fn small(offset: usize) -> u32 {
     u32::try_from(offset).unwrap_or(u32::MAX)
 }

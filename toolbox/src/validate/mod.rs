@@ -1,9 +1,9 @@
-//! The cold path: arguments that could not be read at once are read again, with their schema.
+//! The full check of arguments against their schema, for calls that the fast reader could not read.
 //!
-//! The fast parser knows nothing of paths and stops at the first mistake. Here the text becomes a
-//! tree, the tree is held against the schema, and either a safe repair makes it right or every
-//! fault is reported at once. Time is linear in the text, memory a small multiple of it, and
-//! recursion ends at the depth limit.
+//! The fast reader has no paths and stops at the first fault. Here the text becomes a tree, the
+//! tree is checked against the schema, and either safe repairs make it valid or every fault is
+//! reported at once. Time is linear in the text, memory a small multiple of it, and recursion ends
+//! at the depth limit.
 
 mod check;
 mod conditions;
@@ -31,7 +31,7 @@ mod tests;
 use serde_json::Value;
 
 use self::check::Checker;
-use self::json::{Document, Flaw, Refusal};
+use self::json::{Document, Flaw, ParseError};
 use self::references::References;
 
 pub(crate) use self::number::with_plain_integers;
@@ -41,46 +41,50 @@ pub(crate) use self::refused::{Subject, refused};
 use crate::call::{Fault, FaultKind, Faults, Repair};
 use crate::text::join;
 
-/// What arguments may cost before anyone looks at what they say.
+/// Limits that are enforced before arguments are parsed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Bounds {
-    /// How many levels may nest; the outermost object is the first.
+pub(crate) struct ValidationLimits {
+    /// The most levels of nesting; the outermost object is the first.
     pub(crate) depth: usize,
 }
 
-impl Default for Bounds {
+impl Default for ValidationLimits {
     fn default() -> Self {
         Self { depth: 64 }
     }
 }
 
-/// What the cold path found.
+/// The outcome of the full check.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Verdict {
+pub(crate) enum CheckOutcome {
     /// The text is valid as it stands.
-    Sound,
+    Valid,
     /// The text is valid in this other form.
     Repaired { text: String, repairs: Vec<Repair> },
-    /// The text cannot be read safely. Where some repairs were possible, these are the faults
-    /// that would remain after them.
-    Faulty {
+    /// The text is invalid. If some repairs were possible, these are the faults that would remain
+    /// after them.
+    Invalid {
         faults: Faults,
         /// The text that the faults are about, if it is JSON.
         text: Option<String>,
     },
 }
 
-impl Verdict {
-    /// Refuses a text that cannot be read at all.
+impl CheckOutcome {
+    /// Returns the outcome of a text that cannot be parsed.
     fn unreadable(fault: Fault) -> Self {
-        Self::Faulty { faults: fault.into(), text: None }
+        Self::Invalid { faults: fault.into(), text: None }
     }
 }
 
-/// Holds the text of a call's arguments against the tool's schema.
-pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
+/// Checks the text of a call's arguments against the tool's schema, and makes the safe repairs.
+pub(crate) fn check_arguments(
+    text: &str,
+    schema: &Value,
+    bounds: &ValidationLimits,
+) -> CheckOutcome {
     if let Some(fault) = bound(text, bounds) {
-        return Verdict::unreadable(fault);
+        return CheckOutcome::unreadable(fault);
     }
     let (inner, base, mut repairs) = repair::bare(text);
     let refs = &References::new(schema);
@@ -88,7 +92,7 @@ pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
         Some((content, unwrapped)) => {
             repairs.push(unwrapped);
             match bound(&content, bounds) {
-                Some(fault) => Verdict::unreadable(fault),
+                Some(fault) => CheckOutcome::unreadable(fault),
                 None => settle(&content, 0, &content, refs, bounds, repairs),
             }
         }
@@ -96,35 +100,35 @@ pub(crate) fn examine(text: &str, schema: &Value, bounds: &Bounds) -> Verdict {
     }
 }
 
-/// Decides about `inner`, which starts at `base` of `whole`, after the repairs around it.
+/// Checks and repairs `inner`, which starts at `base` of `whole`, after the repairs around it.
 fn settle(
     whole: &str,
     base: usize,
     inner: &str,
     refs: &References<'_>,
-    bounds: &Bounds,
+    bounds: &ValidationLimits,
     mut repairs: Vec<Repair>,
-) -> Verdict {
+) -> CheckOutcome {
     let document = match json::parse(inner, bounds.depth) {
         Ok(document) => document,
         Err(refusal) => {
-            return Verdict::unreadable(unreadable(refusal, whole, base, inner, bounds));
+            return CheckOutcome::unreadable(unreadable(refusal, whole, base, inner, bounds));
         }
     };
     let faults = all_faults(&document, refs.root, refs, "");
     if faults.is_empty() {
         return if repairs.is_empty() {
-            Verdict::Sound
+            CheckOutcome::Valid
         } else {
-            Verdict::Repaired { text: inner.to_owned(), repairs }
+            CheckOutcome::Repaired { text: inner.to_owned(), repairs }
         };
     }
     let Some((text, more)) = repair::mend(document.root(), refs, bounds, check::budget(inner))
     else {
-        return Verdict::Faulty { faults, text: Some(inner.to_owned()) };
+        return CheckOutcome::Invalid { faults, text: Some(inner.to_owned()) };
     };
     drop(document);
-    // The repaired text is judged like any other, so no repair can let anything through.
+    // The repaired text is checked like any other, so no repair can make an invalid call pass.
     let remaining = match bound(&text, bounds) {
         Some(fault) => fault.into(),
         None => match json::parse(&text, bounds.depth) {
@@ -133,20 +137,20 @@ fn settle(
         },
     };
     if !remaining.is_empty() {
-        return Verdict::Faulty { faults: remaining, text: Some(text) };
+        return CheckOutcome::Invalid { faults: remaining, text: Some(text) };
     }
     repairs.extend(more);
-    Verdict::Repaired { text, repairs }
+    CheckOutcome::Repaired { text, repairs }
 }
 
-/// Holds the text of one argument against its schema; `root` is where references point, `path`
+/// Checks the text of one argument against its schema; `root` is the document of references, `path`
 /// the argument's own path.
 pub(crate) fn conforms(
     value_text: &str,
     schema: &Value,
     root: &Value,
     path: &str,
-    bounds: &Bounds,
+    bounds: &ValidationLimits,
 ) -> Faults {
     match json::parse(value_text, bounds.depth) {
         Ok(document) => all_faults(&document, schema, &References::new(root), path),
@@ -184,23 +188,29 @@ fn all_faults(
     faults
 }
 
-fn unreadable(refusal: Refusal, whole: &str, base: usize, inner: &str, bounds: &Bounds) -> Fault {
+fn unreadable(
+    refusal: ParseError,
+    whole: &str,
+    base: usize,
+    inner: &str,
+    bounds: &ValidationLimits,
+) -> Fault {
     match refusal {
-        Refusal::Syntax(error) => syntax_hint::fault(whole, base, inner, error),
-        Refusal::TooDeep => Fault::too_deep(bounds.depth),
-        Refusal::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
+        ParseError::Syntax(error) => syntax_hint::fault(whole, base, inner, error),
+        ParseError::TooDeep => Fault::too_deep(bounds.depth),
+        ParseError::TooLarge => Fault::too_large(u32::MAX as usize, inner.len()),
     }
 }
 
-/// The fields of a JSON object with their values as text; none, if the text is no object.
+/// Returns the fields of a JSON object with their values as text; none, if the text is no object.
 pub(crate) fn fields(text: &str, depth: usize) -> Vec<(String, &str)> {
     let Ok(document) = json::parse(text, depth) else { return Vec::new() };
     let fields = document.root().fields();
     fields.map(|(key, value)| (key.string().into_owned(), &text[value.span()])).collect()
 }
 
-/// Counts levels without reading values: stops at the first one too many.
-pub(crate) fn bound(text: &str, bounds: &Bounds) -> Option<Fault> {
+/// Returns a fault if the text is too long or nests too deep; counts levels without parsing values.
+pub(crate) fn bound(text: &str, bounds: &ValidationLimits) -> Option<Fault> {
     if u32::try_from(text.len()).is_err() {
         return Some(Fault::too_large(u32::MAX as usize, text.len()));
     }

@@ -1,8 +1,9 @@
-//! Numbers as they were written: compared exactly, never rounded to a float first.
+//! Numbers compared exactly as they are written, never rounded to a float first.
 
 use std::cmp::Ordering;
 
-/// A decimal number of any size: `±digits × 10^exponent`, with no zeros at either end of the digits.
+/// A decimal number of any size: `±digits × 10^exponent`, with no zeros at either end of the
+/// digits.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Decimal {
     negative: bool,
@@ -34,12 +35,13 @@ impl Decimal {
         Self { negative, digits, exponent }
     }
 
-    /// Whether the number is whole: `3.0` and `1e3` are.
+    /// Returns `true` if the number is whole: `3.0` and `1e3` are.
     pub(super) fn is_integer(&self) -> bool {
         self.exponent >= 0
     }
 
-    /// Whether the number is a multiple of `step`: exact where the division fits 127 bits.
+    /// Returns `true` if the number is a multiple of `step`: exact where the division fits 127
+    /// bits.
     pub(super) fn is_multiple_of(&self, step: &Self) -> bool {
         if self.digits.is_empty() || step.digits.is_empty() {
             return self.digits.is_empty();
@@ -52,7 +54,7 @@ impl Decimal {
         quotient.is_finite() && quotient.fract() == 0.0
     }
 
-    /// The magnitude in units of `10^exponent`.
+    /// Returns the magnitude in units of `10^exponent`.
     fn scaled(&self, exponent: i64) -> Option<i128> {
         let power = u32::try_from(self.exponent.checked_sub(exponent)?).ok()?;
         let digits = std::str::from_utf8(&self.digits).ok()?.parse::<i128>().ok()?;
@@ -65,7 +67,7 @@ impl Decimal {
     }
 
     fn magnitude(&self, other: &Self) -> Ordering {
-        // Zero has no leading digit to compare by place.
+        // Zero has no leading digit to compare.
         match (self.digits.is_empty(), other.digits.is_empty()) {
             (true, true) => return Ordering::Equal,
             (true, false) => return Ordering::Less,
@@ -94,7 +96,8 @@ impl PartialOrd for Decimal {
     }
 }
 
-/// Returns JSON text with its whole numbers written as integers, `3.0` as `3` and `1e3` as `1000`, if that changes it.
+/// Returns JSON text with its whole numbers written as integers, `3.0` as `3` and `1e3` as `1000`,
+/// if that changes it.
 ///
 /// Only for text that parses. Numbers of more digits than 128 bits hold stay as they are.
 pub(crate) fn with_plain_integers(text: &str) -> Option<String> {

@@ -3,9 +3,9 @@
 use crate::text::{push_index, push_key};
 use crate::validate::json::string_end;
 
-/// Deeper levels are left out of a path: nobody reads them.
+/// The most levels of a path; deeper ones are left out.
 const DEEPEST: usize = 128;
-/// The line and column of an offset, both from 1; a column counts characters.
+/// Returns the line and column of an offset, both from 1; a column counts characters.
 pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     let before = &text.as_bytes()[..offset.min(text.len())];
     let line_start = memchr::memrchr(b'\n', before).map_or(0, |newline| newline + 1);
@@ -15,45 +15,45 @@ pub(super) fn line_and_column(text: &str, offset: usize) -> (usize, usize) {
     (line, column)
 }
 
-enum Level<'a> {
-    /// The key that was read last, and whether the next string is a key.
+enum OpenContainer<'a> {
+    /// The key that was read last, and a flag that is `true` if the next string is a key.
     Object(Option<&'a str>, bool),
     Array(usize),
 }
 
-/// The path of the value that starts at or contains this byte offset.
+/// Returns the path of the value that starts at or contains this byte offset.
 ///
 /// A key belongs to its value, and so does the space up to the next comma; a closing bracket
-/// belongs to its container. Any text will do: what is not JSON gives the path of what could be
-/// read before it.
+/// belongs to its container. The text need not be valid: the path is that of the part before the
+/// first syntax error.
 pub(crate) fn path_at(text: &str, offset: usize) -> String {
     let bytes = text.as_bytes();
-    let mut levels: Vec<Level<'_>> = Vec::new();
+    let mut levels: Vec<OpenContainer<'_>> = Vec::new();
     let mut uncounted = 0_usize;
     let mut at = 0;
     while at < bytes.len() && at <= offset {
         match bytes[at] {
             b'{' | b'[' | b',' if at == offset => break,
             b'{' | b'[' if levels.len() >= DEEPEST => uncounted += 1,
-            b'{' => levels.push(Level::Object(None, true)),
-            b'[' => levels.push(Level::Array(0)),
+            b'{' => levels.push(OpenContainer::Object(None, true)),
+            b'[' => levels.push(OpenContainer::Array(0)),
             b'}' | b']' if uncounted > 0 => uncounted -= 1,
             b'}' | b']' => {
                 levels.pop();
             }
             b',' if uncounted == 0 => match levels.last_mut() {
-                Some(Level::Object(key, names)) => (*key, *names) = (None, true),
-                Some(Level::Array(index)) => *index += 1,
+                Some(OpenContainer::Object(key, names)) => (*key, *names) = (None, true),
+                Some(OpenContainer::Array(index)) => *index += 1,
                 None => {}
             },
             b':' if uncounted == 0 => {
-                if let Some(Level::Object(_, names)) = levels.last_mut() {
+                if let Some(OpenContainer::Object(_, names)) = levels.last_mut() {
                     *names = false;
                 }
             }
             b'"' => {
                 let end = string_end(bytes, at);
-                if let Some(Level::Object(key @ None, true)) = levels.last_mut()
+                if let Some(OpenContainer::Object(key @ None, true)) = levels.last_mut()
                     && uncounted == 0
                 {
                     *key = text.get(at..end);
@@ -68,16 +68,18 @@ pub(crate) fn path_at(text: &str, offset: usize) -> String {
     render(&levels)
 }
 
-fn render(levels: &[Level<'_>]) -> String {
+fn render(levels: &[OpenContainer<'_>]) -> String {
     let mut path = String::new();
     for level in levels {
         match level {
-            Level::Object(None, _) => {}
-            Level::Object(Some(quoted), _) => match serde_json::from_str::<String>(quoted) {
-                Ok(key) => push_key(&mut path, &key),
-                Err(_) => push_key(&mut path, quoted.trim_matches('"')),
-            },
-            Level::Array(index) => push_index(&mut path, *index),
+            OpenContainer::Object(None, _) => {}
+            OpenContainer::Object(Some(quoted), _) => {
+                match serde_json::from_str::<String>(quoted) {
+                    Ok(key) => push_key(&mut path, &key),
+                    Err(_) => push_key(&mut path, quoted.trim_matches('"')),
+                }
+            }
+            OpenContainer::Array(index) => push_index(&mut path, *index),
         }
     }
     path

@@ -1,24 +1,24 @@
-//! What a value should have been, in words: from its schema, or from what serde expected.
+//! Phrases for expected values, from a schema or from the expectation of a serde error.
 
 use super::value::RECEIVED;
 use crate::call::FaultKind;
 use crate::text::quote;
 use serde_json::Value;
 
-use super::json::{Kind, Node};
-use super::schema::Kinds;
+use super::json::{JsonKind, Node};
+use super::schema::JsonKinds;
 use crate::schema::Format;
 
-/// How much of an error's own words is repeated, in characters.
+/// The most characters of a type's own error message that are repeated.
 const WORDS: usize = 200;
 
 pub(super) fn format_of(schema: &Value) -> Option<Format> {
     schema.get("format").and_then(Value::as_str).and_then(Format::named)
 }
 
-/// "a date such as `2026-01-31`".
+/// Returns a phrase for a format, such as "a date such as `2026-01-31`".
 pub(super) fn format_phrase(schemas: &[&Value], node: Node<'_>) -> Option<String> {
-    if node.kind() != Kind::String {
+    if node.kind() != JsonKind::String {
         return None;
     }
     if let Some(format) = schemas.iter().find_map(|schema| format_of(schema)) {
@@ -28,7 +28,8 @@ pub(super) fn format_phrase(schemas: &[&Value], node: Node<'_>) -> Option<String
     Some(format!("text of the format `{}`", quote(named, RECEIVED)))
 }
 
-/// What a schema without a format says of its values, where the type says nothing that may be repeated.
+/// Describes the values of a schema that has no format, where the type's own message may not be
+/// repeated.
 pub(super) fn schema_phrase(schemas: &[&Value]) -> Option<String> {
     if let Some(pattern) = schemas.iter().find_map(|schema| schema.get("pattern")?.as_str()) {
         return Some(format!("text that matches `{}`", quote(pattern, RECEIVED)));
@@ -51,11 +52,11 @@ pub(super) fn schema_phrase(schemas: &[&Value]) -> Option<String> {
     let kinds = schemas
         .iter()
         .filter_map(|schema| schema.as_object())
-        .fold(Kinds::ALL, |kinds, map| kinds & Kinds::of_type(map));
-    (kinds != Kinds::ALL).then(|| format!("{} that the tool accepts", kinds.phrase()))
+        .fold(JsonKinds::ALL, |kinds, map| kinds & JsonKinds::of_type(map));
+    (kinds != JsonKinds::ALL).then(|| format!("{} that the tool accepts", kinds.phrase()))
 }
 
-/// What serde expected, in words for a model: "an integer from 0 to 255" for `u8`.
+/// Describes what serde expected in words for a model: "an integer from 0 to 255" for `u8`.
 pub(super) fn expectation(expected: &str) -> Option<(FaultKind, String)> {
     macro_rules! ranges {
         ($($name:ident)*) => {
@@ -69,7 +70,7 @@ pub(super) fn expectation(expected: &str) -> Option<(FaultKind, String)> {
         let but = if expected.starts_with("a nonzero") { ", and not 0" } else { "" };
         return Some((FaultKind::OutOfRange, format!("an integer from {least} to {most}{but}")));
     }
-    // Names of Rust types say nothing to a model.
+    // Names of Rust types mean nothing to a model.
     let is_internal = ["struct ", "enum ", "tuple ", "unit ", "variant", "field identifier"];
     if is_internal.iter().any(|word| expected.contains(word)) {
         return None;
@@ -81,7 +82,8 @@ pub(super) fn expectation(expected: &str) -> Option<(FaultKind, String)> {
     Some((FaultKind::Rejected, quote(phrase, WORDS)))
 }
 
-/// An error's words without the position in a text that nobody sees, short and safe to print.
+/// Returns the message of an error, short and safe to print, without its position in a text that
+/// the model does not see.
 pub(super) fn cleaned(message: &str) -> String {
     let message = message.trim();
     let message = match message.rsplit_once(" at line ") {
@@ -91,7 +93,7 @@ pub(super) fn cleaned(message: &str) -> String {
     quote(message.trim_end_matches('.'), WORDS)
 }
 
-/// Whether words continue a sentence that begins with what they are about: "must be even".
+/// Returns `true` if a message is a predicate that needs a subject before it: "must be even".
 pub(super) fn says_itself(words: &str) -> bool {
     const VERBS: [&str; 16] = [
         "must", "cannot", "can", "is", "are", "has", "have", "needs", "need", "may", "should",

@@ -1,7 +1,8 @@
-//! Keywords that the checker does not read, and what follows: a schema with one of them may refuse more than the checker sees.
+//! Unsupported keywords: a schema with one of them may refuse more than the checker does.
 //!
-//! A fault that is found is a fault whatever else the schema says. What follows from the *absence* of faults (`not`, the one of
-//! `oneOf`, `if`, names that nothing accounts for) holds only where all of the schema is read.
+//! A fault that is found is a fault in any case. A conclusion from the *absence* of faults (`not`,
+//! the one of `oneOf`, `if`, unevaluated names) is valid only if every keyword of the schema is
+//! supported.
 
 use std::collections::HashSet;
 
@@ -12,7 +13,8 @@ use super::references::{REFERENCES, References, subschemas};
 /// Keywords that some checkers enforce and others do not.
 const OPTIONAL: [&str; 3] = ["format", "contentEncoding", "contentMediaType"];
 
-/// Whether a schema and all that it refers to hold no keyword that is not read, or not in this form.
+/// Returns `true` if every keyword of a schema, and of the schemas that it refers to, is supported
+/// in the form it has.
 pub(super) fn is_read<'s>(schema: &'s Value, refs: &References<'s>) -> bool {
     let mut seen = HashSet::new();
     // Dynamic references of one name have the same targets.
@@ -39,7 +41,7 @@ pub(super) fn is_read<'s>(schema: &'s Value, refs: &References<'s>) -> bool {
     true
 }
 
-/// Whether the patterns of a schema can be enforced.
+/// Returns `true` if the patterns of a schema can be enforced.
 fn is_pattern_read(map: &Map<String, Value>) -> bool {
     let names = map.get("patternProperties").and_then(Value::as_object);
     let mut patterns = map

@@ -11,7 +11,7 @@ pub struct ReadError(Box<Reason>);
 #[derive(Debug)]
 struct Reason {
     message: String,
-    /// The value that the type expected, in serde's words, where the error says so.
+    /// The value that the type expected, in serde's words, if the error has it.
     expected: Option<String>,
     offset: Option<usize>,
 }
@@ -22,14 +22,14 @@ impl ReadError {
         Self(Box::new(Reason { message: message.into(), expected: None, offset: Some(offset) }))
     }
 
-    /// Adds what the type expected, such as `u8`.
+    /// Adds the expectation of the type, such as `u8`.
     #[cold]
     pub(crate) fn expecting(mut self, expected: impl fmt::Display) -> Self {
         self.0.expected = Some(expected.to_string());
         self
     }
 
-    /// Returns what the type expected, if the error is one of serde's own kinds.
+    /// Returns the expectation of the type, if the error is one of serde's own kinds.
     pub(crate) fn expected(&self) -> Option<&str> {
         self.0.expected.as_deref()
     }
@@ -42,7 +42,7 @@ impl ReadError {
         self.0.offset
     }
 
-    /// Remembers where the value at fault starts, unless something inside it said so already.
+    /// Sets the offset of the value at fault, unless a value inside it has set it already.
     #[cold]
     pub(crate) fn at(mut self, offset: usize) -> Self {
         self.0.offset.get_or_insert(offset);

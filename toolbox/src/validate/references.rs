@@ -1,6 +1,6 @@
-//! References within a schema document: by pointer, by anchor, by the identifiers of its parts.
+//! References within a schema document: by pointer, by anchor, by identifier.
 //!
-//! Nothing is fetched: what a reference means is in the one document, or it is not known.
+//! Nothing is fetched: the target of a reference is in the same document, or unknown.
 
 use std::borrow::Cow;
 use std::collections::HashMap;
@@ -10,7 +10,7 @@ use serde_json::{Map, Value};
 use super::uri;
 use crate::schema::children;
 
-/// A draft of JSON Schema, by what stands at the root of a schema.
+/// A draft of JSON Schema, as the root of a schema names it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Draft {
     /// Draft 4 and older.
@@ -22,7 +22,7 @@ pub(super) enum Draft {
 }
 
 impl Draft {
-    /// Reads the URI of a draft; `None` for a language that is not known here.
+    /// Returns the draft of a URI; `None` for an unsupported one.
     fn named(uri: &str) -> Option<Self> {
         let uri = uri.trim_end_matches('#');
         let uri = uri.strip_prefix("https://").or_else(|| uri.strip_prefix("http://"))?;
@@ -37,12 +37,12 @@ impl Draft {
     }
 }
 
-/// A schema with an identifier of its own, and what can be named in it.
-struct Resource<'s> {
+/// A schema with an identifier of its own, and its anchors.
+struct SchemaResource<'s> {
     root: &'s Value,
-    /// `None` where it is too long to be resolved.
+    /// The absolute URI; `None` if it is too long to be resolved.
     uri: Option<String>,
-    /// A name that is given twice names nothing.
+    /// The anchors by name; `None` for a name that is used twice.
     anchors: HashMap<&'s str, Option<&'s Value>>,
     dynamic: HashMap<&'s str, Option<&'s Value>>,
 }
@@ -56,20 +56,20 @@ pub(super) type ResourceId = usize;
 /// The references of one schema document.
 pub(super) struct References<'s> {
     pub(super) root: &'s Value,
-    /// `None` where none is named. Draft 2020-12 holds then.
+    /// The draft; `None` if the document names none, which means draft 2020-12.
     draft: Option<Draft>,
-    /// Whether the document is in a language that is known here.
+    /// `true` if the document's `$schema` names a supported draft, or none.
     known: bool,
-    /// Whether a part may have an identifier or not, depending on a draft that is not named.
+    /// `true` if an identifier is one in some drafts only and no draft is named.
     ambiguous: bool,
-    resources: Vec<Resource<'s>>,
+    resources: Vec<SchemaResource<'s>>,
     by_uri: HashMap<String, Option<ResourceId>>,
-    /// The resource of each schema that is not of the first.
+    /// The resource of each schema outside the first resource.
     owners: HashMap<*const Value, ResourceId>,
 }
 
 impl<'s> References<'s> {
-    /// Reads which parts of a document can be referred to.
+    /// Collects the parts of a document that references can name.
     pub(super) fn new(root: &'s Value) -> Self {
         let named = root.get("$schema").and_then(Value::as_str);
         let draft = named.and_then(Draft::named);
@@ -92,14 +92,14 @@ impl<'s> References<'s> {
         references
     }
 
-    /// Notes one schema; returns the resource that it belongs to.
+    /// Records one schema; returns the resource that it belongs to.
     fn enter(&mut self, schema: &'s Value, map: &'s Map<String, Value>, outer: usize) -> usize {
         let is_root = std::ptr::eq(schema, self.root);
         let text = |keyword: &str| map.get(keyword).and_then(Value::as_str);
         let mut owner = outer;
         let keyword = if self.draft == Some(Draft::Four) { "id" } else { "$id" };
         self.ambiguous |= self.draft.is_none() && !is_root && text("id").is_some();
-        // Where nothing counts beside a reference, an identifier does not either.
+        // If keywords beside a reference are ignored, so is an identifier.
         let is_alone = self.refs_alone() && map.contains_key("$ref");
         if let Some(id) = text(keyword).filter(|_| !is_alone) {
             let (address, anchor) = id.split_once('#').unwrap_or((id, ""));
@@ -114,7 +114,7 @@ impl<'s> References<'s> {
                     self.known &= text("$schema").is_none_or(|uri| Draft::named(uri) == self.draft);
                 }
             }
-            // Up to draft 7, an anchor is an identifier that is nothing but a fragment.
+            // Up to draft 7, an anchor is an identifier with only a fragment.
             if !anchor.is_empty() && self.draft.is_none_or(|draft| draft < Draft::Y2019) {
                 name_once(&mut self.resources[owner].anchors, anchor, schema);
             }
@@ -138,7 +138,7 @@ impl<'s> References<'s> {
         let id = self.resources.len();
         self.register(uri.clone(), id);
         let (anchors, dynamic) = (HashMap::new(), HashMap::new());
-        self.resources.push(Resource { root, uri, anchors, dynamic });
+        self.resources.push(SchemaResource { root, uri, anchors, dynamic });
         id
     }
 
@@ -147,22 +147,22 @@ impl<'s> References<'s> {
         self.by_uri.entry(uri).and_modify(|known| *known = None).or_insert(Some(id));
     }
 
-    /// Whether the schema is in a language that is known here.
+    /// Returns `true` if the schema's draft is supported.
     pub(super) fn is_known(&self) -> bool {
         self.known
     }
 
-    /// Whether nothing counts beside a `$ref`, as up to draft 7.
+    /// Returns `true` if keywords beside a `$ref` are ignored, as up to draft 7.
     pub(super) fn refs_alone(&self) -> bool {
         self.draft.is_some_and(|draft| draft <= Draft::Seven)
     }
 
-    /// Whether an item that meets `contains` counts as evaluated.
+    /// Returns `true` if an item that meets `contains` counts as evaluated.
     pub(super) fn contains_evaluates(&self) -> bool {
         self.draft != Some(Draft::Y2019)
     }
 
-    /// Whether a keyword that is no longer, or not yet, part of the draft is left alone.
+    /// Returns `true` if `keyword` is part of the draft; others are ignored.
     pub(super) fn knows(&self, keyword: &str) -> bool {
         let Some(draft) = self.draft else { return true };
         match keyword {
@@ -180,7 +180,7 @@ impl<'s> References<'s> {
         }
     }
 
-    /// The resource that a schema belongs to.
+    /// Returns the resource that a schema belongs to.
     pub(super) fn owner(&self, schema: &Value) -> ResourceId {
         if self.owners.is_empty() {
             return 0;
@@ -193,7 +193,8 @@ impl<'s> References<'s> {
         self.resolve(schema.get("$ref")?.as_str()?, schema)
     }
 
-    /// Returns what a reference means that stands in `from`; `None` if it points nowhere or elsewhere.
+    /// Returns the target of a reference in `from`; `None` if it points nowhere or to another
+    /// document.
     pub(super) fn resolve(&self, reference: &str, from: &Value) -> Option<&'s Value> {
         if self.ambiguous {
             return None;
@@ -214,13 +215,14 @@ impl<'s> References<'s> {
             return *resource.anchors.get(fragment)?;
         }
         let target = resource.root.pointer(fragment)?;
-        // In a place where no schema is looked for, the base of its own references is not known.
+        // Outside the positions of schemas, the base of the target's own references is unknown.
         let is_placed = id == 0 && target.get("$id").is_none()
             || self.owners.contains_key(&std::ptr::from_ref(target));
         is_placed.then_some(target)
     }
 
-    /// Returns the target of a reference that depends on how the schema was reached: the outermost of `scopes` decides.
+    /// Returns the target of a reference that depends on how the schema was reached: the outermost
+    /// of `scopes` decides.
     pub(super) fn resolve_dynamic(
         &self,
         keyword: &str,
@@ -260,7 +262,7 @@ impl<'s> References<'s> {
             let name = reference.split_once('#').map_or("", |(_, name)| name);
             match keyword {
                 "$dynamicRef" => {
-                    let named = |resource: &Resource<'s>| *resource.dynamic.get(name)?;
+                    let named = |resource: &SchemaResource<'s>| *resource.dynamic.get(name)?;
                     all.extend(self.resources.iter().filter_map(named));
                 }
                 "$recursiveRef" => all.extend(self.resources.iter().map(|resource| resource.root)),
@@ -286,7 +288,7 @@ pub(super) fn subschemas<'v>(map: &'v Map<String, Value>, visit: &mut dyn FnMut(
     dependencies.into_iter().flatten().for_each(|(_, child)| visit(child));
 }
 
-/// A fragment with its percent signs decoded; `None` if the result is no text.
+/// Returns a fragment with its percent signs decoded; `None` if the result is no text.
 fn decoded(fragment: &str) -> Option<Cow<'_, str>> {
     if !fragment.contains('%') {
         return Some(Cow::Borrowed(fragment));

@@ -1,8 +1,9 @@
-//! Values that the schema accepts and their types refuse: dates, ids, `try_from`, numbers too large for the type.
+//! Values that the schema accepts and their types refuse: dates, ids, `try_from`, numbers too large
+//! for the type.
 //!
-//! Serde stops at the first of them. To find the others, the value at fault is cut out of the text and the rest is
-//! deserialized again, until nothing is refused or the limits below are reached. A container that was cut is not
-//! reported itself: what it says then may be about the cut.
+//! Serde stops at the first of them. To find the others, the value at fault is cut out of the text
+//! and the rest is deserialized again, until nothing is refused or the limits below are reached. A
+//! container that was cut is not reported itself: its error may be caused by the cut.
 
 use crate::call::{Fault, FaultKind, Faults};
 use crate::text::{push_index, push_key};
@@ -13,19 +14,20 @@ use serde_json::Value;
 use super::ReadError;
 use super::check::{Checker, budget};
 use super::json;
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::phrases::{cleaned, expectation, format_of, format_phrase, says_itself, schema_phrase};
 use super::references::References;
-use super::schema::{self, Kinds};
+use super::schema::{self, JsonKinds};
 use super::value::{holds_json, show};
 
-/// How many times one argument is deserialized at most.
+/// The most times that one argument is deserialized.
 const READINGS: usize = 64;
-/// How many bytes of edited text are kept for one argument.
+/// The most bytes of edited text that are kept for one argument.
 const COPIED: usize = 4 << 20;
-/// How many parts of one value are replaced by examples, to find which of them is refused.
+/// The most parts of one value that are replaced by examples, to find the one that is refused.
 const REPLACED: usize = 16;
-/// Larger values, in bytes, are not searched for the part that is refused, nor held against each alternative of a schema.
+/// The most bytes of a value that is searched for the part that is refused, or checked against each
+/// alternative of a schema.
 const SEARCHED: usize = 16 << 10;
 
 /// One argument, or the object of all arguments.
@@ -52,7 +54,7 @@ pub(crate) fn refused<'call>(
     let mut faults = Faults::default();
     let Ok(document) = json::parse(text, subject.depth) else { return faults };
     let references = References::new(subject.root);
-    let mut search = Search {
+    let mut search = RefusalSearch {
         root: document.root(),
         subject,
         refs: &references,
@@ -67,7 +69,7 @@ pub(crate) fn refused<'call>(
         search.cut_known(&fault.path);
     }
     while faults.have_room() {
-        let Reading::Refused(error) = search.read_again() else { break };
+        let ReadOutcome::Refused(error) = search.read_again() else { break };
         let chain = search.locate(error.offset);
         let Some(mut last) = chain.last().copied() else { break };
         let mut chain = chain;
@@ -81,7 +83,7 @@ pub(crate) fn refused<'call>(
             }
             faults.push(search.fault(&chain, &error));
         }
-        // What cannot be cut out of a tuple is cut with the tuple.
+        // An item of a tuple cannot be cut alone, so the tuple is cut.
         loop {
             chain.pop();
             let Some(parent) = chain.last().copied() else { return faults };
@@ -97,31 +99,31 @@ pub(crate) fn refused<'call>(
 }
 
 /// An error of a type, at an offset of the original text.
-struct Refusal {
+struct TypeRefusal {
     message: String,
     expected: Option<String>,
     offset: usize,
 }
 
 /// The outcome of deserializing an edited text.
-enum Reading {
+enum ReadOutcome {
     Accepted,
-    Refused(Refusal),
+    Refused(TypeRefusal),
     /// A limit was reached.
     Exhausted,
 }
 
 /// A value on the way from the root to a value at fault.
 #[derive(Clone, Copy)]
-struct Step<'a> {
+struct ChainLink<'a> {
     node: Node<'a>,
     key: Option<Node<'a>>,
     index: usize,
-    /// Whether the offset that was looked for lies in the key.
+    /// `true` if the offset that was looked for lies in the key.
     in_key: bool,
 }
 
-struct Search<'s, 'a, 'call> {
+struct RefusalSearch<'s, 'a, 'call> {
     root: Node<'a>,
     refs: &'a References<'a>,
     subject: Subject<'s>,
@@ -135,30 +137,31 @@ struct Search<'s, 'a, 'call> {
     read: &'s mut dyn FnMut(&'call str) -> Result<(), ReadError>,
 }
 
-impl<'a> Search<'_, 'a, '_> {
+impl<'a> RefusalSearch<'_, 'a, '_> {
     /// Deserializes the edited text once.
-    fn read_again(&mut self) -> Reading {
-        let Some(left) = self.readings.checked_sub(1) else { return Reading::Exhausted };
+    fn read_again(&mut self) -> ReadOutcome {
+        let Some(left) = self.readings.checked_sub(1) else { return ReadOutcome::Exhausted };
         self.readings = left;
         let mut text = String::new();
         let mut pieces = Vec::new();
         self.write(self.root, &mut text, &mut pieces);
         self.copied += text.len();
         if self.copied > COPIED.max(2 * self.root.span().len()) {
-            return Reading::Exhausted;
+            return ReadOutcome::Exhausted;
         }
-        let Err(error) = (self.read)((self.keep)(text)) else { return Reading::Accepted };
+        let Err(error) = (self.read)((self.keep)(text)) else { return ReadOutcome::Accepted };
         let offset = error.offset().unwrap_or_default();
         let piece = pieces.partition_point(|&(edited, _)| edited <= offset).saturating_sub(1);
         let (edited, original) = pieces.get(piece).copied().unwrap_or_default();
-        Reading::Refused(Refusal {
+        ReadOutcome::Refused(TypeRefusal {
             message: error.message().to_owned(),
             expected: error.expected().map(str::to_owned),
             offset: original + (offset - edited),
         })
     }
 
-    /// Writes a value without what was cut, and notes which offsets of `out` came from which of the original.
+    /// Writes a value without the parts that were cut, and maps offsets of `out` to those of the
+    /// original.
     fn write(&self, node: Node<'a>, out: &mut String, pieces: &mut Vec<(usize, usize)>) {
         let span = node.span();
         pieces.push((out.len(), span.start));
@@ -171,7 +174,7 @@ impl<'a> Search<'_, 'a, '_> {
             return;
         }
         let is_cut = |value: Node<'_>| self.edits.get(&value.start()) == Some(&None);
-        let (open, close) = if node.kind() == Kind::Array { ('[', ']') } else { ('{', '}') };
+        let (open, close) = if node.kind() == JsonKind::Array { ('[', ']') } else { ('{', '}') };
         out.push(open);
         let mut comma = "";
         for item in node.items().filter(|item| !is_cut(*item)) {
@@ -191,24 +194,24 @@ impl<'a> Search<'_, 'a, '_> {
         out.push(close);
     }
 
-    /// The values around an offset, outermost first.
-    fn locate(&self, offset: usize) -> Vec<Step<'a>> {
-        let mut step = Step { node: self.root, key: None, index: 0, in_key: false };
+    /// Returns the values around an offset, outermost first.
+    fn locate(&self, offset: usize) -> Vec<ChainLink<'a>> {
+        let mut step = ChainLink { node: self.root, key: None, index: 0, in_key: false };
         let mut chain = vec![step];
         loop {
-            let items = step.node.items().enumerate().map(|(index, node)| Step {
+            let items = step.node.items().enumerate().map(|(index, node)| ChainLink {
                 node,
                 key: None,
                 index,
                 in_key: false,
             });
-            let fields = step.node.fields().enumerate().map(|(index, (key, node))| Step {
+            let fields = step.node.fields().enumerate().map(|(index, (key, node))| ChainLink {
                 node,
                 key: Some(key),
                 index,
                 in_key: key.span().contains(&offset),
             });
-            let within = |step: &Step<'_>| step.in_key || step.node.span().contains(&offset);
+            let within = |step: &ChainLink<'_>| step.in_key || step.node.span().contains(&offset);
             let Some(next) = items.chain(fields).find(within) else { return chain };
             chain.push(next);
             if next.in_key {
@@ -218,7 +221,7 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// Cuts the value that a known fault is about; where it names something missing, marks the container.
+    /// Cuts the value of a known fault; if the fault is a missing value, marks its container.
     fn cut_known(&mut self, fault: &str) {
         let Some(rest) = fault.strip_prefix(self.subject.path) else { return };
         if !(rest.is_empty() || self.subject.path.is_empty() || rest.starts_with(['.', '['])) {
@@ -237,10 +240,11 @@ impl<'a> Search<'_, 'a, '_> {
         }
     }
 
-    /// The child of `node` that the path of a fault leads through; `path` is extended to it.
+    /// Returns the child of `node` that the path of a fault leads through; `path` is extended to
+    /// it.
     fn child_on(&mut self, node: Node<'a>, path: &mut String, fault: &str) -> Option<Node<'a>> {
         let length = path.len();
-        if node.kind() == Kind::Array {
+        if node.kind() == JsonKind::Array {
             let digits = fault[length..].strip_prefix('[')?.split(']').next()?;
             let index = digits.parse().ok()?;
             push_index(path, index);
@@ -252,7 +256,7 @@ impl<'a> Search<'_, 'a, '_> {
             push_key(path, &key.string());
             let rest = fault.strip_prefix(path.as_str());
             if rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '['])) {
-                // A key may be given twice; each is cut.
+                // A key may be there twice; each is cut.
                 if let Some(earlier) = last.replace(value) {
                     let earlier: Node<'a> = earlier;
                     self.edits.insert(earlier.start(), None);
@@ -272,42 +276,47 @@ impl<'a> Search<'_, 'a, '_> {
             || self.edits.range(span).any(|(_, edit)| edit.is_none())
     }
 
-    /// Whether the last value of a chain takes its items by position.
-    fn is_tuple(&self, chain: &[Step<'a>]) -> bool {
+    /// Returns `true` if the last value of a chain takes its items by position.
+    fn is_tuple(&self, chain: &[ChainLink<'a>]) -> bool {
         let Some(last) = chain.last() else { return false };
-        last.node.kind() == Kind::Array
+        last.node.kind() == JsonKind::Array
             && self.schemas(chain).iter().any(|schema| schema.get("prefixItems").is_some())
     }
 
-    /// Whether the last value of a chain is one of several kinds of object.
-    fn is_union(&self, chain: &[Step<'a>]) -> bool {
+    /// Returns `true` if the last value of a chain is one of several kinds of object.
+    fn is_union(&self, chain: &[ChainLink<'a>]) -> bool {
         let refs = self.refs;
         self.schemas(chain).iter().any(|schema| {
             ["anyOf", "oneOf"].iter().any(|keyword| {
                 let branches = schema::branches(schema, keyword).iter();
                 let objects =
-                    branches.filter(|branch| schema::kinds(branch, refs).meets(Kinds::OBJECT));
+                    branches.filter(|branch| schema::kinds(branch, refs).meets(JsonKinds::OBJECT));
                 objects.count() > 1
             })
         })
     }
 
-    /// Finds the part of a value that is refused where the error names none, as for an enum with a tag: the part whose
-    /// replacement by an example of its own schema changes the error.
-    fn replaced(&mut self, chain: &[Step<'a>], error: &Refusal) -> Option<(Vec<Step<'a>>, String)> {
+    /// Finds the refused part of a value if the error names none, as for an enum with a tag: the
+    /// part whose replacement by an example of its own schema changes the error.
+    fn replaced(
+        &mut self,
+        chain: &[ChainLink<'a>],
+        error: &TypeRefusal,
+    ) -> Option<(Vec<ChainLink<'a>>, String)> {
         let container = chain.last()?.node;
-        let is_container = matches!(container.kind(), Kind::Array | Kind::Object);
+        let is_container = matches!(container.kind(), JsonKind::Array | JsonKind::Object);
         if chain.last()?.in_key || !is_container || container.span().len() > SEARCHED {
             return None;
         }
-        // A rule of the container's own would change with any part; only an alternative hides which part it is about.
+        // The error of a container's own rule would change with any part; only an alternative hides
+        // the part at fault.
         let out_of_range = |(kind, _): &(FaultKind, String)| *kind == FaultKind::OutOfRange;
         let is_number =
             error.expected.as_deref().and_then(expectation).is_some_and(|e| out_of_range(&e));
         if !is_number && !self.is_union(chain) {
             return None;
         }
-        let kind = if is_number { Kind::Number } else { Kind::String };
+        let kind = if is_number { JsonKind::Number } else { JsonKind::String };
         let mut candidates = Vec::new();
         self.candidates(&mut chain.to_vec(), &mut { 256 }, &mut candidates);
         for (deeper, example) in candidates {
@@ -318,11 +327,11 @@ impl<'a> Search<'_, 'a, '_> {
             }
             self.edits.insert(start, Some(example.clone()));
             let changed = match self.read_again() {
-                Reading::Refused(other) => {
+                ReadOutcome::Refused(other) => {
                     other.message != error.message || other.offset != error.offset
                 }
-                Reading::Accepted => true,
-                Reading::Exhausted => return None,
+                ReadOutcome::Accepted => true,
+                ReadOutcome::Exhausted => return None,
             };
             self.edits.remove(&start);
             if changed {
@@ -334,18 +343,18 @@ impl<'a> Search<'_, 'a, '_> {
 
     fn candidates(
         &self,
-        chain: &mut Vec<Step<'a>>,
+        chain: &mut Vec<ChainLink<'a>>,
         left: &mut usize,
-        found: &mut Vec<(Vec<Step<'a>>, String)>,
+        found: &mut Vec<(Vec<ChainLink<'a>>, String)>,
     ) {
         let Some(last) = chain.last().copied() else { return };
         if found.len() >= REPLACED || *left == 0 || self.edits.contains_key(&last.node.start()) {
             return;
         }
         *left -= 1;
-        let step = |node, key, index| Step { node, key, index, in_key: false };
+        let step = |node, key, index| ChainLink { node, key, index, in_key: false };
         match last.node.kind() {
-            Kind::Array | Kind::Object => {
+            JsonKind::Array | JsonKind::Object => {
                 let items = last.node.items().enumerate().map(|(at, node)| step(node, None, at));
                 let fields = last.node.fields().enumerate();
                 let fields = fields.map(|(at, (key, node))| step(node, Some(key), at));
@@ -355,27 +364,28 @@ impl<'a> Search<'_, 'a, '_> {
                     chain.pop();
                 }
             }
-            Kind::String | Kind::Number => {
+            JsonKind::String | JsonKind::Number => {
                 if let Some(example) = self.example(chain) {
                     found.push((chain.clone(), example));
                 }
             }
-            Kind::Null | Kind::Bool => {}
+            JsonKind::Null | JsonKind::Bool => {}
         }
     }
 
-    /// A text that the type of a value probably accepts: an example of its format, or a small number.
-    fn example(&self, chain: &[Step<'a>]) -> Option<String> {
+    /// Returns a text that the type of a value probably accepts: an example of its format, or a
+    /// small number.
+    fn example(&self, chain: &[ChainLink<'a>]) -> Option<String> {
         let node = chain.last()?.node;
-        if node.kind() == Kind::Number {
+        if node.kind() == JsonKind::Number {
             return self.accepted(chain, ["1", "0", "10", "100"]).map(str::to_owned);
         }
         let format = self.schemas(chain).into_iter().find_map(format_of)?;
         Some(Value::from(format.example).to_string())
     }
 
-    /// The first of some texts that the schema of a value accepts.
-    fn accepted(&self, chain: &[Step<'a>], texts: [&'static str; 4]) -> Option<&'static str> {
+    /// Returns the first of some texts that the schema of a value accepts.
+    fn accepted(&self, chain: &[ChainLink<'a>], texts: [&'static str; 4]) -> Option<&'static str> {
         let schemas = self.schemas(chain);
         texts.into_iter().find(|text| {
             json::parse(text, 1).is_ok_and(|document| {
@@ -387,8 +397,9 @@ impl<'a> Search<'_, 'a, '_> {
         })
     }
 
-    /// The schemas that describe the last value of a chain, references and alternatives followed.
-    fn schemas(&self, chain: &[Step<'a>]) -> Vec<&Value> {
+    /// Returns the schemas that describe the last value of a chain, references and alternatives
+    /// followed.
+    fn schemas(&self, chain: &[ChainLink<'a>]) -> Vec<&Value> {
         let refs = self.refs;
         let mut here = vec![self.subject.schema];
         for (at, step) in chain.iter().enumerate() {
@@ -400,7 +411,7 @@ impl<'a> Search<'_, 'a, '_> {
         here
     }
 
-    fn path(&self, chain: &[Step<'a>]) -> String {
+    fn path(&self, chain: &[ChainLink<'a>]) -> String {
         let mut path = self.subject.path.to_owned();
         for step in chain.iter().skip(1) {
             match step.key {
@@ -411,8 +422,9 @@ impl<'a> Search<'_, 'a, '_> {
         path
     }
 
-    /// Whether the last value of a chain, one around it or one below it is marked as secret.
-    fn is_secret(&self, chain: &[Step<'a>]) -> bool {
+    /// Returns `true` if the last value of a chain, one around it or one below it is marked as
+    /// secret.
+    fn is_secret(&self, chain: &[ChainLink<'a>]) -> bool {
         let refs = self.refs;
         let mut here = vec![self.subject.schema];
         for (at, step) in chain.iter().enumerate() {
@@ -427,7 +439,7 @@ impl<'a> Search<'_, 'a, '_> {
         here.iter().any(|schema| schema::is_secret(schema, refs))
     }
 
-    fn fault(&self, chain: &[Step<'a>], error: &Refusal) -> Fault {
+    fn fault(&self, chain: &[ChainLink<'a>], error: &TypeRefusal) -> Fault {
         let path = self.path(chain);
         let Some(last) = chain.last() else {
             return Fault::new(FaultKind::Rejected, path, "was refused");
@@ -498,8 +510,8 @@ fn expanded<'v>(mut open: Vec<&'v Value>, node: Node<'_>, refs: &References<'v>)
     all
 }
 
-/// The schemas one step further down.
-fn below<'v>(schemas: &[&'v Value], step: &Step<'_>) -> Vec<&'v Value> {
+/// Returns the schemas one step further down.
+fn below<'v>(schemas: &[&'v Value], step: &ChainLink<'_>) -> Vec<&'v Value> {
     let mut all = Vec::new();
     for schema in schemas {
         let next = match step.key {
@@ -537,7 +549,7 @@ fn alternatives<'v>(mut open: Vec<&'v Value>, refs: &References<'v>) -> Vec<&'v 
     all
 }
 
-/// A value as JSON, where it says anything that the kind does not.
+/// Returns a value as JSON, if that adds anything to its kind.
 fn received(node: Node<'_>) -> String {
     if holds_json(node) { "a string that holds JSON".to_owned() } else { show(node) }
 }

@@ -1,4 +1,4 @@
-//! The safe repairs, and no others.
+//! The safe repairs of arguments.
 //!
 //! A repair happens only where the schema forbids the literal reading, and each one is reported.
 //! Nothing is ever completed, dropped or guessed: a document that is not JSON is refused.
@@ -8,19 +8,19 @@ use serde_json::Value;
 
 use super::check::Checker;
 use super::json;
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::references::References;
-use super::schema::{self, Kinds};
+use super::schema::{self, JsonKinds};
 use super::unions::{tag_name, tag_value};
 use super::value::show;
-use super::{Bounds, bound};
+use super::{ValidationLimits, bound};
 use crate::call::Repair;
 
-/// More repairs than this are counted, not listed.
+/// The most repairs that are listed; further ones are counted.
 const LISTED: usize = 20;
 
-/// Takes off what stands around a document: space, a byte order mark, one code fence. Nothing at
-/// all, and `null`, mean no arguments. Returns the document and where it starts.
+/// Strips a document of space, a byte order mark and one code fence. An empty text and `null` mean
+/// no arguments. Returns the document and its offset.
 pub(super) fn bare(text: &str) -> (&str, usize, Vec<Repair>) {
     let mut repairs = Vec::new();
     let mut inner = text;
@@ -41,10 +41,10 @@ pub(super) fn bare(text: &str) -> (&str, usize, Vec<Repair>) {
             repairs.push(Repair::new("", "read `null` as `{}`"));
             ("{}", 0, repairs)
         }
-        // A document that needs no repair stays as it is, space included.
+        // A document without repairs is unchanged, space included.
         _ if repairs.is_empty() => (text, 0, repairs),
         trimmed => {
-            // Only starts were cut before this point, but for the fence, whose end is found again.
+            // Only the start was cut so far, except for the fence, whose end is found again.
             let base = text.find(trimmed).unwrap_or(0);
             (trimmed, base, repairs)
         }
@@ -63,10 +63,10 @@ fn is_space(c: char) -> bool {
     matches!(c, ' ' | '\t' | '\n' | '\r')
 }
 
-/// The content of a document that is one JSON string, where the schema wants an object in it.
+/// Returns the content of a document that is one JSON string, if the schema requires an object.
 pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(String, Repair)> {
     if !text.trim_start_matches(is_space).starts_with('"')
-        || schema::kinds(refs.root, refs).meets(Kinds::STRING)
+        || schema::kinds(refs.root, refs).meets(JsonKinds::STRING)
     {
         return None;
     }
@@ -85,7 +85,7 @@ pub(super) fn string_content(text: &str, refs: &References<'_>) -> Option<(Strin
 pub(super) fn mend(
     node: Node<'_>,
     refs: &References<'_>,
-    bounds: &Bounds,
+    bounds: &ValidationLimits,
     budget: u64,
 ) -> Option<(String, Vec<Repair>)> {
     let mut mender =
@@ -101,7 +101,7 @@ pub(super) fn mend(
 
 struct Mender<'s> {
     refs: &'s References<'s>,
-    bounds: &'s Bounds,
+    bounds: &'s ValidationLimits,
     budget: u64,
     path: String,
     repairs: Vec<Repair>,
@@ -111,14 +111,14 @@ struct Mender<'s> {
 impl<'s> Mender<'s> {
     /// Writes a value that must meet all of `schemas`, repaired.
     fn write(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
-        // A value on which a bomb of a schema has spent the budget is copied as it is.
+        // If an adversarial schema has used up the budget, the value is copied unchanged.
         self.budget = self.budget.saturating_sub(1 + schemas.len() as u64);
         if schemas.is_empty() || self.budget == 0 {
             return out.push_str(node.source());
         }
         match node.kind() {
-            Kind::String => self.write_string(node, schemas, out),
-            Kind::Array => {
+            JsonKind::String => self.write_string(node, schemas, out),
+            JsonKind::Array => {
                 let schemas = self.applicable(node, schemas);
                 let has_items =
                     |s: &&Value| s.get("items").is_some() || s.get("prefixItems").is_some();
@@ -135,8 +135,8 @@ impl<'s> Mender<'s> {
                 }
                 out.push(']');
             }
-            Kind::Object => self.write_object(node, schemas, out),
-            Kind::Null | Kind::Bool | Kind::Number => out.push_str(node.source()),
+            JsonKind::Object => self.write_object(node, schemas, out),
+            JsonKind::Null | JsonKind::Bool | JsonKind::Number => out.push_str(node.source()),
         }
     }
 
@@ -147,7 +147,7 @@ impl<'s> Mender<'s> {
         for (key, value) in node.fields() {
             let name = key.string();
             let below = field_schemas(&schemas, &name);
-            if value.kind() == Kind::Null && self.may_leave_out(&schemas, &name, &below) {
+            if value.kind() == JsonKind::Null && self.may_leave_out(&schemas, &name, &below) {
                 self.below(|path| push_key(path, &name), |m| m.note(Repair::NULL_LEFT_OUT));
                 continue;
             }
@@ -161,7 +161,7 @@ impl<'s> Mender<'s> {
         out.push('}');
     }
 
-    /// `null` stands for "absent" where the field is declared, optional and never null.
+    /// Returns `true` if `null` means "absent": the field is declared, optional and never null.
     fn may_leave_out(&self, objects: &[&Value], name: &str, schemas: &[&Value]) -> bool {
         let declared = |s: &&Value| s.get("properties").is_some_and(|all| all.get(name).is_some());
         let required = |s: &&Value| {
@@ -169,42 +169,42 @@ impl<'s> Mender<'s> {
         };
         objects.iter().any(declared)
             && !objects.iter().any(required)
-            && !self.kinds(schemas).meets(Kinds::NULL)
+            && !self.kinds(schemas).meets(JsonKinds::NULL)
     }
 
     fn write_string(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
         let kinds = self.kinds(schemas);
-        if kinds.meets(Kinds::STRING) {
+        if kinds.meets(JsonKinds::STRING) {
             return self.write_choice(node, schemas, out);
         }
         let content = node.string();
         let bytes = content.trim_matches(is_space).as_bytes();
         let holds = match bytes.first() {
-            Some(b'{') => Kinds::OBJECT,
-            Some(b'[') => Kinds::ARRAY,
+            Some(b'{') => JsonKinds::OBJECT,
+            Some(b'[') => JsonKinds::ARRAY,
             // A literal must be the whole string, to the last space.
-            Some(b't' | b'f') if content.len() == bytes.len() => Kinds::BOOL,
-            Some(b'-' | b'0'..=b'9') if content.len() == bytes.len() => Kinds::NUMBER,
-            _ => Kinds::NONE,
+            Some(b't' | b'f') if content.len() == bytes.len() => JsonKinds::BOOL,
+            Some(b'-' | b'0'..=b'9') if content.len() == bytes.len() => JsonKinds::NUMBER,
+            _ => JsonKinds::NONE,
         };
         let document = kinds
             .meets(holds)
             .then(|| {
-                // The content may nest as deeply as a whole document; where both together are too
-                // deep, the check of the repaired text says so.
+                // The content may nest as deep as a whole document; if both together are too deep,
+                // the check of the repaired text refuses them.
                 bound(&content, self.bounds)
                     .is_none()
                     .then(|| json::parse(&content, self.bounds.depth).ok())?
             })
             .flatten();
         match document {
-            Some(inner) if holds.meets(Kinds::OBJECT | Kinds::ARRAY) => {
-                let what = if holds == Kinds::OBJECT { "object" } else { "array" };
+            Some(inner) if holds.meets(JsonKinds::OBJECT | JsonKinds::ARRAY) => {
+                let what = if holds == JsonKinds::OBJECT { "object" } else { "array" };
                 self.note(format!("read the string as the JSON {what} it holds"));
                 self.write(inner.root(), schemas, out);
             }
             Some(inner) if self.accepts(inner.root(), schemas) => {
-                let what = if holds == Kinds::BOOL { "the value" } else { "the number" };
+                let what = if holds == JsonKinds::BOOL { "the value" } else { "the number" };
                 self.note_reading(schemas, node, &format!("{what} {}", show(inner.root())));
                 out.push_str(&content);
             }
@@ -212,7 +212,7 @@ impl<'s> Mender<'s> {
         }
     }
 
-    /// Providers do not guarantee the case of a listed value.
+    /// Writes a listed value in the case of the schema, which providers do not guarantee.
     fn write_choice(&mut self, node: Node<'_>, schemas: &[&'s Value], out: &mut String) {
         let listed = schemas.iter().find_map(|s| schema::listed_strings(s, self.refs));
         let given = node.string();
@@ -230,8 +230,8 @@ impl<'s> Mender<'s> {
         }
     }
 
-    fn kinds(&self, schemas: &[&Value]) -> Kinds {
-        schemas.iter().fold(Kinds::ALL, |kinds, s| kinds & schema::kinds(s, self.refs))
+    fn kinds(&self, schemas: &[&Value]) -> JsonKinds {
+        schemas.iter().fold(JsonKinds::ALL, |kinds, s| kinds & schema::kinds(s, self.refs))
     }
 
     fn accepts(&mut self, node: Node<'_>, schemas: &[&Value]) -> bool {
@@ -242,8 +242,8 @@ impl<'s> Mender<'s> {
         })
     }
 
-    /// The schemas that hold for a value in place: references followed, `allOf` spread, and of
-    /// alternatives the one that is meant beyond doubt.
+    /// Returns the schemas that hold for a value in place: references followed, `allOf` spread, and
+    /// of alternatives the one that is clearly meant.
     fn applicable(&self, node: Node<'_>, schemas: &[&'s Value]) -> Vec<&'s Value> {
         let mut all = Vec::new();
         let mut open: Vec<&'s Value> = schemas.iter().rev().copied().collect();
@@ -259,14 +259,14 @@ impl<'s> Mender<'s> {
     }
 
     fn chosen(&self, node: Node<'_>, branches: &'s [Value]) -> Option<&'s Value> {
-        let kind = Kinds::of(node);
+        let kind = JsonKinds::of(node);
         let fitting: Vec<&Value> =
             branches.iter().filter(|branch| schema::kinds(branch, self.refs).meets(kind)).collect();
         if let [only] = fitting[..] {
             return Some(only);
         }
         let tag = tag_name(&fitting, self.refs)?;
-        let given = node.field(tag).filter(|given| given.kind() == Kind::String)?.string();
+        let given = node.field(tag).filter(|given| given.kind() == JsonKind::String)?.string();
         let tagged = |fits: &dyn Fn(&str) -> bool| {
             let mut fitting = fitting.iter().filter(|branch| {
                 tag_value(branch, tag, self.refs).and_then(Value::as_str).is_some_and(fits)
@@ -305,7 +305,7 @@ fn field_schemas<'s>(objects: &[&'s Value], name: &str) -> Vec<&'s Value> {
         .iter()
         .filter_map(|object| {
             let declared = object.get("properties").and_then(|all| all.get(name));
-            // Whether a pattern claims the name is not asked here, so the rest may not apply.
+            // Patterns are not matched here, so the schema for the remaining fields may not apply.
             let rest = object
                 .get("additionalProperties")
                 .filter(|rest| rest.is_object() && object.get("patternProperties").is_none());

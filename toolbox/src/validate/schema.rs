@@ -1,4 +1,4 @@
-//! Questions about a schema: what a reference means, which kinds of value can be right.
+//! Queries on a schema: the target of a reference, the kinds of value it accepts.
 
 use super::value::RECEIVED;
 use crate::text::{list, names, quote};
@@ -7,19 +7,19 @@ use std::ops::{BitAnd, BitOr};
 
 use serde_json::{Map, Value};
 
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::number::Decimal;
 use super::references::References;
 use crate::schema::children;
 
-/// How many sub-schemas a question may look at before it settles for "anything".
+/// The most sub-schemas that one query visits before it answers "any value".
 const FUEL: u32 = 256;
 
-/// A set of JSON types; whole and broken numbers count as two.
+/// A set of JSON types; integers and other numbers count as two.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Kinds(u8);
+pub(super) struct JsonKinds(u8);
 
-impl Kinds {
+impl JsonKinds {
     pub(super) const NONE: Self = Self(0);
     pub(super) const NULL: Self = Self(1);
     pub(super) const BOOL: Self = Self(2);
@@ -33,13 +33,13 @@ impl Kinds {
 
     pub(super) fn of(node: Node<'_>) -> Self {
         match node.kind() {
-            Kind::Null => Self::NULL,
-            Kind::Bool => Self::BOOL,
-            Kind::String => Self::STRING,
-            Kind::Array => Self::ARRAY,
-            Kind::Object => Self::OBJECT,
-            Kind::Number if Decimal::new(node.source()).is_integer() => Self::INTEGER,
-            Kind::Number => Self::FRACTION,
+            JsonKind::Null => Self::NULL,
+            JsonKind::Bool => Self::BOOL,
+            JsonKind::String => Self::STRING,
+            JsonKind::Array => Self::ARRAY,
+            JsonKind::Object => Self::OBJECT,
+            JsonKind::Number if Decimal::new(node.source()).is_integer() => Self::INTEGER,
+            JsonKind::Number => Self::FRACTION,
         }
     }
 
@@ -70,7 +70,7 @@ impl Kinds {
         }
     }
 
-    /// The types that the keyword `type` names; all without it.
+    /// Returns the types that the keyword `type` names; all without it.
     pub(super) fn of_type(schema: &Map<String, Value>) -> Self {
         match schema.get("type") {
             Some(Value::String(name)) => Self::named(name),
@@ -86,7 +86,7 @@ impl Kinds {
         self.0 & other.0 != 0
     }
 
-    /// "a string or null".
+    /// Returns a phrase such as "a string or null".
     pub(super) fn phrase(self) -> String {
         let with_article = [
             (Self::STRING, "a string"),
@@ -133,7 +133,7 @@ impl Kinds {
     }
 }
 
-impl BitOr for Kinds {
+impl BitOr for JsonKinds {
     type Output = Self;
 
     fn bitor(self, other: Self) -> Self {
@@ -141,7 +141,7 @@ impl BitOr for Kinds {
     }
 }
 
-impl BitAnd for Kinds {
+impl BitAnd for JsonKinds {
     type Output = Self;
 
     fn bitand(self, other: Self) -> Self {
@@ -149,7 +149,7 @@ impl BitAnd for Kinds {
     }
 }
 
-/// The schema behind a chain of references.
+/// Returns the schema behind a chain of references.
 pub(super) fn target<'s>(schema: &'s Value, refs: &References<'s>) -> &'s Value {
     let mut schema = schema;
     for _ in 0..16 {
@@ -161,32 +161,33 @@ pub(super) fn target<'s>(schema: &'s Value, refs: &References<'s>) -> &'s Value 
     schema
 }
 
-/// The members of an array keyword.
+/// Returns the members of an array keyword.
 pub(super) fn branches<'s>(schema: &'s Value, keyword: &str) -> &'s [Value] {
     schema.get(keyword).and_then(Value::as_array).map_or(&[], Vec::as_slice)
 }
 
-/// The kinds of value that a schema may accept; "all" where that would take long to find out.
-pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> Kinds {
+/// Returns the kinds of value that a schema may accept; all kinds, if the query would be too long.
+pub(super) fn kinds(schema: &Value, refs: &References<'_>) -> JsonKinds {
     kinds_within(schema, refs, &mut { FUEL }, 0)
 }
 
-fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u32) -> Kinds {
+fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u32) -> JsonKinds {
     if *fuel == 0 || level > 32 {
-        return Kinds::ALL;
+        return JsonKinds::ALL;
     }
     *fuel -= 1;
     let map = match schema {
         Value::Object(map) => map,
-        Value::Bool(false) => return Kinds::NONE,
-        _ => return Kinds::ALL,
+        Value::Bool(false) => return JsonKinds::NONE,
+        _ => return JsonKinds::ALL,
     };
-    let mut kinds = Kinds::of_type(map);
+    let mut kinds = JsonKinds::of_type(map);
     if let Some(value) = map.get("const") {
-        kinds = kinds & Kinds::of_value(value);
+        kinds = kinds & JsonKinds::of_value(value);
     }
     if let Some(values) = map.get("enum").and_then(Value::as_array) {
-        kinds = kinds & values.iter().fold(Kinds::NONE, |all, value| all | Kinds::of_value(value));
+        kinds = kinds
+            & values.iter().fold(JsonKinds::NONE, |all, value| all | JsonKinds::of_value(value));
     }
     if let Some(next) = refs.target(schema) {
         kinds = kinds & kinds_within(next, refs, fuel, level + 1);
@@ -198,15 +199,15 @@ fn kinds_within(schema: &Value, refs: &References<'_>, fuel: &mut u32, level: u3
         let any = branches(schema, keyword);
         if !any.is_empty() {
             kinds = kinds
-                & any
-                    .iter()
-                    .fold(Kinds::NONE, |all, next| all | kinds_within(next, refs, fuel, level + 1));
+                & any.iter().fold(JsonKinds::NONE, |all, next| {
+                    all | kinds_within(next, refs, fuel, level + 1)
+                });
         }
     }
     kinds
 }
 
-/// Every value a schema accepts, if they are listed one by one (`null` as a type counts).
+/// Returns every value a schema accepts, if they are listed one by one (`null` as a type counts).
 pub(super) fn choices<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s Value>> {
     choices_within(schema, refs, &mut { FUEL }, 0)
 }
@@ -248,7 +249,7 @@ fn choices_within<'s>(
     Some(all)
 }
 
-/// The strings a schema accepts, if every string it accepts is listed.
+/// Returns the strings a schema accepts, if every string it accepts is listed.
 pub(super) fn listed_strings<'s>(schema: &'s Value, refs: &References<'s>) -> Option<Vec<&'s str>> {
     let strings = |values: Vec<&'s Value>| values.into_iter().filter_map(Value::as_str).collect();
     if let Some(values) = choices(schema, refs) {
@@ -266,15 +267,15 @@ pub(super) fn listed_strings<'s>(schema: &'s Value, refs: &References<'s>) -> Op
     for next in any {
         match choices(next, refs) {
             Some(values) => all.extend::<Vec<&str>>(strings(values)),
-            None if kinds(next, refs).meets(Kinds::STRING) => return None,
+            None if kinds(next, refs).meets(JsonKinds::STRING) => return None,
             None => {}
         }
     }
     Some(all)
 }
 
-/// Whether a value must never be shown: `writeOnly`, `format: password`, here, in a branch or
-/// below. A password in the place of the object that should hold it is a password still.
+/// Returns `true` if a value must never be displayed: `writeOnly`, `format: password`, here, in a
+/// branch or below. A password in the place of the object that should hold it is a password still.
 ///
 /// Each subschema is visited once, so a recursive type is secret only if a part of it is marked.
 pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
@@ -298,14 +299,14 @@ pub(super) fn is_secret(schema: &Value, refs: &References<'_>) -> bool {
     false
 }
 
-/// Whether a schema itself says that its value is secret.
+/// Returns `true` if a schema itself marks its value as secret.
 pub(super) fn says_secret(schema: &Map<String, Value>) -> bool {
     schema.get("format").and_then(Value::as_str) == Some("password")
         || schema.get("writeOnly").and_then(Value::as_bool) == Some(true)
 }
 
-/// The names that an object schema allows, as a phrase: those declared, then the rules for others; empty if it allows
-/// none.
+/// Returns the names that an object schema allows, as a phrase: those declared, then the rules for
+/// others; empty if it allows none.
 pub(super) fn allowed_names<'s>(
     declared: impl Iterator<Item = &'s str>,
     patterns: impl Iterator<Item = &'s str>,
@@ -319,7 +320,7 @@ pub(super) fn allowed_names<'s>(
     declared.into_iter().chain(rules).collect::<Vec<_>>().join(", and ")
 }
 
-/// The names that `propertyNames` allows, as a phrase.
+/// Returns the names that `propertyNames` allows, as a phrase.
 pub(super) fn name_rule(schema: &Value, refs: &References<'_>) -> String {
     if let Some(listed) = listed_strings(schema, refs).filter(|listed| !listed.is_empty()) {
         return names(listed.into_iter());
@@ -346,15 +347,15 @@ pub(super) fn name_rule(schema: &Value, refs: &References<'_>) -> String {
     }
 }
 
-/// "string: Words to look for".
+/// Returns a short description, such as "string: Words to look for".
 pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
     let aim = target(schema, refs);
     let mut text = match choices(schema, refs) {
         Some(values) if values.len() > 1 => format!("one of {}", value_list(&values)),
         Some(values) if values.len() == 1 => value_list(&values),
         _ => match kinds(schema, refs) {
-            Kinds::ARRAY => match aim.get("items").map(|items| kinds(items, refs)) {
-                Some(items) if items != Kinds::ALL => format!("array of {}", items.bare()),
+            JsonKinds::ARRAY => match aim.get("items").map(|items| kinds(items, refs)) {
+                Some(items) if items != JsonKinds::ALL => format!("array of {}", items.bare()),
                 _ => "array".to_owned(),
             },
             kinds => kinds.bare(),
@@ -370,7 +371,7 @@ pub(super) fn describe(schema: &Value, refs: &References<'_>) -> String {
     text
 }
 
-/// Values as JSON with commas between, a few.
+/// Returns the first few values as JSON, separated by commas.
 pub(super) fn value_list(values: &[&Value]) -> String {
     list(values.iter().map(|value| quote(&value.to_string(), 60)))
 }

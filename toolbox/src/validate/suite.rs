@@ -1,6 +1,7 @@
 //! The official JSON Schema test suite, required parts of five drafts.
 //!
-//! The suite is not part of this repository; `JSON_SCHEMA_SUITE` names its folder. `.ci/run` installs it.
+//! The suite is not part of this repository; `JSON_SCHEMA_SUITE` names its folder. `.ci/run`
+//! installs it.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -8,7 +9,7 @@ use std::path::Path;
 
 use serde_json::Value;
 
-use super::{Bounds, conforms};
+use super::{ValidationLimits, conforms};
 
 const DRAFTS: [&str; 5] = ["draft4", "draft6", "draft7", "draft2019-09", "draft2020-12"];
 
@@ -46,7 +47,8 @@ fn no_value_is_refused_that_its_schema_allows() {
                     all += 1;
                     let text = test["data"].to_string();
                     let is_valid =
-                        conforms(&text, schema, schema, "", &Bounds::default()).is_empty();
+                        conforms(&text, schema, schema, "", &ValidationLimits::default())
+                            .is_empty();
                     let (of, about) = (&group["description"], &test["description"]);
                     let title = || format!("{draft}/{name}: {of}: {about}");
                     match (is_valid, test["valid"].as_bool().unwrap()) {
@@ -59,7 +61,8 @@ fn no_value_is_refused_that_its_schema_allows() {
         }
     }
     assert!(refused.is_empty(), "{refused:#?}");
-    // References to other documents, those of the drafts themselves among them, and vocabularies are not read.
+    // References to other documents, those of the drafts themselves among them, and vocabularies
+    // are not read.
     let counts = accepted.iter().map(|(name, cases)| (name.as_str(), cases.len()));
     let wrongly: usize = accepted.values().map(Vec::len).sum();
     assert_eq!(

@@ -1,7 +1,7 @@
-//! The usual slips of models, recognised so that the message can say what to change.
+//! Messages for the usual syntax errors of models, which say what to change.
 //!
-//! A message quotes single characters and known words only: the text around a syntax error may
-//! belong to a secret.
+//! A message quotes single characters and known words only, since the text around a syntax error
+//! may belong to a secret.
 
 use super::path::{line_and_column, path_at};
 use crate::call::{Fault, FaultKind};
@@ -38,7 +38,7 @@ fn expected(want: Want) -> &'static str {
     }
 }
 
-/// Words of other languages, and what JSON has instead.
+/// Words of other languages, and their counterparts in JSON.
 const FOREIGN: &[(&str, &str)] = &[
     ("True", "write `true`"),
     ("TRUE", "write `true`"),
@@ -64,8 +64,7 @@ struct Site<'a> {
 
 impl<'a> Site<'a> {
     fn rest(&self) -> &'a str {
-        // A syntax error inside a string may point into a character only if it points at a byte
-        // of an escape, which is ASCII.
+        // The rest is empty if the offset of an error in an escape is not a character boundary.
         self.text.get(self.at..).unwrap_or_default()
     }
 
@@ -77,7 +76,7 @@ impl<'a> Site<'a> {
         matches!(self.want, Want::Key | Want::KeyOrEnd)
     }
 
-    /// The last byte before the error that is no space.
+    /// Returns the last byte before the error that is not white space.
     fn before(&self) -> Option<u8> {
         self.text.as_bytes()[..self.at]
             .iter()
@@ -101,7 +100,7 @@ impl<'a> Site<'a> {
         }
     }
 
-    /// A word of another language where a value should stand.
+    /// Returns a word of another language in place of a value.
     fn foreign(&self) -> Option<(&'static str, &'static str)> {
         if self.want == Want::Digit {
             // The parser has read the sign.
@@ -140,7 +139,8 @@ impl<'a> Site<'a> {
         Some(advice.to_owned())
     }
 
-    /// A cut-off call must not run, however complete it looks: the rest could change its meaning.
+    /// Describes a text that was cut off. Such a call never runs, however complete it looks: the
+    /// rest could change its meaning.
     fn cut_off(&self) -> String {
         let place = match self.want {
             Want::Quote => "inside a string",

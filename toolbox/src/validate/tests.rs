@@ -1,4 +1,5 @@
-//! What each kind of wrong argument text gets; cases named J.. are rows of the threat table.
+//! The faults and repairs of each kind of wrong argument text; cases named J.. are rows of the
+//! threat table.
 
 mod agreement;
 mod applicators;
@@ -10,7 +11,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::{Bounds, Verdict, examine};
+use super::{CheckOutcome, ValidationLimits, check_arguments};
 
 /// The arguments of a search tool, with one of everything that goes wrong.
 fn search_schema() -> Value {
@@ -50,16 +51,16 @@ fn search_schema() -> Value {
 
 /// The verdict as text: `sound`, the repaired text with its repairs, or the faults.
 fn verdict(text: &str, schema: &Value) -> String {
-    match examine(text, schema, &Bounds::default()) {
-        Verdict::Sound => "sound".to_owned(),
-        Verdict::Repaired { text, repairs } => {
+    match check_arguments(text, schema, &ValidationLimits::default()) {
+        CheckOutcome::Valid => "sound".to_owned(),
+        CheckOutcome::Repaired { text, repairs } => {
             let mut all = text;
             for repair in &repairs {
                 let _ = write!(all, "\n{repair}");
             }
             all
         }
-        Verdict::Faulty { faults, .. } => {
+        CheckOutcome::Invalid { faults, .. } => {
             let mut lines: Vec<String> =
                 faults.iter().map(|fault| format!("{}: {fault}", fault.code())).collect();
             if faults.more() > 0 {

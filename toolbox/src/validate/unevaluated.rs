@@ -1,4 +1,4 @@
-//! `unevaluatedProperties` and `unevaluatedItems`: what no other keyword accounts for.
+//! `unevaluatedProperties` and `unevaluatedItems`: values that no other keyword evaluates.
 
 use serde_json::{Map, Value};
 
@@ -8,7 +8,7 @@ use super::references::REFERENCES;
 use super::schema;
 
 impl<'a> Checker<'a> {
-    /// Checks the items that no other keyword accounts for.
+    /// Checks the items that no other keyword evaluates.
     pub(super) fn unevaluated_items(
         &mut self,
         node: Node<'a>,
@@ -37,7 +37,7 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Whether one of these schemas accounts for a field by its name.
+    /// Returns `true` if one of these schemas evaluates the field `key`.
     pub(super) fn is_evaluated(&mut self, schemas: &[&'a Value], key: Node<'a>) -> bool {
         let rest = ["additionalProperties", "unevaluatedProperties"];
         self.spend(schemas.len() as u64);
@@ -49,12 +49,12 @@ impl<'a> Checker<'a> {
         })
     }
 
-    /// Returns the other schemas that hold for `node` in place, through references, conditions and alternatives; `None` where
-    /// some cannot be told.
+    /// Returns the other schemas that apply to `node` in place, through references, conditions and
+    /// alternatives; `None` if some are unknown.
     pub(super) fn in_place(&mut self, node: Node<'a>, schema: &'a Value) -> Option<Vec<&'a Value>> {
         let mut all = Vec::new();
         self.collect(node, schema, &mut all)?;
-        // The schema that asks has looked at its own keywords already.
+        // The first schema has evaluated its own keywords already.
         all.remove(0);
         Some(all)
     }

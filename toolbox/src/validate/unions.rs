@@ -1,12 +1,12 @@
-//! `anyOf` and `oneOf`: which alternative was meant, and what is wrong with the value as that one.
+//! `anyOf` and `oneOf`: the alternative that was meant, and the faults of the value under it.
 
 use crate::call::FaultKind;
 use serde_json::Value;
 
 use super::check::Checker;
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::references::References;
-use super::schema::{self, Kinds};
+use super::schema::{self, JsonKinds};
 use super::value::equals;
 
 impl<'a> Checker<'a> {
@@ -30,9 +30,9 @@ impl<'a> Checker<'a> {
         }
         match matched {
             1 => {}
-            0 if !self.is_listening() => self.report(|c| c.fault(FaultKind::Rejected, "")),
+            0 if !self.is_describing() => self.report(|c| c.fault(FaultKind::Rejected, "")),
             0 => self.explain(node, schema, branches, &counts),
-            // One that has keywords which are not read may not have matched.
+            // An alternative with unsupported keywords may not have matched.
             _ if branches.iter().filter(|branch| self.accepts_for_sure(node, branch)).count()
                 < 2 => {}
             _ => self.report(|c| {
@@ -55,18 +55,19 @@ impl<'a> Checker<'a> {
         if let Some(choices) = choices {
             return self.not_listed(node, schema, &choices.concat());
         }
-        let kind = Kinds::of(node);
+        let kind = JsonKinds::of(node);
         let fitting: Vec<(&Value, usize)> = branches
             .iter()
             .zip(counts.iter().copied())
             .filter(|(branch, _)| schema::kinds(branch, refs).meets(kind))
             .collect();
         if fitting.is_empty() {
-            let all =
-                branches.iter().fold(Kinds::NONE, |all, branch| all | schema::kinds(branch, refs));
+            let all = branches
+                .iter()
+                .fold(JsonKinds::NONE, |all, branch| all | schema::kinds(branch, refs));
             return self.wrong_type(node, schema, all);
         }
-        if node.kind() == Kind::Object && fitting.len() > 1 {
+        if node.kind() == JsonKind::Object && fitting.len() > 1 {
             let branches: Vec<&Value> = fitting.iter().map(|(branch, _)| *branch).collect();
             if self.explain_by_tag(node, schema, &branches) || self.explain_by_key(node, &branches)
             {
@@ -78,7 +79,8 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Alternatives that a constant field tells apart: `{"kind": "circle", …}`.
+    /// Reports the faults under the alternative that a constant field selects:
+    /// `{"kind": "circle", …}`.
     fn explain_by_tag(
         &mut self,
         node: Node<'a>,
@@ -105,7 +107,8 @@ impl<'a> Checker<'a> {
         true
     }
 
-    /// Alternatives that the name of their only field tells apart: `{"circle": {…}}`.
+    /// Reports the faults under the alternative that the name of the only field selects:
+    /// `{"circle": {…}}`.
     fn explain_by_key(&mut self, node: Node<'a>, branches: &[&'a Value]) -> bool {
         let refs = self.refs;
         let keys: Option<Vec<&str>> =
@@ -120,7 +123,7 @@ impl<'a> Checker<'a> {
     }
 }
 
-/// The field that has a constant in every one of these schemas.
+/// Returns the field that has a constant in every one of these schemas.
 pub(super) fn tag_name<'s>(branches: &[&'s Value], refs: &References<'s>) -> Option<&'s str> {
     let first = schema::target(branches.first()?, refs).get("properties")?.as_object()?;
     first
@@ -129,7 +132,7 @@ pub(super) fn tag_name<'s>(branches: &[&'s Value], refs: &References<'s>) -> Opt
         .map(String::as_str)
 }
 
-/// The constant of a field, also written as an `enum` of one.
+/// Returns the constant of a field, also written as an `enum` of one.
 pub(super) fn tag_value<'s>(
     schema: &'s Value,
     tag: &str,

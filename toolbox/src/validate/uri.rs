@@ -1,6 +1,6 @@
 //! References of one document to another by URI: RFC 3986, section 5.
 
-/// The longest URI that is resolved; a base that grows with each level must end somewhere.
+/// The longest URI that is resolved, in bytes; bounds a base that grows with each level.
 const LONGEST: usize = 2_000;
 
 /// Resolves a reference without a fragment against a base; `None` if the result would be too long.
@@ -36,14 +36,14 @@ pub(super) fn join(base: &str, reference: &str) -> Option<String> {
     Some(format!("{start}{authority}{path}{query}"))
 }
 
-/// The length of the scheme that a URI starts with, its colon included.
+/// Returns the length of the scheme that a URI starts with, its colon included.
 fn scheme(uri: &str) -> Option<usize> {
     let at = uri.find([':', '/', '?'])?;
     let named = uri.starts_with(|c: char| c.is_ascii_alphabetic());
     (named && uri[at..].starts_with(':')).then_some(at + 1)
 }
 
-/// A path whose segments `.` and `..` are applied.
+/// Returns a path whose segments `.` and `..` are applied.
 fn without_dots(path: &str) -> String {
     let is_absolute = path.starts_with('/');
     let mut kept: Vec<&str> = Vec::new();

@@ -1,4 +1,4 @@
-//! Values of a document: equal or not, and how they are shown.
+//! Values of a document: comparison and display.
 
 use crate::text::{list, quote};
 use std::borrow::Cow;
@@ -6,28 +6,28 @@ use std::hash::{BuildHasher, Hash as _, Hasher as _};
 
 use serde_json::Value;
 
-use super::json::{Kind, Node};
+use super::json::{JsonKind, Node};
 use super::number::Decimal;
 
-/// The longest part of a value that is repeated, in characters.
+/// The most characters of a value that are repeated.
 pub(super) const RECEIVED: usize = 100;
 
-/// A value in at most a hundred characters. What an object or array holds is not shown: any part
-/// of it could be secret, and it is the kind that is wrong.
+/// Displays a value in at most a hundred characters. The content of an object or array is not
+/// displayed: any part of it could be secret, and only its kind is at fault.
 pub(super) fn show(node: Node<'_>) -> String {
     match node.kind() {
-        Kind::Array => match node.items().count() {
+        JsonKind::Array => match node.items().count() {
             0 => "an empty array".to_owned(),
             1 => "an array of 1 item".to_owned(),
             count => format!("an array of {count} items"),
         },
-        Kind::Object if node.fields().next().is_none() => "an empty object".to_owned(),
-        Kind::Object => {
+        JsonKind::Object if node.fields().next().is_none() => "an empty object".to_owned(),
+        JsonKind::Object => {
             let keys = list(node.fields().take(13).map(|(key, _)| key.string().into_owned()));
             quote(&format!("an object with {keys}"), RECEIVED)
         }
-        Kind::String if holds_json(node) => "a string that holds JSON".to_owned(),
-        Kind::String => {
+        JsonKind::String if holds_json(node) => "a string that holds JSON".to_owned(),
+        JsonKind::String => {
             let source = node.source();
             let shown = quote(source, RECEIVED);
             match shown.strip_suffix('…') {
@@ -42,26 +42,28 @@ pub(super) fn show(node: Node<'_>) -> String {
     }
 }
 
-/// Whether a string looks like a document of its own, which is not shown any more than an object.
+/// Returns `true` if a string looks like a JSON document, which is not displayed any more than an
+/// object.
 pub(super) fn holds_json(node: Node<'_>) -> bool {
-    node.kind() == Kind::String
+    node.kind() == JsonKind::String
         && node.chars().find(|c| !c.is_whitespace()).is_some_and(|c| matches!(c, '{' | '[' | '"'))
 }
 
-/// Whether a value equals one written in a schema; numbers by value, objects in any order.
+/// Returns `true` if a value equals one written in a schema; numbers by value, objects in any
+/// order.
 pub(super) fn equals(node: Node<'_>, value: &Value) -> bool {
     match (node.kind(), value) {
-        (Kind::Null, Value::Null) => true,
-        (Kind::Bool, Value::Bool(truth)) => node.is_true() == *truth,
-        (Kind::String, Value::String(text)) => node.is_text(text),
-        (Kind::Number, Value::Number(number)) => {
+        (JsonKind::Null, Value::Null) => true,
+        (JsonKind::Bool, Value::Bool(truth)) => node.is_true() == *truth,
+        (JsonKind::String, Value::String(text)) => node.is_text(text),
+        (JsonKind::Number, Value::Number(number)) => {
             Decimal::new(node.source()) == Decimal::new(&number.to_string())
         }
-        (Kind::Array, Value::Array(items)) => {
+        (JsonKind::Array, Value::Array(items)) => {
             node.items().count() == items.len()
                 && node.items().zip(items).all(|(item, value)| equals(item, value))
         }
-        (Kind::Object, Value::Object(map)) => {
+        (JsonKind::Object, Value::Object(map)) => {
             node.fields().count() == map.len()
                 && node.fields().all(|(key, value)| {
                     map.get(&*key.string()).is_some_and(|other| equals(value, other))
@@ -71,22 +73,22 @@ pub(super) fn equals(node: Node<'_>, value: &Value) -> bool {
     }
 }
 
-/// Whether two values are equal in the sense of [`equals`].
+/// Returns `true` if two values are equal in the sense of [`equals`].
 fn same(a: Node<'_>, b: Node<'_>) -> bool {
     if a.kind() != b.kind() {
         return false;
     }
     match a.kind() {
-        Kind::Null => true,
-        Kind::Bool => a.is_true() == b.is_true(),
-        Kind::String => a.chars().eq(b.chars()),
-        Kind::Number => Decimal::new(a.source()) == Decimal::new(b.source()),
-        Kind::Array => {
+        JsonKind::Null => true,
+        JsonKind::Bool => a.is_true() == b.is_true(),
+        JsonKind::String => a.chars().eq(b.chars()),
+        JsonKind::Number => Decimal::new(a.source()) == Decimal::new(b.source()),
+        JsonKind::Array => {
             a.items().count() == b.items().count()
                 && a.items().zip(b.items()).all(|(a, b)| same(a, b))
         }
-        Kind::Object => {
-            // Sorting both sides keeps wide objects from costing the square of their width.
+        JsonKind::Object => {
+            // Both sides are sorted, so that wide objects do not take quadratic time.
             let (a, b) = (sorted_fields(a), sorted_fields(b));
             a.len() == b.len()
                 && a.iter().zip(&b).all(|(a, b)| a.0 == b.0)
@@ -101,7 +103,7 @@ fn sorted_fields(node: Node<'_>) -> Vec<(Cow<'_, str>, Node<'_>)> {
     fields
 }
 
-/// Two equal items of an array, found by sorting hashes with a random seed.
+/// Finds two equal items of an array, by sorting hashes with a random seed.
 pub(super) fn equal_items(array: Node<'_>) -> Option<(usize, usize)> {
     let state = foldhash::fast::RandomState::default();
     let mut hashed: Vec<(u64, usize, Node<'_>)> =
@@ -113,19 +115,19 @@ pub(super) fn equal_items(array: Node<'_>) -> Option<(usize, usize)> {
     pairs.map(|pair| (pair[0].1, pair[1].1)).min_by_key(|&(_, later)| later)
 }
 
-/// A hash that equal values share.
+/// Returns a hash that equal values share.
 fn hash(node: Node<'_>, state: &foldhash::fast::RandomState) -> u64 {
     let mut hasher = state.build_hasher();
     match node.kind() {
-        Kind::Null => hasher.write_u8(0),
-        Kind::Bool => hasher.write_u8(1 + u8::from(node.is_true())),
-        Kind::Number => Decimal::new(node.source()).hash(&mut hasher),
-        Kind::String => node.string().hash(&mut hasher),
-        Kind::Array => {
+        JsonKind::Null => hasher.write_u8(0),
+        JsonKind::Bool => hasher.write_u8(1 + u8::from(node.is_true())),
+        JsonKind::Number => Decimal::new(node.source()).hash(&mut hasher),
+        JsonKind::String => node.string().hash(&mut hasher),
+        JsonKind::Array => {
             hasher.write_u8(3);
             node.items().for_each(|item| hasher.write_u64(hash(item, state)));
         }
-        Kind::Object => {
+        JsonKind::Object => {
             // A sum does not depend on the order of the fields.
             let sum = node.fields().fold(4_u64, |sum, (key, value)| {
                 let mut field = state.build_hasher();

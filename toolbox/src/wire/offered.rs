@@ -84,7 +84,7 @@ impl OfferedSearch<'_> {
     }
 
     fn place(&self, name: &str) -> Option<usize> {
-        self.deferred.place(name).filter(|at| self.is_found(*at))
+        self.deferred.position(name).filter(|at| self.is_found(*at))
     }
 
     /// Returns the indices of the tools that a search found, each once, and `true` if every one of

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
 use super::written::{self, Unread};
-use crate::arguments::call::Call;
+use crate::arguments::call::HandlerCall;
 use crate::arguments::describe::whole;
 use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
 use crate::collection::ToolBox;
@@ -17,7 +17,7 @@ use crate::definition::ToolDefinition;
 use crate::dialect::Definitions;
 use crate::model::ToolChoice;
 use crate::schema::{self, Kinds};
-use crate::tool::{Handler, Origin, Tool};
+use crate::tool::{BoxedHandler, Origin, Tool};
 use crate::validate::with_plain_integers;
 
 /// The name of the tool by which it is given, unless a tool of the box has it.
@@ -87,7 +87,7 @@ where
         signature.schema.clone(),
     );
     let is_wrapped = std::any::TypeId::of::<A>() != std::any::TypeId::of::<T>();
-    let handler = Handler::Sync(Arc::new(move |call: &Call<'_>| {
+    let handler = BoxedHandler::Sync(Arc::new(move |call: &HandlerCall<'_>| {
         let text = match call.read_whole_text::<A>() {
             Ok((_, text)) => text,
             Err(refusal) => return refusal,

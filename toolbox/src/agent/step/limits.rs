@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::agent::outcome::StopReason;
 use crate::agent::run_scope::Budgets;
 use crate::context::{CancellationToken, now};
-use crate::dispatch::{Ended, Supervised};
+use crate::dispatch::{Supervised, SupervisedEnd};
 
 /// The limits of a run, and how much of them is used.
 pub(super) struct RunLimits {
@@ -47,7 +47,7 @@ impl RunLimits {
     }
 
     /// Waits for `future`, at most until the cancellation or the deadline.
-    pub(super) async fn within<'a, F>(&'a self, future: F) -> Ended<F::Output>
+    pub(super) async fn within<'a, F>(&'a self, future: F) -> SupervisedEnd<F::Output>
     where
         F: Future + Send + 'a,
     {

@@ -1,11 +1,11 @@
-//! The reader as serde sees it: a deserializer, and access to objects, arrays, variants and keys.
+//! The serde side of the reader: a deserializer, and access to objects, arrays, variants and keys.
 
 use std::collections::HashSet;
 
 use serde::de::value::{BorrowedStrDeserializer, MapDeserializer};
 use serde::de::{self, DeserializeSeed, Deserializer, Visitor};
 
-use super::{Read, Reader, Text};
+use super::{ArgumentReader, LentText, Read};
 use crate::validate::ReadError;
 
 /// The name by which `serde_json::value::RawValue` asks for the text as it stands.
@@ -20,7 +20,7 @@ macro_rules! integers {
     )*};
 }
 
-impl<'call> Deserializer<'call> for &mut Reader<'call> {
+impl<'call> Deserializer<'call> for &mut ArgumentReader<'call> {
     type Error = ReadError;
 
     fn deserialize_any<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
@@ -120,8 +120,8 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
             return self.mismatch(&visitor);
         }
         match self.string()? {
-            Text::Lent(text) => visitor.visit_borrowed_str(text),
-            Text::Owned(text) => visitor.visit_string(text),
+            LentText::Lent(text) => visitor.visit_borrowed_str(text),
+            LentText::Owned(text) => visitor.visit_string(text),
         }
     }
 
@@ -210,7 +210,7 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
             return self.any_object(visitor);
         }
         self.note_fields(fields);
-        // The derived visitor refuses a field given twice, so nobody else needs to watch.
+        // The derived visitor itself refuses a duplicate field.
         self.object(visitor, Seen::Unwatched)
     }
 
@@ -220,7 +220,7 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
         variants: &'static [&'static str],
         visitor: V,
     ) -> Read<V::Value> {
-        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_variants(variants));
+        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.has_variants(variants));
         match self.peek_token() {
             Some(b'"') => {
                 let start = self.position;
@@ -238,25 +238,26 @@ impl<'call> Deserializer<'call> for &mut Reader<'call> {
 
     fn deserialize_identifier<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
         match self.string()? {
-            Text::Lent(text) => visitor.visit_borrowed_str(text),
-            Text::Owned(text) => visitor.visit_str(&text),
+            LentText::Lent(text) => visitor.visit_borrowed_str(text),
+            LentText::Owned(text) => visitor.visit_str(&text),
         }
     }
 
-    /// Derived code asks for this in one case only: the value of a field that the struct does not have.
+    /// Derived code calls this in one case only: for the value of a field that the struct does not
+    /// have.
     fn deserialize_ignored_any<V: Visitor<'call>>(self, _visitor: V) -> Read<V::Value> {
         self.fail("holds a field that is not known")
     }
 }
 
-impl<'call> Reader<'call> {
+impl<'call> ArgumentReader<'call> {
     #[inline]
     fn note_fields(&mut self, fields: &'static [&'static str]) {
-        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.tell_fields(fields));
+        self.renamed |= self.shapes.is_some_and(|shapes| !shapes.has_fields(fields));
     }
 
-    /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it takes any object, unless the schema says
-    /// more, which is checked apart.
+    /// Reads a struct without fields. Its schema is `{"type": "object"}`, so it accepts any object;
+    /// further keywords of the schema are checked apart.
     #[cold]
     fn any_object<V: Visitor<'call>>(&mut self, visitor: V) -> Read<V::Value> {
         if self.peek_token() != Some(b'{') {
@@ -269,7 +270,7 @@ impl<'call> Reader<'call> {
     }
 }
 
-/// The keys an object gave so far, where nobody else refuses a second one.
+/// The keys of an object so far, for visitors that do not refuse duplicates themselves.
 pub(super) enum Seen<'call> {
     /// The visitor is derived for a struct and refuses duplicates itself.
     Unwatched,
@@ -305,7 +306,7 @@ impl<'call> Seen<'call> {
 }
 
 pub(super) struct Object<'a, 'call> {
-    pub(super) reader: &'a mut Reader<'call>,
+    pub(super) reader: &'a mut ArgumentReader<'call>,
     pub(super) first: bool,
     pub(super) seen: Seen<'call>,
 }
@@ -320,7 +321,7 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
         }
         let start = self.reader.position;
         if let Seen::Unwatched = self.seen {
-            let key = seed.deserialize(Key(self.reader));
+            let key = seed.deserialize(MapKey(self.reader));
             return key.map(Some).map_err(|error| error.at(start));
         }
         let key = self.reader.string()?.lend(self.reader.arena);
@@ -328,7 +329,7 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
             return Err(ReadError::new(format!("duplicate key {key:?}"), start));
         }
         self.reader.position = start;
-        seed.deserialize(Key(self.reader)).map(Some).map_err(|error| error.at(start))
+        seed.deserialize(MapKey(self.reader)).map(Some).map_err(|error| error.at(start))
     }
 
     #[inline]
@@ -341,7 +342,7 @@ impl<'call> de::MapAccess<'call> for &mut Object<'_, 'call> {
 }
 
 pub(super) struct Array<'a, 'call> {
-    pub(super) reader: &'a mut Reader<'call>,
+    pub(super) reader: &'a mut ArgumentReader<'call>,
     pub(super) first: bool,
 }
 
@@ -359,7 +360,7 @@ impl<'call> de::SeqAccess<'call> for Array<'_, 'call> {
 }
 
 /// A unit variant, written as a string.
-struct UnitVariant<'a, 'call>(&'a mut Reader<'call>);
+struct UnitVariant<'a, 'call>(&'a mut ArgumentReader<'call>);
 
 impl<'call> de::EnumAccess<'call> for UnitVariant<'_, 'call> {
     type Error = ReadError;
@@ -396,7 +397,7 @@ impl<'call> de::VariantAccess<'call> for UnitVariant<'_, 'call> {
 }
 
 /// A variant with a value, written as an object of one field.
-struct Variant<'a, 'call>(&'a mut Reader<'call>);
+struct Variant<'a, 'call>(&'a mut ArgumentReader<'call>);
 
 impl<'call> de::EnumAccess<'call> for Variant<'_, 'call> {
     type Error = ReadError;
@@ -416,7 +417,8 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
     type Error = ReadError;
 
     fn unit_variant(self) -> Read<()> {
-        // The schema of a unit variant is a string, so `{"Variant": null}` is refused as it says.
+        // The schema of a unit variant is a string, so `{"Variant": null}` is refused as the schema
+        // demands.
         self.0.fail("this variant is written as a string")
     }
 
@@ -443,12 +445,12 @@ impl<'call> de::VariantAccess<'call> for Variant<'_, 'call> {
 }
 
 /// A key: a string that may stand for a number or a boolean, as in a map from integers.
-struct Key<'a, 'call>(&'a mut Reader<'call>);
+struct MapKey<'a, 'call>(&'a mut ArgumentReader<'call>);
 
-/// What a key says that is read as more than one value: no JSON object has such keys.
+/// The error for a key that is read as more than one value: no JSON object has such keys.
 pub(in crate::arguments) const NO_KEY: &str = "the keys of an object are text";
 
-impl Key<'_, '_> {
+impl MapKey<'_, '_> {
     #[cold]
     fn refuse<T>(&self) -> Read<T> {
         self.0.fail(NO_KEY)
@@ -468,14 +470,14 @@ macro_rules! numeric_keys {
     )*};
 }
 
-impl<'call> Deserializer<'call> for Key<'_, 'call> {
+impl<'call> Deserializer<'call> for MapKey<'_, 'call> {
     type Error = ReadError;
 
     #[inline]
     fn deserialize_any<V: Visitor<'call>>(self, visitor: V) -> Read<V::Value> {
         match self.0.string()? {
-            Text::Lent(text) => visitor.visit_borrowed_str(text),
-            Text::Owned(text) => visitor.visit_string(text),
+            LentText::Lent(text) => visitor.visit_borrowed_str(text),
+            LentText::Owned(text) => visitor.visit_string(text),
         }
     }
 
@@ -561,7 +563,8 @@ impl<'call> Deserializer<'call> for Key<'_, 'call> {
     }
 }
 
-/// Stands for an argument that was not given: only what accepts nothing, such as `Option`, can be read from it.
+/// A deserializer for a missing argument: only types that accept a missing value, such as `Option`,
+/// can be read from it.
 #[derive(Debug)]
 pub(in crate::arguments) struct Nothing;
 

@@ -1,6 +1,7 @@
-//! Numbers whose exact value decides.
+//! Exact values of numbers.
 
-/// Returns the exact value of a number written with a point or an exponent, when it is whole (`3.0`, `1e3`).
+/// Returns the exact value of a number written with a point or an exponent, when it is whole
+/// (`3.0`, `1e3`).
 ///
 /// JSON Schema calls such a number an integer, so the reader does too.
 pub(super) fn whole_number(text: &str) -> Option<i128> {
@@ -20,7 +21,7 @@ pub(super) fn whole_number(text: &str) -> Option<i128> {
     if shift >= 0 { value.checked_mul(power) } else { (value % power == 0).then(|| value / power) }
 }
 
-/// Returns whether `value` is exactly the integer written in `text`, when that can be told.
+/// Returns `true` if `value` is exactly the integer written in `text`; `None` if that is unknown.
 #[allow(
     clippy::cast_possible_truncation,
     reason = "only whole numbers within the range of i128 are compared"

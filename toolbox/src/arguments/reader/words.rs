@@ -5,7 +5,8 @@ use memchr::memchr2;
 /// Copies text up to the next quote or backslash, and returns what is left from there on.
 #[inline]
 pub(super) fn copy_run<'a>(mut rest: &'a [u8], buffer: &mut Vec<u8>) -> &'a [u8] {
-    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut back.
+    // Escapes come in bursts, so most runs end within a few words: those are copied whole and cut
+    // back.
     for _ in 0..8 {
         let Some((word, behind)) = rest.split_first_chunk() else { break };
         buffer.extend_from_slice(word);
@@ -22,7 +23,7 @@ pub(super) fn copy_run<'a>(mut rest: &'a [u8], buffer: &mut Vec<u8>) -> &'a [u8]
     &rest[len..]
 }
 
-/// Returns what an escape of one letter stands for.
+/// Returns the character of an escape of one letter.
 #[inline]
 pub(super) fn simple_escape(letter: u8) -> Option<u8> {
     const BYTES: [u8; 256] = {
@@ -43,11 +44,13 @@ pub(super) const WORD: usize = 8;
 /// A one in every byte of a word.
 const ONES: u64 = u64::MAX / 0xff;
 
-/// A key in quotes and its colon, as they stand before a value; empty for what is no field by itself.
+/// A key in quotes and its colon, as they stand before a value; empty for an argument that is no
+/// field by itself.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Lead {
     pub(super) text: Box<str>,
-    /// The first word of the text, and which of its bits count: most keys are told by a comparison of two numbers.
+    /// The first word of the text, and the mask of its bits that count: most keys are matched by a
+    /// comparison of two numbers.
     word: u64,
     mask: u64,
 }
@@ -74,13 +77,13 @@ impl Lead {
                     && self.mask != 0
                     && (self.text.len() <= WORD || bytes.starts_with(self.text.as_bytes()))
             }
-            // A key in quotes is never empty, so an empty lead stands for no key at all.
+            // A key in quotes is never empty, so an empty lead means that there is no key.
             None => !self.is_empty() && bytes.starts_with(self.text.as_bytes()),
         }
     }
 }
 
-/// Returns where the first quote or backslash of a word is; see [`first_special`].
+/// Returns the position of the first quote or backslash of a word; see [`first_special`].
 #[inline]
 pub(super) fn first_quote_or_backslash(word: [u8; WORD]) -> Option<usize> {
     let word = u64::from_le_bytes(word);
@@ -91,9 +94,10 @@ pub(super) fn first_quote_or_backslash(word: [u8; WORD]) -> Option<usize> {
     (found != 0).then(|| found.trailing_zeros() as usize / 8)
 }
 
-/// Returns where the first quote, backslash or control character of a word is.
+/// Returns the position of the first quote, backslash or control character of a word.
 ///
-/// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but only above the first.
+/// Each of the three terms sets the high bit of the bytes it looks for; a borrow can set more, but
+/// only above the first.
 #[inline]
 pub(super) fn first_special(word: [u8; WORD]) -> Option<usize> {
     let word = u64::from_le_bytes(word);

@@ -9,7 +9,7 @@ use std::path::{Component, Path, PathBuf};
 use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use crate::builtin::workspace::Workspace;
-use crate::text::is_unseen;
+use crate::text::is_invisible;
 
 impl Workspace {
     /// Reads a path of the model: relative, and without `..`.
@@ -328,7 +328,8 @@ pub(super) fn display_path(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', if cfg!(windows) { "/" } else { "\\" });
     let mut display_path = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_unseen(c) || c == '\n' || c == '\t' {
+        if is_invisible(c) || c == '
+' || c == '	' {
             display_path.extend(c.escape_unicode());
         } else {
             display_path.push(c);

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-/// Hints of a content part for the client that receives it, as the Model Context Protocol defines them.
+/// Hints of a content part for the client that receives it, as the Model Context Protocol defines
+/// them.
 ///
 /// ```
 /// use toolbox::Content;
@@ -33,7 +34,7 @@ pub struct ContentAnnotations {
 }
 
 impl ContentAnnotations {
-    /// Returns annotations that say nothing.
+    /// Returns empty annotations.
     #[must_use]
     pub fn new() -> Self {
         Self::default()
@@ -82,7 +83,7 @@ struct Set {
 }
 
 impl Attributes {
-    /// Reads the attributes of a part. Annotations that are not as the protocol has them are left out.
+    /// Reads the attributes of a part. Annotations that do not follow the protocol are left out.
     pub(super) fn read(annotations: Option<&Value>, meta: Option<&Value>) -> Self {
         let annotations = annotations.and_then(|value| ContentAnnotations::deserialize(value).ok());
         let meta = meta.and_then(Value::as_object).cloned().unwrap_or_default();
@@ -106,7 +107,7 @@ impl Attributes {
         self.0.get_or_insert_default().meta.insert(key, value);
     }
 
-    /// Returns how many bytes they take as JSON, with their keys.
+    /// Returns the number of bytes they take as JSON, with their keys.
     pub(crate) fn size(&self) -> usize {
         let Some(set) = &self.0 else { return 0 };
         let json = |value: serde_json::Result<String>| value.map_or(0, |text| text.len());

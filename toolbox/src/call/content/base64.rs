@@ -6,12 +6,13 @@ const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwx
 
 /// The reason why a text is not base64.
 ///
-/// Displays as one sentence, which a tool may return as its error; it holds at most one character of the text.
+/// Displays as one sentence, which a tool may return as its error; it holds at most one character
+/// of the text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct InvalidBase64Error(Fault);
+pub struct InvalidBase64Error(Base64Fault);
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Fault {
+enum Base64Fault {
     DataUrl,
     Character { character: char, at: usize },
     Length(usize),
@@ -22,23 +23,23 @@ impl fmt::Display for InvalidBase64Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str("the data is not base64: ")?;
         match self.0 {
-            Fault::DataUrl => {
+            Base64Fault::DataUrl => {
                 f.write_str("it is a `data:` URL, of which only what follows the comma is")
             }
-            Fault::Character { character: '-' | '_', at } => {
+            Base64Fault::Character { character: '-' | '_', at } => {
                 write!(
                     f,
                     "the character at byte {at} is of the URL-safe alphabet, not of the standard one"
                 )
             }
-            Fault::Character { character, at } => write!(f, "{character:?} at byte {at}"),
-            Fault::Length(length) => {
+            Base64Fault::Character { character, at } => write!(f, "{character:?} at byte {at}"),
+            Base64Fault::Length(length) => {
                 write!(
                     f,
                     "its length, {length} bytes, is not a multiple of 4; padding may be missing"
                 )
             }
-            Fault::TrailingBits => {
+            Base64Fault::TrailingBits => {
                 f.write_str("bits are set after its last byte; it may have been cut")
             }
         }
@@ -64,7 +65,7 @@ pub(super) fn encode(bytes: &[u8]) -> String {
 /// Checks that a text is what [`encode`] would write for some bytes.
 pub(super) fn check(text: &str) -> Result<(), InvalidBase64Error> {
     if text.get(..5).is_some_and(|scheme| scheme.eq_ignore_ascii_case("data:")) {
-        return Err(InvalidBase64Error(Fault::DataUrl));
+        return Err(InvalidBase64Error(Base64Fault::DataUrl));
     }
     let digits = match text.strip_suffix("==") {
         Some(digits) => digits,
@@ -72,10 +73,10 @@ pub(super) fn check(text: &str) -> Result<(), InvalidBase64Error> {
     };
     if let Some(at) = digits.bytes().position(|byte| value(byte).is_none()) {
         let character = digits[at..].chars().next().unwrap_or_default();
-        return Err(InvalidBase64Error(Fault::Character { character, at }));
+        return Err(InvalidBase64Error(Base64Fault::Character { character, at }));
     }
     if !text.len().is_multiple_of(4) {
-        return Err(InvalidBase64Error(Fault::Length(text.len())));
+        return Err(InvalidBase64Error(Base64Fault::Length(text.len())));
     }
     // The last digit holds 4 bits of padding before `==`, 2 before `=`.
     let unused = match text.len() - digits.len() {
@@ -84,7 +85,7 @@ pub(super) fn check(text: &str) -> Result<(), InvalidBase64Error> {
         _ => 0,
     };
     match digits.bytes().next_back().and_then(value) {
-        Some(last) if last & unused != 0 => Err(InvalidBase64Error(Fault::TrailingBits)),
+        Some(last) if last & unused != 0 => Err(InvalidBase64Error(Base64Fault::TrailingBits)),
         _ => Ok(()),
     }
 }

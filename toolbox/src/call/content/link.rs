@@ -1,4 +1,4 @@
-//! A link to a resource that can be read elsewhere.
+//! Links to resources that the client can read.
 
 use std::fmt;
 
@@ -10,7 +10,8 @@ use crate::definition::Icon;
 
 /// A link to a resource that the client can read by itself.
 ///
-/// MCP clients get it as `resource_link`. A model reads one line of text: `[resource] uri - name - description`.
+/// MCP clients get it as `resource_link`. A model reads one line of text:
+/// `[resource] uri - name - description`.
 ///
 /// ```
 /// use toolbox::{Content, ToolResult};
@@ -23,7 +24,8 @@ use crate::definition::Icon;
 /// let result = ToolResult::from(Content::from(link));
 /// assert_eq!(
 ///     result.text(),
-///     "[resource] file:///reports/7.pdf - 7.pdf - The report of July (application/pdf, 52114 bytes)",
+///     "[resource] file:///reports/7.pdf - 7.pdf - The report of July \
+///      (application/pdf, 52114 bytes)",
 /// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -104,7 +106,8 @@ impl ResourceLink {
     }
 }
 
-/// The line that a model reads. Line breaks become blanks, so that no name looks like the text around it.
+/// The line that a model reads. Line breaks become blanks, so that no name looks like the text
+/// around it.
 impl fmt::Display for ResourceLink {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let line = |text: &str| text.replace(['\n', '\r'], " ");
@@ -124,7 +127,8 @@ impl fmt::Display for ResourceLink {
     }
 }
 
-/// A link as it is read: what is optional and not as the protocol has it is left out, and the link stays.
+/// A link as it is deserialized: optional fields that do not follow the protocol are left out, and
+/// the link stays.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub(super) struct LinkIn {

@@ -1,44 +1,48 @@
-//! The limit on the size of a result, in whatever form somebody reads it.
+//! The limit on the size of a result, in each of its forms.
 //!
-//! Annotations and `_meta`, which no model reads, go first. Texts are cut, and a line says so. What has no half (images, audio,
-//! documents, links, JSON) is whole in every success: where it does not fit, the call fails.
+//! Annotations and `_meta`, which no model reads, go first. Texts are cut, and a line reports it.
+//! Parts that cannot be cut (images, audio, documents, links, JSON) are whole in every success: if
+//! they do not fit, the call fails.
 //!
-//! Texts count their bytes as their reader has them, without the escapes of JSON; each part after the first counts the braces
-//! and keys around it too. So many small parts are no way past the limit.
+//! Texts count their bytes as their reader has them, without the escapes of JSON; each part after
+//! the first counts the braces and keys around it too. So many small parts cannot exceed the limit.
 
 use std::sync::Arc;
 
-use super::Parts;
+use super::ResultParts;
 use crate::call::chain;
 use crate::call::{Attributes, Content, FailureKind, ToolError, ToolResult};
 use crate::definition::ToolDefinition;
 
-/// What JSON writes around a part that is text: `,{"type":"text","text":""}`.
+/// The bytes of JSON around a part that is text: `,{"type":"text","text":""}`.
 const TEXT: usize = 26;
-/// What JSON writes around an image or a sound: `,{"type":"image","data":"","mimeType":""}`.
+/// The bytes of JSON around an image or a sound: `,{"type":"image","data":"","mimeType":""}`.
 const MEDIA: usize = 41;
-/// What JSON writes around a document: `,{"type":"resource","resource":{"uri":""}}`.
+/// The bytes of JSON around a document: `,{"type":"resource","resource":{"uri":""}}`.
 const DOCUMENT: usize = 42;
-/// What JSON writes around a link, beside the object of its fields: `,"type":"resource_link"`.
+/// The bytes of JSON around a link, beside the object of its fields: `,"type":"resource_link"`.
 const LINK: usize = 23;
-/// What JSON writes around a field of a document, at most: `,"mimeType":""`.
+/// The most bytes of JSON around a field of a document: `,"mimeType":""`.
 const FIELD: usize = 14;
-/// What JSON writes around an entry of a list of texts.
+/// The bytes of JSON around an entry of a list of texts.
 const ENTRY: usize = 3;
-/// What a part says of a result that only the model may read: `,"annotations":{"audience":["assistant"]}`.
+/// The bytes of the annotation on a result that only the model may read:
+/// `,"annotations":{"audience":["assistant"]}`.
 const AUDIENCE: usize = 41;
 
 impl ToolResult {
-    /// Cuts the texts of a result of `tool` to `limit` bytes, and says how much is missing in one line more.
+    /// Cuts the texts of a result of `tool` to `limit` bytes, and adds a line with the number of
+    /// missing bytes.
     ///
-    /// What has no half takes its bytes first, and stays; a success becomes a failure where that alone is too large. Of the
-    /// texts, the first stay whole; of the one that does not fit, the head and the tail stay; those after it go. A failure keeps
-    /// its text and may lose what has no half. A success never gets longer by this.
+    /// Parts that cannot be cut take their bytes first, and stay; a success becomes a failure if
+    /// they alone are too large. Of the texts, the first stay whole; of the one that does not fit,
+    /// the head and the tail stay; those after it are dropped. A failure keeps its text and may
+    /// lose parts that cannot be cut. A success never gets longer by this.
     #[inline]
     pub(crate) fn fit(&mut self, limit: usize, tool: &ToolDefinition) {
-        // Most results are small, whatever they hold.
+        // Most results are small.
         if self.extra.is_none()
-            && let Parts::One(Content::Text(text)) = &self.content
+            && let ResultParts::One(Content::Text(text)) = &self.content
             && text.len() + text.attributes.size() <= limit
         {
             return;
@@ -59,7 +63,7 @@ impl ToolResult {
             return self.refuse_size(whole, limit, tool);
         }
         self.fit_source(limit);
-        // Names of what was found are short, and worth more than the end of a text.
+        // Names of found tools are short, and more useful than the end of a text.
         let (names, missing) = self.fit_references((limit / 4).min(limit.saturating_sub(whole)));
         omitted += missing;
         let mut left = limit.saturating_sub(names);
@@ -72,16 +76,16 @@ impl ToolResult {
         }
         let size = size_of(self.content(), around);
         if size > left {
-            let parts = match std::mem::replace(&mut self.content, Parts::Many(Vec::new())) {
-                Parts::One(part) => vec![part],
-                Parts::Many(parts) => parts,
+            let parts = match std::mem::replace(&mut self.content, ResultParts::Many(Vec::new())) {
+                ResultParts::One(part) => vec![part],
+                ResultParts::Many(parts) => parts,
             };
             let (mut kept, missing) = Cut { left, around, limit }.shortened(parts);
             self.content = match kept.pop() {
-                Some(only) if kept.is_empty() => Parts::One(only),
+                Some(only) if kept.is_empty() => ResultParts::One(only),
                 last => {
                     kept.extend(last);
-                    Parts::Many(kept)
+                    ResultParts::Many(kept)
                 }
             };
             omitted += missing;
@@ -115,17 +119,17 @@ impl ToolResult {
         extra.omitted_bytes += omitted;
     }
 
-    /// Returns how many bytes of the parts have no half, besides the structured result.
+    /// Returns the number of bytes in parts that cannot be cut, besides the structured result.
     fn whole_bytes(&self, around: usize, structure: usize, tool: &ToolDefinition) -> usize {
-        // Where a tool says what its JSON is like, its text is that JSON, whoever made the result.
+        // If a tool has an output schema, its text is JSON of that schema.
         let is_json = self.flags.structured || self.flags.json || tool.output_schema.is_some();
         match &self.content {
-            Parts::One(Content::Text(text)) if is_json && structure == 0 => text.len(),
+            ResultParts::One(Content::Text(text)) if is_json && structure == 0 => text.len(),
             _ => media_of(self.content(), around),
         }
     }
 
-    /// Returns the size of a structured result that stands beside the parts.
+    /// Returns the size of a structured result beside the parts.
     fn structure_bytes(&self) -> usize {
         if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
             return value.to_string().len();
@@ -133,11 +137,11 @@ impl ToolResult {
         0
     }
 
-    /// Takes the annotations and the `_meta` off all parts; returns how many bytes that were.
+    /// Removes the annotations and the `_meta` of all parts; returns the number of their bytes.
     fn drop_attributes(&mut self) -> usize {
         let parts = match &mut self.content {
-            Parts::One(part) => std::slice::from_mut(part),
-            Parts::Many(parts) => parts,
+            ResultParts::One(part) => std::slice::from_mut(part),
+            ResultParts::Many(parts) => parts,
         };
         let mut omitted = 0;
         for part in parts {
@@ -157,7 +161,7 @@ impl ToolResult {
         }
     }
 
-    /// Puts a failure in the place of a result that is too large and cannot be cut.
+    /// Replaces a result that is too large and cannot be cut by a failure.
     fn refuse_size(&mut self, whole: usize, limit: usize, tool: &ToolDefinition) {
         let name = &tool.name;
         tracing::warn!(tool = &**name, bytes = whole, limit, "a result was larger than its limit");
@@ -179,7 +183,8 @@ impl ToolResult {
 }
 
 impl ToolResult {
-    /// Keeps references of at most `limit` bytes; returns how many bytes they have, and how many were left out.
+    /// Keeps references of at most `limit` bytes; returns the number of their bytes, and of those
+    /// left out.
     fn fit_references(&mut self, limit: usize) -> (usize, usize) {
         let Some(extra) = &mut self.extra else { return (0, 0) };
         let mut left = limit;
@@ -193,7 +198,7 @@ impl ToolResult {
         (limit - left, omitted)
     }
 
-    /// Bounds the underlying error where it is read in the place of a text.
+    /// Bounds the underlying error if it is used in place of a text.
     fn fit_source(&mut self, limit: usize) {
         let Some(source) = self.source().filter(|_| self.content().len() <= 1) else { return };
         if self.content().iter().filter_map(Content::as_text).any(|text| !text.is_empty()) {
@@ -204,7 +209,7 @@ impl ToolResult {
             return;
         }
         match self.content() {
-            [] | [Content::Text(_)] => self.content = Parts::One(Content::text(told)),
+            [] | [Content::Text(_)] => self.content = ResultParts::One(Content::text(told)),
             _ => {
                 let cut = Cut { left: limit, around: 0, limit };
                 let (short, missing) = cut.shortened(vec![Content::text(told)]);
@@ -243,7 +248,7 @@ fn payload(part: &Content) -> usize {
     own + part.attributes().size()
 }
 
-/// Returns how long a value is as JSON, and 0 where there is none.
+/// Returns the length of a value as JSON, and 0 for `None`.
 fn as_json<T: serde::Serialize>(value: Option<&T>) -> usize {
     value.and_then(|value| serde_json::to_string(value).ok()).map_or(0, |text| text.len())
 }
@@ -262,12 +267,12 @@ fn around(part: &Content) -> usize {
     }
 }
 
-/// Returns what counts as left out where a part is: an empty one is something as well.
+/// Returns the bytes that count as left out with a part: at least one.
 fn len(part: &Content) -> usize {
     part.len().max(1)
 }
 
-/// Returns the size of each part, without what stands around the first.
+/// Returns the size of each part; the first is counted without the JSON around it.
 fn sizes(parts: &[Content], more: usize) -> impl Iterator<Item = (&Content, usize)> {
     parts.iter().enumerate().map(move |(at, part)| {
         let own = if at == 0 { 0 } else { around(part) + more };
@@ -284,31 +289,33 @@ fn media_of(parts: &[Content], more: usize) -> usize {
     sizes(parts, more).filter(|(part, _)| !is_text(part)).map(|(_, size)| size).sum()
 }
 
-/// How parts are cut.
+/// The limits to which parts are cut.
 #[derive(Clone, Copy)]
 struct Cut {
-    /// How many bytes they may have.
+    /// The bytes that are left for further parts.
     left: usize,
-    /// What stands around each part besides its own keys.
+    /// The bytes around each part besides its own keys.
     around: usize,
     /// The limit of the whole result, to be named.
     limit: usize,
 }
 
 impl Cut {
-    /// Returns parts of at most `left` bytes and a line that says what is missing, and how many bytes that is.
+    /// Returns parts of at most `left` bytes with a line about the missing ones, and the number of
+    /// missing bytes.
     fn shortened(self, parts: Vec<Content>) -> (Vec<Content>, usize) {
         let size = size_of(&parts, self.around);
         let mut media = media_of(&parts, self.around);
         let bytes: usize = parts.iter().map(len).sum();
-        // Half an image is no image, so all of them stay, or none does: then the call has failed already.
+        // An image cannot be cut, so all of them stay, or none does: then the call has failed
+        // already.
         let parts: Vec<Content> = if media > self.left {
             media = 0;
             parts.into_iter().filter(is_text).collect()
         } else {
             parts
         };
-        // Where the line would be longer than what it stands for, less is kept, and less is said.
+        // If the line is longer than the text it replaces, less is kept, with a shorter line.
         for note in [Note::Whole, Note::Short, Note::None] {
             let mut room = self.left - media;
             loop {
@@ -326,7 +333,7 @@ impl Cut {
         (parts.into_iter().filter(|part| !is_text(part)).collect(), bytes)
     }
 
-    /// Keeps `room` bytes of texts, and all that is no text. `bytes` is how much there was.
+    /// Keeps `room` bytes of texts, and all parts that are not text. `bytes` is the original size.
     fn cut(
         &self,
         parts: &[Content],
@@ -336,7 +343,7 @@ impl Cut {
     ) -> (Vec<Content>, usize) {
         let mut left = room;
         let mut kept = Vec::new();
-        // The part whose text is cut, and what stays of it.
+        // The part whose text is cut, and the rest of that text.
         let mut short = None;
         let mut whole = 0;
         for (part, size) in sizes(parts, self.around) {
@@ -368,7 +375,7 @@ impl Cut {
     }
 }
 
-/// How much is said of what is missing.
+/// The detail of the note on missing parts.
 #[derive(Clone, Copy)]
 enum Note {
     Whole,

@@ -1,7 +1,8 @@
-//! A foreign schema closed and simplified until `OpenAI`'s strict mode can say it.
+//! Closing of foreign schemas: simplified until `OpenAI`'s strict mode can express them.
 //!
-//! Unlike [`strict`](super::strict), this may narrow what a tool takes: each narrowing is a [`Loss`]. Values of any shape are
-//! written as an object with their JSON text, which [`restore_strict`](crate::dialect::restore::restore_strict) takes out again.
+//! Unlike [`strict`](super::strict), this may narrow the accepted values: each narrowing is a
+//! [`Loss`]. Values of any shape are written as an object with their JSON text, which
+//! [`restore_strict`](crate::dialect::restore::restore_strict) takes out again.
 
 use serde_json::{Value, json};
 
@@ -9,21 +10,23 @@ use super::Loss;
 use crate::dialect::restore::JSON_TEXT;
 use crate::schema::walk::{self, Object, pointer};
 
-/// Schemas visited before the rest is taken as values of any shape; references are followed into them.
+/// The most schemas that are visited, followed references counted, before the rest becomes values
+/// of any shape.
 const MAX_VISITS: usize = 20_000;
-/// How deep schemas nest, followed references counted, before the rest is taken as values of any shape.
+/// The most levels of schemas, followed references counted, before the rest becomes values of any
+/// shape.
 const MAX_NESTING: usize = 100;
-/// Values copied to where something refers to them, all together.
+/// The most values that are copied to references, in total.
 const MAX_COPIED: usize = 100_000;
-/// How deep objects and arrays nest before the rest is taken as values of any shape.
+/// The most levels of objects and arrays before the rest becomes values of any shape.
 ///
 /// The service allows ten levels of objects. Definitions are closed apart from where they are used.
 const MAX_OBJECTS: usize = 9;
 /// The most values of an `enum`, and the most characters in one of more than 250 values.
 const MAX_ENUM: (usize, usize) = (250, 15_000);
 
-/// Returns a schema that the strict subset can say, and what it cannot say of `root`; `None` where the arguments are of any
-/// names, since nothing could be sent.
+/// Returns a schema in the strict subset, and adds the losses of `root`; `None` if arguments may
+/// have any names, since none could be sent.
 pub(super) fn closed(root: &Object, losses: &mut Vec<Loss>) -> Option<Object> {
     let no_properties =
         root.get("properties").and_then(Value::as_object).is_none_or(Object::is_empty);
@@ -47,7 +50,7 @@ pub(super) fn closed(root: &Object, losses: &mut Vec<Loss>) -> Option<Object> {
             }
         }
     }
-    // The root is the object of arguments, whatever else it says.
+    // The root is the object of arguments in any case.
     for keyword in ["anyOf", "oneOf", "enum", "const", "$ref"] {
         if map.shift_remove(keyword).is_some() {
             closer.lose("", keyword);
@@ -67,9 +70,9 @@ struct Closer<'r> {
     root: &'r Value,
     losses: Vec<Loss>,
     visits: usize,
-    /// Schemas that the one at hand is inside of, followed references among them.
+    /// The number of schemas around the current one, followed references counted.
     nesting: usize,
-    /// Values that were copied to where something refers to them.
+    /// The number of values copied to references.
     copied: usize,
 }
 
@@ -100,13 +103,13 @@ impl Closer<'_> {
         closed
     }
 
-    /// Returns whether a schema may be copied once more.
+    /// Returns `true` if a schema may be copied once more.
     fn affords(&mut self, schema: &Object) -> bool {
         self.copied += walk::extent_of(schema);
         self.copied <= MAX_COPIED
     }
 
-    /// Merges what `part` says into `map`, or drops it where it is too large.
+    /// Merges the keywords of `part` into `map`, or drops them if they are too large.
     fn join(&mut self, map: &mut Object, part: &Object, path: &str) {
         if !self.affords(part) {
             self.lose(path, "allOf");
@@ -127,7 +130,7 @@ impl Closer<'_> {
                     _ => self.lose(path, "allOf"),
                 }
             }
-            // What was merged may hold conditions and parts of its own.
+            // The merged schema may have conditions and parts of its own.
             return self.schema(&Value::Object(map), path, depth);
         }
         if map.contains_key("$ref") {
@@ -139,15 +142,15 @@ impl Closer<'_> {
         self.one(map, path, depth)
     }
 
-    /// Takes out what the strict subset has no word for.
+    /// Removes the keywords that the strict subset does not have.
     fn without_conditions(&mut self, map: Object, path: &str) -> Object {
         let mut kept = Object::new();
         for (keyword, value) in map {
-            // Closed objects and lists of known length say as much as a `false`.
+            // Closed objects and lists of known length imply a `false` here.
             if says_nothing(&keyword) || is_condition(&keyword) && value == Value::Bool(false) {
                 continue;
             }
-            // Hints of a client's forms and headers are nothing for a model.
+            // Hints for a client's forms and headers are not for a model.
             if is_condition(&keyword) || keyword.starts_with("x-") {
                 self.lose(path, &keyword);
             }
@@ -160,7 +163,7 @@ impl Closer<'_> {
         kept
     }
 
-    /// Follows a reference where something stands beside it, or where it goes elsewhere than to a definition.
+    /// Follows a reference with other keywords beside it, or to another target than a definition.
     fn reference(&mut self, mut map: Object, path: &str, depth: usize) -> Value {
         let target = map.get("$ref").and_then(Value::as_str).unwrap_or_default().to_owned();
         map.shift_remove("$ref");
@@ -198,7 +201,7 @@ impl Closer<'_> {
         }
     }
 
-    /// Returns what a part of `allOf` says: itself, or what it refers to.
+    /// Returns the schema of a part of `allOf`: itself, or its target.
     fn target_of(&mut self, part: &Value) -> Option<Value> {
         let Some(target) = part.get("$ref").and_then(Value::as_str) else {
             return Some(part.clone());
@@ -216,7 +219,7 @@ impl Closer<'_> {
         self.root.pointer(target.strip_prefix('#')?)
     }
 
-    /// Writes each alternative whole, with what stands beside them.
+    /// Writes each alternative with the keywords beside the alternatives.
     fn union(&mut self, mut map: Object, path: &str, depth: usize) -> Value {
         let (any, one) = (map.shift_remove("anyOf"), map.shift_remove("oneOf"));
         if any.is_some() && one.is_some() {
@@ -274,7 +277,7 @@ impl Closer<'_> {
         let mut kinds = kinds(&map);
         if map.contains_key("enum") {
             if kinds.is_empty() || !values_are_of(&map, &kinds) {
-                // The values say their types themselves.
+                // The values imply their types.
                 map.shift_remove("type");
             } else if map.get("type").is_none() {
                 map.insert("type".to_owned(), json!(kinds));
@@ -346,7 +349,7 @@ impl Closer<'_> {
             let is_optional = !required.contains(&name);
             let mut property = self.schema(&property, &path, depth + 1);
             if is_optional && crate::schema::without_null(&mut property) {
-                // Null already says that it is left out.
+                // A null already means that the property is left out.
                 self.say(&path, "null", false);
             }
             closed.insert(name, property);
@@ -364,7 +367,7 @@ impl Closer<'_> {
             _ => Vec::new(),
         };
         let rest = map.shift_remove("items");
-        // Up to draft 7 a list under `items` was what `prefixItems` is now.
+        // Up to draft 7, a list under `items` had the meaning of `prefixItems`.
         let rest = match rest {
             Some(Value::Array(items)) => {
                 listed.extend(items);
@@ -420,7 +423,7 @@ impl Closer<'_> {
     }
 }
 
-/// Returns the object that holds a value as JSON text, described as the value is.
+/// Returns the object that holds a value as JSON text, with the description of the value.
 fn json_text(map: &Object, what: &str) -> Value {
     let mut out = Object::new();
     out.insert("type".to_owned(), "object".into());
@@ -437,7 +440,7 @@ fn json_text(map: &Object, what: &str) -> Value {
     Value::Object(out)
 }
 
-/// Returns whether a keyword says nothing about the arguments.
+/// Returns `true` if a keyword does not constrain the arguments.
 fn says_nothing(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -453,7 +456,7 @@ fn says_nothing(keyword: &str) -> bool {
     )
 }
 
-/// Returns whether a keyword is one that the strict subset has neither a word nor a sentence for.
+/// Returns `true` if a keyword cannot be expressed in the strict subset, nor in a description.
 fn is_condition(keyword: &str) -> bool {
     matches!(
         keyword,
@@ -486,7 +489,7 @@ fn is_annotation(keyword: &str) -> bool {
     walk::is_annotation(keyword)
 }
 
-/// Returns whether a keyword says something about values of a kind.
+/// Returns `true` if a keyword applies to values of a kind.
 fn belongs(keyword: &str, kind: &str) -> bool {
     let owner = match keyword {
         "properties" | "required" | "additionalProperties" | "patternProperties" => "object",
@@ -533,7 +536,7 @@ fn values_are_of(map: &Object, kinds: &[String]) -> bool {
     all && kinds.iter().all(|kind| kind != "object" && kind != "array")
 }
 
-/// Adds what `part` says to `map`: where both speak of the same, both hold as far as one schema can say it.
+/// Merges `part` into `map`: for a keyword of both, both apply as far as one schema can express it.
 ///
 /// Returns the keywords that only one of them could have.
 fn merge(map: &mut Object, part: &Object) -> Vec<String> {

@@ -1,4 +1,4 @@
-//! The schema as it is, with the few rewrites that a provider needs and that change no meaning.
+//! The schema with the few rewrites that a provider needs and that do not change its meaning.
 
 use serde_json::{Value, json};
 
@@ -21,7 +21,8 @@ pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
                     "properties" | "items" | "prefixItems" | "anyOf" | "oneOf" | "allOf" | "$defs"
                 )
             {
-                // Readers that expect a map at every schema refuse the whole list over one `true`.
+                // Parsers that expect a map for every schema refuse the whole list because of one
+                // `true`.
                 *child = if *takes { json!({}) } else { json!({"not": {}}) };
             }
             if matches!(dialect, Dialect::Anthropic | Dialect::Mcp)
@@ -44,7 +45,8 @@ pub(super) fn loose(schema: Object, dialect: Dialect) -> Value {
     schema
 }
 
-/// A schema without a type takes anything, and hosts send it as a string (claude-code#82652): names all types.
+/// Names all types where a schema names none: it accepts any value, but hosts send a string
+/// (claude-code#82652).
 fn name_types(schema: &mut Value) {
     if let Value::Object(map) = schema
         && map.keys().all(|keyword| walk::is_annotation(keyword))
@@ -54,7 +56,8 @@ fn name_types(schema: &mut Value) {
     }
 }
 
-/// A reference beside other keywords is refused (schemars#473): it moves into an `anyOf` of its own.
+/// Moves a reference beside other keywords, which is refused (schemars#473), into an `anyOf` of its
+/// own.
 fn isolate_reference(map: &mut Object) {
     let alone = map.keys().all(|keyword| matches!(keyword.as_str(), "$ref" | "$defs"));
     if alone || map.contains_key("anyOf") {
@@ -65,7 +68,8 @@ fn isolate_reference(map: &mut Object) {
     }
 }
 
-/// An array without `items` is refused ("array schema missing items"): says what follows from the rest.
+/// Adds `items` to an array without it, which is refused ("array schema missing items"), as the
+/// other keywords imply.
 fn complete_array(map: &mut Object) {
     let array = map.get("type").is_some_and(|kind| {
         kind == "array"
@@ -75,7 +79,7 @@ fn complete_array(map: &mut Object) {
         return;
     }
     let listed = map.get("prefixItems").and_then(Value::as_array);
-    // With a tuple's exact length nothing is left for `items` to decide, so it may repeat the members.
+    // For a tuple of exact length, `items` applies to nothing, so it may repeat the members.
     let exact = listed.filter(|list| {
         map.get("maxItems").and_then(Value::as_u64).is_some_and(|max| max <= list.len() as u64)
     });

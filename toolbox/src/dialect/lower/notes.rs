@@ -1,8 +1,8 @@
-//! Keywords as words: what a schema may not say, a description can.
+//! Keywords as notes in a description, where the schema must not have them.
 
 use serde_json::Value;
 
-/// Longer than this, a keyword's value is not worth a sentence.
+/// The longest value of a keyword that is written as a note, in bytes.
 const MAX_NOTE: usize = 300;
 
 /// Returns `description` with a note after it.
@@ -23,7 +23,7 @@ pub(super) fn joined(description: &str, note: &str) -> String {
     format!("{text}; {note}")
 }
 
-/// Returns the words for a keyword, unless it has a value nobody would read.
+/// Returns the note on a keyword, unless its value is too long.
 pub(super) fn of(keyword: &str, value: &Value) -> Option<String> {
     let plural = |count: &Value, one: &str| {
         if count == 1 { format!("1 {one}") } else { format!("{count} {one}s") }

@@ -1,4 +1,4 @@
-//! An object at the root, whatever the schema was.
+//! Conversion of a schema into one with an object at its root.
 
 use std::fmt::Write as _;
 
@@ -8,15 +8,15 @@ use crate::dialect::{Dialect, Loss};
 use crate::schema::merged;
 use crate::schema::walk::{self, MAX_HEIGHT, Object};
 
-/// The schema with an object at its root, and what has to be said about it in words.
+/// A schema with an object at its root, and the note about it.
 pub(super) struct Rooted {
     pub(super) schema: Object,
     pub(super) note: Option<String>,
-    /// Something was widened to get here, so a guarantee would be about another schema.
+    /// `true` if the schema was widened, so that a guarantee would be about another schema.
     pub(super) widened: bool,
 }
 
-/// Schemas visited for one root before the rest is taken as open.
+/// The most schemas that are visited for one root before the rest is taken as open.
 const MAX_VISITS: usize = 2000;
 
 /// Returns the input schema with `type: object` and `properties` at its root.
@@ -111,7 +111,7 @@ fn resolved(map: &Object, definitions: Option<&Object>) -> Option<Object> {
     None
 }
 
-/// What objects a schema takes, as far as one object can say it.
+/// The objects that a schema accepts, as far as one object schema can express it.
 #[derive(Default)]
 struct Shape {
     properties: Vec<(String, Vec<Value>)>,
@@ -213,7 +213,7 @@ fn may_be_object(branch: &Value) -> bool {
     }
 }
 
-/// One schema for a property that several branches describe.
+/// Returns one schema for a property that several branches describe.
 fn either(mut schemas: Vec<Value>) -> Value {
     if let [single] = schemas.as_mut_slice() {
         return single.take();
@@ -231,7 +231,8 @@ fn either(mut schemas: Vec<Value>) -> Value {
     json!({"anyOf": schemas})
 }
 
-/// The alternatives at the root in words: `{kind: "circle", radius} or {kind: "square", side, name?}`.
+/// Returns the alternatives at the root in words:
+/// `{kind: "circle", radius} or {kind: "square", side, name?}`.
 fn forms(map: &Object, definitions: &Object) -> Option<String> {
     let branches = ["oneOf", "anyOf"].iter().find_map(|keyword| map.get(*keyword)?.as_array())?;
     let mut forms = Vec::new();

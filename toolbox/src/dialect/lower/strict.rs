@@ -1,4 +1,4 @@
-//! `OpenAI`'s strict subset: all of the schema in it, or a reason why not.
+//! Conversion of a schema into `OpenAI`'s strict subset, or the reason why it is impossible.
 
 use std::collections::HashMap;
 
@@ -9,7 +9,7 @@ use super::root::Rooted;
 use crate::dialect::Loss;
 use crate::schema::walk::{self, Object, pointer};
 
-// Limits as platform.openai.com/docs/guides/structured-outputs states them.
+// Limits of platform.openai.com/docs/guides/structured-outputs.
 const MAX_PROPERTIES: usize = 5000;
 const MAX_LEVELS: usize = 10;
 const MAX_ENUM_VALUES: usize = 1000;
@@ -20,7 +20,7 @@ const MAX_LONG_ENUM_CHARACTERS: usize = 15_000;
 const FORMATS: &[&str] =
     &["date-time", "time", "date", "duration", "email", "hostname", "ipv4", "ipv6", "uuid"];
 
-/// Returns the schema in the strict subset and the keywords that moved, or what stands in the way.
+/// Returns the schema in the strict subset and the keywords that moved, or the obstacle.
 pub(super) fn strict(rooted: &Rooted) -> Result<(Value, Vec<Loss>), String> {
     if rooted.widened {
         return Err("the root is not a plain object".to_owned());
@@ -48,7 +48,8 @@ pub(super) fn strict(rooted: &Rooted) -> Result<(Value, Vec<Loss>), String> {
     Ok((schema, strict.losses))
 }
 
-/// How a schema is used: what a missing value means decides what a moved default says.
+/// The use of a schema. It decides the meaning of a missing value, and so the text of a moved
+/// default.
 #[derive(Clone, Copy, PartialEq)]
 enum Use {
     Required,
@@ -103,7 +104,7 @@ impl Strict {
                 | "required"
                 | "type"
                 | "unevaluatedProperties"
-                // Says nothing about the arguments.
+                // Does not constrain the arguments.
                 | "$comment" | "$defs" | "$id" | "$schema" | "title" => {}
                 "exclusiveMaximum" | "exclusiveMinimum" | "maxItems" | "maximum" | "minItems"
                 | "minimum" | "multipleOf" => {
@@ -299,7 +300,7 @@ impl Strict {
     }
 }
 
-/// A reference stands alone, so a description goes around it (schemars#473).
+/// Writes a reference alone, with its description around it (schemars#473).
 fn reference_to(
     map: &Object,
     reference: &Value,
@@ -360,7 +361,7 @@ fn takes_null(schema: &Value) -> bool {
         || branches.is_some_and(|branches| branches.iter().any(takes_null))
 }
 
-/// The union of `schema` and null, its description outside.
+/// Returns the union of `schema` and null, its description outside.
 fn nullable(schema: Value) -> Value {
     if takes_null(&schema) {
         return schema;

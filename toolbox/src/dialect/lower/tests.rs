@@ -7,7 +7,7 @@ use crate::dialect::{restore_optional, restore_strict};
 use crate::schema::corpus::CASES;
 use crate::schema::sample::{Dice, any_json, any_schema};
 use crate::schema::{normalize, walk};
-use crate::validate::{Bounds, Verdict, examine};
+use crate::validate::{CheckOutcome, ValidationLimits, check_arguments};
 
 fn tool(schema: Value) -> ToolDefinition {
     ToolDefinition::new("search", "Search the documentation.", schema)
@@ -207,7 +207,8 @@ fn strict_properties() {
     }
 }
 
-/// What strict mode cannot say is said, and the tool is sent without it.
+/// Constraints that strict mode cannot express are listed as losses, and the tool is sent without
+/// it.
 #[test]
 fn strict_obstacles() {
     let cases = [
@@ -334,7 +335,8 @@ fn roots_that_are_no_objects() {
 
 // Reports about other libraries, each with the payload that was refused.
 
-/// schemars#473: a doc comment on a field of a named type put `description` beside `$ref`, and `OpenAI` answered 400.
+/// schemars#473: a doc comment on a field of a named type put `description` beside `$ref`, and
+/// `OpenAI` answered 400.
 #[test]
 fn schemars_473_reference_with_description() {
     let person =
@@ -378,7 +380,8 @@ fn gemini_cli_14970_and_13326_unknown_names() {
     );
 }
 
-/// tower-mcp#582: `serde_json::Value` gave a schema without a type, and a host refused every tool of the server.
+/// tower-mcp#582: `serde_json::Value` gave a schema without a type, and a host refused every tool
+/// of the server.
 #[test]
 fn tower_mcp_582_value_has_a_type() {
     for input in [json!({"title": "AnyValue"}), json!(true), json!({})] {
@@ -431,7 +434,8 @@ fn gents_542_optional_arguments_stay_optional() {
     }
 }
 
-/// Arrays without `items` are refused by `OpenAI` and Gemini; saying more must not change what is taken.
+/// Arrays without `items` are refused by `OpenAI` and Gemini; saying more must not change what is
+/// taken.
 #[test]
 fn arrays_say_what_they_hold() {
     let tuple = json!({"type": "array", "prefixItems": [{"type": "string"}, {"type": "integer"}], "minItems": 2, "maxItems": 2});
@@ -445,7 +449,8 @@ fn arrays_say_what_they_hold() {
     assert_eq!(properties["any"]["items"], json!({}));
 }
 
-/// Strict accepts what the normal form accepts, nulls for what is left out apart; loose accepts exactly that.
+/// Strict accepts what the normal form accepts, nulls for what is left out apart; loose accepts
+/// exactly that.
 #[test]
 fn lowering_keeps_the_meaning() {
     let mut stricts = 0;
@@ -475,9 +480,13 @@ fn lowering_keeps_the_meaning() {
                     let mut instance = dice.instance(sent, sent, 0);
                     assert!(validator.is_valid(&instance), "{}: {instance} {sent:#}", case.name);
                     // The way that a call takes reads the same without help.
-                    let read = examine(&instance.to_string(), &schema, &Bounds::default());
+                    let read = check_arguments(
+                        &instance.to_string(),
+                        &schema,
+                        &ValidationLimits::default(),
+                    );
                     assert!(
-                        !matches!(read, Verdict::Faulty { .. }),
+                        !matches!(read, CheckOutcome::Invalid { .. }),
                         "{}: {instance} {read:?}",
                         case.name
                     );

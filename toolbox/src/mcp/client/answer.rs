@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::text;
 use crate::call::{Content, FailureKind, ToolResult};
 use crate::text::{QUOTED, quote};
-use crate::validate::{self, Bounds};
+use crate::validate::{self, ValidationLimits};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
@@ -108,8 +108,13 @@ pub(super) fn misfit(result: &ToolResult, schema: Option<&Value>) -> Option<Stri
     let Some(structured) = result.structured_content() else {
         return Some("there is no structured result".to_owned());
     };
-    let faults =
-        validate::conforms(&structured.to_string(), schema, schema, "", &Bounds::default());
+    let faults = validate::conforms(
+        &structured.to_string(),
+        schema,
+        schema,
+        "",
+        &ValidationLimits::default(),
+    );
     faults.first().map(|fault| text::clean(text::cut(&fault.to_string(), 300)).into_owned())
 }
 

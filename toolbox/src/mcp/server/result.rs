@@ -9,7 +9,7 @@ use serde_json::{Map, Value};
 use super::version::ClientVersion;
 use crate::call::{Attributes, Audience, Content, ResourceLink, ToolResult};
 use crate::definition;
-use crate::validate::{self, Bounds};
+use crate::validate::{self, ValidationLimits};
 
 /// The key in `_meta` of a failed result for data that the output schema of its tool does not describe.
 const ERROR_DATA: &str = "toolbox/error";
@@ -73,7 +73,8 @@ impl Reader<'_> {
 
 fn fits(value: &Value, schema: Option<&Value>) -> bool {
     schema.is_none_or(|schema| {
-        validate::conforms(&value.to_string(), schema, schema, "", &Bounds::default()).is_empty()
+        validate::conforms(&value.to_string(), schema, schema, "", &ValidationLimits::default())
+            .is_empty()
     })
 }
 

@@ -1,4 +1,5 @@
-//! Objects with known properties refuse others, also where several schemas describe one object.
+//! Closing of objects: those with known properties refuse others, also if several schemas describe
+//! one object.
 
 use std::collections::{HashMap, HashSet};
 
@@ -6,13 +7,13 @@ use serde_json::Value;
 
 use crate::schema::walk::{self, Object};
 
-/// Closes every object in `schema` that declares properties and does not say what else it takes.
+/// Closes every object in `schema` that declares properties and does not describe further ones.
 ///
-/// A schema that shares its object with others is left open, and the outermost one closes for all of them with
-/// `unevaluatedProperties`.
+/// A schema that shares its object with others is left open, and the outermost one closes for all
+/// of them with `unevaluatedProperties`.
 pub(super) fn close(schema: &mut Value) {
     let Closing { open, declaring } = Closing::read(schema);
-    let open = Open { names: open, declaring };
+    let open = DefinitionFacts { names: open, declaring };
     let root_open = open.names.contains("#");
     let Value::Object(root) = schema else { return };
     let definitions = root.shift_remove("$defs");
@@ -29,15 +30,15 @@ pub(super) fn close(schema: &mut Value) {
     }
 }
 
-/// What the second pass needs to know of definitions.
-struct Open {
+/// Facts about definitions that the second pass needs.
+struct DefinitionFacts {
     /// Definitions that share their object with other schemas somewhere; `#` is the root.
     names: HashSet<String>,
     /// Definitions that declare properties; `#` is the root.
     declaring: HashSet<String>,
 }
 
-impl Open {
+impl DefinitionFacts {
     fn declares(&self, schema: &Value) -> bool {
         let mut declares = false;
         in_place(schema, &mut |map| {
@@ -56,7 +57,7 @@ struct Closing {
 impl Closing {
     fn read(schema: &Value) -> Self {
         let declaring = declaring(schema);
-        let facts = Open { names: HashSet::new(), declaring };
+        let facts = DefinitionFacts { names: HashSet::new(), declaring };
         let mut seen = HashSet::new();
         let mut pending = vec![("#".to_owned(), true)];
         while let Some((name, outer)) = pending.pop() {
@@ -78,7 +79,8 @@ fn body_of<'v>(schema: &'v Value, name: &str) -> &'v Value {
     walk::definitions(schema).and_then(|named| named.get(name)).unwrap_or(&Value::Null)
 }
 
-/// The definitions that declare properties of the object they describe, directly or through others.
+/// Returns the definitions that declare properties of the object they describe, directly or through
+/// others.
 fn declaring(schema: &Value) -> HashSet<String> {
     let names = walk::definitions(schema).into_iter().flat_map(Object::keys);
     let names: Vec<String> = std::iter::once("#".to_owned()).chain(names.cloned()).collect();
@@ -137,8 +139,8 @@ fn target(map: &Object) -> Option<String> {
     }
 }
 
-/// Returns whether several schemas declare the properties of the object that `map` describes.
-fn is_composed(map: &Object, open: &Open) -> bool {
+/// Returns `true` if several schemas declare the properties of the object that `map` describes.
+fn is_composed(map: &Object, open: &DefinitionFacts) -> bool {
     let mut parts = 0;
     let mut alternatives = HashSet::new();
     walk::children(map, &mut |keyword, _, child| {
@@ -162,24 +164,25 @@ fn is_composed(map: &Object, open: &Open) -> bool {
     parts + usize::from(says) > 1
 }
 
-/// Calls `refer` with each definition `schema` refers to, and whether it may be closed there.
-fn mark(schema: &Value, outer: bool, open: &Open, refer: &mut dyn FnMut(String, bool)) {
+/// Calls `refer` with each definition that `schema` refers to, and `true` if it may be closed
+/// there.
+fn mark(schema: &Value, outer: bool, open: &DefinitionFacts, refer: &mut dyn FnMut(String, bool)) {
     let Value::Object(map) = schema else { return };
-    // `unevaluatedProperties` beside a lone reference is how such a schema was closed before.
+    // A schema with `unevaluatedProperties` beside a lone reference is closed already.
     let outer = outer && !is_composed(map, open);
     if let Some(name) = target(map) {
         refer(name, outer);
     }
     walk::children(map, &mut |keyword, _, child| match keyword {
         "$defs" | "definitions" => {}
-        // Not closed below: what is refused there is taken here, or decides something else.
+        // Not closed below: a refusal there means acceptance here, or selects a branch.
         "not" | "if" | "contains" | "propertyNames" => mark(child, false, open, refer),
         in_place if is_in_place(in_place) => mark(child, outer, open, refer),
         _ => mark(child, true, open, refer),
     });
 }
 
-fn close_schema(schema: &mut Value, outer: bool, open: &Open) {
+fn close_schema(schema: &mut Value, outer: bool, open: &DefinitionFacts) {
     let Value::Object(map) = schema else { return };
     let composed = is_composed(map, open);
     walk::children_mut(map, &mut |keyword, child| match keyword {

@@ -1,4 +1,4 @@
-//! Definitions that say less than their reference costs move to where they are used.
+//! Inlining of definitions that are used once, or smaller than their reference.
 
 use std::collections::HashMap;
 
@@ -6,18 +6,20 @@ use serde_json::Value;
 
 use crate::schema::walk::{self, Object};
 
-/// With more definitions than this nothing is inlined: the work stays proportional to the schema.
+/// The most definitions of a schema that is inlined, so that the work stays proportional to the
+/// schema.
 const MAX_DEFINITIONS: usize = 4096;
 
-/// Nothing is inlined deeper than this, in JSON levels: parsers stop at 128.
+/// The deepest level of inlining, in JSON levels: parsers stop at 128.
 const MAX_DEPTH: usize = 96;
 
-/// Inlining stops after this many JSON values were copied.
+/// The most JSON values that are copied.
 const MAX_COPIED: usize = 100_000;
 
-/// Inlines definitions used once, and those that are smaller than their references; drops unused ones.
+/// Inlines definitions used once, and those that are smaller than their references; drops unused
+/// ones.
 ///
-/// Returns whether anything was inlined.
+/// Returns `true` if anything was inlined.
 pub(super) fn inline(schema: &mut Value) -> bool {
     let Value::Object(root) = schema else { return false };
     if !root.get("$defs").is_some_and(Value::is_object) {
@@ -51,13 +53,13 @@ struct Graph {
     index: HashMap<String, usize>,
     names: Vec<String>,
     bodies: Vec<Value>,
-    /// How many references lead to each, from what the root reaches.
+    /// The number of references to each definition, counted over the part that the root reaches.
     uses: Vec<usize>,
-    /// It is part of a cycle, and the cycle enters here.
+    /// `true` for a definition that is part of a cycle, and where the cycle is entered.
     recursive: Vec<bool>,
-    /// The final height and number of values of what may be inlined.
+    /// The final height and number of values of definitions that may be inlined.
     inlined: Vec<Option<(usize, usize)>>,
-    /// How many values were copied so far.
+    /// The number of values copied so far.
     copied: usize,
 }
 
@@ -89,7 +91,7 @@ impl Graph {
         graph
     }
 
-    /// Where the references in `schema` lead, one entry a reference.
+    /// Returns the targets of the references in `schema`, one entry a reference.
     fn targets(&self, schema: &Value) -> Vec<usize> {
         let mut targets = Vec::new();
         walk::each(schema, &mut |map| targets.extend(self.target(map)));
@@ -100,7 +102,8 @@ impl Graph {
         self.index.get(&walk::definition_name(walk::reference(map)?)?).copied()
     }
 
-    /// Definitions in an order in which each comes after those it refers to, cycles aside.
+    /// Returns the definitions in an order in which each comes after those it refers to, except for
+    /// cycles.
     fn order(&mut self, root: &Value) -> Vec<usize> {
         const NEW: u8 = 0;
         const OPEN: u8 = 1;
@@ -149,7 +152,7 @@ impl Graph {
         self.inlined[at] = Some((height, count));
     }
 
-    /// Replaces references by what they refer to, wherever that was decided and is possible.
+    /// Replaces references by their targets, where that was decided and is possible.
     fn rewrite(&mut self, schema: &mut Value, depth: usize) {
         let Value::Object(map) = schema else { return };
         walk::children_mut(map, &mut |keyword, child| {
@@ -177,7 +180,7 @@ impl Graph {
         }
     }
 
-    /// The definitions that are still referred to, in their old order.
+    /// Returns the definitions that are still referred to, in their old order.
     fn kept(mut self, root: &Value) -> Object {
         let mut kept = vec![false; self.names.len()];
         let mut pending = self.targets(root);
@@ -192,7 +195,7 @@ impl Graph {
     }
 }
 
-/// Returns one schema that means `site` and `body` at once, if that can be said without `allOf`.
+/// Returns one schema with the meaning of `site` and `body` together, if that needs no `allOf`.
 ///
 /// Where both carry the same annotation, the one at the use site stays.
 pub(crate) fn merged(site: &Object, body: &Value) -> Option<Object> {
@@ -242,7 +245,7 @@ pub(crate) fn merged(site: &Object, body: &Value) -> Option<Object> {
     Some(merged)
 }
 
-/// Keywords whose meaning depends on the other keywords of the same schema.
+/// Returns `true` for keywords whose meaning depends on the other keywords of the same schema.
 fn depends_on_neighbours(keyword: &str) -> bool {
     matches!(
         keyword,

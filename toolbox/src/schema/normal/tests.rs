@@ -109,14 +109,14 @@ fn objects_are_closed_once() {
     );
 }
 
-/// What each type takes and refuses once it is closed; `zzz` is a name nobody declared.
+/// Values that each type accepts and refuses once it is closed; `zzz` is a name nobody declared.
 #[test]
 fn closed_types_refuse_unknown_names() {
     let inner = json!({"a": 1});
     let taken = [
-        ("Nested", json!({"one": inner, "title": "t"})),
+        ("NestedStruct", json!({"one": inner, "title": "t"})),
         ("Twice", json!({"one": inner, "two": null, "many": [inner]})),
-        ("Tree", json!({"name": "n", "children": [{"name": "m"}]})),
+        ("TreeStruct", json!({"name": "n", "children": [{"name": "m"}]})),
         ("Internal", json!({"kind": "Newtype", "a": 1})),
         ("Internal", json!({"kind": "Map", "zzz": 1})),
         ("External", json!({"Newtype": {"a": 1}})),
@@ -131,9 +131,9 @@ fn closed_types_refuse_unknown_names() {
         ("DenyingInternal", json!({"kind": "A", "a": 1})),
     ];
     let refused = [
-        ("Nested", json!({"one": {"a": 1, "zzz": 1}, "title": "t"})),
+        ("NestedStruct", json!({"one": {"a": 1, "zzz": 1}, "title": "t"})),
         ("Twice", json!({"one": inner, "many": [{"a": 1, "zzz": 1}]})),
-        ("Tree", json!({"name": "n", "children": [{"name": "m", "zzz": 1}]})),
+        ("TreeStruct", json!({"name": "n", "children": [{"name": "m", "zzz": 1}]})),
         ("Internal", json!({"kind": "Newtype", "a": 1, "zzz": 1})),
         ("Internal", json!({"kind": "Nothing", "a": 1})),
         ("External", json!({"Newtype": {"a": 1, "zzz": 1}})),
@@ -161,7 +161,8 @@ fn closed_types_refuse_unknown_names() {
     }
 }
 
-/// Closing refuses more and nothing else changes: same instances, and serde reads what the schema takes.
+/// Closing refuses more and nothing else changes: same instances, and serde reads what the schema
+/// takes.
 #[test]
 fn derived_types_keep_their_meaning() {
     for case in CASES {
@@ -295,16 +296,16 @@ fn null_leaves_the_root() {
 #[test]
 fn what_serde_leaves_to_others_is_known() {
     let cases: &[(&str, bool, bool)] = &[
-        ("Inner", false, true),
-        ("Mode", false, false),
+        ("InnerStruct", false, true),
+        ("UnitEnum", false, false),
         ("DocMode", false, false),
-        ("Option<Mode>", false, false),
+        ("Option<UnitEnum>", false, false),
         ("Option<i32>", false, false),
-        ("Option<Inner>", false, true),
+        ("Option<InnerStruct>", false, true),
         ("HashMap<String, i32>", false, false),
         ("Pair", false, false),
         ("Meters", false, false),
-        ("Tree", false, true),
+        ("TreeStruct", false, true),
         ("Everything", true, true),
         ("Untagged", false, true),
     ];

@@ -3,10 +3,10 @@
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
-use super::super::{Bounds, Verdict, conforms, examine, path_at};
+use super::super::{CheckOutcome, ValidationLimits, check_arguments, conforms, path_at};
 use super::search_schema;
 use crate::validate::json;
-use crate::validate::json::{Kind, Node};
+use crate::validate::json::{JsonKind, Node};
 
 fn any_number() -> impl Strategy<Value = Value> {
     prop_oneof![
@@ -36,12 +36,12 @@ fn any_value() -> impl Strategy<Value = Value> {
 
 fn to_value(node: Node<'_>) -> Value {
     match node.kind() {
-        Kind::Null => Value::Null,
-        Kind::Bool => Value::Bool(node.is_true()),
-        Kind::Number => serde_json::from_str(node.source()).expect("a number"),
-        Kind::String => Value::String(node.string().into_owned()),
-        Kind::Array => node.items().map(to_value).collect(),
-        Kind::Object => node
+        JsonKind::Null => Value::Null,
+        JsonKind::Bool => Value::Bool(node.is_true()),
+        JsonKind::Number => serde_json::from_str(node.source()).expect("a number"),
+        JsonKind::String => Value::String(node.string().into_owned()),
+        JsonKind::Array => node.items().map(to_value).collect(),
+        JsonKind::Object => node
             .fields()
             .map(|(key, value)| (key.string().into_owned(), to_value(value)))
             .collect::<serde_json::Map<_, _>>()
@@ -67,7 +67,7 @@ fn assert_same_syntax(text: &str) {
                 "only serde refuses {text}: {error}"
             );
         }
-        (Err(json::Refusal::TooDeep), _) | (Err(_), Err(_)) => {}
+        (Err(json::ParseError::TooDeep), _) | (Err(_), Err(_)) => {}
         (Err(refusal), Ok(_)) => panic!("only we refuse {text}: {refusal:?}"),
     }
 }
@@ -182,14 +182,14 @@ proptest! {
         // j32: no panic, and what is repaired is JSON that needs no further repair.
         path_at(&text, offset);
         for schema in [search_schema(), json!({"type": "object"}), json!({})] {
-            match examine(&text, &schema, &Bounds::default()) {
-                Verdict::Sound => prop_assert!(serde_json::from_str::<Value>(&text).is_ok()),
-                Verdict::Repaired { text: repaired, repairs } => {
+            match check_arguments(&text, &schema, &ValidationLimits::default()) {
+                CheckOutcome::Valid => prop_assert!(serde_json::from_str::<Value>(&text).is_ok()),
+                CheckOutcome::Repaired { text: repaired, repairs } => {
                     prop_assert!(serde_json::from_str::<Value>(&repaired).is_ok(), "{text}");
                     prop_assert!(!repairs.is_empty());
-                    prop_assert_eq!(examine(&repaired, &schema, &Bounds::default()), Verdict::Sound);
+                    prop_assert_eq!(check_arguments(&repaired, &schema, &ValidationLimits::default()), CheckOutcome::Valid);
                 }
-                Verdict::Faulty { faults, .. } => {
+                CheckOutcome::Invalid { faults, .. } => {
                     prop_assert!(!faults.is_empty());
                     for fault in faults.iter() {
                         prop_assert!(!fault.to_string().is_empty());
@@ -204,7 +204,7 @@ proptest! {
         let text = value.to_string();
         for schema in schemas() {
             let theirs = jsonschema::draft202012::new(&schema).expect("a schema").is_valid(&value);
-            let faults = conforms(&text, &schema, &schema, "", &Bounds::default());
+            let faults = conforms(&text, &schema, &schema, "", &ValidationLimits::default());
             prop_assert_eq!(theirs, faults.is_empty(), "{} against {}: {:?}", text, schema, faults);
         }
     }
@@ -214,8 +214,8 @@ proptest! {
         let text = json!({"a": value}).to_string();
         let end = floor_char(&text, end.index(text.len()).max(1));
         prop_assert!(matches!(
-            examine(&text[..end], &json!({}), &Bounds::default()),
-            Verdict::Faulty { .. }
+            check_arguments(&text[..end], &json!({}), &ValidationLimits::default()),
+            CheckOutcome::Invalid { .. }
         ), "{}", &text[..end]);
     }
 

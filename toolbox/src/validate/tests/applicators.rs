@@ -3,12 +3,12 @@
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};
 
-use super::super::{Bounds, conforms};
+use super::super::{ValidationLimits, conforms};
 use crate::call::FaultKind;
 
-/// Whether a value fits, or why not.
+/// Returns the faults of a value; none if it fits.
 fn faults(schema: &Value, value: &Value) -> Vec<String> {
-    let faults = conforms(&value.to_string(), schema, schema, "", &Bounds::default());
+    let faults = conforms(&value.to_string(), schema, schema, "", &ValidationLimits::default());
     faults.iter().map(|fault| format!("{}: {fault}", fault.code())).collect()
 }
 
@@ -102,7 +102,8 @@ proptest! {
     }
 }
 
-/// Each case: a schema, a value that fits or of which it cannot be told, and one that surely does not fit.
+/// Each case: a schema, a value that fits or of which it cannot be told, and one that surely does
+/// not fit.
 #[test]
 #[expect(clippy::too_many_lines, reason = "a table")]
 fn a_value_is_refused_only_if_it_surely_does_not_fit() {
@@ -303,7 +304,7 @@ fn hostile_applicators_end_in_a_plain_fault() {
         cases.push((schema, &fields));
     }
     for (at, (schema, value)) in cases.iter().enumerate() {
-        let faults = conforms(&value.to_string(), schema, schema, "", &Bounds::default());
+        let faults = conforms(&value.to_string(), schema, schema, "", &ValidationLimits::default());
         let kinds: Vec<_> = faults.iter().map(|fault| fault.kind).collect();
         assert_eq!(kinds, [FaultKind::SchemaTooLarge], "{at}");
     }

@@ -1,6 +1,6 @@
 use serde_json::{Value, json};
 
-use super::super::{Bounds, Verdict, bound, conforms, examine};
+use super::super::{CheckOutcome, ValidationLimits, bound, check_arguments, conforms};
 use super::{check, search_schema, verdict};
 use crate::call::{ArgumentsError, Fault, FaultKind, Faults};
 use crate::text::{nearest, nearest_n};
@@ -163,7 +163,7 @@ fn nesting_is_bounded_without_recursion() {
         ("j03", "[{".repeat(100_000)),
     ] {
         assert_eq!(verdict(&text, &open), refused, "{name}");
-        assert!(bound(&text, &Bounds::default()).is_some(), "{name}");
+        assert!(bound(&text, &ValidationLimits::default()).is_some(), "{name}");
     }
 }
 
@@ -236,8 +236,8 @@ fn a_message_is_short_and_safe_to_print() {
     let escape = "\u{1b}[31m\u{202e}".repeat(300);
     let tool = format!("search{}", "\u{7}".repeat(10_000));
     let arguments = json!({"limit": huge, "exact": escape, escape.clone(): 1, huge.clone(): 2, "token": 77_123_456});
-    let Verdict::Faulty { faults, .. } =
-        examine(&arguments.to_string(), &search_schema(), &Bounds::default())
+    let CheckOutcome::Invalid { faults, .. } =
+        check_arguments(&arguments.to_string(), &search_schema(), &ValidationLimits::default())
     else {
         panic!("these arguments are wrong");
     };
@@ -272,7 +272,7 @@ fn one_argument_is_checked_under_its_own_path() {
     let root = search_schema();
     let filters = &root["properties"]["filters"];
     let lines = |text| -> Vec<String> {
-        conforms(text, filters, &root, "filters", &Bounds::default())
+        conforms(text, filters, &root, "filters", &ValidationLimits::default())
             .iter()
             .map(ToString::to_string)
             .collect()
