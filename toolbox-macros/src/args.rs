@@ -1,4 +1,5 @@
-//! The grammar of `#[tool(...)]` and `#[arg(...)]`: one list of options for the parser, the messages and the docs.
+//! The grammar of `#[tool(...)]` and `#[arg(...)]`: one list of options for the parser, the
+//! messages and the docs.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::ToTokens;

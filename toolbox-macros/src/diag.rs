@@ -42,7 +42,8 @@ impl Diagnostics {
         &mut self.errors[last]
     }
 
-    /// Notes a mistake that rustc reports of the function as it stands: nothing is to be added to it.
+    /// Notes a mistake that rustc reports of the function as it stands: nothing is to be added to
+    /// it.
     pub(crate) fn leave_to_the_compiler(&mut self) {
         self.left = true;
     }
@@ -63,7 +64,8 @@ impl Diagnostics {
             Place::Span(span) => syn::Error::new(span, message),
         });
         let mut errors: Vec<syn::Error> = errors.collect();
-        // The stages find them in an order of their own. Outside of a macro there are no places to sort by.
+        // The stages find them in an order of their own. Outside of a macro there are no places to
+        // sort by.
         if proc_macro::is_available() {
             errors.sort_by_cached_key(|error| {
                 let span = error.span().unwrap();

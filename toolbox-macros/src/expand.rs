@@ -58,9 +58,11 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     )
 }
 
-/// Returns an item, such as the type of a tool, with an implementation in an attribute on it, which puts it behind the item.
+/// Returns an item, such as the type of a tool, with an implementation in an attribute on it, which
+/// puts it behind the item.
 ///
-/// So whatever is wrong with the place of the whole is one error: there is no such crate, or an `impl` block is around it.
+/// So whatever is wrong with the place of the whole is one error: there is no such crate, or an
+/// `impl` block is around it.
 pub(crate) fn carried(
     krate: &TokenStream,
     implementation: &TokenStream,
@@ -104,7 +106,8 @@ fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
     literal
 }
 
-/// Returns the expression that makes one tool: a description of it, and a closure that serves its calls.
+/// Returns the expression that makes one tool: a description of it, and a closure that serves its
+/// calls.
 fn tool(
     function: &Function,
     model: &ToolModel,
@@ -172,7 +175,8 @@ fn tool(
     }
 }
 
-/// Returns the name of a variable of the expansion: no constant of the user's is called so, and no argument can be.
+/// Returns the name of a variable of the expansion: no constant of the user's is called so, and no
+/// argument can be.
 fn local(name: &str) -> Ident {
     Ident::new(&format!("__{name}"), Span::mixed_site())
 }
@@ -182,7 +186,8 @@ fn slot(at: usize, argument: &ArgumentModel) -> Ident {
     Ident::new(&format!("__slot{at}"), ends(&slot_type(argument)).0)
 }
 
-/// Returns what the variable holds: the one field of a tuple, for code that covers the argument's type with two tokens.
+/// Returns what the variable holds: the one field of a tuple, for code that covers the argument's
+/// type with two tokens.
 fn held(at: usize, argument: &ArgumentModel) -> TokenStream {
     let (start, end) = ends(&slot_type(argument));
     let slot = slot(at, argument);
@@ -196,7 +201,8 @@ fn slot_type(argument: &ArgumentModel) -> TokenStream {
     argument.referent.as_ref().unwrap_or(&argument.ty).to_token_stream()
 }
 
-/// Returns the spans of the first and the last token: code that begins with one and ends with the other covers both.
+/// Returns the spans of the first and the last token: code that begins with one and ends with the
+/// other covers both.
 pub(crate) fn ends(tokens: &TokenStream) -> (Span, Span) {
     let mut tokens = tokens.clone().into_iter();
     let first = tokens.next().map_or_else(Span::call_site, |token| token.span());
@@ -377,7 +383,8 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
     more
 }
 
-/// Returns the end of a range as JSON: a literal as it stands, anything else only if it is a number.
+/// Returns the end of a range as JSON: a literal as it stands, anything else only if it is a
+/// number.
 fn range_end(tokens: &TokenStream) -> TokenStream {
     if let Some(literal) = crate::args::typed_number(tokens) {
         return literal;
@@ -401,7 +408,8 @@ fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.into_iter().map(at).collect()
 }
 
-/// Returns a value of a type from a string literal: `"Paris"` for a `String` needs no `.to_owned()`.
+/// Returns a value of a type from a string literal: `"Paris"` for a `String` needs no
+/// `.to_owned()`.
 fn of_text(value: &TokenStream, ty: &TokenStream, private: &TokenStream) -> Option<TokenStream> {
     let text = syn::parse2::<syn::LitStr>(crate::args::ungrouped(value.clone())).ok()?;
     if ty.to_string().replace(' ', "") == "&'staticstr" {
@@ -461,7 +469,8 @@ fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> T
     }
 }
 
-/// Returns where the types of success and failure stand in a return type, as far as it is spelled as a `Result`.
+/// Returns where the types of success and failure stand in a return type, as far as it is spelled
+/// as a `Result`.
 fn sides(ty: &Type) -> (TokenStream, TokenStream) {
     let whole = ty.to_token_stream();
     let Type::Path(path) = ty else { return (whole.clone(), whole) };
@@ -475,7 +484,8 @@ fn sides(ty: &Type) -> (TokenStream, TokenStream) {
     (success, types.next().unwrap_or(whole))
 }
 
-/// Returns a trait's method for a type to be inferred. What the compiler has to say of the type stands between the ends.
+/// Returns a trait's method for a type to be inferred. What the compiler has to say of the type
+/// stands between the ends.
 fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStream {
     let name = Ident::new(name, end);
     let close = quote_spanned!(end=> >);
@@ -483,7 +493,8 @@ fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStre
     quote_spanned!(start=> <__It<_ #close as #of>::#name)
 }
 
-/// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where they must be named.
+/// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where
+/// they must be named.
 fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
     use proc_macro2::{Group, Punct, Spacing, TokenTree};
     let mut out: Vec<TokenTree> = Vec::new();

@@ -90,7 +90,8 @@ fn of_tool(option: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns how a macro says what this option says elsewhere; `shown` is how messages call the macro's attribute.
+/// Returns how a macro says what this option says elsewhere; `shown` is how messages call the
+/// macro's attribute.
 pub(crate) fn of(option: &str, shown: &str) -> Option<&'static str> {
     match shown {
         "#[arg(...)]" => of_argument(option),
@@ -103,7 +104,8 @@ pub(crate) fn of(option: &str, shown: &str) -> Option<&'static str> {
 const FOREIGN: &[&str] =
     &["serde", "schemars", "validate", "garde", "tool", "param", "schema", "description", "desc"];
 
-/// Returns whether an attribute in front of an argument is one of another macro, where `#[arg(...)]` is meant.
+/// Returns whether an attribute in front of an argument is one of another macro, where
+/// `#[arg(...)]` is meant.
 pub(crate) fn is_foreign(attribute: &Attribute) -> bool {
     FOREIGN.iter().any(|name| attribute.path().is_ident(name))
 }

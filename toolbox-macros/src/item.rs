@@ -82,7 +82,8 @@ pub(crate) fn is_named(attribute: &Attribute, name: &str) -> bool {
 /// Says that an argument has no type.
 const UNTYPED: &str = "expected the type of the argument";
 
-/// Returns whether rustc, which reads an item before its attributes do, has reported the error already.
+/// Returns whether rustc, which reads an item before its attributes do, has reported the error
+/// already.
 pub(crate) fn is_reported(error: &syn::Error) -> bool {
     error.to_string().ends_with(UNTYPED)
 }

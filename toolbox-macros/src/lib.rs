@@ -1,4 +1,5 @@
-//! The macros behind [`toolbox`](https://docs.rs/toolbox): use them through that crate, which documents them.
+//! The macros behind [`toolbox`](https://docs.rs/toolbox): use them through that crate, which
+//! documents them.
 
 #![allow(missing_docs, reason = "what the macros do is told where `toolbox` re-exports them")]
 
@@ -65,7 +66,8 @@ fn tool_tokens(
     let tool = if errors.is_empty() {
         expand::free(&function, &model)
     } else {
-        // Whoever calls the function or lists the tool still compiles, so only the mistakes are shown.
+        // Whoever calls the function or lists the tool still compiles, so only the mistakes are
+        // shown.
         let stand_in = expand::stand_in(&function, &model);
         let errors = errors.into_tokens();
         quote!(#stand_in #errors)

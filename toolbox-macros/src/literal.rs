@@ -168,7 +168,8 @@ impl Range {
     }
 }
 
-/// Returns the first reference of a type that is borrowed for `'static`, where a value of the model's would have to be.
+/// Returns the first reference of a type that is borrowed for `'static`, where a value of the
+/// model's would have to be.
 pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Reference(reference) => {
@@ -206,7 +207,8 @@ pub(crate) fn trait_object(ty: &Type) -> Option<&syn::TypeTraitObject> {
     }
 }
 
-/// Returns whether a type is known to have no size: rustc says so of an argument of it, and how to borrow it.
+/// Returns whether a type is known to have no size: rustc says so of an argument of it, and how to
+/// borrow it.
 pub(crate) fn is_unsized(ty: &Type) -> bool {
     match ty {
         Type::Paren(inner) => is_unsized(&inner.elem),

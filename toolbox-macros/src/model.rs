@@ -250,7 +250,8 @@ impl ToolModel {
     }
 }
 
-/// Returns whether a value is no literal, but what the compiler makes a text of: a macro's, or a constant's.
+/// Returns whether a value is no literal, but what the compiler makes a text of: a macro's, or a
+/// constant's.
 fn is_expression(value: &TokenStream) -> bool {
     let value = args::ungrouped(value.clone());
     let is_macro = value.clone().into_iter().any(

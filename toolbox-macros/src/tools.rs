@@ -97,9 +97,11 @@ fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
     }
 }
 
-/// Returns a check that no two of the tools have one name, which the compiler makes at the later one.
+/// Returns a check that no two of the tools have one name, which the compiler makes at the later
+/// one.
 ///
-/// All checks share one list, so that what is generated grows with the number of tools and not with its square.
+/// All checks share one list, so that what is generated grows with the number of tools and not with
+/// its square.
 fn distinct(elements: &[Element]) -> TokenStream {
     if elements.len() < 2 {
         return TokenStream::new();

@@ -14,8 +14,8 @@ const SEARCHES: usize = 40;
 
 /// The size of a text.
 ///
-/// Tokens are a quarter of the bytes, rounded up: tokenizers differ, and on JSON with English descriptions most take 3.5 to 4.5
-/// bytes a token.
+/// Tokens are a quarter of the bytes, rounded up: tokenizers differ, and on JSON with English
+/// descriptions most take 3.5 to 4.5 bytes a token.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) bytes: usize,
@@ -32,7 +32,8 @@ impl Size {
     }
 }
 
-/// All definitions beside the gateway that can stand in their place, in the form of Anthropic's requests.
+/// All definitions beside the gateway that can stand in their place, in the form of Anthropic's
+/// requests.
 #[derive(Debug, Serialize)]
 pub(super) struct Account {
     /// How many tools there are.
@@ -43,7 +44,8 @@ pub(super) struct Account {
     pub(super) gateway: Size,
     /// One reply to a search with the usual number of hits, on average.
     pub(super) reply: Size,
-    /// From how many tools of the average size on the gateway with one reply is smaller than all definitions.
+    /// From how many tools of the average size on the gateway with one reply is smaller than all
+    /// definitions.
     pub(super) break_even_tools: Option<usize>,
 }
 

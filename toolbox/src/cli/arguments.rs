@@ -25,11 +25,13 @@ Exit codes:
 Where a search, `show` or `call` has its answer, faults elsewhere are told on standard error and change no exit code.
 With --json, standard output is one line with one object; its `problems` lists what is wrong elsewhere.";
 
-/// Puts many MCP servers behind three tools: hosts see a search and a call instead of hundreds of definitions.
+/// Puts many MCP servers behind three tools: hosts see a search and a call instead of hundreds of
+/// definitions.
 #[derive(Debug, Parser)]
 #[command(name = "toolbox", version, after_help = AFTER, max_term_width = 100)]
 pub(super) struct ProgramLine {
-    /// The configuration file [default: $OPENCODE_TOOLBOX_CONFIG, or ~/.config/opencode/toolbox.jsonc]
+    /// The configuration file [default: $OPENCODE_TOOLBOX_CONFIG, or
+    /// ~/.config/opencode/toolbox.jsonc]
     #[arg(long, short, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// Print one line of JSON
@@ -53,7 +55,8 @@ pub(super) enum ProgramCommand {
     },
     /// Print the JSON Schema of the configuration file
     Schema,
-    /// Sign in at a server that wants to know who asks (OAuth): prints a page to open in a browser on this machine
+    /// Sign in at a server that wants to know who asks (OAuth): prints a page to open in a browser
+    /// on this machine
     Login {
         /// The server, by its name in the configuration
         server: String,
@@ -130,7 +133,8 @@ pub(super) struct Call {
     pub(super) tool: String,
     /// One JSON object, `-` to read one from standard input, or words `name=value`.
     ///
-    /// A value is text where the tool's schema takes text, and JSON otherwise. A list may be given by several words.
+    /// A value is text where the tool's schema takes text, and JSON otherwise. A list may be given
+    /// by several words.
     pub(super) arguments: Vec<String>,
     /// Approve of the call, for a tool that needs somebody's approval
     #[arg(long, short)]
@@ -164,12 +168,12 @@ pub(super) struct ServeOwn {
 /// Where hosts reach the server.
 #[derive(Debug, Args)]
 pub(super) struct Listen {
-    /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as 8080, instead of standard
-    /// input; hosts connect to http://ADDRESS/mcp
+    /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as
+    /// 8080, instead of standard input; hosts connect to http://ADDRESS/mcp
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
-    /// Ask HTTP clients for the token in this file (`Authorization: Bearer …`); needed where other machines reach the address
-    /// [default: the variable TOOLBOX_TOKEN]
+    /// Ask HTTP clients for the token in this file (`Authorization: Bearer …`); needed where other
+    /// machines reach the address [default: the variable TOOLBOX_TOKEN]
     #[arg(long, requires = "http", value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
     /// Refused: every user of the machine can read the command lines of others
@@ -180,7 +184,8 @@ pub(super) struct Listen {
     pub(super) allow_host: Vec<String>,
 }
 
-/// Reads where to listen: an IP address with a port, or a port on the loopback, with or without its name.
+/// Reads where to listen: an IP address with a port, or a port on the loopback, with or without its
+/// name.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").unwrap_or(text);
     if let Ok(port) = port.parse() {

@@ -148,7 +148,8 @@ fn changed_name(tool: &Tool) -> Option<&str> {
     (plain != tool.name()).then_some(own)
 }
 
-/// What a model is told too little about: how to mend it where the tool is the user's own, and in short where it is a server's.
+/// What a model is told too little about: how to mend it where the tool is the user's own, and in
+/// short where it is a server's.
 fn notes(tool: &Tool) -> Vec<String> {
     let remarks = tool.definition().remarks();
     if tool.source().is_none() {

@@ -1,7 +1,8 @@
 //! The gateway that `toolbox serve` is: what it says when something behind it is wrong.
 //!
-//! There are three tools and no fourth for the state of things. A model learns what is missing where it matters: in the
-//! instructions of the server, in the reply to a search, and where a tool is not found.
+//! There are three tools and no fourth for the state of things. A model learns what is missing
+//! where it matters: in the instructions of the server, in the reply to a search, and where a tool
+//! is not found.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -87,7 +88,8 @@ impl Behind {
         lines.iter().map(|line| cut(line, LINE)).collect()
     }
 
-    /// Waits for servers that were not heard of yet, and has another look at those that failed a while ago.
+    /// Waits for servers that were not heard of yet, and has another look at those that failed a
+    /// while ago.
     async fn awake(&self) {
         let Some(servers) = &self.servers else { return };
         // Those that take longer are named in the reply.

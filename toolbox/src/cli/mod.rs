@@ -1,4 +1,5 @@
-//! The program `toolbox`, and those of its commands that need no configuration over a box of your own.
+//! The program `toolbox`, and those of its commands that need no configuration over a box of your
+//! own.
 //!
 //! [`main`] makes a program of any box:
 //!
@@ -17,10 +18,11 @@
 //! }
 //! ```
 //!
-//! `sums list` then shows the tools, `sums show add` what one of them takes, `sums call add a=1 b=2` calls it, and a host that
-//! starts `sums serve` has them over MCP. `init`, `schema`, `login`, `logout` and `approve` are about the servers of a configuration: only
-//! the program `toolbox` has them, and its `serve` has other options. With `--json`, each command but `serve`, `completions` and
-//! `schema` prints one line with one object:
+//! `sums list` then shows the tools, `sums show add` what one of them takes, `sums call add a=1
+//! b=2` calls it, and a host that starts `sums serve` has them over MCP. `init`, `schema`, `login`,
+//! `logout` and `approve` are about the servers of a configuration: only the program `toolbox` has
+//! them, and its `serve` has other options. With `--json`, each command but `serve`, `completions`
+//! and `schema` prints one line with one object:
 //!
 //! | command | the object |
 //! |---|---|
@@ -30,8 +32,9 @@
 //! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
 //!
-//! and in each of them `problems`: `kind` (`config`, `server`, `withheld`), `message`, and where known `server`, `file`,
-//! `line`, `column`. A command that could not begin has `error` in place of the rest. The exit codes stand in `--help`.
+//! and in each of them `problems`: `kind` (`config`, `server`, `withheld`), `message`, and where
+//! known `server`, `file`, `line`, `column`. A command that could not begin has `error` in place of
+//! the rest. The exit codes stand in `--help`.
 
 mod account;
 mod arguments;
@@ -63,15 +66,18 @@ use crate::collection::ToolBox;
 use crate::context::CancellationToken;
 use crate::mcp::{Config, ServerInfo};
 
-/// Runs the command line of this process over a box, on a runtime of its own: the body of a `fn main`.
+/// Runs the command line of this process over a box, on a runtime of its own: the body of a `fn
+/// main`.
 ///
-/// Returns what the process should end with; `--help` lists the codes. [`run`] is the same within a runtime.
+/// Returns what the process should end with; `--help` lists the codes. [`run`] is the same within a
+/// runtime.
 #[must_use = "return it from `main`"]
 pub fn main(toolbox: ToolBox) -> ExitCode {
     on_runtime(run(toolbox))
 }
 
-/// Runs the command line of this process over a box, like [`main`], and serves it under a name and a version.
+/// Runs the command line of this process over a box, like [`main`], and serves it under a name and
+/// a version.
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
@@ -126,7 +132,8 @@ async fn run_line<A: Into<OsString> + Clone>(
     exit.into()
 }
 
-/// Runs the command line of this process as the program `toolbox`, over the servers of its configuration.
+/// Runs the command line of this process as the program `toolbox`, over the servers of its
+/// configuration.
 #[must_use = "return it from `main`"]
 pub fn program() -> ExitCode {
     on_runtime(async {
@@ -246,7 +253,8 @@ fn on_runtime(work: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
-            // Children that are still being started are killed as their tasks are dropped; a tool that blocks keeps no process.
+            // Children that are still being started are killed as their tasks are dropped; a tool
+            // that blocks keeps no process.
             runtime.shutdown_timeout(Duration::from_secs(2));
             exit
         }

@@ -80,7 +80,8 @@ impl Configured {
         builder.mount(toolbox).await
     }
 
-    /// The file with the tokens of servers that somebody signed in at; `None` if the home directory is unknown.
+    /// The file with the tokens of servers that somebody signed in at; `None` if the home directory
+    /// is unknown.
     pub(super) fn credentials(&self) -> Option<CredentialFile> {
         let path = self.config.settings().credential_file.clone();
         path.or_else(CredentialFile::default_path).map(CredentialFile::new)
@@ -107,8 +108,8 @@ pub(super) enum Wanted<'a> {
     One(&'a str),
 }
 
-/// How long servers are waited for that a command does not need: a program that is not there is told of each time, and a
-/// slow server holds nothing up.
+/// How long servers are waited for that a command does not need: a program that is not there is
+/// told of each time, and a slow server holds nothing up.
 const OTHERS: Duration = Duration::from_millis(200);
 
 /// Connects the servers of a file, and waits for what is wanted.

@@ -161,7 +161,8 @@ fn token_in(path: &Path) -> Result<String, String> {
     Ok(token.to_owned())
 }
 
-/// Waits for something, or returns `None` when somebody wants the process to end; what was started ends with the runtime.
+/// Waits for something, or returns `None` when somebody wants the process to end; what was started
+/// ends with the runtime.
 pub(super) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
         // Signals are listened to before anything begins.

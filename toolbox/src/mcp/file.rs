@@ -44,7 +44,8 @@ impl SharedFile {
 
     /// Waits until no other program does what `what` stands for, such as `guard` for writing.
     ///
-    /// It is another file that is held, since the one with the data becomes another with each write. Blocks the thread.
+    /// It is another file that is held, since the one with the data becomes another with each
+    /// write. Blocks the thread.
     pub(super) fn turn(&self, what: &str, patience: Duration) -> io::Result<Turn> {
         let guard = self.options().truncate(false).open(self.beside(what))?;
         let began = Instant::now();
@@ -71,7 +72,8 @@ impl SharedFile {
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let beside = self.beside(&format!("{}.new", std::process::id()));
         let written = (|| {
-            // What lies there was left by a program that ended half-way, or is a link to what is not ours.
+            // What lies there was left by a program that ended half-way, or is a link to what is
+            // not ours.
             let _ = std::fs::remove_file(&beside);
             let mut file = self.options().create_new(true).open(&beside)?;
             file.write_all(bytes)?;

@@ -1,4 +1,5 @@
-//! What was approved of the tools of servers: digests in a file, to notice when a tool becomes another one.
+//! What was approved of the tools of servers: digests in a file, to notice when a tool becomes
+//! another one.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,10 +17,12 @@ use super::names::hex;
 /// The parts of a definition that are pinned, by their names in it.
 const PARTS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
 
-/// How long another program that writes is waited for. It takes a moment, unless somebody stopped it there.
+/// How long another program that writes is waited for. It takes a moment, unless somebody stopped
+/// it there.
 const TURN: Duration = Duration::from_secs(10);
 
-/// Why a lock file cannot be used. No tool is mounted then: a lock that cannot be read approves of nothing.
+/// Why a lock file cannot be used. No tool is mounted then: a lock that cannot be read approves of
+/// nothing.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LockFileError {
@@ -106,7 +109,8 @@ pub(crate) enum Verdict {
 /// The entry of a tool or of its server is there, and is not what an entry is.
 struct Broken;
 
-/// A lock file in memory. Other programs may write the file meanwhile, and what they pinned holds here too.
+/// A lock file in memory. Other programs may write the file meanwhile, and what they pinned holds
+/// here too.
 #[derive(Debug, Clone)]
 pub(crate) struct Lock {
     file: SharedFile,
@@ -122,7 +126,8 @@ impl Lock {
         Ok(lock)
     }
 
-    /// Takes in what is in the file by now: the last word on each tool that it names. What it does not name stays as it is.
+    /// Takes in what is in the file by now: the last word on each tool that it names. What it does
+    /// not name stays as it is.
     pub(crate) fn refresh(&mut self) -> Result<(), LockFileError> {
         let text = self.file.read().map_err(|source| self.failed(source))?;
         let Some(text) = text else { return Ok(()) };

@@ -1,9 +1,11 @@
 //! What the tools of servers are called in a box.
 //!
-//! A tool `t` of a server `s` is called `s_t`. Where that would not do (another server owns the name, a character or the length
-//! is not what every provider takes, the server's own tools differ only by case) the name is cut and ends in a digest of the
-//! pair: `s_t_1f0c9d2ab3`. Which of the two it is follows from the pair, the names of the configured servers and the server's
-//! own list, and never from who answered first. Nobody splits a name to find the pair again: it is kept with the tool.
+//! A tool `t` of a server `s` is called `s_t`. Where that would not do (another server owns the
+//! name, a character or the length is not what every provider takes, the server's own tools differ
+//! only by case) the name is cut and ends in a digest of the pair: `s_t_1f0c9d2ab3`. Which of the
+//! two it is follows from the pair, the names of the configured servers and the server's own list,
+//! and never from who answered first. Nobody splits a name to find the pair again: it is kept with
+//! the tool.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -91,7 +93,8 @@ impl Names {
     ///
     /// # Errors
     ///
-    /// [`InvalidServerNameError`] if one of the names cannot be a server's, or two are the same but for case.
+    /// [`InvalidServerNameError`] if one of the names cannot be a server's, or two are the same but
+    /// for case.
     pub fn new<'a>(
         servers: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, InvalidServerNameError> {
@@ -109,8 +112,8 @@ impl Names {
 
     /// Returns what the tools of one server are called, in the order given.
     ///
-    /// Each name matches `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`, and no two are the same, whatever the case. The tools must differ
-    /// from each other; a tool that comes twice gets one name twice.
+    /// Each name matches `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`, and no two are the same, whatever the
+    /// case. The tools must differ from each other; a tool that comes twice gets one name twice.
     #[must_use]
     pub fn of_server<'a>(
         &self,
@@ -144,7 +147,8 @@ impl Names {
         (valid && owned && !reserved && !ends_in_digest(&name)).then_some(name)
     }
 
-    /// Returns the server whose tool a plain name is: the one with the longest name that it starts with.
+    /// Returns the server whose tool a plain name is: the one with the longest name that it starts
+    /// with.
     fn owner(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
         let starts = |server: &&String| {
@@ -154,7 +158,8 @@ impl Names {
     }
 }
 
-/// Returns a name that ends in a digest of the pair, and otherwise reads like `<server>_<tool>` as far as it can.
+/// Returns a name that ends in a digest of the pair, and otherwise reads like `<server>_<tool>` as
+/// far as it can.
 pub(crate) fn with_digest(server: &str, tool: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let mut name: String = format!("{server}_{tool}").chars().map(letter).collect();

@@ -25,12 +25,13 @@ const PATH_VARIABLE: &str = "OPENCODE_TOOLBOX_CONFIG";
 
 /// Servers and settings from a file: `toolbox.jsonc`.
 ///
-/// JSON with comments and trailing commas. Servers stand under `mcp`, the way `OpenCode` writes them, or under `mcpServers`, the
-/// way desktop hosts do; in any text, `{env:NAME}` is the variable of that name, and `{env:NAME:-default}` has a default.
-/// [`Config::schema`] is the whole of it.
+/// JSON with comments and trailing commas. Servers stand under `mcp`, the way `OpenCode` writes
+/// them, or under `mcpServers`, the way desktop hosts do; in any text, `{env:NAME}` is the variable
+/// of that name, and `{env:NAME:-default}` has a default. [`Config::schema`] is the whole of it.
 ///
-/// A file with a fault is read as far as possible, and every fault is reported. A server with a fault is left out and the others
-/// stay; when it cannot be known which tools are forbidden, no server stays.
+/// A file with a fault is read as far as possible, and every fault is reported. A server with a
+/// fault is left out and the others stay; when it cannot be known which tools are forbidden, no
+/// server stays.
 ///
 /// ```
 /// use toolbox::mcp::Config;
@@ -63,7 +64,9 @@ pub struct Settings {
     pub default_limit: usize,
     /// The longest reply to a search, in bytes. Default 16 KiB.
     pub max_reply_bytes: usize,
-    /// The longest result of a call, in bytes ([`ToolBoxBuilder::max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)). Default 256 KiB.
+    /// The longest result of a call, in bytes
+    /// ([`ToolBoxBuilder::max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)). Default 256
+    /// KiB.
     pub max_result_bytes: usize,
     /// Whether a search ranks by BM25 of the textbook instead of the tuned ranking. Default false.
     pub plain_ranking: bool,
@@ -97,11 +100,12 @@ impl Default for Settings {
 }
 
 impl Config {
-    /// Returns where the file is when nobody says otherwise: what the variable `OPENCODE_TOOLBOX_CONFIG` names, or else
-    /// `opencode/toolbox.jsonc` in `XDG_CONFIG_HOME` or `~/.config`.
+    /// Returns where the file is when nobody says otherwise: what the variable
+    /// `OPENCODE_TOOLBOX_CONFIG` names, or else `opencode/toolbox.jsonc` in `XDG_CONFIG_HOME` or
+    /// `~/.config`.
     ///
-    /// A file in the current directory is not looked for: a program that starts what a folder names would run whatever comes
-    /// with a folder. `None` if the home directory is unknown.
+    /// A file in the current directory is not looked for: a program that starts what a folder names
+    /// would run whatever comes with a folder. `None` if the home directory is unknown.
     #[must_use]
     pub fn default_path() -> Option<PathBuf> {
         let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -115,8 +119,8 @@ impl Config {
 
     /// Reads a file, with the variables of this process.
     ///
-    /// Returns what could be read, and everything that is wrong. Relative paths in the file are seen from its folder. More than
-    /// 4 MiB are refused.
+    /// Returns what could be read, and everything that is wrong. Relative paths in the file are
+    /// seen from its folder. More than 4 MiB are refused.
     #[must_use = "the second part says what is wrong with the file"]
     pub fn read(path: impl AsRef<Path>) -> (Self, Vec<ConfigProblem>) {
         let path = path.as_ref();
@@ -128,7 +132,8 @@ impl Config {
 
     /// Reads the text of a file; `environment` gives the values of variables.
     ///
-    /// Nothing is read from the file system: `path` is named in problems, and relative paths are seen from its folder.
+    /// Nothing is read from the file system: `path` is named in problems, and relative paths are
+    /// seen from its folder.
     #[must_use = "the second part says what is wrong with the text"]
     pub fn parse(
         text: &str,

@@ -9,8 +9,8 @@ const SHOWN: usize = 100;
 
 /// One thing that is wrong with a configuration file.
 ///
-/// `Display` shows it the way compilers do, with the line of the file; [`summary`](Self::summary) is one line that quotes nothing
-/// of the file's values, for logs and for models.
+/// `Display` shows it the way compilers do, with the line of the file; [`summary`](Self::summary)
+/// is one line that quotes nothing of the file's values, for logs and for models.
 ///
 /// ```
 /// use toolbox::mcp::Config;

@@ -53,7 +53,8 @@ pub(crate) enum Reach {
 }
 
 impl ServerConfig {
-    /// Returns a server that is a child process. The program is looked up in `PATH`; no shell reads the line.
+    /// Returns a server that is a child process. The program is looked up in `PATH`; no shell reads
+    /// the line.
     #[must_use]
     pub fn command(program: impl Into<String>) -> Self {
         Self::reached(Reach::Command {
@@ -108,8 +109,8 @@ impl ServerConfig {
 
     /// Sets a variable in the environment of the command. Of no effect on a server with a URL.
     ///
-    /// The child gets these variables and the few that programs need to start at all (`PATH`, `HOME` and the like), and none
-    /// of the others that this process has.
+    /// The child gets these variables and the few that programs need to start at all (`PATH`,
+    /// `HOME` and the like), and none of the others that this process has.
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
         if let Reach::Command { environment, .. } = &mut self.reach {
@@ -118,7 +119,8 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the directory the command runs in. Default: the one of this process. Of no effect on a server with a URL.
+    /// Sets the directory the command runs in. Default: the one of this process. Of no effect on a
+    /// server with a URL.
     #[must_use]
     pub fn current_dir(mut self, path: impl Into<PathBuf>) -> Self {
         if let Reach::Command { directory, .. } = &mut self.reach {
@@ -136,8 +138,8 @@ impl ServerConfig {
         self
     }
 
-    /// Names the client that a [`SignIn`](crate::mcp::SignIn) asks as, for servers where one has to be registered beforehand.
-    /// Default: it registers by itself. Of no effect on a command.
+    /// Names the client that a [`SignIn`](crate::mcp::SignIn) asks as, for servers where one has to
+    /// be registered beforehand. Default: it registers by itself. Of no effect on a command.
     #[cfg(feature = "mcp-oauth")]
     #[must_use]
     pub fn oauth_client(mut self, id: impl Into<String>, secret: Option<String>) -> Self {
@@ -146,7 +148,8 @@ impl ServerConfig {
         self
     }
 
-    /// Asks for these scopes at a [`SignIn`](crate::mcp::SignIn). Default: those that the server names. Of no effect on a command.
+    /// Asks for these scopes at a [`SignIn`](crate::mcp::SignIn). Default: those that the server
+    /// names. Of no effect on a command.
     #[cfg(feature = "mcp-oauth")]
     #[must_use]
     pub fn oauth_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
@@ -154,8 +157,9 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the port of the loopback that a browser comes back to at a [`SignIn`](crate::mcp::SignIn), where the address had to
-    /// be registered: `http://127.0.0.1:<port>/callback`. Default: any that is free. Of no effect on a command.
+    /// Sets the port of the loopback that a browser comes back to at a
+    /// [`SignIn`](crate::mcp::SignIn), where the address had to be registered:
+    /// `http://127.0.0.1:<port>/callback`. Default: any that is free. Of no effect on a command.
     #[cfg(feature = "mcp-oauth")]
     #[must_use]
     pub fn oauth_callback_port(mut self, port: u16) -> Self {
@@ -177,15 +181,16 @@ impl ServerConfig {
         self
     }
 
-    /// Sets how often a failed connection is tried again before it is given up for now. Default 2; 0 means once and no more.
+    /// Sets how often a failed connection is tried again before it is given up for now. Default 2;
+    /// 0 means once and no more.
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
     }
 
-    /// Keeps the server's tools out of the list that is sent to a model, or puts them into it. Default: as all servers are
-    /// mounted.
+    /// Keeps the server's tools out of the list that is sent to a model, or puts them into it.
+    /// Default: as all servers are mounted.
     #[must_use]
     pub fn deferred(mut self, deferred: bool) -> Self {
         self.deferred = Some(deferred);
@@ -199,16 +204,16 @@ impl ServerConfig {
         self
     }
 
-    /// Says whether the program vouches for what the server's tools return. Default no: a conversation in which one
-    /// answered is [tainted](crate::context::Taint).
+    /// Says whether the program vouches for what the server's tools return. Default no: a
+    /// conversation in which one answered is [tainted](crate::context::Taint).
     #[must_use]
     pub fn trusted(mut self, trusted: bool) -> Self {
         self.trusted = trusted;
         self
     }
 
-    /// Closes the schemas of the server's tools for `OpenAI`'s strict mode, as [`Tool::strict`](crate::Tool::strict) does. Default
-    /// no.
+    /// Closes the schemas of the server's tools for `OpenAI`'s strict mode, as
+    /// [`Tool::strict`](crate::Tool::strict) does. Default no.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;

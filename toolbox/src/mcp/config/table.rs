@@ -85,7 +85,8 @@ pub(super) const FILE: &[Key] = &[
     key("settings", Kind::Object(SETTINGS), "What holds for all servers."),
 ];
 
-/// The words for a server that is a child process; the others of `type` are for one that is reached over HTTP.
+/// The words for a server that is a child process; the others of `type` are for one that is reached
+/// over HTTP.
 pub(super) const LOCAL: &[&str] = &["local", "stdio"];
 
 pub(super) const SERVER: &[Key] = &[

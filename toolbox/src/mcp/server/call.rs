@@ -29,7 +29,8 @@ const DEPTH: &str = "toolbox/depth";
 /// Reports of progress that wait to be sent; those beyond are dropped, since a later one says more.
 const WAITING_REPORTS: usize = 64;
 
-/// Makes one call. What went wrong with the tool is a result; an error says that there is no such tool.
+/// Makes one call. What went wrong with the tool is a result; an error says that there is no such
+/// tool.
 pub(super) async fn call(
     shared: &Shared,
     running: &Running,
@@ -88,7 +89,8 @@ pub(super) async fn call(
         return Err(error);
     }
     let limit = shared.toolbox.shared.settings.result_bytes;
-    // Looked up after the call: the schema of a server whose result does not fit it is withdrawn meanwhile.
+    // Looked up after the call: the schema of a server whose result does not fit it is withdrawn
+    // meanwhile.
     let definition = shared.toolbox.get(&request.name);
     let output_schema =
         definition.as_ref().and_then(|tool| tool.definition().output_schema.as_ref());

@@ -14,8 +14,9 @@ use crate::mcp::trace::TraceContext;
 
 /// The MCP client that made a call: who it says it is, and what it can do.
 ///
-/// A tool takes it as an argument; `Option<Caller>` where the tool is called by others as well. What a client says of
-/// itself is a claim, not a proof: see [`Principal`](crate::context::Principal).
+/// A tool takes it as an argument; `Option<Caller>` where the tool is called by others as well.
+/// What a client says of itself is a claim, not a proof: see
+/// [`Principal`](crate::context::Principal).
 ///
 /// ```
 /// use toolbox::mcp::{Caller, MissingCapability};
@@ -77,7 +78,8 @@ impl Caller {
         &self.0.capabilities
     }
 
-    /// Returns whether the client says it can do something, such as `sampling` or `elicitation.url`.
+    /// Returns whether the client says it can do something, such as `sampling` or
+    /// `elicitation.url`.
     #[must_use]
     pub fn supports(&self, capability: &str) -> bool {
         let mut parts = capability.split('.');
@@ -90,8 +92,9 @@ impl Caller {
     ///
     /// # Errors
     ///
-    /// [`MissingCapability`], to be returned from the tool with `?`: a client of protocol 2026-07-28 or later is told by
-    /// the protocol's own error −32021 and can declare the capability and call again, an older one by a failed result.
+    /// [`MissingCapability`], to be returned from the tool with `?`: a client of protocol
+    /// 2026-07-28 or later is told by the protocol's own error −32021 and can declare the
+    /// capability and call again, an older one by a failed result.
     pub fn require(&self, capability: &str) -> Result<(), MissingCapability> {
         if self.supports(capability) {
             return Ok(());
@@ -148,7 +151,8 @@ impl fmt::Display for MissingCapability {
 
 impl std::error::Error for MissingCapability {}
 
-/// Returns the trace that a call belongs to, as its client says in `_meta`, when that is well-formed.
+/// Returns the trace that a call belongs to, as its client says in `_meta`, when that is
+/// well-formed.
 ///
 /// It is a claim: good to link traces by, and to decide nothing.
 pub(super) fn trace_of(meta: &RequestMetaObject) -> Option<TraceContext> {
@@ -170,7 +174,8 @@ impl FromContext for TraceContext {
     }
 }
 
-/// Checks `version-traceid-parentid-flags`, all of it lower-case hexadecimal, and neither id all zeros.
+/// Checks `version-traceid-parentid-flags`, all of it lower-case hexadecimal, and neither id all
+/// zeros.
 fn is_traceparent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [version, trace, parent, flags, more @ ..] = &parts[..] else { return false };

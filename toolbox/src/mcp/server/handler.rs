@@ -83,11 +83,13 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // In a box of its own: the SDK moves the futures of its requests several times, and this one is large.
+        // In a box of its own: the SDK moves the futures of its requests several times, and this
+        // one is large.
         Box::pin(call::call(&self.shared, &self.running, request, context)).await.map(Into::into)
     }
 
-    /// What the SDK could not read as one of its requests comes here as well, to be taken for a method that nobody knows.
+    /// What the SDK could not read as one of its requests comes here as well, to be taken for a
+    /// method that nobody knows.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -110,7 +112,8 @@ impl ServerHandler for Handler {
         Err(ErrorData::invalid_params(message, None))
     }
 
-    /// There is nothing to complete, and no prompt or resource: the SDK would answer with empty lists.
+    /// There is nothing to complete, and no prompt or resource: the SDK would answer with empty
+    /// lists.
     async fn complete(
         &self,
         _: CompleteRequestParams,

@@ -1,4 +1,5 @@
-//! What stands in the head of a request over HTTP, put there on its way in. Over streams there is no head.
+//! What stands in the head of a request over HTTP, put there on its way in. Over streams there is
+//! no head.
 
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;

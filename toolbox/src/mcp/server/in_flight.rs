@@ -1,8 +1,8 @@
 //! The requests of a session that are being answered: over one stream, or over HTTP.
 //!
-//! Two answers under one id could not be told apart, and the SDK would lose one of them, or take the end of a call that was
-//! cancelled for the answer to the next one. Between requests over HTTP that stand alone there is nothing to confuse: each has
-//! its answer on its own connection.
+//! Two answers under one id could not be told apart, and the SDK would lose one of them, or take
+//! the end of a call that was cancelled for the answer to the next one. Between requests over HTTP
+//! that stand alone there is nothing to confuse: each has its answer on its own connection.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -30,8 +30,8 @@ struct Open {
     call: Weak<()>,
 }
 
-/// The request that an HTTP request brings, until its answer was sent and what it called has ended: an older client may come
-/// back for the answer.
+/// The request that an HTTP request brings, until its answer was sent and what it called has ended:
+/// an older client may come back for the answer.
 #[derive(Clone)]
 pub(super) struct Slot(Arc<Inner>);
 
@@ -74,7 +74,8 @@ impl InFlight {
 }
 
 impl Slot {
-    /// Takes note of the message that was read. Returns false if its id is that of a request which is being answered.
+    /// Takes note of the message that was read. Returns false if its id is that of a request which
+    /// is being answered.
     pub(super) fn read(&self, message: &[u8]) -> bool {
         #[derive(Deserialize)]
         struct Read {

@@ -2,8 +2,8 @@
 
 /// The name and version under which a server introduces itself to its clients.
 ///
-/// [`server_info!`](crate::server_info) takes both from the manifest of the crate that calls it. The default is the file name of
-/// the running program, and the version `unknown`.
+/// [`server_info!`](crate::server_info) takes both from the manifest of the crate that calls it.
+/// The default is the file name of the running program, and the version `unknown`.
 ///
 /// ```
 /// use toolbox::mcp::ServerInfo;

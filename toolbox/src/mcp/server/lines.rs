@@ -1,8 +1,8 @@
 //! One message a line, over any pair of streams: the transport of servers that are child processes.
 //!
-//! The SDK has such a transport; this one answers what that one passes over in silence (a line that is not JSON, a
-//! request that cannot be read, a line that is too long), ignores what comes before the first request instead of ending,
-//! and lets calls that run when the input ends come to theirs.
+//! The SDK has such a transport; this one answers what that one passes over in silence (a line that
+//! is not JSON, a request that cannot be read, a line that is too long), ignores what comes before
+//! the first request instead of ending, and lets calls that run when the input ends come to theirs.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
@@ -35,7 +35,8 @@ const NO_ID: &str = "`initialize` is a request: it needs an `id` that is a numbe
 /// A line, and who wants to know that it is written.
 pub(super) type Outgoing = (Vec<u8>, Option<oneshot::Sender<()>>);
 
-/// Where lines go, and what says that all of them are written: it ends once nobody can send any more.
+/// Where lines go, and what says that all of them are written: it ends once nobody can send any
+/// more.
 pub(super) type Output = (mpsc::Sender<Outgoing>, oneshot::Receiver<()>);
 
 pub(super) struct Lines<R> {
@@ -147,7 +148,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         message
     }
 
-    /// Answers a line that is no message, under the id of the request it was meant to be, if that can be read.
+    /// Answers a line that is no message, under the id of the request it was meant to be, if that
+    /// can be read.
     fn complain(&mut self, text: &[u8], error: &serde_json::Error) {
         #[derive(Deserialize)]
         struct Meant {
@@ -197,7 +199,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 self.is_open = true;
                 let (slot, call) = self.in_flight.slot(String::new());
                 if self.unanswered.contains(&request.id) || !slot.begin(request.id.clone()) {
-                    // On one stream, an error under the id would be taken for the answer to the first.
+                    // On one stream, an error under the id would be taken for the answer to the
+                    // first.
                     let error = in_flight::error(&request.id);
                     self.refuse(error.code, error.message, None);
                     return false;
@@ -257,7 +260,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
                 place.send((self.replies.pop_front().unwrap_or_default(), None));
             }
             if let Some(ends_at) = self.ends_at {
-                // What waits for changes of the box ends; calls go on for a while. The service asks again after each answer.
+                // What waits for changes of the box ends; calls go on for a while. The service asks
+                // again after each answer.
                 running.closing().cancel();
                 if !self.unanswered.is_empty() {
                     sleep_until(ends_at).await;

@@ -61,15 +61,17 @@ impl Listing {
         self.places.get(name).map(|&at| &self.tools[at])
     }
 
-    /// Returns whether headers of an HTTP request may have to be held against the arguments of a tool.
+    /// Returns whether headers of an HTTP request may have to be held against the arguments of a
+    /// tool.
     pub(super) fn has_headers(&self, name: &str) -> bool {
         self.places.get(name).is_some_and(|&at| self.have_headers[at])
     }
 
     /// Returns a page, and the cursor of the next.
     ///
-    /// A cursor names the tools on both sides of the cut and where it was, so it holds when the box changes between two
-    /// pages: no tool that stays comes twice or never, unless both of these are gone.
+    /// A cursor names the tools on both sides of the cut and where it was, so it holds when the box
+    /// changes between two pages: no tool that stays comes twice or never, unless both of these are
+    /// gone.
     pub(super) fn page(
         &self,
         cursor: Option<&str>,
@@ -125,7 +127,8 @@ fn described(definition: &ToolDefinition) -> Tool {
     tool
 }
 
-/// Returns whether the schema may say `x-mcp-header`. A tool with a description that does is only read twice.
+/// Returns whether the schema may say `x-mcp-header`. A tool with a description that does is only
+/// read twice.
 fn names_a_header(tool: &Tool) -> bool {
     let schema = serde_json::to_string(&*tool.input_schema);
     schema.is_ok_and(|text| text.contains("x-mcp-header"))

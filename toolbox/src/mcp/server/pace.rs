@@ -11,10 +11,11 @@ use crate::context::Principal;
 /// Principals that are kept before those with nothing to remember are looked for.
 const KEPT: usize = 1024;
 
-/// A bucket of calls for each principal, filled at a steady rate, that holds what two seconds bring.
+/// A bucket of calls for each principal, filled at a steady rate, that holds what two seconds
+/// bring.
 ///
-/// A bucket is one moment (GCRA, ITU-T I.371): when it will be full again. One that is full is the same as none, so memory holds the
-/// principals of the last two seconds.
+/// A bucket is one moment (GCRA, ITU-T I.371): when it will be full again. One that is full is the
+/// same as none, so memory holds the principals of the last two seconds.
 pub(super) struct Pace {
     interval: Duration,
     buckets: Mutex<Buckets>,

@@ -11,7 +11,8 @@ use crate::call::{Attributes, Audience, Content, ResourceLink, ToolResult};
 use crate::definition;
 use crate::validate::{self, Bounds};
 
-/// The key in `_meta` of a failed result for data that the output schema of its tool does not describe.
+/// The key in `_meta` of a failed result for data that the output schema of its tool does not
+/// describe.
 const ERROR_DATA: &str = "toolbox/error";
 
 /// What of a result depends on who reads it.
@@ -28,12 +29,14 @@ pub(super) fn written(result: &ToolResult, reader: Reader<'_>) -> CallToolResult
     let mut content = blocks(result, reader.version);
     let mut meta = result.meta().cloned().unwrap_or_default();
     let mut structured = structure(result, reader.output_schema.is_some());
-    // A result without the structure that was promised fits no schema, and a client that checks would blame the tool for it.
+    // A result without the structure that was promised fits no schema, and a client that checks
+    // would blame the tool for it.
     let is_cut =
         reader.output_schema.is_some() && result.omitted_bytes() > 0 && structured.is_none();
     if result.is_error() {
         if let Some(data) = structured.take() {
-            // A client that checks the structure of a failure would report that, and not the failure.
+            // A client that checks the structure of a failure would report that, and not the
+            // failure.
             if reader.takes(&data) && fits(&data, reader.output_schema) {
                 structured = Some(data);
             } else {
@@ -77,14 +80,16 @@ fn fits(value: &Value, schema: Option<&Value>) -> bool {
     })
 }
 
-/// Returns what stands in the place of a text that repeats a structure, where the two together are too large.
+/// Returns what stands in the place of a text that repeats a structure, where the two together are
+/// too large.
 fn repeated(limit: usize) -> String {
     format!(
         "[the result is in `structuredContent`; with its text as well it would be larger than `max_result_bytes`, {limit}]"
     )
 }
 
-/// Returns the result as JSON: as the tool gave it, or, where it gave nothing but text, what the text says.
+/// Returns the result as JSON: as the tool gave it, or, where it gave nothing but text, what the
+/// text says.
 fn structure(result: &ToolResult, is_expected: bool) -> Option<Value> {
     if let Some(value) = result.structured_content() {
         return Some(value);

@@ -37,7 +37,8 @@ impl Drop for EndOnDrop {
 }
 
 impl Running {
-    /// Begins with nothing at work; each principal may make so many calls a second, and any number where that is zero.
+    /// Begins with nothing at work; each principal may make so many calls a second, and any number
+    /// where that is zero.
     pub(super) fn new(calls_per_second: u32) -> Self {
         Self {
             calls: Count::default(),

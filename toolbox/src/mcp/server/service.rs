@@ -21,8 +21,8 @@ use crate::collection::ToolBox;
 
 /// Serves a box as an MCP server over standard input and output, until the input ends.
 ///
-/// The same as [`Service::serve_stdio`] with everything at its default: the server introduces itself by the file name of the
-/// program. [`serve_stdio_as`] takes a name and a version.
+/// The same as [`Service::serve_stdio`] with everything at its default: the server introduces
+/// itself by the file name of the program. [`serve_stdio_as`] takes a name and a version.
 ///
 /// # Errors
 ///
@@ -51,11 +51,12 @@ pub async fn serve_stdio_as(
 
 /// A box as an MCP server: what it says of itself, its limits, and the ways to reach it.
 ///
-/// The [limits of the box](ToolBox#limits) hold for its clients as well: 60 seconds a call, 1 MiB of arguments, 256 KiB of results.
+/// The [limits of the box](ToolBox#limits) hold for its clients as well: 60 seconds a call, 1 MiB
+/// of arguments, 256 KiB of results.
 ///
-/// Clients of both eras of the protocol are served: 2026-07-28, where each request stands alone, and the versions from
-/// 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes the gate of the box, which reads the text of the
-/// arguments as the client wrote it.
+/// Clients of both eras of the protocol are served: 2026-07-28, where each request stands alone,
+/// and the versions from 2024-11-05 to 2025-11-25, which begin with a handshake. Every call passes
+/// the gate of the box, which reads the text of the arguments as the client wrote it.
 ///
 /// ```no_run
 /// use toolbox::mcp::Service;
@@ -77,25 +78,31 @@ pub async fn serve_stdio_as(
 /// # What a client sees
 ///
 /// - The tools that may be called and are not deferred, in the order of the box; a box with a
-///   [`Gateway`](crate::search::Gateway) so shows the three tools of the gateway. See [`Service::list_deferred`].
-/// - A failure (a denial, bad arguments, a timeout, a panic) as a result with `isError`. Only a tool that is not there is an
-///   error of the protocol, −32602, and so is a [`MissingCapability`].
-/// - The text of a structured result as text as well. Clients before 2026-07-28 get structured results that are objects only.
-///   A structured result, an image or a document that is larger than the limit of the box (256 KiB by default,
-///   [`max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)) is a failure that says so; longer text is cut.
-/// - [`ToolResult::user_text`](crate::ToolResult::user_text) as a further text for the audience `user`; a silent result for the
-///   audience `assistant` alone.
+///   [`Gateway`](crate::search::Gateway) so shows the three tools of the gateway. See
+///   [`Service::list_deferred`].
+/// - A failure (a denial, bad arguments, a timeout, a panic) as a result with `isError`. Only a
+///   tool that is not there is an error of the protocol, −32602, and so is a [`MissingCapability`].
+/// - The text of a structured result as text as well. Clients before 2026-07-28 get structured
+///   results that are objects only. A structured result, an image or a document that is larger than
+///   the limit of the box (256 KiB by default,
+///   [`max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)) is a failure that says so;
+///   longer text is cut.
+/// - [`ToolResult::user_text`](crate::ToolResult::user_text) as a further text for the audience
+///   `user`; a silent result for the audience `assistant` alone.
 /// - A notification whenever the list changes.
-/// - Schemas as they are. An argument that says `x-mcp-header` (`#[schemars(extend("x-mcp-header" = "Region"))]` on a field) is held
-///   against the header `Mcp-Param-Region` over HTTP, from 2026-07-28 on.
+/// - Schemas as they are. An argument that says `x-mcp-header` (`#[schemars(extend("x-mcp-header" =
+///   "Region"))]` on a field) is held against the header `Mcp-Param-Region` over HTTP, from
+///   2026-07-28 on.
 ///
 /// # What a tool sees
 ///
-/// The context of its call holds a [`Caller`], a [`TraceContext`](super::TraceContext) if the client sent one, a [`Principal`](crate::context::Principal) if somebody is signed
-/// in, and the [`Conversation`](crate::context::Conversation) `mcp` with the id of the session where there is one. It is cancelled when
-/// the client cancels the request or, from 2026-07-28 on, closes the connection; an older client may come back for the answer.
-/// Progress goes to a client that asked for it. `_meta["toolbox/depth"]` counts agents at work above the call in other
-/// processes, and can only make the limit on them be reached sooner.
+/// The context of its call holds a [`Caller`], a [`TraceContext`](super::TraceContext) if the
+/// client sent one, a [`Principal`](crate::context::Principal) if somebody is signed in, and the
+/// [`Conversation`](crate::context::Conversation) `mcp` with the id of the session where there is
+/// one. It is cancelled when the client cancels the request or, from 2026-07-28 on, closes the
+/// connection; an older client may come back for the answer. Progress goes to a client that asked
+/// for it. `_meta["toolbox/depth"]` counts agents at work above the call in other processes, and
+/// can only make the limit on them be reached sooner.
 #[derive(Clone)]
 pub struct Service {
     pub(super) shared: Arc<Shared>,
@@ -130,8 +137,9 @@ impl Service {
         Self { shared: Arc::new(Shared { toolbox, options, listings: Listings::default() }) }
     }
 
-    /// Sets the name and the version that clients are told, usually [`server_info!()`](crate::server_info). Default: the file
-    /// name of the program, and `unknown`.
+    /// Sets the name and the version that clients are told, usually
+    /// [`server_info!()`](crate::server_info). Default: the file name of the program, and
+    /// `unknown`.
     #[must_use]
     pub fn info(self, info: impl Into<ServerInfo>) -> Self {
         self.with(|options| options.info = info.into())
@@ -161,17 +169,21 @@ impl Service {
         self.with(|options| options.instructions = Some(instructions.into()))
     }
 
-    /// Lists deferred tools like the others, and lets them be called by their own names. Default: off.
+    /// Lists deferred tools like the others, and lets them be called by their own names. Default:
+    /// off.
     ///
-    /// Off, a client finds them through a [`Gateway`](crate::search::Gateway) in the box, or knows their names.
+    /// Off, a client finds them through a [`Gateway`](crate::search::Gateway) in the box, or knows
+    /// their names.
     #[must_use]
     pub fn list_deferred(self, list: bool) -> Self {
         self.with(|options| options.list_deferred = list)
     }
 
-    /// Says how long clients may keep the list without asking again, unless they are told of a change. Default 60 seconds.
+    /// Says how long clients may keep the list without asking again, unless they are told of a
+    /// change. Default 60 seconds.
     ///
-    /// What a client keeps grants nothing: a tool that is forbidden meanwhile is refused when it is called.
+    /// What a client keeps grants nothing: a tool that is forbidden meanwhile is refused when it is
+    /// called.
     #[must_use]
     pub fn list_fresh_for(self, time: Duration) -> Self {
         self.with(|options| options.list_fresh_for = time)
@@ -183,18 +195,21 @@ impl Service {
         self.with(|options| options.page_size = tools)
     }
 
-    /// Limits how many calls run at once, on one connection over streams, and over HTTP in all; one more is told that the server
-    /// is busy. Default 1 024.
+    /// Limits how many calls run at once, on one connection over streams, and over HTTP in all; one
+    /// more is told that the server is busy. Default 1 024.
     #[must_use]
     pub fn max_calls(self, calls: usize) -> Self {
         self.with(|options| options.max_calls = calls)
     }
 
-    /// Limits how many calls a [`Principal`](crate::context::Principal) may make in a second; one more is told when to call again, and nothing is called.
-    /// Default 100 over HTTP, and any number over streams, where the client is the program that started this one. Zero is any number.
+    /// Limits how many calls a [`Principal`](crate::context::Principal) may make in a second; one
+    /// more is told when to call again, and nothing is called. Default 100 over HTTP, and any
+    /// number over streams, where the client is the program that started this one. Zero is any
+    /// number.
     ///
-    /// Twice as many may come at once after a pause. Each principal is counted by itself, and all that come over HTTP without
-    /// one count as one: a client that is not known could come as a new one each time.
+    /// Twice as many may come at once after a pause. Each principal is counted by itself, and all
+    /// that come over HTTP without one count as one: a client that is not known could come as a new
+    /// one each time.
     #[must_use]
     pub fn max_calls_per_second(self, calls: u32) -> Self {
         self.with(|options| options.max_calls_per_second = Some(calls))
@@ -206,7 +221,8 @@ impl Service {
         self.with(|options| options.max_message_bytes = bytes)
     }
 
-    /// Gives calls that run when the service ends so long to come to their end; then they are cancelled. Default 5 seconds.
+    /// Gives calls that run when the service ends so long to come to their end; then they are
+    /// cancelled. Default 5 seconds.
     #[must_use]
     pub fn grace(self, time: Duration) -> Self {
         self.with(|options| options.grace = time)
@@ -214,9 +230,10 @@ impl Service {
 
     /// Serves over standard input and output, until the input ends.
     ///
-    /// A host starts such a server as its child. Calls run beside each other; those that run when the input ends get
-    /// the [grace](Self::grace) period. On Unix, what the program prints meanwhile goes to standard error, so that
-    /// a `println!` in a tool does not break the protocol; elsewhere nothing may be printed.
+    /// A host starts such a server as its child. Calls run beside each other; those that run when
+    /// the input ends get the [grace](Self::grace) period. On Unix, what the program prints
+    /// meanwhile goes to standard error, so that a `println!` in a tool does not break the
+    /// protocol; elsewhere nothing may be printed.
     ///
     /// # Errors
     ///
@@ -224,12 +241,14 @@ impl Service {
     ///
     /// # Cancellation
     ///
-    /// Dropping the future cancels the calls that run. A thread that reads standard input stays until there is more of it.
+    /// Dropping the future cancels the calls that run. A thread that reads standard input stays
+    /// until there is more of it.
     pub async fn serve_stdio(&self) -> Result<(), ServeError> {
         self.serve_stdio_until(std::future::pending()).await
     }
 
-    /// Serves over standard input and output, until the input ends or `shutdown` does, such as `tokio::signal::ctrl_c()`.
+    /// Serves over standard input and output, until the input ends or `shutdown` does, such as
+    /// `tokio::signal::ctrl_c()`.
     ///
     /// # Errors
     ///

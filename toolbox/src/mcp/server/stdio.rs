@@ -12,8 +12,8 @@ const CHUNK: usize = 64 << 10;
 
 /// Standard input, read by a thread of its own.
 ///
-/// tokio's own reads on a thread that the runtime waits for when it shuts down, so a program that is told to stop while
-/// its input is silent would not end.
+/// tokio's own reads on a thread that the runtime waits for when it shuts down, so a program that
+/// is told to stop while its input is silent would not end.
 pub(super) struct Input {
     chunks: mpsc::Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
@@ -67,7 +67,8 @@ impl AsyncRead for Input {
     }
 }
 
-/// Keeps standard output for the protocol: until it is dropped, what the program prints goes to standard error.
+/// Keeps standard output for the protocol: until it is dropped, what the program prints goes to
+/// standard error.
 #[cfg(unix)]
 pub(super) struct Reserved(std::fs::File);
 
@@ -99,7 +100,8 @@ impl Drop for Reserved {
     }
 }
 
-/// Elsewhere there is no safe way to put one stream in the place of another: what a tool prints breaks the protocol.
+/// Elsewhere there is no safe way to put one stream in the place of another: what a tool prints
+/// breaks the protocol.
 #[cfg(not(unix))]
 pub(super) struct Reserved;
 

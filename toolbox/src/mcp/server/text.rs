@@ -1,7 +1,8 @@
 //! The text of a call's arguments, as the client wrote it, on its way past the SDK.
 //!
-//! The SDK would read arguments into a map, where the last of two equal keys wins, large numbers are rounded, and what it cannot
-//! hold costs the whole message. So they are taken out of the message before the SDK sees it, and the gate reads them.
+//! The SDK would read arguments into a map, where the last of two equal keys wins, large numbers
+//! are rounded, and what it cannot hold costs the whole message. So they are taken out of the
+//! message before the SDK sees it, and the gate reads them.
 
 use std::borrow::Cow;
 use std::ops::Range;
@@ -23,7 +24,8 @@ impl Text {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(arguments);
     }
 
-    /// Takes the arguments of a request: given along by the transport of lines, or with the head of a request over HTTP.
+    /// Takes the arguments of a request: given along by the transport of lines, or with the head of
+    /// a request over HTTP.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<String> {
         let own = context.extensions.get::<Self>();
         let in_head = || head::get::<Self>(context);
@@ -53,11 +55,11 @@ struct Params<'a> {
     arguments: Option<&'a RawValue>,
 }
 
-/// Returns the arguments of a message that is a call, and the message as the SDK may see it: without them, unless it
-/// `has_to_see` those of this tool.
+/// Returns the arguments of a message that is a call, and the message as the SDK may see it:
+/// without them, unless it `has_to_see` those of this tool.
 ///
-/// Nothing of what is in the arguments is looked at, however deep they are. Where a key of the message itself is there
-/// twice, it is no call: nobody could say which arguments were meant.
+/// Nothing of what is in the arguments is looked at, however deep they are. Where a key of the
+/// message itself is there twice, it is no call: nobody could say which arguments were meant.
 pub(super) fn split(
     message: &[u8],
     has_to_see: impl FnOnce(&str) -> bool,

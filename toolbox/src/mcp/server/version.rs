@@ -9,12 +9,14 @@ use rmcp::service::RequestContext;
 pub(super) struct ClientVersion(ProtocolVersion);
 
 impl ClientVersion {
-    /// Returns the version that a request was made in; one that names none comes from a client with a handshake.
+    /// Returns the version that a request was made in; one that names none comes from a client with
+    /// a handshake.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self(context.protocol_version().unwrap_or(ProtocolVersion::V_2025_11_25))
     }
 
-    /// Returns whether each request stands alone. Structured results may then be of any kind, not only objects.
+    /// Returns whether each request stands alone. Structured results may then be of any kind, not
+    /// only objects.
     pub(super) fn is_modern(&self) -> bool {
         self.0 >= ProtocolVersion::V_2026_07_28
     }
@@ -24,7 +26,8 @@ impl ClientVersion {
         self.0 >= ProtocolVersion::V_2025_03_26
     }
 
-    /// Returns whether structured results, links to resources, titles and `_meta` of definitions and parts are known.
+    /// Returns whether structured results, links to resources, titles and `_meta` of definitions
+    /// and parts are known.
     pub(super) fn has_structure(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }

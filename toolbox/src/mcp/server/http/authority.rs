@@ -1,7 +1,8 @@
 //! The host that a request is for and the page that it comes from, held against those that may be.
 //!
-//! Both are parsed by the strict grammar that browsers keep to, and compared as a whole: a name that only begins or ends
-//! like one that is allowed is another name. What does not parse is refused like what is not allowed.
+//! Both are parsed by the strict grammar that browsers keep to, and compared as a whole: a name
+//! that only begins or ends like one that is allowed is another name. What does not parse is
+//! refused like what is not allowed.
 
 use std::net::Ipv6Addr;
 

@@ -1,4 +1,5 @@
-//! Bearer tokens: whose they are, how long they hold, and what is said to who has none (RFC 6750, RFC 9728).
+//! Bearer tokens: whose they are, how long they hold, and what is said to who has none (RFC 6750,
+//! RFC 9728).
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -53,7 +54,8 @@ impl AccessToken {
         Self { principal, expires_at: None }
     }
 
-    /// Sets when it expires, in seconds since 1970 (UTC), as the claim `exp` of a JWT has it. Default: never.
+    /// Sets when it expires, in seconds since 1970 (UTC), as the claim `exp` of a JWT has it.
+    /// Default: never.
     #[must_use]
     pub fn expires_at(mut self, seconds: u64) -> Self {
         self.expires_at = Some(seconds);
@@ -106,18 +108,21 @@ impl fmt::Display for VerifyTokenError {
 
 impl std::error::Error for VerifyTokenError {}
 
-/// Verifies tokens that somebody else issues: any async closure from a [`BearerToken`] to an [`AccessToken`] or a refusal.
+/// Verifies tokens that somebody else issues: any async closure from a [`BearerToken`] to an
+/// [`AccessToken`] or a refusal.
 ///
-/// It has to check all there is to check: that the issuer signed the token, that it was issued *for this server* (the claim
-/// `aud`: a token for another server that is taken here can be stolen by that server), that it holds already and still. It is asked
-/// on every request, beside other requests, so what it asks of others it should keep for a while.
+/// It has to check all there is to check: that the issuer signed the token, that it was issued *for
+/// this server* (the claim `aud`: a token for another server that is taken here can be stolen by
+/// that server), that it holds already and still. It is asked on every request, beside other
+/// requests, so what it asks of others it should keep for a while.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot verify tokens",
     label = "this verifies no tokens",
     note = "an async closure does: `|token: BearerToken| async move {{ Err::<AccessToken, _>(VerifyTokenError::Invalid) }}`"
 )]
 pub trait TokenVerifier: Send + Sync + 'static {
-    /// Verifies one token. The future is dropped when it takes longer than [`Service::read_timeout`](crate::mcp::Service::read_timeout).
+    /// Verifies one token. The future is dropped when it takes longer than
+    /// [`Service::read_timeout`](crate::mcp::Service::read_timeout).
     fn verify_token(
         &self,
         token: BearerToken,
@@ -158,7 +163,8 @@ impl Resource {
         })
     }
 
-    /// Returns the routes where it is said: to everybody, pages of other origins among them, for it is how they come to a token.
+    /// Returns the routes where it is said: to everybody, pages of other origins among them, for it
+    /// is how they come to a token.
     pub(super) fn router(&self) -> Router {
         let metadata = self.metadata();
         let answer = get(move || {

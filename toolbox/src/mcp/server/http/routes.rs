@@ -112,7 +112,8 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     request.headers_mut().remove(header::AUTHORIZATION);
     let principal = request.extensions().get::<Principal>().cloned();
     let session = text(request.headers(), SESSION).map(str::to_owned);
-    // What only listens ends with the token that let it in; a call that was let in comes to its end.
+    // What only listens ends with the token that let it in; a call that was let in comes to its
+    // end.
     let listens =
         request.method() == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
     let Some(held) = door.shares.take(options.http.max_connections, principal.as_ref(), listens)
@@ -213,8 +214,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether a request without a session can begin one. From 2026-07-28 on, requests have none and name their method; but the
-/// handshake is one of the old era, whatever version it names, and need not say that it is one.
+/// Whether a request without a session can begin one. From 2026-07-28 on, requests have none and
+/// name their method; but the handshake is one of the old era, whatever version it names, and need
+/// not say that it is one.
 fn begins_session(request: &Request) -> bool {
     let modern = ProtocolVersion::V_2026_07_28;
     let is_old = |version: &str| version < modern.as_str();
@@ -224,8 +226,8 @@ fn begins_session(request: &Request) -> bool {
             || method.is_none_or(|method| method == INITIALIZE))
 }
 
-/// Says what the SDK says with less fitting statuses: of a body that is no message, of one that came too late, and of a
-/// session that was ended, where other SDKs take 202 for a failure.
+/// Says what the SDK says with less fitting statuses: of a body that is no message, of one that
+/// came too late, and of a session that was ended, where other SDKs take 202 for a failure.
 fn corrected(mut response: Response, method: &Method, was_json: bool, was_late: bool) -> Response {
     if was_late {
         return (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response();

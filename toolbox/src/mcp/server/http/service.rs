@@ -24,22 +24,25 @@ fn running(options: &Options) -> Running {
 impl Service {
     /// Limits how many connections [`serve_http`](Self::serve_http) holds. Default 1 024.
     ///
-    /// When there are so many, the one on which nothing has been answered for longest makes room for the next; where all are being
-    /// answered, the next is closed at once. Streams that only listen take three quarters of them at most, and whoever is signed in
-    /// half; one more request gets status 503. Clients that are not signed in cannot be told apart.
+    /// When there are so many, the one on which nothing has been answered for longest makes room
+    /// for the next; where all are being answered, the next is closed at once. Streams that only
+    /// listen take three quarters of them at most, and whoever is signed in half; one more request
+    /// gets status 503. Clients that are not signed in cannot be told apart.
     #[must_use]
     pub fn max_connections(self, connections: usize) -> Self {
         self.with(|options| options.http.max_connections = connections)
     }
 
-    /// Limits how many of the connections one address holds, other than the loopback. Default a quarter of
-    /// [`max_connections`](Self::max_connections). Raise it where a proxy on another machine stands between.
+    /// Limits how many of the connections one address holds, other than the loopback. Default a
+    /// quarter of [`max_connections`](Self::max_connections). Raise it where a proxy on another
+    /// machine stands between.
     #[must_use]
     pub fn max_connections_per_address(self, connections: usize) -> Self {
         self.with(|options| options.http.max_connections_per_address = Some(connections))
     }
 
-    /// Limits how many sessions of clients before 2026-07-28 there are over HTTP; one more gets status 503. Default 1 024.
+    /// Limits how many sessions of clients before 2026-07-28 there are over HTTP; one more gets
+    /// status 503. Default 1 024.
     #[must_use]
     pub fn max_sessions(self, sessions: usize) -> Self {
         self.with(|options| options.http.max_sessions = sessions)
@@ -51,7 +54,8 @@ impl Service {
         self.with(|options| options.http.session_idle = time)
     }
 
-    /// Limits how long a client may take to send the head of a request over HTTP, and then its body. Default 10 seconds each.
+    /// Limits how long a client may take to send the head of a request over HTTP, and then its
+    /// body. Default 10 seconds each.
     #[must_use]
     pub fn read_timeout(self, time: Duration) -> Self {
         self.with(|options| options.http.read_timeout = time)
@@ -63,25 +67,30 @@ impl Service {
         self.with(|options| options.http.keep_alive = time)
     }
 
-    /// Answers HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`; others are refused with status 403.
+    /// Answers HTTP requests to a host, such as `mcp.example.com` or `mcp.example.com:8080`; others
+    /// are refused with status 403.
     ///
-    /// Default: `localhost`, `127.0.0.1` and `[::1]`, and any host at all where a [bearer token](Self::bearer_token) is asked
-    /// for. Naming one replaces that. Names are compared as a whole, case aside; one without a port stands for every port. It keeps web pages from reaching the server by a name of their own (DNS rebinding).
+    /// Default: `localhost`, `127.0.0.1` and `[::1]`, and any host at all where a [bearer
+    /// token](Self::bearer_token) is asked for. Naming one replaces that. Names are compared as a
+    /// whole, case aside; one without a port stands for every port. It keeps web pages from
+    /// reaching the server by a name of their own (DNS rebinding).
     #[must_use]
     pub fn allow_host(self, host: impl Into<String>) -> Self {
         self.with(|options| options.http.hosts.push(host.into()))
     }
 
-    /// Answers HTTP requests of web pages from an origin, such as `https://app.example.com`; a port of `*` is any, and none is the
-    /// usual one of the scheme.
+    /// Answers HTTP requests of web pages from an origin, such as `https://app.example.com`; a port
+    /// of `*` is any, and none is the usual one of the scheme.
     ///
-    /// Default: pages on this machine. Naming one replaces that. Requests that no web page makes have no origin.
+    /// Default: pages on this machine. Naming one replaces that. Requests that no web page makes
+    /// have no origin.
     #[must_use]
     pub fn allow_origin(self, origin: impl Into<String>) -> Self {
         self.with(|options| options.http.origins.push(origin.into()))
     }
 
-    /// Asks HTTP clients for a token, `Authorization: Bearer <token>`; without it they get status 401.
+    /// Asks HTTP clients for a token, `Authorization: Bearer <token>`; without it they get status
+    /// 401.
     ///
     /// Tools see the [`Principal`] `bearer`, and never the token. Several tokens are all valid.
     #[must_use]
@@ -89,7 +98,8 @@ impl Service {
         self.bearer_token_of(Principal::new("bearer"), token)
     }
 
-    /// Asks HTTP clients for a token, like [`bearer_token`](Self::bearer_token), that is the sign of one principal.
+    /// Asks HTTP clients for a token, like [`bearer_token`](Self::bearer_token), that is the sign
+    /// of one principal.
     #[must_use]
     pub fn bearer_token_of(self, principal: Principal, token: impl Into<String>) -> Self {
         self.with(|options| {
@@ -98,13 +108,14 @@ impl Service {
         })
     }
 
-    /// Asks HTTP clients for a token that somebody else issues, such as a JWT of an identity provider, and lets in whom the
-    /// verifier names; without a valid token they get status 401.
+    /// Asks HTTP clients for a token that somebody else issues, such as a JWT of an identity
+    /// provider, and lets in whom the verifier names; without a valid token they get status 401.
     ///
-    /// It is asked on every request that shows none of the [tokens](Self::bearer_token) of this service. A token that has
-    /// expired lets nobody in, whatever the verifier says, and a stream that only listens ends with it; a call that was let in
-    /// comes to its end. A session belongs to the principal that opened it. The token reaches nothing behind the verifier: no
-    /// tool, no server that the box has tools of, no log.
+    /// It is asked on every request that shows none of the [tokens](Self::bearer_token) of this
+    /// service. A token that has expired lets nobody in, whatever the verifier says, and a stream
+    /// that only listens ends with it; a call that was let in comes to its end. A session belongs
+    /// to the principal that opened it. The token reaches nothing behind the verifier: no tool, no
+    /// server that the box has tools of, no log.
     ///
     /// ```
     /// use toolbox::mcp::{AccessToken, BearerToken, Service, VerifyTokenError};
@@ -132,9 +143,10 @@ impl Service {
 
     /// Tells HTTP clients who issues tokens (RFC 9728). Default: nothing is told.
     ///
-    /// `base_url` is where others reach the [router](Self::router), such as `https://mcp.example.com`; the issuers are named by
-    /// their URLs. The router then answers at `/.well-known/oauth-protected-resource` as well, to everybody, and who has no valid
-    /// token is told so. What a token has to be issued for is `<base_url>/mcp`.
+    /// `base_url` is where others reach the [router](Self::router), such as
+    /// `https://mcp.example.com`; the issuers are named by their URLs. The router then answers at
+    /// `/.well-known/oauth-protected-resource` as well, to everybody, and who has no valid token is
+    /// told so. What a token has to be issued for is `<base_url>/mcp`.
     #[must_use]
     pub fn protected_resource<I>(self, base_url: impl AsRef<str>, authorization_servers: I) -> Self
     where
@@ -144,20 +156,24 @@ impl Service {
         self.with(|options| options.http.resource = Some(Resource::new(base_url.as_ref(), servers)))
     }
 
-    /// Lets [`serve_http`](Self::serve_http) listen on an address that other machines reach, though it asks for no token.
+    /// Lets [`serve_http`](Self::serve_http) listen on an address that other machines reach, though
+    /// it asks for no token.
     ///
-    /// Everybody who reaches it can then call every tool. Name the hosts it answers to with [`allow_host`](Self::allow_host).
+    /// Everybody who reaches it can then call every tool. Name the hosts it answers to with
+    /// [`allow_host`](Self::allow_host).
     #[must_use]
     pub fn allow_public_without_auth(self) -> Self {
         self.with(|options| options.http.public_without_auth = true)
     }
 
-    /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in it.
+    /// Returns an axum router that answers at `/mcp`, to be merged into an application or nested in
+    /// it.
     ///
-    /// Each router has sessions and limits of its own. The checks of hosts, origins and tokens are those of this service; put
-    /// sign-in and TLS of your own around it. A layer that signs clients in says who they are by a [`Principal`] in the extensions
-    /// of the request. How connections are accepted, and how slow they may be, is up to
-    /// whoever serves it: [`serve_http`](Self::serve_http) has limits for both.
+    /// Each router has sessions and limits of its own. The checks of hosts, origins and tokens are
+    /// those of this service; put sign-in and TLS of your own around it. A layer that signs clients
+    /// in says who they are by a [`Principal`] in the extensions of the request. How connections
+    /// are accepted, and how slow they may be, is up to whoever serves it:
+    /// [`serve_http`](Self::serve_http) has limits for both.
     ///
     /// ```no_run
     /// use toolbox::mcp::Service;
@@ -174,14 +190,16 @@ impl Service {
         Http::new(&self.shared, running(&self.shared.options)).router
     }
 
-    /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls come to their end.
+    /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls come to
+    /// their end.
     ///
-    /// Calls that run get the [grace](Self::grace) period; it returns when every connection has ended.
+    /// Calls that run get the [grace](Self::grace) period; it returns when every connection has
+    /// ended.
     ///
     /// # Errors
     ///
-    /// [`ServeError::PublicWithoutAuth`] if other machines reach the address and no token is asked for;
-    /// [`ServeError::Io`] if it cannot listen there.
+    /// [`ServeError::PublicWithoutAuth`] if other machines reach the address and no token is asked
+    /// for; [`ServeError::Io`] if it cannot listen there.
     ///
     /// # Cancellation
     ///
@@ -195,7 +213,8 @@ impl Service {
         self.serve_listener(listener, shutdown).await
     }
 
-    /// Serves like [`serve_http`](Self::serve_http) on a listener that is bound already: to learn its port, for example.
+    /// Serves like [`serve_http`](Self::serve_http) on a listener that is bound already: to learn
+    /// its port, for example.
     ///
     /// # Errors
     ///

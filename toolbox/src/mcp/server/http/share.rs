@@ -1,8 +1,8 @@
 //! What one client may hold of a server over HTTP, so that something is left for the others.
 //!
-//! Streams that only listen never take all connections: a quarter is kept for requests with an end. Who is signed in holds half
-//! at most. When all connections are taken, one on which nothing is being answered makes room for the next: it has said nothing
-//! yet, or waits, or sends slowly.
+//! Streams that only listen never take all connections: a quarter is kept for requests with an end.
+//! Who is signed in holds half at most. When all connections are taken, one on which nothing is
+//! being answered makes room for the next: it has said nothing yet, or waits, or sends slowly.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -87,7 +87,8 @@ pub(super) struct Listed {
 }
 
 impl Connections {
-    /// Lists one more, or returns `None` if there are `limit`, or `own_limit` of its address. One that does nothing makes room.
+    /// Lists one more, or returns `None` if there are `limit`, or `own_limit` of its address. One
+    /// that does nothing makes room.
     pub(super) fn admit(
         &self,
         number: u64,
