@@ -165,7 +165,7 @@ pub(super) struct ServeOwn {
     pub(super) gateway: bool,
 }
 
-/// Where hosts reach the server.
+/// The address of the HTTP server.
 #[derive(Debug, Args)]
 pub(super) struct Listen {
     /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, no_server};
 use super::text::line;
-use crate::mcp::config::Reach;
+use crate::mcp::config::Endpoint;
 use crate::mcp::{CredentialFile, ServerConfig, SignIn};
 
 /// Signs in at a server of the configuration.
@@ -35,7 +35,7 @@ pub(super) fn logout(configured: &Configured, name: &str) -> Outcome {
         Ok(both) => both,
         Err(outcome) => return *outcome,
     };
-    let Reach::Url { url, .. } = &server.reach else {
+    let Endpoint::Url { url, .. } = &server.endpoint else {
         return Outcome::failed(
             Exit::Failed,
             format!("{name} is a program: nobody signs in there"),

@@ -27,7 +27,7 @@ use super::notifications::Notifications;
 use super::stdio::{Child, Stdio};
 use super::{http, reason, text};
 use crate::context::ToolContext;
-use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::config::{Endpoint, ServerConfig};
 use crate::mcp::count::Count;
 
 /// Options and resources common to the connections of all servers of a box.
@@ -157,9 +157,9 @@ impl Connection {
     ) -> Result<Self, (ConnectionError, bool)> {
         let notifications = Notifications::new(Arc::clone(server));
         let handler = NotificationHandler { notifications: Arc::clone(&notifications) };
-        let (child, running) = match &config.reach {
-            Reach::Command { program, directory, .. } => {
-                let (child, stdin, stdout) = Child::spawn(&config.reach, &common.children)
+        let (child, running) = match &config.endpoint {
+            Endpoint::Command { program, directory, .. } => {
+                let (child, stdin, stdout) = Child::spawn(&config.endpoint, &common.children)
                     .map_err(|error| {
                         let reason = describe_spawn(program, directory.as_deref(), &error);
                         (ConnectionError::Lost(reason), false)
@@ -170,7 +170,7 @@ impl Connection {
                 let streams = Stdio::new(stdin, stdout, common.message, patience, notifications);
                 (Some(child), handler.serve_with_lifecycle(streams, mode).await)
             }
-            Reach::Url { url, headers } => {
+            Endpoint::Url { url, headers } => {
                 let lost = |reason| (ConnectionError::Lost(reason), false);
                 let to = http::address(url, headers).map_err(lost)?;
                 let client = common.http.client().map_err(lost)?;

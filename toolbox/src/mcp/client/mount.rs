@@ -9,7 +9,7 @@ use super::server::{CalledTool, Server};
 use super::status::{WithheldReason, WithheldTool};
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::mcp::lock::{Lock, Verdict};
+use crate::mcp::lock::{Lock, PinStatus};
 use crate::mcp::names;
 use crate::tool::Tool;
 
@@ -73,7 +73,7 @@ fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) ->
     let names = listed.tools.iter().map(|tool| tool.name.as_str());
     let Some(mut lock) = server.shared.lock() else { return names.collect() };
     let is_new = |lock: &Lock, tool: &ListedTool| {
-        lock.judge(&server.name, &tool.name, &tool.raw) == Verdict::New
+        lock.judge(&server.name, &tool.name, &tool.raw) == PinStatus::New
     };
     let mut kept = lock.refresh();
     if !server.shared.withhold_new && listed.tools.iter().any(|tool| is_new(&lock, tool)) {
@@ -93,19 +93,19 @@ fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) ->
     let mut approved = HashSet::new();
     for tool in &listed.tools {
         match lock.judge(&server.name, &tool.name, &tool.raw) {
-            Verdict::Approved => {
+            PinStatus::Approved => {
                 approved.insert(tool.name.as_str());
             }
-            Verdict::Unreadable => {
+            PinStatus::Unreadable => {
                 let detail = "its entry in the lock file cannot be read; look at it, then approve of the server's tools";
                 mounted.withhold(&tool.name, WithheldReason::Unreadable, detail.to_owned());
             }
-            Verdict::New => {
+            PinStatus::New => {
                 let detail =
                     "it was never approved; look at it, then approve of the server's tools";
                 mounted.withhold(&tool.name, WithheldReason::New, detail.to_owned());
             }
-            Verdict::Changed(parts) => {
+            PinStatus::Changed(parts) => {
                 let detail = format!(
                     "its {} changed since it was approved; look at it, then approve of the server's tools",
                     parts.join(", ")

@@ -18,7 +18,7 @@ use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
 use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::mcp::config::{Reach, ServerConfig, shown_url};
+use crate::mcp::config::{Endpoint, ServerConfig, public_url};
 use crate::mcp::trace::TraceContext;
 
 /// The minimum interval between two readings of a list.
@@ -134,11 +134,11 @@ impl Server {
         }
         ServerStatus {
             name: self.name.to_string(),
-            target: match &self.config.reach {
-                Reach::Command { program, arguments, .. } => {
+            target: match &self.config.endpoint {
+                Endpoint::Command { program, arguments, .. } => {
                     std::iter::once(program).chain(arguments).cloned().collect()
                 }
-                Reach::Url { url, .. } => vec![shown_url(url)],
+                Endpoint::Url { url, .. } => vec![public_url(url)],
             },
             state,
             protocol_version: info.as_ref().map(|info| cleaned(info.protocol_version.as_str())),

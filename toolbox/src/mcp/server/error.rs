@@ -1,18 +1,19 @@
-//! Why there is no server.
+//! Errors of serving a box.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a box could not be served.
+/// An error that prevents serving a box.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The streams or the address cannot be used.
     Io(io::Error),
-    /// Other machines would reach the address, and everybody there could call every tool.
+    /// The address is reachable from other machines without authentication, which would let anyone
+    /// call every tool.
     PublicWithoutAuth {
-        /// Where it would have listened.
+        /// The address to listen on.
         address: SocketAddr,
     },
 }

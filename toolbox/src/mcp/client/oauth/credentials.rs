@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::mcp::file::{SharedFile, Turn};
+use crate::mcp::file::{FileLock, SharedFile};
 use crate::mcp::names::hex;
 
 /// The maximum time to wait for another program that writes.
@@ -122,7 +122,7 @@ fn entry(server: &str, kept: Value) -> Option<StoredCredentials> {
     if read.is_none() {
         // serde_json's message could contain part of a token.
         tracing::warn!(
-            server = crate::mcp::config::shown_url(server),
+            server = crate::mcp::config::public_url(server),
             "what was granted by a server cannot be read; sign in there again"
         );
     }
@@ -170,7 +170,7 @@ pub(super) struct CredentialEntry {
 impl CredentialEntry {
     /// Waits until no other program renews the token of this server; other servers are not
     /// affected.
-    pub(super) async fn turn(&self) -> Result<Turn, AuthError> {
+    pub(super) async fn turn(&self) -> Result<FileLock, AuthError> {
         self.blocking(|file, key| {
             let server = &hex(&Sha256::digest(key.as_bytes()))[..16];
             let turn = file.0.turn(&format!("{server}.refresh"), REFRESH);

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use super::credentials::CredentialFile;
 use super::{callback, error_text};
 use crate::mcp::client::{http, text};
-use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::config::{Endpoint, ServerConfig};
 
 /// The maximum time for a server to send its challenge.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -82,7 +82,9 @@ impl<'a> SignIn<'a> {
     ///
     /// Dropping the future aborts the sign-in; no token is stored.
     pub async fn run(self, show: impl FnOnce(&str)) -> Result<(), SignInError> {
-        let Reach::Url { url, .. } = &self.server.reach else { return Err(SignInError::NoUrl) };
+        let Endpoint::Url { url, .. } = &self.server.endpoint else {
+            return Err(SignInError::NoUrl);
+        };
         let client = &self.server.oauth;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, client.callback_port.unwrap_or(0)));
         let listener = listener.await.map_err(SignInError::Callback)?;

@@ -18,7 +18,7 @@ use super::marked::{Mark, VARIABLE};
 use super::tree::{self, ServerProcesses};
 use crate::context::CancellationToken;
 use crate::mcp::client::text;
-use crate::mcp::config::Reach;
+use crate::mcp::config::Endpoint;
 use crate::mcp::count::Count;
 
 /// The time for a child to exit after its input is closed.
@@ -92,10 +92,10 @@ impl Child {
     /// Starts a child, counted in `children` until it is gone; returns it with its input and
     /// output.
     pub(in crate::mcp::client) fn spawn(
-        reach: &Reach,
+        endpoint: &Endpoint,
         children: &Count,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
-        let Reach::Command { program, arguments, environment, directory } = reach else {
+        let Endpoint::Command { program, arguments, environment, directory } = endpoint else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let mark = Mark::new();
