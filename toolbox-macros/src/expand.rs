@@ -1,4 +1,4 @@
-//! From the model to tokens: the only file that quotes code.
+//! Expansion of the model to tokens.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
@@ -20,7 +20,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let tool_fn = Ident::new("tool", function.ident.span());
-    // At the name, for the compiler to show it where something else has that name.
+    // Spanned at the name, so that the compiler points there when the name is taken.
     let carrier = quote_spanned!(ty.span()=> struct #ty {});
     carried(
         krate,
@@ -59,10 +59,10 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
 }
 
 /// Returns an item, such as the type of a tool, with an implementation in an attribute on it, which
-/// puts it behind the item.
+/// inserts it after the item.
 ///
-/// So whatever is wrong with the place of the whole is one error: there is no such crate, or an
-/// `impl` block is around it.
+/// An error in the position of the whole is then reported once: a missing crate, or a surrounding
+/// `impl` block.
 pub(crate) fn carried(
     krate: &TokenStream,
     implementation: &TokenStream,
@@ -71,9 +71,9 @@ pub(crate) fn carried(
     quote!(#[#krate::__private::carrier { #implementation }] #item)
 }
 
-/// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
+/// Returns the type of a tool with errors, so that uses of it cause no further errors.
 pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
-    // In an `impl` block there is no place for a type.
+    // A type cannot be declared in an `impl` block.
     if function.receiver.is_some() || function.mention_of_self().is_some() {
         return TokenStream::new();
     }
@@ -106,8 +106,7 @@ fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
     literal
 }
 
-/// Returns the expression that makes one tool: a description of it, and a closure that serves its
-/// calls.
+/// Returns the expression that makes one tool: its signature, and a closure that serves its calls.
 fn tool(
     function: &Function,
     model: &ToolModel,
@@ -120,20 +119,20 @@ fn tool(
     let arguments = &model.arguments;
     let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, &private));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
-        // At the type: of what the compiler has to say of one place, it says each thing once.
+        let (cfgs, slot) = (&argument.cfgs, slot_value(at, argument));
+        // Spanned at the type: the compiler reports equal errors at one position once.
         let fill = quote_spanned!(ends(&slot_type(argument)).0=> &mut #slot);
         quote!(#(#cfgs)* #fill)
     });
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
+        let (cfgs, slot) = (&argument.cfgs, slot_value(at, argument));
         let take = if argument.described { quote!(take_described) } else { quote!(take) };
         quote!(#(#cfgs)* #slot.#take())
     });
-    let about = about(model);
+    let described = signature(model);
     let this = local("this");
     let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
-        // A future owns its share of the set; what answers at once is lent it.
+        // A future owns a share of the set; a synchronous call borrows it.
         ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => {
             if function.asyncness.is_some() {
                 quote!(#this)
@@ -150,11 +149,11 @@ fn tool(
         (None, None) => (quote!(make_sync), quote!()),
         (None, Some(_)) => (quote!(make_sync_of), quote!()),
     };
-    let (call, said, refusal) = (local("call"), local("about"), local("refusal"));
+    let (call, signature, refusal) = (local("call"), local("signature"), local("refusal"));
     let finish = finish(function, &private, &quote!(#called(#(#receiver,)* #(#takes),*) #wait));
     let body = quote! {
         #(#slots)*
-        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &|#said| { #about }) {
+        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &|#signature| { #described }) {
             return #refusal;
         }
         #finish
@@ -175,20 +174,20 @@ fn tool(
     }
 }
 
-/// Returns the name of a variable of the expansion: no constant of the user's is called so, and no
-/// argument can be.
+/// Returns the name of a variable of the expansion, distinct from the user's constants and
+/// arguments.
 fn local(name: &str) -> Ident {
     Ident::new(&format!("__{name}"), Span::mixed_site())
 }
 
-/// Returns the variable that holds one argument; it stands where the argument's type does.
+/// Returns the variable of one argument's slot, spanned at the argument's type.
 fn slot(at: usize, argument: &ArgumentModel) -> Ident {
     Ident::new(&format!("__slot{at}"), ends(&slot_type(argument)).0)
 }
 
-/// Returns what the variable holds: the one field of a tuple, for code that covers the argument's
-/// type with two tokens.
-fn held(at: usize, argument: &ArgumentModel) -> TokenStream {
+/// Returns the content of the variable: the only field of a tuple, so that two tokens cover the
+/// argument's type.
+fn slot_value(at: usize, argument: &ArgumentModel) -> TokenStream {
     let (start, end) = ends(&slot_type(argument));
     let slot = slot(at, argument);
     let mut field = proc_macro2::Literal::usize_unsuffixed(0);
@@ -196,7 +195,7 @@ fn held(at: usize, argument: &ArgumentModel) -> TokenStream {
     quote_spanned!(start=> #slot.#field)
 }
 
-/// Returns the type that a slot is of.
+/// Returns the type of a slot.
 fn slot_type(argument: &ArgumentModel) -> TokenStream {
     argument.referent.as_ref().unwrap_or(&argument.ty).to_token_stream()
 }
@@ -214,7 +213,7 @@ fn private(model: &ToolModel) -> TokenStream {
     quote!(#krate::__private)
 }
 
-/// Returns what `#[tool(...)]` says, as a constant.
+/// Returns the options of `#[tool(...)]` as a constant.
 fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     let private = private(model);
     let (description, untidy) = match &model.description {
@@ -269,7 +268,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     }
 }
 
-/// Returns the schema of the function's return type, where it can be named.
+/// Returns the schema of the function's return type, if it can be named.
 fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
     let private = private(model);
     let ty = match &function.output {
@@ -330,10 +329,10 @@ fn default_name(at: usize) -> Ident {
     local(&format!("default{at}"))
 }
 
-/// Returns what is said of the arguments when the tool is made.
-fn about(model: &ToolModel) -> TokenStream {
+/// Returns the code that describes the arguments when the tool is made.
+fn signature(model: &ToolModel) -> TokenStream {
     let private = private(model);
-    let about = local("about");
+    let signature = local("signature");
     let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
         let cfgs = &argument.cfgs;
         let name = &argument.name;
@@ -344,7 +343,7 @@ fn about(model: &ToolModel) -> TokenStream {
             Text::Value(value) => value.clone(),
         };
         let more = keywords(at, argument, &private);
-        quote!(#(#cfgs)* #about.argument(#name, #description) #more;)
+        quote!(#(#cfgs)* #signature.argument(#name, #description) #more;)
     });
     let examples = model.examples.iter().map(|example| self::example(example, model));
     quote!(#(#arguments)* #(#examples)*)
@@ -383,7 +382,7 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
     more
 }
 
-/// Returns the end of a range as JSON: a literal as it stands, anything else only if it is a
+/// Returns the end of a range as JSON: a literal unchanged, any other expression only if it is a
 /// number.
 fn range_end(tokens: &TokenStream) -> TokenStream {
     if let Some(literal) = crate::args::typed_number(tokens) {
@@ -408,7 +407,7 @@ fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.into_iter().map(at).collect()
 }
 
-/// Returns a value of a type from a string literal: `"Paris"` for a `String` needs no
+/// Returns a value of a type from a string literal, so that `"Paris"` for a `String` needs no
 /// `.to_owned()`.
 fn of_text(value: &TokenStream, ty: &TokenStream, private: &TokenStream) -> Option<TokenStream> {
     let text = syn::parse2::<syn::LitStr>(crate::args::ungrouped(value.clone())).ok()?;
@@ -433,22 +432,22 @@ fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let (about, private) = (local("about"), &private(model));
+    let (signature, private) = (local("signature"), &private(model));
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
         let (name, value) = (&argument.name, typed(argument, value, private));
         Some(quote!(#(#cfgs)* (#name, #value)))
     });
-    quote!(#about.example(&[#(#fields),*]);)
+    quote!(#signature.example(&[#(#fields),*]);)
 }
 
-/// Returns what turns the function's output into a result.
+/// Returns the code that converts the function's output to a result.
 fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> TokenStream {
     let value = local("value");
     let error = local("error");
     let convert = local("convert");
-    // What cannot be an output or an error is pointed out where its type stands.
+    // An invalid output or error type is reported at its position.
     let (success, failure) = match &function.output {
         Some(ty) => sides(ty),
         None => (function.ident.to_token_stream(), function.ident.to_token_stream()),
@@ -469,8 +468,8 @@ fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> T
     }
 }
 
-/// Returns where the types of success and failure stand in a return type, as far as it is spelled
-/// as a `Result`.
+/// Returns the tokens of the success and failure types in a return type spelled as a `Result`. Only
+/// spans are taken from them.
 fn sides(ty: &Type) -> (TokenStream, TokenStream) {
     let whole = ty.to_token_stream();
     let Type::Path(path) = ty else { return (whole.clone(), whole) };
@@ -484,17 +483,17 @@ fn sides(ty: &Type) -> (TokenStream, TokenStream) {
     (success, types.next().unwrap_or(whole))
 }
 
-/// Returns a trait's method for a type to be inferred. What the compiler has to say of the type
-/// stands between the ends.
+/// Returns a trait's method for a type to be inferred. Compiler errors about the type are reported
+/// between the two spans.
 fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStream {
     let name = Ident::new(name, end);
     let close = quote_spanned!(end=> >);
-    // The compiler points at the type before `as`, which the alias of `_` gives two ends.
+    // The compiler points at the type before `as`; the alias of `_` gives it two ends.
     quote_spanned!(start=> <__It<_ #close as #of>::#name)
 }
 
-/// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where
-/// they must be named.
+/// Replaces every lifetime but `'static` by `'name`, and adds elided ones of `&` where they are
+/// required.
 fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
     use proc_macro2::{Group, Punct, Spacing, TokenTree};
     let mut out: Vec<TokenTree> = Vec::new();

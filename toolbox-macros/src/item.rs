@@ -1,4 +1,4 @@
-//! A function as it was written: the signature parsed, the body kept as tokens.
+//! A function with its signature parsed and its body kept as tokens.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
 use quote::{ToTokens, quote};
@@ -6,11 +6,11 @@ use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
 use syn::{Attribute, Generics, Ident, Token, Type, Visibility};
 
-/// A function or method with our attributes told apart from the rest.
+/// A function or method, with this crate's attributes separated from the rest.
 pub(crate) struct Function {
-    /// All attributes but our own.
+    /// All attributes except this crate's.
     pub(crate) attrs: Vec<Attribute>,
-    /// Our own: `#[tool]` on a method of a `#[toolset]`.
+    /// This crate's attributes: `#[tool]` on a method of a `#[toolset]`.
     pub(crate) ours: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) constness: Option<Token![const]>,
@@ -34,11 +34,11 @@ pub(crate) struct Receiver {
     pub(crate) kind: ReceiverKind,
 }
 
-/// How a method takes `self`.
+/// The form in which a method takes `self`.
 pub(crate) enum ReceiverKind {
     /// `&self`
     Shared,
-    /// `self: Arc<Self>` and the like
+    /// `self: Arc<Self>` and similar
     Typed(Box<Type>),
     /// `&mut self`
     Mutable,
@@ -48,19 +48,19 @@ pub(crate) enum ReceiverKind {
 
 /// One argument.
 pub(crate) struct Argument {
-    /// All attributes but docs and our own.
+    /// All attributes except docs and this crate's.
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) docs: Vec<Attribute>,
     /// `#[arg(...)]`
     pub(crate) ours: Vec<Attribute>,
-    /// Those of other macros, which mean nothing here.
+    /// Attributes of other macros, which have no effect here.
     pub(crate) foreign: Vec<Attribute>,
     pub(crate) pattern: TokenStream,
     pub(crate) ty: Type,
 }
 
 impl Argument {
-    /// Returns the name, if the pattern is one.
+    /// Returns the name, if the pattern is an identifier.
     pub(crate) fn ident(&self) -> Option<Ident> {
         let mut tokens = self.pattern.clone().into_iter();
         let first = match tokens.next()? {
@@ -74,29 +74,30 @@ impl Argument {
     }
 }
 
-/// Returns whether an attribute is ours, by the last part of its path: `#[toolbox::tool]` is too.
+/// Returns whether an attribute is this crate's, by the last segment of its path, as in
+/// `#[toolbox::tool]`.
 pub(crate) fn is_named(attribute: &Attribute, name: &str) -> bool {
     attribute.path().segments.last().is_some_and(|segment| segment.ident == name)
 }
 
-/// Says that an argument has no type.
+/// The error for an argument without a type.
 const UNTYPED: &str = "expected the type of the argument";
 
-/// Returns whether rustc, which reads an item before its attributes do, has reported the error
+/// Returns whether rustc, which parses an item before its attributes, has reported the error
 /// already.
 pub(crate) fn is_reported(error: &syn::Error) -> bool {
     error.to_string().ends_with(UNTYPED)
 }
 
 impl Function {
-    /// Returns the first `Self` of the signature.
+    /// Returns the first `Self` in the signature.
     pub(crate) fn mention_of_self(&self) -> Option<Ident> {
         let types = self.arguments.iter().map(|argument| &argument.ty).chain(&self.output);
         types.into_iter().find_map(|ty| mention(ty.to_token_stream(), "Self"))
     }
 }
 
-/// Returns the first place of an identifier.
+/// Returns the first occurrence of an identifier.
 fn mention(tokens: TokenStream, wanted: &str) -> Option<Ident> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) => (ident == wanted).then_some(ident),
@@ -218,7 +219,7 @@ fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<
     let (foreign, attrs): (Vec<_>, Vec<_>) = attrs.into_iter().partition(crate::hints::is_foreign);
     let (docs, attrs) = attrs.into_iter().partition(|a| a.path().is_ident("doc"));
     let mut pattern = TokenStream::new();
-    // A pattern holds no single colon outside of brackets; `::` in a path is two joint ones.
+    // A pattern contains no single colon outside of delimiters; `::` in a path is two joint ones.
     while !input.peek(Token![:]) || input.peek(Token![::]) {
         if input.is_empty() {
             return Err(input.error(UNTYPED));
@@ -234,7 +235,7 @@ fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<
 }
 
 impl ToTokens for Function {
-    /// Writes the function as it was, without our attributes.
+    /// Writes the function unchanged, without this crate's attributes.
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Self {
             attrs,
@@ -274,7 +275,7 @@ pub(crate) struct Impl {
     unsafety: Option<Token![unsafe]>,
     impl_token: Token![impl],
     pub(crate) generics: Generics,
-    /// What stands between the generics and `for`, when a trait is implemented.
+    /// The tokens between the generics and `for`, for an implementation of a trait.
     pub(crate) of_trait: Option<(Type, Token![for])>,
     pub(crate) self_ty: Type,
     pub(crate) items: Vec<ImplItem>,
@@ -283,9 +284,9 @@ pub(crate) struct Impl {
 /// One item of an `impl` block.
 pub(crate) enum ImplItem {
     Tool(Box<Function>),
-    /// Anything else, and what could not be read as a tool, without our attributes.
+    /// Any other item, and unparsable ones, without this crate's attributes.
     Other(TokenStream),
-    /// A method with `#[tool]` that is no function.
+    /// A method with `#[tool]` that is not a function.
     Broken(TokenStream, syn::Error),
 }
 
@@ -379,7 +380,7 @@ impl Impl {
         self.impl_token.span
     }
 
-    /// Returns the first lifetime that the type has, if it is not `'static`.
+    /// Returns the first lifetime in the type other than `'static`.
     pub(crate) fn borrows(&self) -> Option<TokenStream> {
         let mut tokens = self.self_ty.to_token_stream().into_iter();
         while let Some(token) = tokens.next() {

@@ -36,7 +36,7 @@ pub fn tools(input: TokenStream) -> TokenStream {
     tools::expand(input.into()).into()
 }
 
-/// Puts its tokens behind the item it stands on.
+/// Appends its tokens to the item it is on.
 #[proc_macro_attribute]
 pub fn carrier(carried: TokenStream, item: TokenStream) -> TokenStream {
     item.into_iter().chain(carried).collect()
@@ -62,12 +62,12 @@ fn tool_tokens(
         errors.error(second, "`#[tool]` stands twice on this function").help("take one out");
     }
     let model = model::ToolModel::read(&function, &options, &mut errors);
-    check::check(&function, &model, check::Place::Free, &mut errors);
+    check::check(&function, &model, check::FunctionContext::Free, &mut errors);
     let tool = if errors.is_empty() {
         expand::free(&function, &model)
     } else {
-        // Whoever calls the function or lists the tool still compiles, so only the mistakes are
-        // shown.
+        // Code that calls the function or lists the tool still compiles, so that only the errors
+        // are reported.
         let stand_in = expand::stand_in(&function, &model);
         let errors = errors.into_tokens();
         quote!(#stand_in #errors)

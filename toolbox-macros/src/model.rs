@@ -1,4 +1,4 @@
-//! What was understood of a tool: every part with its span.
+//! The model of a tool: every part with its span.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote};
@@ -14,7 +14,7 @@ use crate::item::{Argument, Function};
 
 /// A tool.
 pub(crate) struct ToolModel {
-    /// The path of the runtime: `::toolbox`, or what `crate = …` says.
+    /// The path of the runtime crate: `::toolbox`, or the value of `crate = …`.
     pub(crate) krate: TokenStream,
     pub(crate) name: String,
     pub(crate) name_span: Span,
@@ -30,13 +30,13 @@ pub(crate) struct ToolModel {
     pub(crate) arguments: Vec<ArgumentModel>,
 }
 
-/// Text for the model, known now or when the crate is compiled.
+/// Text for the model, known at expansion or when the crate is compiled.
 #[derive(Default)]
 pub(crate) enum Text {
     #[default]
     Nothing,
     Known(String),
-    /// An expression of doc lines, each with the blank after `///`.
+    /// An expression of doc lines, each with the space after `///`.
     Expression(TokenStream),
     /// A constant expression of the text itself: `description = include_str!("search.md")`.
     Value(TokenStream),
@@ -52,7 +52,7 @@ impl Text {
     }
 }
 
-/// The options that are flags, where they stand.
+/// The positions of the options that are flags.
 #[derive(Default)]
 pub(crate) struct Hints {
     pub(crate) blocking: Option<Span>,
@@ -75,10 +75,10 @@ pub(crate) struct Example {
 
 /// One argument.
 pub(crate) struct ArgumentModel {
-    /// What the model calls it.
+    /// The name for the model.
     pub(crate) name: String,
     pub(crate) name_span: Span,
-    /// What the function calls it.
+    /// The name in the function.
     pub(crate) ident: Ident,
     /// `#[cfg]` and the like, which its slot has to carry too.
     pub(crate) cfgs: Vec<Attribute>,
@@ -92,24 +92,24 @@ pub(crate) struct ArgumentModel {
     pub(crate) pattern: Option<LitStr>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
-    /// Whether `#[arg(...)]` stands on it.
+    /// `true` if it has an `#[arg(...)]`.
     pub(crate) described: bool,
 }
 
-/// What an argument is when the model gives none.
+/// The default of an argument.
 pub(crate) enum Default_ {
-    /// `default`: that of its type.
+    /// `default`: the default of its type.
     OfType(Span),
     Expression(TokenStream),
 }
 
-/// Returns the attributes that decide whether something is compiled at all.
+/// Returns the attributes for conditional compilation.
 pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
     let decides = |a: &&Attribute| a.path().is_ident("cfg") || a.path().is_ident("cfg_attr");
     attrs.iter().filter(decides).cloned().collect()
 }
 
-/// Reads `crate = path`.
+/// Parses `crate = path`.
 pub(crate) fn krate(options: &[Opt], errors: &mut Diagnostics) -> TokenStream {
     let Some(option) = options.iter().find(|option| option.name == "crate") else {
         return quote!(::toolbox);
@@ -124,7 +124,7 @@ pub(crate) fn krate(options: &[Opt], errors: &mut Diagnostics) -> TokenStream {
 }
 
 impl ToolModel {
-    /// Reads what a function and its options say; what is wrong with an option goes to `errors`.
+    /// Reads a function and its options; errors in options are added to `errors`.
     pub(crate) fn read(function: &Function, options: &[Opt], errors: &mut Diagnostics) -> Self {
         let mut model = Self {
             krate: krate(options, errors),
@@ -209,7 +209,7 @@ impl ToolModel {
                 self.description = Text::Value(option.value.clone());
             }
             "description" => {
-                // A value that is wrong is one error, and not also a description that is missing.
+                // An invalid value is one error, not also a missing description.
                 self.description = Text::Known("...".to_owned());
                 if let Some(text) = option.string(errors) {
                     if text.value().trim().is_empty() {
@@ -250,7 +250,8 @@ impl ToolModel {
     }
 }
 
-/// Returns whether a value is no literal, but what the compiler makes a text of: a macro's, or a
+/// Returns whether a value is an expression that the compiler evaluates to text: a macro call or a
+/// constant.
 /// constant's.
 fn is_expression(value: &TokenStream) -> bool {
     let value = args::ungrouped(value.clone());
@@ -271,10 +272,13 @@ fn timeout(option: &Opt, tool: &str, errors: &mut Diagnostics) -> Option<u64> {
     let text = syn::parse2::<LitStr>(written.clone()).ok().map(|text| text.value());
     let time = text.as_deref().and_then(args::milliseconds);
     if time.is_none() {
-        let shown = text.unwrap_or_else(|| written.to_string().replace(' ', ""));
+        let written_time = text.unwrap_or_else(|| written.to_string().replace(' ', ""));
         let time = hints::timeout(option).unwrap_or_else(|| "30s".to_owned());
         errors
-            .error(&option.value, format!("the timeout of tool `{tool}` is no time: `{shown}`"))
+            .error(
+                &option.value,
+                format!("the timeout of tool `{tool}` is no time: `{written_time}`"),
+            )
             .help(format!("write a number above 0 with its unit: `timeout = \"{time}\"`"))
             .note("the units are `ms`, `s`, `m` and `h`");
     }
@@ -339,7 +343,7 @@ impl ArgumentModel {
         let Some(ident) = argument.ident() else {
             errors
                 .error(&argument.pattern, format!("an argument of tool `{tool}` has no name"))
-                .help(format!("give it one: `argument: {}`", shown(&argument.ty)))
+                .help(format!("give it one: `argument: {}`", type_text(&argument.ty)))
                 .note("the model fills arguments in by name; a pattern can go into the body");
             return None;
         };
@@ -355,7 +359,7 @@ impl ArgumentModel {
         let mut written = TokenStream::new();
         for attribute in &argument.ours {
             match &attribute.meta {
-                // Together, so that an option given twice is seen in two attributes too.
+                // Parsed together, so that an option repeated in two attributes is reported too.
                 syn::Meta::List(list) => {
                     let tokens = &list.tokens;
                     written.extend(quote!(#tokens,));
@@ -434,8 +438,8 @@ fn referent(ty: &Type) -> Option<Type> {
     }
 }
 
-/// Shows a type as somebody would write it.
-pub(crate) fn shown(ty: &Type) -> String {
+/// Formats a type as a user would write it.
+pub(crate) fn type_text(ty: &Type) -> String {
     let text = ty.to_token_stream().to_string();
     text.replace(" < ", "<")
         .replace(" <", "<")

@@ -5,7 +5,7 @@ use quote::quote;
 use syn::ext::IdentExt;
 
 use crate::args;
-use crate::check::{self, Place};
+use crate::check::{self, FunctionContext};
 use crate::diag::Diagnostics;
 use crate::expand;
 use crate::item::{self, Function, Impl, ImplItem};
@@ -58,7 +58,7 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
         let set = expand::toolset(&block, &krate, &tools, with.as_ref());
         quote!(#block #set)
     } else {
-        // Without the implementation, every use of the set would be an error of its own.
+        // Without the implementation, every use of the set would be a further error.
         let (impl_generics, _, where_clause) = block.generics.split_for_impl();
         let (self_ty, errors) = (&block.self_ty, errors.into_tokens());
         let stand_in = (block.of_trait.is_none() && block.borrows().is_none()).then(|| {
@@ -127,14 +127,14 @@ fn read<'a>(
     }
     let mut model = ToolModel::read(function, &options, errors);
     model.krate.clone_from(krate);
-    check::check(function, &model, Place::Toolset, errors);
+    check::check(function, &model, FunctionContext::Toolset, errors);
     Some((function, model))
 }
 
 fn same_names(tools: &[(&Function, ToolModel)], errors: &mut Diagnostics) {
     for (at, (function, model)) in tools.iter().enumerate() {
         let twin = tools[..at].iter().find(|(other, twin)| {
-            // Methods under `#[cfg]` may stand in for each other.
+            // Methods under `#[cfg]` may be alternatives.
             twin.name == model.name
                 && model::cfgs(&other.attrs).is_empty()
                 && model::cfgs(&function.attrs).is_empty()

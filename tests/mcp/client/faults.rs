@@ -323,7 +323,7 @@ async fn p16_nothing_unseen_reaches_model_or_terminal() {
     assert_eq!(schema["properties"]["kind"]["enum"][0], "a\u{200b}");
     let notices = mounted.status().notices.join("\n");
     assert!(
-        notices.contains("`ask`: a name or a choice in it holds characters that nobody sees"),
+        notices.contains("`ask`: a name or a choice in it holds invisible characters"),
         "{notices}"
     );
     assert_eq!(mounted.text("talk_dirty").await, "red hello 👨\u{200d}👩 ok\nnext");

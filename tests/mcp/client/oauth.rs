@@ -306,7 +306,7 @@ async fn who_signed_in_reaches_the_server_until_what_was_granted_ends() {
     let file = kept.file();
     let (_, _, status) = mounted(&world, &file).await;
     assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, true), "{status:?}");
-    let why = "it wants to know who asks: sign in, or give it a header `Authorization`";
+    let why = "it requires authorization: sign in, or configure a header `Authorization`";
     assert_eq!(status.error.as_deref(), Some(why));
     // Once for each protocol era: who asks does not change by asking again.
     assert!(world.asked("/mcp") <= 2, "{}", world.asked("/mcp"));
@@ -356,7 +356,7 @@ async fn a_header_that_is_configured_goes_before_what_was_granted() {
     let config = ServerConfig::url(&world.url).header("authorization", "Bearer mistyped");
     let (_toolbox, _servers, status) = mounted_with(config, &kept.file()).await;
     assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, false), "{status:?}");
-    let why = "it does not take the header `Authorization` of the configuration: mend that";
+    let why = "it does not take the header `Authorization` of the configuration: correct it";
     assert_eq!(status.error.as_deref(), Some(why));
 }
 
@@ -474,7 +474,7 @@ async fn only_the_answer_to_what_was_asked_signs_in() {
         (Browser::AgreesAmongOthers, Ok(())),
         (Browser::Refuses, Err("the sign-in was refused: not today")),
         (Browser::IsSentByAnother, Err("issuer mismatch")),
-        (Browser::Leaves, Err("nobody agreed within 0 seconds")),
+        (Browser::Leaves, Err("the sign-in was not approved within 0 seconds")),
     ];
     for (number, (browser, expected)) in cases.into_iter().enumerate() {
         let (world, kept) = (World::new().await, Kept::new(&format!("answer-{number}")));
@@ -501,8 +501,8 @@ async fn p25_what_metadata_leads_to_is_looked_at_before_it_is_followed() {
         ("authorization_endpoint", "file:///etc/passwd", page),
         ("authorization_endpoint", "javascript:alert(1)", page),
         ("authorization_endpoint", "http://example.com/authorize", page),
-        ("token_endpoint", "http://169.254.169.254/latest", "nobody can sign in there"),
-        ("token_endpoint", "file:///etc/passwd", "nobody can sign in there"),
+        ("token_endpoint", "http://169.254.169.254/latest", "the sign-in failed"),
+        ("token_endpoint", "file:///etc/passwd", "the sign-in failed"),
         ("registration_endpoint", "http://169.254.169.254/latest", registers),
         ("registration_endpoint", "http://metadata.google.internal/", registers),
         ("registration_endpoint", "javascript:alert(1)", registers),

@@ -27,7 +27,7 @@ use super::notifications::Notifications;
 use super::stdio::{Child, Stdio};
 use super::{http, reason, text};
 use crate::context::ToolContext;
-use crate::mcp::config::{Endpoint, ServerConfig};
+use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
 
 /// Options and resources common to the connections of all servers of a box.
@@ -158,7 +158,7 @@ impl Connection {
         let notifications = Notifications::new(Arc::clone(server));
         let handler = NotificationHandler { notifications: Arc::clone(&notifications) };
         let (child, running) = match &config.endpoint {
-            Endpoint::Command { program, directory, .. } => {
+            ServerEndpoint::Command { program, directory, .. } => {
                 let (child, stdin, stdout) = Child::spawn(&config.endpoint, &common.children)
                     .map_err(|error| {
                         let reason = describe_spawn(program, directory.as_deref(), &error);
@@ -170,7 +170,7 @@ impl Connection {
                 let streams = Stdio::new(stdin, stdout, common.message, patience, notifications);
                 (Some(child), handler.serve_with_lifecycle(streams, mode).await)
             }
-            Endpoint::Url { url, headers } => {
+            ServerEndpoint::Url { url, headers } => {
                 let lost = |reason| (ConnectionError::Lost(reason), false);
                 let to = http::address(url, headers).map_err(lost)?;
                 let client = common.http.client().map_err(lost)?;
@@ -407,7 +407,7 @@ const NO_HANDSHAKE: i32 = -32022;
 const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
 
 fn unasked() -> ConnectionError {
-    ConnectionError::Lost("its answer is not one to what was asked".to_owned())
+    ConnectionError::Lost("its answer does not match the request".to_owned())
 }
 
 /// Returns the tokens granted by a server. A configured `Authorization` header takes precedence.
@@ -449,7 +449,7 @@ impl Drop for Pending {
             return;
         };
         runtime.spawn(async move {
-            let cancel = handle.cancel(Some("nobody waits for the answer any more".to_owned()));
+            let cancel = handle.cancel(Some("the answer is no longer needed".to_owned()));
             let _ = tokio::time::timeout(Duration::from_secs(1), cancel).await;
         });
     }

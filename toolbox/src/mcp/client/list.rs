@@ -127,7 +127,7 @@ impl ToolList {
         let mut has_invisible = matches!(text::clean(&tool.name), Cow::Owned(_));
         let description = text::clean(&tool.description);
         if let Cow::Owned(cleaned) = description {
-            self.notice(format!("`{name}`: its description held characters that nobody sees"));
+            self.notice(format!("`{name}`: its description held invisible characters"));
             tool.description = cleaned;
         }
         if tool.description.len() > MAX_DESCRIPTION {
@@ -141,9 +141,7 @@ impl ToolList {
         has_invisible |= text::clean_schema(&mut tool.input_schema);
         has_invisible |= tool.output_schema.as_mut().is_some_and(text::clean_schema);
         if has_invisible {
-            self.notice(format!(
-                "`{name}`: a name or a choice in it holds characters that nobody sees"
-            ));
+            self.notice(format!("`{name}`: a name or a choice in it holds invisible characters"));
         }
         self.tools.push(tool);
     }

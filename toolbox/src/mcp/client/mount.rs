@@ -87,7 +87,7 @@ fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) ->
         });
     }
     if let Err(error) = kept {
-        tracing::warn!(%error, "what was approved cannot be read or kept");
+        tracing::warn!(%error, "the lock file cannot be read or written");
         mounted.notices.push(error.to_string());
     }
     let mut approved = HashSet::new();

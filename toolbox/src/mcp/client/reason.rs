@@ -56,19 +56,19 @@ fn of_transport(error: &DynamicTransportError) -> String {
         Some(HttpError::Client(error)) => of_http(error),
         #[cfg(feature = "mcp-oauth")]
         Some(HttpError::Auth(error)) => {
-            format!("what was granted cannot be used: {}", super::oauth::error_text(error))
+            format!("the stored token cannot be used: {}", super::oauth::error_text(error))
         }
         Some(HttpError::InsufficientScope(error)) => match &error.required_scope {
             Some(scope) => {
                 let scope = text::clean(text::cut(scope, 256));
                 format!(
-                    "it wants more than was granted: sign in again, for the scope `{scope}` too"
+                    "it requires more scopes than were granted: sign in again, for the scope `{scope}` too"
                 )
             }
-            None => "it wants more than was granted: sign in again".to_owned(),
+            None => "it requires more scopes than were granted: sign in again".to_owned(),
         },
         Some(HttpError::AuthRequired(_)) => {
-            "it wants to know who asks: sign in, or give it a header `Authorization`".to_owned()
+            "it requires authorization: sign in, or configure a header `Authorization`".to_owned()
         }
         Some(other) => cleaned(other),
         None => cleaned(error),

@@ -18,7 +18,7 @@ use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
 use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::mcp::config::{Endpoint, ServerConfig, public_url};
+use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
 use crate::mcp::trace::TraceContext;
 
 /// The minimum interval between two readings of a list.
@@ -135,10 +135,10 @@ impl Server {
         ServerStatus {
             name: self.name.to_string(),
             target: match &self.config.endpoint {
-                Endpoint::Command { program, arguments, .. } => {
+                ServerEndpoint::Command { program, arguments, .. } => {
                     std::iter::once(program).chain(arguments).cloned().collect()
                 }
-                Endpoint::Url { url, .. } => vec![public_url(url)],
+                ServerEndpoint::Url { url, .. } => vec![public_url(url)],
             },
             state,
             protocol_version: info.as_ref().map(|info| cleaned(info.protocol_version.as_str())),
@@ -225,7 +225,7 @@ impl Server {
         match error {
             ConnectionError::Unauthorized(_) if self.config.has_own_token() => {
                 ConnectionError::Unauthorized(
-                    "it does not take the header `Authorization` of the configuration: mend that"
+                    "it does not take the header `Authorization` of the configuration: correct it"
                         .to_owned(),
                 )
             }

@@ -15,7 +15,7 @@ use read::{ConfigReader, ObjectValues, RawServer};
 #[cfg(feature = "mcp-oauth")]
 pub(crate) use server::OAuthClient;
 pub use server::ServerConfig;
-pub(crate) use server::{Endpoint, public_url};
+pub(crate) use server::{ServerEndpoint, public_url};
 
 /// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;

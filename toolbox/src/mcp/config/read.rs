@@ -174,7 +174,7 @@ impl<'a> ConfigReader<'a> {
             };
             if fields.has(key.name) || fields.is_refused(key.name) {
                 let whose = self.whose();
-                let message = format!("`{}` is said twice{whose}", key.name);
+                let message = format!("`{}` is given twice{whose}", key.name);
                 self.problem(place, message, Some("keep one of them".to_owned()));
                 fields.values.remove(key.name);
                 fields.refused.push(key.name);
@@ -356,7 +356,7 @@ impl<'a> ConfigReader<'a> {
             };
             let Some(text) = text else { continue };
             if map.insert(name.to_owned(), text).is_some() {
-                let message = format!("`{name}` is said twice in `{}`{}", key.name, self.whose());
+                let message = format!("`{name}` is given twice in `{}`{}", key.name, self.whose());
                 self.problem(name_span(property), message, Some("keep one of them".to_owned()));
             }
         }

@@ -16,7 +16,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    pub(crate) endpoint: Endpoint,
+    pub(crate) endpoint: ServerEndpoint,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
     pub(crate) retries: u32,
@@ -40,7 +40,7 @@ pub(crate) struct OAuthClient {
 
 /// The transport and address of a server.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Endpoint {
+pub(crate) enum ServerEndpoint {
     /// A child process that uses its standard streams.
     Command {
         program: String,
@@ -57,7 +57,7 @@ impl ServerConfig {
     /// shell.
     #[must_use]
     pub fn command(program: impl Into<String>) -> Self {
-        Self::with_endpoint(Endpoint::Command {
+        Self::with_endpoint(ServerEndpoint::Command {
             program: program.into(),
             arguments: Vec::new(),
             environment: BTreeMap::new(),
@@ -68,16 +68,16 @@ impl ServerConfig {
     /// Returns a server at a URL, over streamable HTTP.
     #[must_use]
     pub fn url(url: impl Into<String>) -> Self {
-        Self::with_endpoint(Endpoint::Url { url: url.into(), headers: BTreeMap::new() })
+        Self::with_endpoint(ServerEndpoint::Url { url: url.into(), headers: BTreeMap::new() })
     }
 
     /// Returns whether a token is configured, which takes precedence over one from a sign-in.
     pub(crate) fn has_own_token(&self) -> bool {
-        let Endpoint::Url { headers, .. } = &self.endpoint else { return false };
+        let ServerEndpoint::Url { headers, .. } = &self.endpoint else { return false };
         headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 
-    fn with_endpoint(endpoint: Endpoint) -> Self {
+    fn with_endpoint(endpoint: ServerEndpoint) -> Self {
         Self {
             endpoint,
             connect_timeout: Duration::from_secs(10),
@@ -95,7 +95,7 @@ impl ServerConfig {
     /// Adds an argument to the command. Has no effect on a server with a URL.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<String>) -> Self {
-        if let Endpoint::Command { arguments, .. } = &mut self.endpoint {
+        if let ServerEndpoint::Command { arguments, .. } = &mut self.endpoint {
             arguments.push(argument.into());
         }
         self
@@ -113,7 +113,7 @@ impl ServerConfig {
     /// `HOME` and the like).
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        if let Endpoint::Command { environment, .. } = &mut self.endpoint {
+        if let ServerEndpoint::Command { environment, .. } = &mut self.endpoint {
             environment.insert(name.into(), value.into());
         }
         self
@@ -123,7 +123,7 @@ impl ServerConfig {
     /// server with a URL.
     #[must_use]
     pub fn current_dir(mut self, path: impl Into<PathBuf>) -> Self {
-        if let Endpoint::Command { directory, .. } = &mut self.endpoint {
+        if let ServerEndpoint::Command { directory, .. } = &mut self.endpoint {
             *directory = Some(path.into());
         }
         self
@@ -132,7 +132,7 @@ impl ServerConfig {
     /// Adds a header to every request to the URL. Has no effect on a command.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        if let Endpoint::Url { headers, .. } = &mut self.endpoint {
+        if let ServerEndpoint::Url { headers, .. } = &mut self.endpoint {
             headers.insert(name.into(), value.into());
         }
         self
@@ -236,12 +236,12 @@ impl fmt::Debug for ServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut shown = f.debug_struct("ServerConfig");
         match &self.endpoint {
-            Endpoint::Command { program, arguments, environment, directory } => shown
+            ServerEndpoint::Command { program, arguments, environment, directory } => shown
                 .field("command", program)
                 .field("arguments", arguments)
                 .field("environment", &environment.keys())
                 .field("directory", directory),
-            Endpoint::Url { url, headers } => {
+            ServerEndpoint::Url { url, headers } => {
                 shown.field("url", &public_url(url)).field("headers", &headers.keys())
             }
         };

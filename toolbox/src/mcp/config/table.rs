@@ -79,10 +79,10 @@ impl KeySpec {
 
 /// The file itself.
 pub(super) const FILE: &[KeySpec] = &[
-    key("$schema", ValueKind::Text, "Where an editor finds the schema of this file; not read."),
+    key("$schema", ValueKind::Text, "The schema of this file for editors; not read."),
     key("mcp", ValueKind::Servers, "The servers by name."),
     key("mcpServers", ValueKind::Servers, "The same under the name that desktop hosts use."),
-    key("settings", ValueKind::Object(SETTINGS), "What holds for all servers."),
+    key("settings", ValueKind::Object(SETTINGS), "Settings for all servers."),
 ];
 
 /// The values of `type` for a child process; the others are for HTTP.
@@ -99,7 +99,7 @@ pub(super) const SERVER: &[KeySpec] = &[
             "streamable-http",
             "streamableHttp",
         ]),
-        "How the server is reached. Default: `local` with a `command`, `remote` with a `url`.",
+        "The transport of the server. Default: `local` with a `command`, `remote` with a `url`.",
     ),
     key(
         "command",
@@ -118,15 +118,15 @@ pub(super) const SERVER: &[KeySpec] = &[
         ValueKind::Text,
         "The directory the program runs in, seen from this file. Default: that of the host.",
     ),
-    key("url", ValueKind::Text, "Where the server answers, over streamable HTTP."),
+    key("url", ValueKind::Text, "The URL of the server, over streamable HTTP."),
     key("headers", ValueKind::Map, "Headers of every request to the URL."),
     #[cfg(feature = "mcp-oauth")]
     key(
         "oauth",
         ValueKind::Object(OAUTH),
-        "What `toolbox login` asks with, where the server cannot tell.",
+        "The OAuth client and scopes of `toolbox login`, where the server does not provide them.",
     ),
-    key("enabled", ValueKind::Flag, "Whether the server is used at all. Default true."),
+    key("enabled", ValueKind::Flag, "`true` if the server is used. Default true."),
     key("disabled", ValueKind::Flag, "The opposite of `enabled`. Default false."),
     key("timeout", ValueKind::Time, "The longest a call may take. Default 60s."),
     key(
@@ -137,22 +137,22 @@ pub(super) const SERVER: &[KeySpec] = &[
     key(
         "retries",
         ValueKind::Count { least: 0, most: 100 },
-        "How often a failed connection is tried again; 0 is once and no more. Default 2.",
+        "The number of retries after a failed connection. Default 2.",
     ),
     key(
         "deferred",
         ValueKind::Flag,
-        "Whether the tools are found by search instead of listed. Default: that of the settings.",
+        "`true` if the tools are found by search instead of listed. Default: that of the settings.",
     ),
     key(
         "strict",
         ValueKind::Flag,
-        "Whether the tools are closed for OpenAI's strict mode. Default: that of the settings.",
+        "`true` if the schemas of the tools are closed for OpenAI's strict mode. Default: that of the settings.",
     ),
     key(
         "trusted",
         ValueKind::Flag,
-        "Whether you vouch for what the tools return, to agents over this box. Default false.",
+        "`true` if the results of the tools are trusted by agents over this box. Default false.",
     ),
 ];
 
@@ -180,12 +180,12 @@ pub(super) const SETTINGS: &[KeySpec] = &[
     key(
         "deferred",
         ValueKind::Flag,
-        "Whether tools are found by search: false lists them all to the host. Default true.",
+        "`true` if tools are found by search; `false` lists them all to the host. Default true.",
     ),
     key(
         "strict",
         ValueKind::Flag,
-        "Whether the tools of all servers are closed for OpenAI's strict mode. Default false.",
+        "`true` if the schemas of the tools of all servers are closed for OpenAI's strict mode. Default false.",
     ),
     key(
         "connect",
@@ -195,12 +195,12 @@ pub(super) const SETTINGS: &[KeySpec] = &[
     key(
         "defaultLimit",
         ValueKind::Count { least: 1, most: 20 },
-        "How many tools a search finds when the model does not say. Default 5.",
+        "The number of tools that a search returns if the model does not specify it. Default 5.",
     ),
     key(
         "ranking",
         ValueKind::OneOf(&["tuned", "plain"]),
-        "How a search by words ranks the tools: tuned for tools and requests, or plain BM25. Default tuned.",
+        "The ranking of a search by words: tuned for tools and requests, or plain BM25. Default tuned.",
     ),
     key(
         "maxReplyBytes",
@@ -225,7 +225,7 @@ pub(super) const SETTINGS: &[KeySpec] = &[
     key(
         "retries",
         ValueKind::Count { least: 0, most: 100 },
-        "How often a failed connection is tried again, for servers that say nothing. Default 2.",
+        "The number of retries after a failed connection, unless a server sets its own. Default 2.",
     ),
     key("blacklist", ValueKind::Rules, "Tools that are neither found nor called. Default: none."),
     key("allow", ValueKind::Rules, "The only tools that are found and called. Default: all."),

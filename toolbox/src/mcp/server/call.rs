@@ -49,7 +49,7 @@ pub(super) async fn call(
             "too many calls came at once; nothing was called, call again in {wait} ms"
         )));
     }
-    let Some(_place) = running.call(shared.options.max_calls) else {
+    let Some(_running) = running.call(shared.options.max_calls) else {
         return Ok(refused("the server is busy; nothing was called, call again later"));
     };
     let version = ClientVersion::of(&context);

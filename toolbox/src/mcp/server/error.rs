@@ -24,7 +24,7 @@ impl fmt::Display for ServeError {
             Self::Io(error) => write!(f, "the server cannot be reached: {error}"),
             Self::PublicWithoutAuth { address } => write!(
                 f,
-                "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, set `.bearer_token(..)` or `.token_verifier(..)`, or say `.allow_public_without_auth()`"
+                "other machines reach {address}, and no token is required: listen on 127.0.0.1, set `.bearer_token(..)` or `.token_verifier(..)`, or say `.allow_public_without_auth()`"
             ),
         }
     }

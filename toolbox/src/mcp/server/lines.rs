@@ -256,8 +256,8 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
         let running = self.running.clone();
         loop {
             while !self.replies.is_empty() {
-                let place = self.output.as_ref()?.reserve().await.ok()?;
-                place.send((self.replies.pop_front().unwrap_or_default(), None));
+                let permit = self.output.as_ref()?.reserve().await.ok()?;
+                permit.send((self.replies.pop_front().unwrap_or_default(), None));
             }
             if let Some(ends_at) = self.ends_at {
                 // Subscriptions end; calls continue during the grace period. The service polls

@@ -95,8 +95,8 @@ impl Listing {
         let mut parts = cursor.split(':');
         let position: usize = parts.next()?.parse().ok()?;
         let (last, next) = (parts.next()?, parts.next()?);
-        let position = |name: &str| self.positions.get(name).copied();
-        let from = place(last).map(|at| at + 1).or_else(|| place(next));
+        let position_of = |name: &str| self.positions.get(name).copied();
+        let from = position_of(last).map(|at| at + 1).or_else(|| position_of(next));
         Some(from.unwrap_or(position.saturating_sub(1)).min(self.tools.len()))
     }
 }

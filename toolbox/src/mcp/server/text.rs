@@ -40,7 +40,7 @@ impl From<String> for ArgumentsText {
 }
 
 #[derive(Deserialize)]
-struct RawMessage<'a> {
+struct RawCall<'a> {
     #[serde(borrow)]
     method: Cow<'a, str>,
     #[serde(borrow)]
@@ -64,7 +64,7 @@ pub(super) fn split(
     message: &[u8],
     has_to_see: impl FnOnce(&str) -> bool,
 ) -> Option<(String, Cow<'_, [u8]>)> {
-    let RawMessage { method, params } = serde_json::from_slice(message).ok()?;
+    let RawCall { method, params } = serde_json::from_slice(message).ok()?;
     if method != "tools/call" {
         return None;
     }
@@ -78,13 +78,13 @@ pub(super) fn split(
     if has_to_see(&params.name) {
         return Some((arguments.to_owned(), Cow::Borrowed(message)));
     }
-    let Range { start, end } = place(message, arguments.as_bytes());
+    let Range { start, end } = range_of(message, arguments.as_bytes());
     let rest = [&message[..start], b"{}", &message[end..]].concat();
     Some((arguments.to_owned(), Cow::Owned(rest)))
 }
 
 /// Returns the range of a part within the whole.
-fn place(whole: &[u8], part: &[u8]) -> Range<usize> {
+fn range_of(whole: &[u8], part: &[u8]) -> Range<usize> {
     let start = part.as_ptr().addr() - whole.as_ptr().addr();
     start..start + part.len()
 }

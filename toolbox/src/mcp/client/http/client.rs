@@ -237,7 +237,7 @@ impl StreamableHttpClient for HttpTransport {
                     Some(message) if reader.is_done() => {
                         Ok(StreamableHttpPostResponse::Json(message, session))
                     }
-                    _ => Err(unexpected("its answer is not one to what was asked")),
+                    _ => Err(unexpected("its answer does not match the request")),
                 }
             }
             BodyKind::Other(kind) => Err(StreamableHttpError::UnexpectedContentType(kind)),

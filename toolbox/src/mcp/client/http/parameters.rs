@@ -36,7 +36,7 @@ struct Annotated {
     input_schema: Map<String, Value>,
 }
 
-/// Wraps the text of a list. RawTools with arguments that go into headers are added in rmcp's form,
+/// Wraps the text of a list. Tools with arguments that go into headers are added in rmcp's form,
 /// which keeps those with valid annotations.
 pub(super) fn in_envelope_with_headers(raw: &str) -> ServerResult {
     let annotated: Vec<&str> = match serde_json::from_str::<RawTools<'_>>(raw) {

@@ -15,7 +15,7 @@ use tokio::net::TcpListener;
 use super::credentials::CredentialFile;
 use super::{callback, error_text};
 use crate::mcp::client::{http, text};
-use crate::mcp::config::{Endpoint, ServerConfig};
+use crate::mcp::config::{ServerConfig, ServerEndpoint};
 
 /// The maximum time for a server to send its challenge.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -82,7 +82,7 @@ impl<'a> SignIn<'a> {
     ///
     /// Dropping the future aborts the sign-in; no token is stored.
     pub async fn run(self, show: impl FnOnce(&str)) -> Result<(), SignInError> {
-        let Endpoint::Url { url, .. } = &self.server.endpoint else {
+        let ServerEndpoint::Url { url, .. } = &self.server.endpoint else {
             return Err(SignInError::NoUrl);
         };
         let client = &self.server.oauth;
@@ -221,7 +221,7 @@ impl fmt::Display for SignInError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoUrl => f.write_str("the server is a program: there is nothing to sign in at"),
-            Self::Server(reason) => write!(f, "nobody can sign in there: {reason}"),
+            Self::Server(reason) => write!(f, "the sign-in failed: {reason}"),
             Self::NotRegistered(reason) => write!(
                 f,
                 "this client cannot register there ({reason}): name one that is registered, in the configuration by `oauth`: {{\"clientId\": …}}"
@@ -230,7 +230,9 @@ impl fmt::Display for SignInError {
                 write!(f, "the server wants `{page}` opened, which is no page of the web")
             }
             Self::Denied(reason) => write!(f, "the sign-in was refused: {reason}"),
-            Self::TimedOut(limit) => write!(f, "nobody agreed within {} seconds", limit.as_secs()),
+            Self::TimedOut(limit) => {
+                write!(f, "the sign-in was not approved within {} seconds", limit.as_secs())
+            }
             Self::Callback(error) => {
                 write!(f, "the port that the browser comes back to cannot be used: {error}")
             }

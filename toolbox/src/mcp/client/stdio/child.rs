@@ -18,7 +18,7 @@ use super::marked::{Mark, VARIABLE};
 use super::tree::{self, ServerProcesses};
 use crate::context::CancellationToken;
 use crate::mcp::client::text;
-use crate::mcp::config::Endpoint;
+use crate::mcp::config::ServerEndpoint;
 use crate::mcp::count::Count;
 
 /// The time for a child to exit after its input is closed.
@@ -92,10 +92,11 @@ impl Child {
     /// Starts a child, counted in `children` until it is gone; returns it with its input and
     /// output.
     pub(in crate::mcp::client) fn spawn(
-        endpoint: &Endpoint,
+        endpoint: &ServerEndpoint,
         children: &Count,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
-        let Endpoint::Command { program, arguments, environment, directory } = endpoint else {
+        let ServerEndpoint::Command { program, arguments, environment, directory } = endpoint
+        else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let mark = Mark::new();
@@ -159,9 +160,9 @@ impl Child {
         };
         let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.end)));
         let (stop, gone, end) = (keeper.stop.clone(), keeper.gone.clone(), Arc::clone(&keeper.end));
-        let place = children.take();
+        let count = children.take();
         tokio::spawn(async move {
-            let _place = place;
+            let _count = count;
             let status = keep(child, &stop).await;
             // A grandchild may keep the error stream open.
             let reading = drain.abort_handle();

@@ -1,4 +1,4 @@
-//! Checks of the `Host` and `PageOrigin` headers against the allowed ones.
+//! Checks of the `Host` and `Origin` headers against the allowed ones.
 //!
 //! Both are parsed by the strict grammar of browsers, and compared as a whole: a name that merely
 //! starts or ends like an allowed one is a different name. Invalid headers are refused.

@@ -117,7 +117,7 @@ impl HttpBody for Incoming {
 pub(super) struct Outgoing {
     body: Body,
     end: Option<Pin<Box<Sleep>>>,
-    _place: Option<CountGuard>,
+    _count: Option<CountGuard>,
     _slot: Option<Slot>,
     _held: Arc<Mutex<RequestGuards>>,
 }
@@ -125,13 +125,13 @@ pub(super) struct Outgoing {
 impl Outgoing {
     pub(super) fn new(
         body: Body,
-        place: Option<CountGuard>,
+        count: Option<CountGuard>,
         slot: Option<Slot>,
         guards: Arc<Mutex<RequestGuards>>,
         ends_in: Option<Duration>,
     ) -> Self {
         let end = ends_in.map(|time| Box::pin(sleep(time)));
-        Self { body, end, _place: place, _slot: slot, _held: guards }
+        Self { body, end, _count: count, _slot: slot, _held: guards }
     }
 }
 

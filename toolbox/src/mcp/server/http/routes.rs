@@ -142,7 +142,7 @@ async fn enter(
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
     let ends_in = time_left.filter(|_| listens);
     // A notification stream stays open for as long as the client likes, and never has an answer.
-    let place = (method == Method::POST).then(|| admission.running.request());
+    let count = (method == Method::POST).then(|| admission.running.request());
     let was_late = Arc::new(AtomicBool::new(false));
     let arguments = ArgumentsText::default();
     request.extensions_mut().insert(arguments.clone());
@@ -187,7 +187,7 @@ async fn enter(
     {
         admission.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Outgoing::new(body, place, slot, guards, ends_in)))
+    response.map(|body| Body::new(Outgoing::new(body, count, slot, guards, ends_in)))
 }
 
 fn busy(text: &'static str) -> Response {

@@ -92,7 +92,7 @@ impl Service {
     /// Requires a token of HTTP clients, `Authorization: Bearer <token>`; without it they get
     /// status 401.
     ///
-    /// Tools see the [`Principal`] `bearer`, and never the token. DuplicateHeader tokens may be set.
+    /// Tools see the [`Principal`] `bearer`, and never the token. Several tokens may be set.
     #[must_use]
     pub fn bearer_token(self, token: impl Into<String>) -> Self {
         self.bearer_token_of(Principal::new("bearer"), token)
@@ -195,7 +195,7 @@ impl Service {
 
     /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls finish.
     ///
-    /// ServiceActivity calls get the [grace](Self::grace) period; it returns when every connection has
+    /// Running calls get the [grace](Self::grace) period; it returns when every connection has
     /// ended.
     ///
     /// # Errors
