@@ -1,6 +1,6 @@
-//! What does a request look like on the wire? Prints the body that each provider gets for each of many conversations, one
-//! JSON document a line: friendly ones, and those that make a service refuse the whole request when they are sent as
-//! they are.
+//! What does a request look like on the wire? Prints the body that each provider gets for each of
+//! many conversations, one JSON document a line: friendly ones, and those that make a service
+//! refuse the whole request when they are sent as they are.
 //!
 //! `cargo run --example provider_payloads`
 
@@ -144,7 +144,7 @@ fn histories() -> Vec<(&'static str, History)> {
     ]
 }
 
-/// What models write that services refuse to read again.
+/// Returns replies of models that services refuse to read again.
 fn broken_replies() -> Vec<(&'static str, History)> {
     let oslo = || weather("call_1", r#"{"city": "Oslo"}"#);
     vec![
@@ -401,7 +401,8 @@ fn requests_of_one() -> Vec<Conversation> {
     ]
 }
 
-/// The model finds tools before it calls them. Services without a form for that take the same conversations as they are.
+/// The model finds tools before it calls them. Services without a form for that take the same
+/// conversations as they are.
 fn searches() -> Vec<Conversation> {
     let search = |id: &str| ToolCall::new(id, "toolbox_search_bm25", r#"{"text": "weather"}"#);
     let found = |names: &[&str]| {

@@ -61,7 +61,7 @@ async fn next_of(store: &SqliteStore, id: u64) -> Option<SystemTime> {
     all.into_iter().find(|schedule| schedule.id == id).unwrap().next
 }
 
-/// What a runner hands out without waiting.
+/// Returns the occurrences that a runner yields without waiting.
 async fn due(runner: &mut Runner) -> Vec<Occurrence> {
     let mut all = Vec::new();
     // Time is paused: it runs on only when there is nothing to do.
@@ -165,7 +165,8 @@ async fn s4_15_times_follow_the_clocks_of_their_zone() {
         ("Europe/Berlin", "2026-07-01T00:00:00Z", json!({"repeat": "once", "at": "2026-12-01T09:00"}), &["2026-12-01T08:00:00Z"]),
         ("Europe/Berlin", "2026-01-01T00:00:00Z", json!({"repeat": "once", "at": "2026-03-29T02:30:00"}), &["2026-03-29T01:30:00Z"]),
         ("Europe/Berlin", "2026-01-01T00:00:00Z", json!({"repeat": "once", "at": "2026-12-01T09:00:00-05:00"}), &["2026-12-01T14:00:00Z"]),
-        // Cron: 29 February, the day before a leap year that is none; hours that are skipped and come twice.
+        // Cron: 29 February, the day before a leap year that is none; hours that are skipped and
+        // come twice.
         ("UTC", "2096-01-01T00:00:00Z", cron("0 12 29 2 *"), &["2096-02-29T12:00:00Z", "2104-02-29T12:00:00Z"]),
         ("UTC", "2026-01-01T00:00:00Z", cron("0 9 L * *"), &["2026-01-31T09:00:00Z", "2026-02-28T09:00:00Z"]),
         ("Europe/Berlin", "2026-03-28T12:00:00Z", cron("30 2 * * *"), &["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]),
@@ -575,7 +576,8 @@ async fn s4_15_a_runner_that_is_killed_hands_nothing_out_twice() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // It is killed at work on the last of those it was asked for, or soon after: there are always some left.
+        // It is killed at work on the last of those it was asked for, or soon after: there are
+        // always some left.
         let some = round % 5 + 1;
         child.stdin.as_mut().unwrap().write_all("\n".repeat(some + 1).as_bytes()).unwrap();
         let mut said: Vec<String> = lines.by_ref().take(some).map(Result::unwrap).collect();

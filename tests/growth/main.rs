@@ -1,8 +1,9 @@
-//! Hostile inputs cost no more than their length: four times the input asks for about four times the memory, and what is
-//! refused for its depth or its size for no more at all.
+//! Hostile inputs cost no more than their length: four times the input asks for about four times
+//! the memory, and what is refused for its depth or its size for no more at all.
 //!
-//! Memory is counted and not time, so that a test says the same on each machine and beside any load. Each test runs in a
-//! thread of its own that is given up after a while: what never ends fails. In a binary of its own, since the count is the whole process's.
+//! Memory is counted and not time, so that a test says the same on each machine and beside any
+//! load. Each test runs in a thread of its own that is given up after a while: what never ends
+//! fails. In a binary of its own, since the count is the whole process's.
 
 use std::alloc::System;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,7 +21,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Beyond any machine's slowness: what takes as long does not end.
 const FOR_EVER: Duration = Duration::from_secs(120);
-/// Less than any recursion over the input would need, more than what a build without optimizations takes besides.
+/// Less than any recursion over the input would need, more than what a build without optimizations
+/// takes besides.
 const SMALL_STACK: usize = 512 << 10;
 
 /// Runs a test alone, in a thread with a small stack, and fails if it does not end.
@@ -45,7 +47,7 @@ fn alone(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What some work asked of the allocator.
+/// The allocations of some work.
 #[derive(Debug, Clone, Copy)]
 struct Asked {
     bytes: usize,
@@ -69,7 +71,8 @@ fn grows<I>(what: &str, size: usize, times: usize, input: impl Fn(usize) -> I, w
         let input = input(size);
         asked(|| work(&input)).0
     });
-    // Room for what other threads of the process ask for meanwhile, and for a buffer that doubles once more.
+    // Room for what other threads of the process ask for meanwhile, and for a buffer that doubles
+    // once more.
     assert!(four.bytes <= times * one.bytes + (64 << 10), "{what}: {one:?}, then {four:?}");
     assert!(four.times <= times * one.times + 256, "{what}: {one:?}, then {four:?}");
 }

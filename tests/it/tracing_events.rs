@@ -1,4 +1,4 @@
-//! What a subscriber of traces sees of calls: a span each, four kinds of event, and no content unless asked.
+//! Traces of calls: one span each, four kinds of event, and no content unless enabled.
 
 use crate::bounded::tokio;
 use std::collections::BTreeMap;
@@ -104,7 +104,8 @@ async fn watch(builder: ToolBoxBuilder, name: &str, arguments: &str) -> Seen {
     std::mem::take(&mut *capture.0.lock().unwrap())
 }
 
-/// Makes a call under a subscriber. One that comes while another test registers the call site of the span is not asked about it.
+/// Makes a call under a subscriber. One that comes while another test registers the call site of
+/// the span is not asked about it.
 async fn register_call_site() {
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry());
     let toolbox = ToolBox::builder().tools(tools()).build().unwrap();

@@ -16,7 +16,7 @@ fn parse(text: &str) -> (Config, Vec<ConfigProblem>) {
     })
 }
 
-/// What a text gives: a line for each server, a line for each problem.
+/// Returns a line for each server and a line for each problem of a text.
 fn read(text: &str) -> String {
     let (config, problems) = parse(text);
     let mut told = String::new();
@@ -476,7 +476,8 @@ fn a_file_that_cannot_be_read_is_a_problem_too() {
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
 
-/// JSON of a text with comments and trailing commas; no text in it holds `//`, `,}` or `,]` but addresses.
+/// JSON of a text with comments and trailing commas; no text in it holds `//`, `,}` or `,]` but
+/// addresses.
 fn plain(text: &str) -> Value {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     let joined: String = lines.collect();

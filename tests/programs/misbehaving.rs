@@ -1,4 +1,5 @@
-//! An MCP server over standard streams that does what its arguments and the names of its tools say, right or wrong.
+//! An MCP server over standard streams that does what its arguments and the names of its tools say,
+//! right or wrong.
 //!
 //! It is written against the wire, with nothing of what it tests.
 
@@ -202,7 +203,8 @@ fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
-/// Answers from the JSON that stands after the word `fixture`: a list of tools, and a result for each.
+/// Answers from the JSON that stands after the word `fixture`: a list of tools, and a result for
+/// each.
 fn fixture(arguments: &[String], message: &Value) {
     let text = after(arguments, "fixture").expect("a fixture");
     let fixture: Value = serde_json::from_str(text).expect("JSON");

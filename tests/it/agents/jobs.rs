@@ -171,7 +171,8 @@ async fn s3_42_a_run_takes_no_callback_and_hands_no_job_to_one() {
     assert_eq!((outcome.content.as_str(), ends.load(SeqCst), outcome.jobs.len()), ("done", 1, 0));
     assert_eq!(told(&outcome.history).len(), 1);
 
-    // Where the program's own context has a callback, the run does not use it: its jobs are its own.
+    // Where the program's own context has a callback, the run does not use it: its jobs are its
+    // own.
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let context = toolbox::ToolContext::new().with_completions(sender);
     let agent = super::agent(&script(), vec![build("a", 2, &ends)]);
@@ -180,7 +181,8 @@ async fn s3_42_a_run_takes_no_callback_and_hands_no_job_to_one() {
     assert_eq!(told(&outcome.history).len(), 1);
     assert!(receiver.try_recv().is_err());
 
-    // The loop that the specification shows hands none down either: a background tool is waited for there.
+    // The loop that the specification shows hands none down either: a background tool is waited for
+    // there.
     let toolbox = toolbox::ToolBox::from(build("a", 2, &ends));
     let result = toolbox.call_all([toolbox::ToolCall::new("1", "a", "{}")]).await.remove(0);
     assert_eq!(

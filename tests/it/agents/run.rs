@@ -342,7 +342,8 @@ async fn s1_36_37_w1_04_a_blacklisted_call_is_told_and_the_model_has_another_cha
             |event| matches!(&event.kind, EventKind::Blacklisted { tool, .. } if tool == "rm")
         )
     );
-    // It is not offered either, and what the model sees changes, so no cache of replies can repeat itself.
+    // It is not offered either, and what the model sees changes, so no cache of replies can repeat
+    // itself.
     assert_eq!(offers(&model)[0], ["ls"]);
     assert_ne!(model.requests()[0].history, model.requests()[1].history);
 

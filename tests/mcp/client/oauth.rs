@@ -25,7 +25,7 @@ pub(crate) struct World {
     given: Arc<Mutex<Given>>,
 }
 
-/// What was given out.
+/// The issued tokens.
 #[derive(Default)]
 struct Given {
     codes: HashMap<String, String>,
@@ -33,12 +33,12 @@ struct Given {
     good: Vec<String>,
     renewing: Vec<String>,
     count: u32,
-    /// How long a token says it is good, in seconds.
+    /// The lifetime of a token, in seconds.
     lifetime: u32,
     clients: u32,
-    /// Whether who has no token is told nothing but that.
+    /// `true` if a request without a token gets no details.
     is_silent: bool,
-    /// What a token waits for.
+    /// Held back until notified.
     held: Option<Arc<Notify>>,
 }
 
@@ -173,12 +173,13 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// What somebody does on the page.
+/// The actions of the user on the page.
 #[derive(Clone, Copy)]
 pub(crate) enum Browser {
     Agrees,
     Refuses,
-    /// Agrees, after other pages have sent it there with what they made up, and after a connection that says nothing.
+    /// Agrees, after other pages have sent it there with what they made up, and after a connection
+    /// that says nothing.
     AgreesAmongOthers,
     /// Comes back from somebody else than it was sent to.
     IsSentByAnother,

@@ -446,7 +446,7 @@ fn p20_no_server_outlives_the_program_however_that_ends() {
     }
 }
 
-/// What is set for a process.
+/// The environment of a process.
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
 #[test]

@@ -1,4 +1,5 @@
-//! Arguments as a client writes them: what reaches the gate is their text, on every wire and in both eras.
+//! Arguments as a client writes them: what reaches the gate is their text, on every wire and in
+//! both eras.
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
@@ -21,7 +22,7 @@ fn probe(
     format!("n {n:?} u {u:?} f {f:?} s {s:?} any {any:?}")
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 enum Expected {
     /// It is made, and its result holds this.
     Says(&'static str),

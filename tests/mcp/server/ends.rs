@@ -1,4 +1,4 @@
-//! How a service ends: calls get a grace period, and nothing is left behind.
+//! Shutdown of a service: calls get a grace period, and nothing is left behind.
 
 use crate::bounded::tokio;
 use std::time::Duration;

@@ -1,4 +1,5 @@
-//! Streamable HTTP as it comes over the wire: who gets in, what is refused, and what ends when a connection does.
+//! Streamable HTTP as it comes over the wire: who gets in, what is refused, and what ends when a
+//! connection does.
 
 use crate::bounded::tokio;
 use std::time::Duration;

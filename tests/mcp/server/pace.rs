@@ -1,4 +1,4 @@
-//! How often a client may call, and who is slowed by it.
+//! Rate limits of calls, by principal.
 
 use crate::bounded::tokio;
 use std::time::{Duration, Instant};
@@ -26,7 +26,8 @@ async fn flood(peer: &mut Peer) -> (usize, String) {
 async fn a09_too_many_calls_are_told_when_to_call_again() {
     for era in ERAS {
         let mut peer = Peer::connect(service().max_calls_per_second(10), era).await;
-        // What two seconds bring may come at once; then it is one every 100 ms, and 20 again after a pause.
+        // What two seconds bring may come at once; then it is one every 100 ms, and 20 again after
+        // a pause.
         let told = "too many calls came at once; nothing was called, call again in 100 ms";
         assert_eq!(flood(&mut peer).await, (20, told.to_owned()));
         for (ms, made) in [(40, 0), (60, 1), (99, 0), (1, 1), (500, 5), (60_000, 20)] {

@@ -13,7 +13,7 @@ use toolbox::mcp::Service;
 /// Longer than anything takes, so that a test fails instead of hanging.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Which of the protocol's eras a client is of.
+/// The protocol era of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Era {
     /// A handshake, then a session.

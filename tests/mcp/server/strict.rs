@@ -1,4 +1,5 @@
-//! Names of hosts and pages, ids of requests, and names that a client made up: taken as they are written, or not at all.
+//! Names of hosts and pages, ids of requests, and names that a client made up: taken as they are
+//! written, or not at all.
 
 use crate::bounded::tokio;
 use std::sync::Arc;

@@ -1,4 +1,5 @@
-//! Tokens that somebody else issues: who gets in, what the others are told, and that the token goes no further.
+//! Tokens that somebody else issues: who gets in, what the others are told, and that the token goes
+//! no further.
 
 use crate::bounded::tokio;
 use std::collections::BTreeSet;
@@ -30,7 +31,7 @@ fn for_whom(context: &ToolContext) -> String {
     format!("for {}", Principal::of(context).as_str())
 }
 
-/// What an issuer says of its tokens, each named by what is the matter with it.
+/// Answers as an issuer would, for tokens named by their fault.
 async fn issuer(token: BearerToken) -> Result<AccessToken, VerifyTokenError> {
     let of = |name: &str| AccessToken::new(Principal::new(name));
     match token.as_str() {
@@ -122,7 +123,8 @@ async fn a03_a_token_lets_in_when_its_issuer_says_so_and_it_holds() {
 #[tokio::test]
 async fn a03_a_session_does_not_outlive_its_token() {
     const FOR_EVER: u64 = 1 << 40;
-    // The same token all along: it holds for so long whenever it is looked at, and in the end no longer.
+    // The same token all along: it holds for so long whenever it is looked at, and in the end no
+    // longer.
     let holds = Arc::new(AtomicU64::new(FOR_EVER));
     let known = Arc::clone(&holds);
     let service = Service::new(all()).token_verifier(move |_: BearerToken| {
@@ -170,7 +172,7 @@ async fn a03_a_session_does_not_outlive_its_token() {
     served.stop().await;
 }
 
-/// What was logged, as text.
+/// The logged text.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -187,8 +189,8 @@ impl io::Write for Log {
 
 #[tokio::test]
 async fn a03_a_token_goes_no_further_than_its_verifier() {
-    // With one subscriber alone, a place that logs first on the thread of another test would be silent everywhere
-    // (https://github.com/tokio-rs/tracing/issues/3611).
+    // With one subscriber alone, a place that logs first on the thread of another test would be
+    // silent everywhere (https://github.com/tokio-rs/tracing/issues/3611).
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let log = Log::default();
     let writer = log.clone();

@@ -140,7 +140,7 @@ impl Lock {
         for (server, read) in contents.servers {
             match (self.contents.servers.get_mut(&server), read) {
                 (Some(ServerEntries::Tools(known)), ServerEntries::Tools(tools)) => {
-                    known.extend(tools)
+                    known.extend(tools);
                 }
                 (_, read) => {
                     self.contents.servers.insert(server, read);
@@ -186,7 +186,7 @@ impl Lock {
         match entries {
             ServerEntries::Tools(tools) => drop(tools.insert(entry.0, entry.1)),
             broken @ ServerEntries::Unreadable(_) => {
-                *broken = ServerEntries::Tools(BTreeMap::from([entry]))
+                *broken = ServerEntries::Tools(BTreeMap::from([entry]));
             }
         }
     }

@@ -81,18 +81,18 @@ pub async fn serve_stdio_as(
 ///   [`Gateway`](crate::search::Gateway) so shows the three tools of the gateway. See
 ///   [`Service::list_deferred`].
 /// - A failure (a denial, bad arguments, a timeout, a panic) as a result with `isError`. Only an
-/// unknown tool and a [`MissingCapability`] are protocol errors, the former −32602.
+///   unknown tool and a [`MissingCapability`] are protocol errors, the former −32602.
 /// - The text of a structured result as text as well. Clients before 2026-07-28 get structured
 ///   results that are objects only. A structured result, an image or a document that is larger than
 ///   the limit of the box (256 KiB by default,
 ///   [`max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)) is a failure that says so;
 ///   longer text is cut.
 /// - [`ToolResult::user_text`](crate::ToolResult::user_text) as an additional text for the audience
-/// `user`; a silent result for the audience `assistant` only.
+///   `user`; a silent result for the audience `assistant` only.
 /// - A notification whenever the list changes.
 /// - Schemas unchanged. An argument with `x-mcp-header` (`#[schemars(extend("x-mcp-header" =
-/// "Region"))]` on a field) is checked against the header `Mcp-Param-Region` over HTTP, from
-/// 2026-07-28 on.
+///   "Region"))]` on a field) is checked against the header `Mcp-Param-Region` over HTTP, from
+///   2026-07-28 on.
 ///
 /// # The tool's view
 ///

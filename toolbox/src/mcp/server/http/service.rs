@@ -155,7 +155,7 @@ impl Service {
     {
         let servers = authorization_servers.into_iter().map(Into::into).collect();
         self.with(|options| {
-            options.http.resource = Some(ResourceMetadata::new(base_url.as_ref(), servers))
+            options.http.resource = Some(ResourceMetadata::new(base_url.as_ref(), servers));
         })
     }
 
