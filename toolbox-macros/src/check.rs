@@ -190,7 +190,7 @@ fn description(function: &Function, model: &ToolModel, errors: &mut Diagnostics)
     let missing = match &model.description {
         Text::Nothing => true,
         Text::Known(text) => text.is_empty() && !function.attrs.is_empty(),
-        Text::Expression(_) | Text::Value(_) => false,
+        Text::Lines(_) | Text::Value(_) => false,
     };
     if missing {
         let asyncness = if function.asyncness.is_some() { "async fn" } else { "fn" };

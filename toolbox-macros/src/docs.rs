@@ -1,7 +1,7 @@
 //! Doc comments as description text.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
 /// The text of doc comments.
@@ -77,13 +77,13 @@ impl Docs {
         Some(lines.join("\n").trim().to_owned())
     }
 
-    /// Returns an expression of the whole text, including the space after `///`.
-    pub(crate) fn expression(&self) -> TokenStream {
-        let parts = self.parts.iter().map(|part| match part {
+    /// Returns the parts as expressions, including the space after `///`.
+    pub(crate) fn expressions(&self) -> Vec<TokenStream> {
+        let expression = |part: &Part| match part {
             Part::Text(text) => text.to_token_stream(),
             Part::Expression(expression) => expression.clone(),
-        });
-        quote!(::core::concat!(#(#parts, "\n"),*))
+        };
+        self.parts.iter().map(expression).collect()
     }
 }
 

@@ -1,11 +1,12 @@
-//! Expansion of the model to tokens.
+//! Expansion of the model to tokens: the only file that quotes code.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Type};
 
-use crate::item::{Function, ReceiverKind};
+use crate::item::{Element, Function, Impl, ReceiverKind};
+use crate::literal::with_lifetimes;
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
@@ -63,11 +64,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
 ///
 /// An error in the position of the whole is then reported once: a missing crate, or a surrounding
 /// `impl` block.
-pub(crate) fn carried(
-    krate: &TokenStream,
-    implementation: &TokenStream,
-    item: &TokenStream,
-) -> TokenStream {
+fn carried(krate: &TokenStream, implementation: &TokenStream, item: &TokenStream) -> TokenStream {
     quote!(#[#krate::__private::carrier { #implementation }] #item)
 }
 
@@ -202,10 +199,15 @@ fn slot_type(argument: &ArgumentModel) -> TokenStream {
 
 /// Returns the spans of the first and the last token: code that begins with one and ends with the
 /// other covers both.
-pub(crate) fn ends(tokens: &TokenStream) -> (Span, Span) {
+fn ends(tokens: &TokenStream) -> (Span, Span) {
     let mut tokens = tokens.clone().into_iter();
     let first = tokens.next().map_or_else(Span::call_site, |token| token.span());
     (first, tokens.last().map_or(first, |token| token.span()))
+}
+
+/// Returns an expression of doc lines as one text.
+fn concat(lines: &[TokenStream]) -> TokenStream {
+    quote!(::core::concat!(#(#lines, "\n"),*))
 }
 
 fn private(model: &ToolModel) -> TokenStream {
@@ -219,7 +221,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     let (description, untidy) = match &model.description {
         Text::Nothing => (quote!(""), None),
         Text::Known(text) => (text.to_token_stream(), None),
-        Text::Expression(expression) => (expression.clone(), Some(quote!(untidy: true,))),
+        Text::Lines(lines) => (concat(lines), Some(quote!(untidy: true,))),
         Text::Value(value) => (value.clone(), None),
     };
     let title = model.title.iter();
@@ -339,7 +341,10 @@ fn signature(model: &ToolModel) -> TokenStream {
         let description = match &argument.description {
             Text::Nothing => quote!(""),
             Text::Known(text) => text.to_token_stream(),
-            Text::Expression(expression) => quote!(#private::tidy(#expression)),
+            Text::Lines(lines) => {
+                let lines = concat(lines);
+                quote!(#private::tidy(#lines))
+            }
             Text::Value(value) => value.clone(),
         };
         let more = keywords(at, argument, &private);
@@ -492,51 +497,9 @@ fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStre
     quote_spanned!(start=> <__It<_ #close as #of>::#name)
 }
 
-/// Replaces every lifetime but `'static` by `'name`, and adds elided ones of `&` where they are
-/// required.
-fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
-    use proc_macro2::{Group, Punct, Spacing, TokenTree};
-    let mut out: Vec<TokenTree> = Vec::new();
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        match token {
-            TokenTree::Group(group) => {
-                let inner = with_lifetimes(group.stream(), name);
-                let mut changed = Group::new(group.delimiter(), inner);
-                changed.set_span(group.span());
-                out.push(changed.into());
-            }
-            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
-                let span = punct.span();
-                out.push(punct.into());
-                match tokens.next() {
-                    Some(TokenTree::Ident(ident)) if ident != "static" => {
-                        out.push(Ident::new(name, span).into());
-                    }
-                    other => out.extend(other),
-                }
-            }
-            TokenTree::Punct(punct) if punct.as_char() == '&' && name == "static" => {
-                let span = punct.span();
-                out.push(punct.into());
-                let named =
-                    matches!(tokens.peek(), Some(TokenTree::Punct(p)) if p.as_char() == '\'');
-                if !named {
-                    let mut quote = Punct::new('\'', Spacing::Joint);
-                    quote.set_span(span);
-                    out.push(quote.into());
-                    out.push(Ident::new(name, span).into());
-                }
-            }
-            other => out.push(other),
-        }
-    }
-    out.into_iter().collect()
-}
-
 /// Returns the implementation of `Toolset` for a type whose methods are tools.
 pub(crate) fn toolset(
-    block: &crate::item::Impl,
+    block: &Impl,
     krate: &TokenStream,
     tools: &[(&Function, ToolModel)],
     with: Option<&syn::Path>,
@@ -576,4 +539,77 @@ pub(crate) fn toolset(
             const _: () = ();
         ),
     )
+}
+
+/// Returns the empty implementation of `Toolset` for a type with errors, so that uses of it cause
+/// no further errors.
+pub(crate) fn toolset_stand_in(block: &Impl, krate: &TokenStream) -> TokenStream {
+    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    let self_ty = &block.self_ty;
+    let set = quote! {
+        impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
+            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
+                ::std::vec::Vec::new()
+            }
+        }
+    };
+    carried(
+        krate,
+        &set,
+        &quote!(
+            const _: () = ();
+        ),
+    )
+}
+
+/// Returns the expression of `tools![...]`; with `check`, names are compared at compile time.
+pub(crate) fn list(
+    krate: &TokenStream,
+    elements: &[Element],
+    check: bool,
+    errors: &TokenStream,
+) -> TokenStream {
+    let clash = check.then(|| distinct(elements));
+    let pushes = elements.iter().map(|Element { attrs, path }| {
+        // Spanned as a type, not a path through a module, so that the compiler suggests an import.
+        let (start, end) = ends(&path.to_token_stream());
+        let (tool, none) = (Ident::new("tool", end), quote_spanned!(end=> ()));
+        let made = quote_spanned!(start=> <#path>::#tool #none);
+        quote!(#(#attrs)* __tools.push(#made);)
+    });
+    let body = quote! {
+        #errors
+        #[allow(unused_imports)]
+        use #krate::__private::names::*;
+        #clash
+        #[allow(unused_mut)]
+        let mut __tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
+        #(#pushes)*
+        __tools
+    };
+    quote!({ #[allow(clippy::vec_init_then_push)] { #body } })
+}
+
+/// Returns a check, evaluated at compile time, that no two tools have the same name. The error is
+/// reported at the later one.
+///
+/// All checks share one list, so that the generated code grows linearly with the number of tools.
+fn distinct(elements: &[Element]) -> TokenStream {
+    if elements.len() < 2 {
+        return TokenStream::new();
+    }
+    let known = elements.iter().map(|Element { attrs, path }| {
+        let (start, _) = ends(&path.to_token_stream());
+        quote_spanned!(start=> #(#attrs)* (<#path>::NAME, <#path>::ORIGIN))
+    });
+    let checks = elements.iter().skip(1).map(|Element { attrs, path }| {
+        let (start, end) = ends(&path.to_token_stream());
+        let check = Ident::new("__distinct", start);
+        let own = quote_spanned!(end=> (<#path>::NAME, <#path>::ORIGIN, __TOOLS));
+        quote!(#(#attrs)* const _: () = #check #own;)
+    });
+    quote! {
+        const __TOOLS: &[(&str, &str)] = &[#(#known),*];
+        #(#checks)*
+    }
 }

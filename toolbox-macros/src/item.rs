@@ -1,9 +1,10 @@
 //! A function with its signature parsed and its body kept as tokens.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, TokenStreamExt as _};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
+use syn::token::{Brace, Paren};
 use syn::{Attribute, Generics, Ident, Token, Type, Visibility};
 
 /// A function or method, with this crate's attributes separated from the rest.
@@ -160,7 +161,9 @@ fn parse_abi(input: ParseStream<'_>) -> syn::Result<Option<TokenStream>> {
     }
     let token: Token![extern] = input.parse()?;
     let name: Option<syn::LitStr> = input.parse()?;
-    Ok(Some(quote!(#token #name)))
+    let mut abi = token.into_token_stream();
+    name.to_tokens(&mut abi);
+    Ok(Some(abi))
 }
 
 type Arguments = (Option<Receiver>, Vec<Argument>, Option<Token![...]>);
@@ -198,11 +201,17 @@ fn parse_receiver(attrs: &[Attribute], input: ParseStream<'_>) -> syn::Result<Re
     let lifetime: Option<syn::Lifetime> = if reference.is_some() { input.parse()? } else { None };
     let mutability: Option<Token![mut]> = input.parse()?;
     let this: Token![self] = input.parse()?;
-    let mut tokens = quote!(#(#attrs)* #reference #lifetime #mutability #this);
+    let mut tokens = TokenStream::new();
+    tokens.append_all(attrs);
+    reference.to_tokens(&mut tokens);
+    lifetime.to_tokens(&mut tokens);
+    mutability.to_tokens(&mut tokens);
+    this.to_tokens(&mut tokens);
     let kind = if input.peek(Token![:]) {
         let colon: Token![:] = input.parse()?;
         let ty: Type = input.parse()?;
-        tokens.extend(quote!(#colon #ty));
+        colon.to_tokens(&mut tokens);
+        ty.to_tokens(&mut tokens);
         ReceiverKind::Typed(Box::new(ty))
     } else {
         match (reference, mutability) {
@@ -251,20 +260,35 @@ impl ToTokens for Function {
             body,
             ..
         } = self;
-        let receiver = self.receiver.iter().map(|receiver| &receiver.tokens);
-        let arguments = self.arguments.iter().map(|argument| {
-            let Argument { attrs, pattern, ty, .. } = argument;
-            quote!(#(#attrs)* #pattern: #ty)
+        tokens.append_all(attrs);
+        vis.to_tokens(tokens);
+        constness.to_tokens(tokens);
+        asyncness.to_tokens(tokens);
+        unsafety.to_tokens(tokens);
+        abi.to_tokens(tokens);
+        fn_token.to_tokens(tokens);
+        ident.to_tokens(tokens);
+        generics.to_tokens(tokens);
+        Paren::default().surround(tokens, |tokens| {
+            if let Some(receiver) = &self.receiver {
+                receiver.tokens.to_tokens(tokens);
+                <Token![,]>::default().to_tokens(tokens);
+            }
+            for Argument { attrs, pattern, ty, .. } in &self.arguments {
+                tokens.append_all(attrs);
+                pattern.to_tokens(tokens);
+                <Token![:]>::default().to_tokens(tokens);
+                ty.to_tokens(tokens);
+                <Token![,]>::default().to_tokens(tokens);
+            }
+            variadic.to_tokens(tokens);
         });
-        let inputs = receiver.cloned().chain(arguments);
-        let variadic = variadic.iter();
-        let output = self.output.iter();
-        let where_clause = &generics.where_clause;
-        tokens.extend(quote! {
-            #(#attrs)*
-            #vis #constness #asyncness #unsafety #abi #fn_token #ident #generics
-            (#(#inputs,)* #(#variadic)*) #(-> #output)* #where_clause #body
-        });
+        if let Some(output) = &self.output {
+            <Token![->]>::default().to_tokens(tokens);
+            output.to_tokens(tokens);
+        }
+        generics.where_clause.to_tokens(tokens);
+        body.to_tokens(tokens);
     }
 }
 
@@ -355,7 +379,10 @@ fn without_tool(item: TokenStream) -> TokenStream {
         let attrs = input.call(Attribute::parse_outer)?;
         let attrs = attrs.into_iter().filter(|attribute| !is_named(attribute, "tool"));
         let rest: TokenStream = input.parse()?;
-        Ok(quote!(#(#attrs)* #rest))
+        let mut tokens = TokenStream::new();
+        tokens.append_all(attrs);
+        tokens.extend(rest);
+        Ok(tokens)
     };
     syn::parse::Parser::parse2(parse, item).unwrap_or_default()
 }
@@ -363,14 +390,23 @@ fn without_tool(item: TokenStream) -> TokenStream {
 impl ToTokens for Impl {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Self { attrs, unsafety, impl_token, generics, self_ty, .. } = self;
-        let of_trait = self.of_trait.iter().map(|(path, token)| quote!(#path #token));
-        let items = self.items.iter().map(|item| match item {
-            ImplItem::Tool(function) => function.to_token_stream(),
-            ImplItem::Other(tokens) | ImplItem::Broken(tokens, _) => tokens.clone(),
-        });
-        let where_clause = &generics.where_clause;
-        tokens.extend(quote! {
-            #(#attrs)* #unsafety #impl_token #generics #(#of_trait)* #self_ty #where_clause { #(#items)* }
+        tokens.append_all(attrs);
+        unsafety.to_tokens(tokens);
+        impl_token.to_tokens(tokens);
+        generics.to_tokens(tokens);
+        if let Some((path, token)) = &self.of_trait {
+            path.to_tokens(tokens);
+            token.to_tokens(tokens);
+        }
+        self_ty.to_tokens(tokens);
+        generics.where_clause.to_tokens(tokens);
+        Brace::default().surround(tokens, |tokens| {
+            for item in &self.items {
+                match item {
+                    ImplItem::Tool(function) => function.to_tokens(tokens),
+                    ImplItem::Other(other) | ImplItem::Broken(other, _) => other.to_tokens(tokens),
+                }
+            }
         });
     }
 }
@@ -388,11 +424,27 @@ impl Impl {
                 (TokenTree::Punct(tick), Some(TokenTree::Ident(name)))
                     if tick.as_char() == '\'' && name != "static" =>
                 {
-                    return Some(quote!(#tick #name));
+                    return Some(
+                        [TokenTree::Punct(tick), TokenTree::Ident(name)].into_iter().collect(),
+                    );
                 }
                 _ => {}
             }
         }
         None
+    }
+}
+
+/// One element of `tools![]`: a path, with an optional `#[cfg]`.
+pub(crate) struct Element {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) path: syn::Path,
+}
+
+impl Parse for Element {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let path = input.call(syn::Path::parse_mod_style)?;
+        if input.is_empty() { Ok(Self { attrs, path }) } else { Err(input.error("")) }
     }
 }

@@ -47,13 +47,13 @@ fn tool_tokens(
     options: proc_macro2::TokenStream,
     item: &proc_macro2::TokenStream,
 ) -> proc_macro2::TokenStream {
-    use quote::quote;
+    use quote::ToTokens as _;
     let function: item::Function = match syn::parse2(item.clone()) {
         Ok(function) => function,
         Err(error) if item::is_reported(&error) => return item.clone(),
         Err(error) => {
             let error = error.into_compile_error();
-            return quote!(#item #error);
+            return [item.clone(), error].into_iter().collect();
         }
     };
     let mut errors = diag::Diagnostics::default();
@@ -70,7 +70,7 @@ fn tool_tokens(
         // are reported.
         let stand_in = expand::stand_in(&function, &model);
         let errors = errors.into_tokens();
-        quote!(#stand_in #errors)
+        [stand_in, errors].into_iter().collect()
     };
-    quote!(#function #tool)
+    [function.into_token_stream(), tool].into_iter().collect()
 }

@@ -229,3 +229,45 @@ pub(crate) fn mentions_impl(ty: &Type) -> bool {
     }
     within(ty.to_token_stream())
 }
+
+/// Replaces every lifetime but `'static` by `'name`, and adds elided ones of `&` where they are
+/// required.
+pub(crate) fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
+    use proc_macro2::{Group, Ident, Punct, Spacing, TokenTree};
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Group(group) => {
+                let inner = with_lifetimes(group.stream(), name);
+                let mut changed = Group::new(group.delimiter(), inner);
+                changed.set_span(group.span());
+                out.push(changed.into());
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
+                let span = punct.span();
+                out.push(punct.into());
+                match tokens.next() {
+                    Some(TokenTree::Ident(ident)) if ident != "static" => {
+                        out.push(Ident::new(name, span).into());
+                    }
+                    other => out.extend(other),
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '&' && name == "static" => {
+                let span = punct.span();
+                out.push(punct.into());
+                let named =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(p)) if p.as_char() == '\'');
+                if !named {
+                    let mut quote = Punct::new('\'', Spacing::Joint);
+                    quote.set_span(span);
+                    out.push(quote.into());
+                    out.push(Ident::new(name, span).into());
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    out.into_iter().collect()
+}

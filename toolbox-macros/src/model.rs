@@ -1,7 +1,7 @@
 //! The model of a tool: every part with its span.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::Parser;
 use syn::{Attribute, LitStr, Token, Type};
@@ -36,8 +36,8 @@ pub(crate) enum Text {
     #[default]
     Nothing,
     Known(String),
-    /// An expression of doc lines, each with the space after `///`.
-    Expression(TokenStream),
+    /// Expressions of doc lines, each with the space after `///`.
+    Lines(Vec<TokenStream>),
     /// A constant expression of the text itself: `description = include_str!("search.md")`.
     Value(TokenStream),
 }
@@ -47,7 +47,7 @@ impl Text {
         match docs.text() {
             _ if docs.is_empty() => Self::Nothing,
             Some(text) => Self::Known(text),
-            None => Self::Expression(docs.expression()),
+            None => Self::Lines(docs.expressions()),
         }
     }
 }
@@ -109,16 +109,23 @@ pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
     attrs.iter().filter(decides).cloned().collect()
 }
 
+/// Returns the path of the runtime crate, `::toolbox`.
+fn default_krate() -> TokenStream {
+    let mut path = <Token![::]>::default().into_token_stream();
+    Ident::new("toolbox", Span::call_site()).to_tokens(&mut path);
+    path
+}
+
 /// Parses `crate = path`.
 pub(crate) fn krate(options: &[Opt], errors: &mut Diagnostics) -> TokenStream {
     let Some(option) = options.iter().find(|option| option.name == "crate") else {
-        return quote!(::toolbox);
+        return default_krate();
     };
     if syn::Path::parse_mod_style.parse2(args::ungrouped(option.value.clone())).is_err() {
         errors
             .error(&option.value, "the value of `crate` is not a path")
             .help("write the path of the `toolbox` crate: `crate = my_toolbox`");
-        return quote!(::toolbox);
+        return default_krate();
     }
     option.value.clone()
 }
@@ -361,8 +368,8 @@ impl ArgumentModel {
             match &attribute.meta {
                 // Parsed together, so that an option repeated in two attributes is reported too.
                 syn::Meta::List(list) => {
-                    let tokens = &list.tokens;
-                    written.extend(quote!(#tokens,));
+                    written.extend(list.tokens.clone());
+                    <Token![,]>::default().to_tokens(&mut written);
                 }
                 _ => {
                     errors

@@ -2,28 +2,13 @@
 
 use std::collections::HashSet;
 
-use proc_macro2::{Ident, TokenStream, TokenTree};
-use quote::{ToTokens, quote, quote_spanned};
-use syn::parse::{Parse, ParseStream};
-use syn::{Attribute, Path};
+use proc_macro2::{TokenStream, TokenTree};
+use quote::ToTokens;
 
 use crate::args::split;
 use crate::diag::Diagnostics;
-use crate::expand::ends;
-
-/// One element: a path, with an optional `#[cfg]`.
-struct Element {
-    attrs: Vec<Attribute>,
-    path: Path,
-}
-
-impl Parse for Element {
-    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
-        let attrs = input.call(Attribute::parse_outer)?;
-        let path = input.call(Path::parse_mod_style)?;
-        if input.is_empty() { Ok(Self { attrs, path }) } else { Err(input.error("")) }
-    }
-}
+use crate::expand;
+use crate::item::Element;
 
 /// Expands `tools![...]`, which is passed as `$crate; ...` by the public macro.
 pub(crate) fn expand(input: TokenStream) -> TokenStream {
@@ -45,26 +30,8 @@ pub(crate) fn expand(input: TokenStream) -> TokenStream {
     }
     methods(&mut elements, &mut errors);
     same_paths(&elements, &mut errors);
-    let clash = errors.is_empty().then(|| distinct(&elements));
-    let pushes = elements.iter().map(|Element { attrs, path }| {
-        // Spanned as a type, not a path through a module, so that the compiler suggests an import.
-        let (start, end) = ends(&path.to_token_stream());
-        let (tool, none) = (Ident::new("tool", end), quote_spanned!(end=> ()));
-        let made = quote_spanned!(start=> <#path>::#tool #none);
-        quote!(#(#attrs)* __tools.push(#made);)
-    });
-    let errors = errors.into_tokens();
-    let body = quote! {
-        #errors
-        #[allow(unused_imports)]
-        use #krate::__private::names::*;
-        #clash
-        #[allow(unused_mut)]
-        let mut __tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
-        #(#pushes)*
-        __tools
-    };
-    quote!({ #[allow(clippy::vec_init_then_push)] { #body } })
+    let check = errors.is_empty();
+    expand::list(&krate, &elements, check, &errors.into_tokens())
 }
 
 /// Removes paths within a type, recognized by the case of its name, and reports them.
@@ -94,29 +61,5 @@ fn same_paths(elements: &[Element], errors: &mut Diagnostics) {
         if !known.insert(path_text.clone()) {
             errors.error(path, format!("tool `{path_text}` is listed twice")).help("take one out");
         }
-    }
-}
-
-/// Returns a check, evaluated at compile time, that no two tools have the same name. The error is
-/// reported at the later one.
-///
-/// All checks share one list, so that the generated code grows linearly with the number of tools.
-fn distinct(elements: &[Element]) -> TokenStream {
-    if elements.len() < 2 {
-        return TokenStream::new();
-    }
-    let known = elements.iter().map(|Element { attrs, path }| {
-        let (start, _) = ends(&path.to_token_stream());
-        quote_spanned!(start=> #(#attrs)* (<#path>::NAME, <#path>::ORIGIN))
-    });
-    let checks = elements.iter().skip(1).map(|Element { attrs, path }| {
-        let (start, end) = ends(&path.to_token_stream());
-        let check = Ident::new("__distinct", start);
-        let own = quote_spanned!(end=> (<#path>::NAME, <#path>::ORIGIN, __TOOLS));
-        quote!(#(#attrs)* const _: () = #check #own;)
-    });
-    quote! {
-        const __TOOLS: &[(&str, &str)] = &[#(#known),*];
-        #(#checks)*
     }
 }
