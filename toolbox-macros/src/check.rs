@@ -91,7 +91,7 @@ fn signature(
         errors
             .error(token, format!("tool `{name}` is unsafe"))
             .help("wrap the unsafe code in a safe function")
-            .note("whatever the model sends must be safe to run");
+            .note("every call of a model must be safe");
     }
     if let Some(token) = &function.constness {
         errors
@@ -235,7 +235,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
         errors
             .error(&argument.ty, format!("argument `{name}` of tool `{tool}` has no concrete type"))
             .help(format!("name the type: `{name}: String`"))
-            .note("the schema that the model is told is that of one type");
+            .note("the schema that the model receives is that of one type");
     }
     if literal::is_unsized(&argument.ty) {
         errors.leave_to_the_compiler();
@@ -259,7 +259,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
             .help(format!(
                 "borrow it for the call: `{name}: {shorter}`; take an owned type to keep it"
             ))
-            .note("what the model gave lives as long as its call");
+            .note("arguments from the model live as long as their call");
     }
     let safe = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty()
@@ -319,7 +319,7 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
                 ),
             )
             .help(format!("say `{option}` on the fields of its struct"))
-            .note("a flattened argument stands for its fields and is none itself");
+            .note("a flattened argument is replaced by its fields");
     }
 }
 

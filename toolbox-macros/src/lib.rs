@@ -1,7 +1,7 @@
 //! The macros behind [`toolbox`](https://docs.rs/toolbox): use them through that crate, which
 //! documents them.
 
-#![allow(missing_docs, reason = "what the macros do is told where `toolbox` re-exports them")]
+#![allow(missing_docs, reason = "the macros are documented where `toolbox` re-exports them")]
 
 mod args;
 mod check;
@@ -59,7 +59,7 @@ fn tool_tokens(
     let mut errors = diag::Diagnostics::default();
     let options = args::parse(options, args::TOOL, "#[tool(...)]", &mut errors);
     if let Some(second) = function.ours.first() {
-        errors.error(second, "`#[tool]` stands twice on this function").help("take one out");
+        errors.error(second, "`#[tool]` is repeated on this function").help("take one out");
     }
     let model = model::ToolModel::read(&function, &options, &mut errors);
     check::check(&function, &model, check::FunctionContext::Free, &mut errors);

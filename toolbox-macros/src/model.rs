@@ -359,7 +359,7 @@ impl ArgumentModel {
             errors
                 .error(
                     attribute,
-                    format!("`#[{path}]` on argument `{ident}` of tool `{tool}` means nothing"),
+                    format!("`#[{path}]` on argument `{ident}` of tool `{tool}` has no effect"),
                 )
                 .help(hints::instead(attribute));
         }

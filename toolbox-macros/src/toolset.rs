@@ -97,7 +97,7 @@ fn read<'a>(
         }
     }
     if let Some(second) = function.ours.get(1) {
-        errors.error(second, "`#[tool]` stands twice on this function").help("take one out");
+        errors.error(second, "`#[tool]` is repeated on this function").help("take one out");
     }
     if let Some(option) = options.iter().find(|option| matches!(option.name, "type" | "crate")) {
         let error = errors.error(

@@ -130,21 +130,21 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
 
 /// Reads a token from a file, without the line break at its end.
 fn token_in(path: &Path) -> Result<String, String> {
-    let shown = path.display();
+    let displayed = path.display();
     let mut text = String::new();
     let read = std::fs::File::open(path)
         .and_then(|file| file.take(LONGEST_TOKEN + 1).read_to_string(&mut text));
     if let Err(error) = read {
-        return Err(format!("the token in {shown} cannot be read: {error}"));
+        return Err(format!("the token in {displayed} cannot be read: {error}"));
     }
     let token = text.trim_end_matches(['\r', '\n']);
     // The messages contain no part of the token.
     if token.is_empty() {
-        return Err(format!("{shown} holds no token"));
+        return Err(format!("{displayed} holds no token"));
     }
     if token.len() as u64 > LONGEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(
-            "{shown} holds no token: one word of at most {LONGEST_TOKEN} letters, digits and signs is"
+            "{displayed} holds no token: one word of at most {LONGEST_TOKEN} letters, digits and signs is"
         ));
     }
     #[cfg(unix)]
@@ -154,7 +154,7 @@ fn token_in(path: &Path) -> Result<String, String> {
         let mode = std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
         if mode & 0o077 != 0 {
             complain(&format!(
-                "{shown} can be read by other users: `chmod 600 {shown}` mends that"
+                "{displayed} can be read by other users: `chmod 600 {displayed}` mends that"
             ));
         }
     }

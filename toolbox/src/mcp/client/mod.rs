@@ -72,7 +72,8 @@ pub enum Connect {
 /// use toolbox::mcp::{ServerConfig, Servers};
 /// use toolbox::{ToolBox, ToolCall};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let toolbox = ToolBox::new();
 /// let servers = Servers::builder()
 ///     .server("time", ServerConfig::command("uvx").arg("mcp-server-time"))

@@ -44,7 +44,10 @@ const PATH_VARIABLE: &str = "OPENCODE_TOOLBOX_CONFIG";
 /// }"#;
 /// let (config, problems) = Config::parse(text, "toolbox.jsonc", |_| None);
 /// assert_eq!(config.servers().len(), 1);
-/// assert_eq!(problems[0].message(), "the environment variable `EXA_KEY` that `headers` of server `exa` needs is not set");
+/// assert_eq!(
+///     problems[0].message(),
+///     "the environment variable `EXA_KEY` that `headers` of server `exa` needs is not set"
+/// );
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {

@@ -26,7 +26,10 @@ const MAX_EXCERPT: usize = 100;
 ///   |                   ^^^^^^^^
 ///   = help: did you mean `command`?"#,
 /// );
-/// assert_eq!(problems[0].summary(), "toolbox.jsonc:1:19: unknown key `comand` of server `time`: did you mean `command`?");
+/// assert_eq!(
+///     problems[0].summary(),
+///     "toolbox.jsonc:1:19: unknown key `comand` of server `time`: did you mean `command`?"
+/// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {

@@ -222,32 +222,32 @@ impl ServerConfig {
 
 /// Returns a URL for display: without user, query and fragment, which may hold secrets.
 pub(crate) fn public_url(url: &str) -> String {
-    let Ok(mut shown) = reqwest::Url::parse(url) else { return "a URL that is none".to_owned() };
+    let Ok(mut public) = reqwest::Url::parse(url) else { return "a URL that is none".to_owned() };
     // This fails only for a URL without a host, which has no user either.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.set_query(None);
-    shown.set_fragment(None);
-    shown.into()
+    let _ = public.set_username("");
+    let _ = public.set_password(None);
+    public.set_query(None);
+    public.set_fragment(None);
+    public.into()
 }
 
 /// Hides the values of variables and headers, and the parts of a URL that may be secret.
 impl fmt::Debug for ServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("ServerConfig");
+        let mut fields = f.debug_struct("ServerConfig");
         match &self.endpoint {
-            ServerEndpoint::Command { program, arguments, environment, directory } => shown
+            ServerEndpoint::Command { program, arguments, environment, directory } => fields
                 .field("command", program)
                 .field("arguments", arguments)
                 .field("environment", &environment.keys())
                 .field("directory", directory),
             ServerEndpoint::Url { url, headers } => {
-                shown.field("url", &public_url(url)).field("headers", &headers.keys())
+                fields.field("url", &public_url(url)).field("headers", &headers.keys())
             }
         };
         #[cfg(feature = "mcp-oauth")]
-        shown.field("oauth", &self.oauth);
-        shown
+        fields.field("oauth", &self.oauth);
+        fields
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
             .field("retries", &self.retries)

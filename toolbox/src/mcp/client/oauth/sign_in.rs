@@ -37,7 +37,11 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// let server = ServerConfig::url("https://example.com/mcp");
 /// SignIn::new(&server, &credentials).run(|page| println!("open {page}")).await?;
 ///
-/// let servers = Servers::builder().server("example", server).credentials(credentials).mount(&toolbox).await?;
+/// let servers = Servers::builder()
+///     .server("example", server)
+///     .credentials(credentials)
+///     .mount(&toolbox)
+///     .await?;
 /// # Ok(())
 /// # }
 /// ```

@@ -191,8 +191,8 @@ pub(super) async fn admitted(
     }
     let verified = match &options.verifier {
         Some(verifier) if !token.is_empty() => {
-            let asked = verifier.verify_token(BearerToken(token.to_owned()));
-            let in_time = timeout(options.read_timeout, asked).await;
+            let verified = verifier.verify_token(BearerToken(token.to_owned()));
+            let in_time = timeout(options.read_timeout, verified).await;
             in_time.unwrap_or(Err(VerifyTokenError::Unavailable))
         }
         _ => Err(VerifyTokenError::Invalid),

@@ -184,7 +184,8 @@ impl Service {
     ///
     /// # async fn serve() -> std::io::Result<()> {
     /// let service = Service::new(ToolBox::new()).bearer_token("from your secrets");
-    /// let application = axum::Router::new().nest("/tools", service.router()); // answers at `/tools/mcp`
+    /// // Answers at `/tools/mcp`.
+    /// let application = axum::Router::new().nest("/tools", service.router());
     /// let listener = tokio::net::TcpListener::bind("127.0.0.1:8000").await?;
     /// axum::serve(listener, application).await
     /// # }
