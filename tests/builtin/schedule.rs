@@ -39,7 +39,7 @@ fn parsed(time: &str) -> SystemTime {
     time.parse::<Timestamp>().unwrap().into()
 }
 
-fn shown(time: SystemTime) -> String {
+fn timestamp(time: SystemTime) -> String {
     Timestamp::try_from(time).unwrap().to_string()
 }
 
@@ -104,7 +104,10 @@ async fn s4_15_schedules_are_created_listed_changed_run_and_deleted() {
     let fired = due(&mut runner).await;
     assert_eq!(fired.len(), 1, "a schedule that is off does not happen: {fired:?}");
     assert_eq!(fired[0].schedule.prompt, "Call\nAnn");
-    assert_eq!((shown(fired[0].planned), fired[0].missed), ("2026-03-02T08:30:00Z".to_owned(), 0));
+    assert_eq!(
+        (timestamp(fired[0].planned), fired[0].missed),
+        ("2026-03-02T08:30:00Z".to_owned(), 0)
+    );
     check(
         "schedule_update",
         json!({"id": 1, "enabled": true}),
@@ -184,7 +187,7 @@ async fn s4_15_times_follow_the_clocks_of_their_zone() {
         let mut next = next_of(&store, 1).await;
         for (number, expected) in expected.iter().enumerate() {
             let at = next.expect("another time");
-            assert_eq!(shown(at), *expected, "{arguments}, time {number}");
+            assert_eq!(timestamp(at), *expected, "{arguments}, time {number}");
             clock.set(at);
             let occurrence = runner.next().await.unwrap();
             assert_eq!(
@@ -459,15 +462,15 @@ async fn b05_three_days_without_the_program_make_one_occurrence() {
     let mut runner = Runner::new(SqliteStore::open(&path).unwrap()).with_clock(clock.clone());
     let fired = due(&mut runner).await;
     assert_eq!(fired.len(), 1);
-    assert_eq!(shown(fired[0].planned), "2026-03-02T08:02:00Z");
+    assert_eq!(timestamp(fired[0].planned), "2026-03-02T08:02:00Z");
     assert_eq!(fired[0].missed, 4_319);
-    assert_eq!(fired[0].schedule.next.map(shown).as_deref(), Some("2026-03-05T08:02:00Z"));
+    assert_eq!(fired[0].schedule.next.map(timestamp).as_deref(), Some("2026-03-05T08:02:00Z"));
 
     // Longer than anybody counts.
     clock.set(parsed("2027-03-05T08:01:00Z"));
     let fired = due(&mut runner).await;
     assert_eq!((fired.len(), fired[0].missed), (1, 10_000));
-    assert_eq!(fired[0].schedule.next.map(shown).as_deref(), Some("2027-03-05T08:02:00Z"));
+    assert_eq!(fired[0].schedule.next.map(timestamp).as_deref(), Some("2027-03-05T08:02:00Z"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -493,13 +496,13 @@ async fn b05_a_clock_that_is_set_back_repeats_nothing_and_stops_nothing() {
     let ahead = due(&mut runner).await;
     assert_eq!(ahead.len(), 1);
     assert_eq!(
-        (shown(ahead[0].planned), ahead[0].missed),
+        (timestamp(ahead[0].planned), ahead[0].missed),
         ("2026-03-03T09:00:00Z".to_owned(), 364)
     );
     clock.set(parsed("2026-03-02T11:00:00Z"));
     let mut restarted = Runner::new(store.clone()).with_clock(clock.clone());
     assert_eq!(due(&mut restarted).await, []);
-    assert_eq!(next_of(&store, 1).await.map(shown).as_deref(), Some("2026-03-04T09:00:00Z"));
+    assert_eq!(next_of(&store, 1).await.map(timestamp).as_deref(), Some("2026-03-04T09:00:00Z"));
     clock.set(parsed("2026-03-04T09:00:00Z"));
     assert_eq!(due(&mut runner).await.len(), 1);
 }

@@ -49,17 +49,17 @@ fn alone(test: impl FnOnce() + Send + 'static) {
 
 /// The allocations of some work.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Allocated {
     bytes: usize,
     times: usize,
 }
 
-fn asked<T>(work: impl FnOnce() -> T) -> (Asked, T) {
+fn allocated<T>(work: impl FnOnce() -> T) -> (Allocated, T) {
     let before = ALLOCATOR.stats();
     let value = work();
     let after = ALLOCATOR.stats() - before;
     let times = after.allocations + after.reallocations;
-    (Asked { bytes: after.bytes_allocated, times }, value)
+    (Allocated { bytes: after.bytes_allocated, times }, value)
 }
 
 /// Checks that work on an input of four times the size asks for at most `times` as much.
@@ -69,7 +69,7 @@ fn grows<I>(what: &str, size: usize, times: usize, input: impl Fn(usize) -> I, w
     work(&input(size));
     let [one, four] = [size, 4 * size].map(|size| {
         let input = input(size);
-        asked(|| work(&input)).0
+        allocated(|| work(&input)).0
     });
     // Room for what other threads of the process ask for meanwhile, and for a buffer that doubles
     // once more.
@@ -187,8 +187,8 @@ fn s07_s08_patterns_cost_no_more_than_their_text_and_their_limit() {
             let toolbox = taking(
                 json!({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}),
             );
-            let (asked, _) = asked(|| call(&toolbox, "t", r#"{"x": "aaa"}"#));
-            assert!(asked.bytes < 64 << 20, "{pattern}: {asked:?}");
+            let (allocation, _) = allocated(|| call(&toolbox, "t", r#"{"x": "aaa"}"#));
+            assert!(allocation.bytes < 64 << 20, "{pattern}: {allocation:?}");
         }
     });
 }
@@ -214,10 +214,10 @@ fn s11_w2_06_patterns_of_a_search_cost_as_much_as_what_is_searched() {
         grows("long", 50_000, 1, long, |pattern| {
             assert_eq!(catalog.search_pattern(pattern).unwrap_err().code(), "pattern_too_long");
         });
-        let (asked, error) =
-            asked(|| catalog.search_pattern(r"((a{1000}){1000}){1000}").unwrap_err());
+        let (allocation, error) =
+            allocated(|| catalog.search_pattern(r"((a{1000}){1000}){1000}").unwrap_err());
         assert_eq!(error.code(), "pattern_too_large");
-        assert!(asked.bytes < 16 << 20, "{asked:?}");
+        assert!(allocation.bytes < 16 << 20, "{allocation:?}");
     });
 }
 

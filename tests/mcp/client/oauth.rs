@@ -66,7 +66,7 @@ impl World {
         Self { url, seen, given }
     }
 
-    fn asked(&self, path: &str) -> usize {
+    fn request_count(&self, path: &str) -> usize {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|request| request.target.starts_with(path)).count()
     }
@@ -310,7 +310,7 @@ async fn who_signed_in_reaches_the_server_until_what_was_granted_ends() {
     let why = "it requires authorization: sign in, or configure a header `Authorization`";
     assert_eq!(status.error.as_deref(), Some(why));
     // Once for each protocol era: who asks does not change by asking again.
-    assert!(world.asked("/mcp") <= 2, "{}", world.asked("/mcp"));
+    assert!(world.request_count("/mcp") <= 2, "{}", world.request_count("/mcp"));
 
     sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
     assert!(file.is_signed_in(&world.url).unwrap());
@@ -436,7 +436,7 @@ async fn what_renews_a_token_is_not_lost_when_nobody_waits_any_more() {
         };
         tokio::select! {
             answer = asking => panic!("nobody answered yet: {answer}"),
-            () = eventually(async || world.asked("/token") == 2) => {}
+            () = eventually(async || world.request_count("/token") == 2) => {}
         }
         if let (Some((_, servers, _)), "closing") = (&there, end) {
             servers.close().await;
@@ -459,7 +459,7 @@ async fn a_token_that_nobody_renews_stands_in_no_other_servers_way() {
     stuck.given.lock().unwrap().held = Some(Arc::new(Notify::new()));
     let file = kept.file();
     let meanwhile = async {
-        eventually(async || stuck.asked("/token") == 2).await;
+        eventually(async || stuck.request_count("/token") == 2).await;
         mounted(&sound, &file).await
     };
     tokio::select! {

@@ -196,7 +196,7 @@ pub(super) fn names_of(page: &Value) -> Vec<String> {
 }
 
 /// Returns the text of a result, and whether it is a failure.
-pub(super) fn said(answer: &Value) -> (String, bool) {
+pub(super) fn text_of(answer: &Value) -> (String, bool) {
     let result = &answer["result"];
     let text = result["content"][0]["text"].as_str();
     let text = text.unwrap_or_else(|| panic!("no text: {answer}")).to_owned();

@@ -44,7 +44,7 @@ fn answers(served: &Served, request: Request) -> impl Future<Output = ()> + '_ {
     let at = std::panic::Location::caller();
     async move {
         let answer = timeout(PATIENCE, served.send(&request)).await.expect("no answer");
-        assert_eq!((answer.status, answer.said().as_str()), (200, "5"), "{at}: {answer:?}");
+        assert_eq!((answer.status, answer.text_of().as_str()), (200, "5"), "{at}: {answer:?}");
     }
 }
 

@@ -104,7 +104,7 @@ async fn a03_a_token_lets_in_when_its_issuer_says_so_and_it_holds() {
         assert_eq!(answer.header("x-forged"), None, "{answer:?}");
         let challenge = answer.header("www-authenticate");
         match status {
-            200 => assert_eq!(answer.said(), told, "{shown}"),
+            200 => assert_eq!(answer.text_of(), told, "{shown}"),
             401 if told.is_empty() => {
                 assert!(challenge.unwrap().starts_with(r#"bearer realm="mcp""#), "{answer:?}");
             }
@@ -141,7 +141,7 @@ async fn a03_a_session_does_not_outlive_its_token() {
         let body = if method == "POST" { message.to_string() } else { String::new() };
         Request::new(method, body).header("mcp-session-id", &session).headers(&[bearer])
     };
-    assert_eq!(served.send(&in_session("POST")).await.said(), "2");
+    assert_eq!(served.send(&in_session("POST")).await.text_of(), "2");
     // Two streams that only listen, and a call that takes longer than the token holds.
     holds.store(3, Ordering::SeqCst);
     let end = now() + 3;
@@ -165,10 +165,10 @@ async fn a03_a_session_does_not_outlive_its_token() {
         assert_eq!(answer.status, 401, "{method}: {answer:?}");
         assert!(answer.header("www-authenticate").unwrap().contains("expired"), "{answer:?}");
     }
-    assert_eq!(Response::read(&mut working).await.said(), "slept 4000");
+    assert_eq!(Response::read(&mut working).await.text_of(), "slept 4000");
     // With a token that holds again, the session is still there.
     holds.store(FOR_EVER, Ordering::SeqCst);
-    assert_eq!(served.send(&in_session("POST")).await.said(), "2");
+    assert_eq!(served.send(&in_session("POST")).await.text_of(), "2");
     served.stop().await;
 }
 
@@ -222,15 +222,15 @@ async fn a03_a_token_goes_no_further_than_its_verifier() {
     let front = Served::start(service).await;
     let bearer = ("authorization", "Bearer front-s3cret");
     let answer = front.send(&call().headers(&[bearer])).await;
-    assert_eq!(answer.said(), "for ann");
+    assert_eq!(answer.text_of(), "for ann");
     let add = json!({"a": 2, "b": 3});
     let answer = front.send(&Request::call("behind_add", add.clone()).headers(&[bearer])).await;
-    assert_eq!(answer.said(), "5");
+    assert_eq!(answer.text_of(), "5");
     let session = front.open(&[bearer]).await;
     let params = json!({"name": "behind_add", "arguments": add});
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let request = Request::old(&message).header("mcp-session-id", &session).headers(&[bearer]);
-    assert_eq!(front.send(&request).await.said(), "5");
+    assert_eq!(front.send(&request).await.text_of(), "5");
     servers.close().await;
     front.stop().await;
     behind.stop().await;
