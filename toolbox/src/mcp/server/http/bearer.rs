@@ -189,10 +189,10 @@ pub(super) async fn admitted(
     if let Some(principal) = holder(options, token) {
         return Ok(AuthenticatedClient { principal, time_left: None });
     }
-    let verified = match &options.verifier {
+    let outcome = match &options.verifier {
         Some(verifier) if !token.is_empty() => {
-            let verified = verifier.verify_token(BearerToken(token.to_owned()));
-            let in_time = timeout(options.read_timeout, verified).await;
+            let outcome = verifier.verify_token(BearerToken(token.to_owned()));
+            let in_time = timeout(options.read_timeout, outcome).await;
             in_time.unwrap_or(Err(VerifyTokenError::Unavailable))
         }
         _ => Err(VerifyTokenError::Invalid),
