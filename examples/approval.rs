@@ -1,7 +1,7 @@
 //! How does a person decide whether a tool may run, even hours later?
 //!
-//! A rule approves small payments by itself and leaves the others to a person. The run stops there and becomes JSON; what
-//! resumes it could be another process, on another day.
+//! A rule approves small payments by itself and leaves the others to a person. The run stops there
+//! and becomes JSON; what resumes it could be another process, on another day.
 //!
 //! `cargo run --example approval`
 
@@ -20,16 +20,16 @@ use toolbox::tool;
 /// Sends money to somebody.
 #[tool(destructive)]
 fn pay(
-    /// Who gets it
+    /// Recipient of the payment
     to: &str,
-    /// How much, in cents
+    /// Amount in cents
     #[arg(range = 1..=1_000_000)]
     cents: u64,
 ) -> String {
     format!("paid {cents} cents to {to}")
 }
 
-/// What the rule looks at; it is asked only about arguments that are valid.
+/// The arguments that the rule checks; it is called only for valid ones.
 #[derive(Deserialize)]
 struct Payment {
     cents: u64,

@@ -1,7 +1,7 @@
 //! How does an agent get at my database, and at who is asking?
 //!
-//! The database belongs to the agent, the customer to the run; the model sees neither. The answer is a type of the program,
-//! and a person is asked before a card is blocked.
+//! The database belongs to the agent, the customer to the run; the model sees neither. The answer
+//! is a type of the program, and a person is asked before a card is blocked.
 //!
 //! `cargo run --example bank_support`
 
@@ -23,7 +23,7 @@ use toolbox::{State, ToolContext, tool, tools};
 /// The program's database: one for all runs.
 struct Accounts(HashMap<u32, i64>);
 
-/// Who is asking: another in each run.
+/// The customer who asks, different in each run.
 #[derive(Clone, Copy)]
 struct Customer(u32);
 
@@ -46,10 +46,10 @@ fn block_card(customer: State<Customer>) -> String {
     format!("card of customer {} blocked", customer.0)
 }
 
-/// What the program wants to know in the end.
+/// The answer of the run, as a type of the program.
 #[derive(Debug, Deserialize, JsonSchema)]
 struct Advice {
-    /// What the customer is told
+    /// Text for the customer
     answer: String,
     card_blocked: bool,
     /// From 0 to 10

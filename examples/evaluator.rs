@@ -1,7 +1,7 @@
 //! How do two agents improve a text in turns?
 //!
-//! One writes, one judges, and the loop between them is plain Rust: a verdict is a value of the program, and the writer goes on
-//! with its own transcript.
+//! One writes, one judges, and the loop between them is plain Rust: a verdict is a value of the
+//! program, and the writer goes on with its own transcript.
 //!
 //! `cargo run --example evaluator`
 
@@ -17,7 +17,7 @@ use toolbox::testing::ScriptedModel;
 enum Verdict {
     Pass,
     Improve {
-        /// What to change
+        /// Changes to make
         advice: String,
     },
 }

@@ -1,7 +1,8 @@
 //! How do I get a value of my own type out of a text?
 //!
-//! The model's answer is read as the type before the run takes it. What serde or a check of your own refuses, the model is
-//! told with its path, and tries again: three times, unless the agent says otherwise.
+//! The model's answer is read as the type before the run takes it. What serde or a check of your
+//! own refuses, the model is told with its path, and tries again: three times, unless the agent
+//! says otherwise.
 //!
 //! `cargo run --example extraction`
 
@@ -78,7 +79,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// Stands in for a model: first a price that the type refuses, then all of it, written down in a fence.
+/// Stands in for a model: first a price that the type refuses, then all of it, written down in a
+/// fence.
 fn clerk() -> ScriptedModel {
     let invoice = |price: &str| {
         format!(

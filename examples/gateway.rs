@@ -1,7 +1,7 @@
 //! How does a model get at a thousand tools for the price of three?
 //!
-//! The tools behind the gateway are not in the list that is sent. The model searches, reads the schema of what it found, and calls
-//! it. A scripted model asks what time it is in Tokyo.
+//! The tools behind the gateway are not in the list that is sent. The model searches, reads the
+//! schema of what it found, and calls it. A scripted model asks what time it is in Tokyo.
 //!
 //! `cargo run --example gateway`
 
@@ -98,7 +98,7 @@ async fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// How many bytes a request would carry with every definition in it.
+/// Returns the size of a request with every definition in it, in bytes.
 fn everything(toolbox: &ToolBox) -> usize {
     let lower = |tool: Tool| toolbox::dialect::lower(tool.definition(), Dialect::OpenAiChat);
     toolbox.tools().into_iter().map(|tool| lower(tool).tool.to_string().len() + 1).sum()

@@ -1,7 +1,8 @@
 //! How does one agent plan, and others work beside each other?
 //!
-//! The plan is a value: the program starts a worker for each part of it, all at once, and hands what they found to the one
-//! who writes. `subagents` shows the other way, where a model decides whom it calls.
+//! The plan is a value: the program starts a worker for each part of it, all at once, and hands
+//! what they found to the one who writes. `subagents` shows the other way, where a model decides
+//! whom it calls.
 //!
 //! `cargo run --example orchestrator`
 

@@ -1,7 +1,8 @@
 //! How do I write the loop myself, over my own HTTP client?
 //!
-//! `wire` writes the body of a request and reads the bytes of the reply, and `ToolBox` makes the calls. What sends bytes is yours:
-//! here a POST over a socket, to a server on this machine that plays recorded replies of two services, whole and streamed.
+//! `wire` writes the body of a request and reads the bytes of the reply, and `ToolBox` makes the
+//! calls. What sends bytes is yours: here a POST over a socket, to a server on this machine that
+//! plays recorded replies of two services, whole and streamed.
 
 #![allow(clippy::print_stdout, reason = "an example prints")]
 
@@ -97,7 +98,8 @@ impl Service {
     }
 }
 
-/// Sends a body; returns the connection where the body of the reply begins. Put your HTTP client here.
+/// Sends a body; returns the connection where the body of the reply begins. Put your HTTP client
+/// here.
 async fn post(address: SocketAddr, path: &str, body: &str) -> Result<TcpStream, Failure> {
     let mut connection = TcpStream::connect(address).await?;
     let head = format!("POST {path} HTTP/1.0\r\nContent-Length: {}\r\n\r\n", body.len());
@@ -141,7 +143,8 @@ async fn main() -> Result<(), Failure> {
     Ok(())
 }
 
-/// Plays the service: the recorded reply to the first request, or to one that brings the result of the call.
+/// Plays the service: the recorded reply to the first request, or to one that brings the result of
+/// the call.
 async fn replay(mut connection: TcpStream) -> Result<(), Failure> {
     let head = head_of(&mut connection).await?;
     let mut lines = head.lines();

@@ -1,6 +1,6 @@
-//! What does a request look like on the wire? Prints the body that each provider gets for each of many conversations, one
-//! JSON document a line: friendly ones, and those that make a service refuse the whole request when they are sent as
-//! they are.
+//! What does a request look like on the wire? Prints the body that each provider gets for each of
+//! many conversations, one JSON document a line: friendly ones, and those that make a service
+//! refuse the whole request when they are sent as they are.
 //!
 //! `cargo run --example provider_payloads`
 
@@ -104,7 +104,7 @@ fn step(history: History, reply: Reply, results: Vec<ToolResult>) -> History {
     }
 }
 
-fn said(mut history: History, text: &str) -> History {
+fn with_user(mut history: History, text: &str) -> History {
     history.push_user(text);
     history
 }
@@ -117,12 +117,15 @@ fn histories() -> Vec<(&'static str, History)> {
         ("nothing was said", History::new()),
         ("a question", ask()),
         ("a blank question", History::from(" \n")),
-        ("two questions", said(ask(), "And in Bergen?")),
+        ("two questions", with_user(ask(), "And in Bergen?")),
         ("a plain answer", step(ask(), Reply::text("Cold, and warm."), vec![])),
-        ("an answer and a question", said(step(ask(), Reply::text("Cold. "), vec![]), "And Rome?")),
-        ("an empty answer", said(step(ask(), Reply::text(""), vec![]), "Well?")),
+        (
+            "an answer and a question",
+            with_user(step(ask(), Reply::text("Cold. "), vec![]), "And Rome?"),
+        ),
+        ("an empty answer", with_user(step(ask(), Reply::text(""), vec![]), "Well?")),
         ("one call", answered.clone()),
-        ("one call, then the user", said(answered.clone(), "Thanks. And Rome?")),
+        ("one call, then the user", with_user(answered.clone(), "Thanks. And Rome?")),
         ("one call, then an answer", step(answered.clone(), Reply::text("Four degrees."), vec![])),
         ("the model begins", step(History::new(), Reply::calls([oslo()]), vec![])),
         (
@@ -144,7 +147,7 @@ fn histories() -> Vec<(&'static str, History)> {
     ]
 }
 
-/// What models write that services refuse to read again.
+/// Returns replies of models that services refuse to read again.
 fn broken_replies() -> Vec<(&'static str, History)> {
     let oslo = || weather("call_1", r#"{"city": "Oslo"}"#);
     vec![
@@ -196,7 +199,7 @@ fn broken_replies() -> Vec<(&'static str, History)> {
         ),
         (
             "calls cut off by the limit",
-            said(
+            with_user(
                 step(
                     ask(),
                     Reply::calls([oslo(), weather("call_2", r#"{"city": "Ro"#)])
@@ -284,7 +287,7 @@ fn thinking_of_gemini() -> History {
         ]}}]})
     };
     let history = replied::<Gemini>(ask(), &body(Some("a1")));
-    said(replied::<Gemini>(history, &body(None)), "Thanks.")
+    with_user(replied::<Gemini>(history, &body(None)), "Thanks.")
 }
 
 fn reasoning_of_openai() -> History {
@@ -401,7 +404,8 @@ fn requests_of_one() -> Vec<Conversation> {
     ]
 }
 
-/// The model finds tools before it calls them. Services without a form for that take the same conversations as they are.
+/// The model finds tools before it calls them. Services without a form for that take the same
+/// conversations as they are.
 fn searches() -> Vec<Conversation> {
     let search = |id: &str| ToolCall::new(id, "toolbox_search_bm25", r#"{"text": "weather"}"#);
     let found = |names: &[&str]| {
@@ -472,7 +476,7 @@ fn searches() -> Vec<Conversation> {
         searching("tools to find: a search that failed, beside another call", both),
         searching(
             "tools to find: an earlier transcript without a search",
-            said(reasoning_of_openai(), "And Rome?"),
+            with_user(reasoning_of_openai(), "And Rome?"),
         ),
         many,
         forced,

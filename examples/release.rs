@@ -1,7 +1,8 @@
 //! How does a run that waits for a person outlive the program, even where an agent below waits?
 //!
-//! `release start FILE` stops where `deploy` needs approval, and leaves the run in the file; `release approve FILE` or
-//! `release deny FILE` is another process that goes on. Without arguments, both are run, one after the other.
+//! `release start FILE` stops where `deploy` needs approval, and leaves the run in the file;
+//! `release approve FILE` or `release deny FILE` is another process that goes on. Without
+//! arguments, both are run, one after the other.
 
 #![allow(
     clippy::print_stdout,
@@ -19,7 +20,7 @@ use toolbox::context::Decision;
 use toolbox::testing::ScriptedModel;
 use toolbox::{State, tool, tools};
 
-/// What is deployed where.
+/// The deployments by machine.
 struct Cluster {
     name: &'static str,
 }

@@ -5,8 +5,9 @@
 //! cargo run --release --example retrieval -- TOOLS.jsonl QUERIES.jsonl     # a run file, for a scorer
 //! ```
 //!
-//! With two files it prints a line of JSON a query, `{"query_id": …, "ranked": [tool ids, best first, up to 50]}`. Tools
-//! have `id`, `name`, `description` and `input_schema`; queries have `id` and `query`.
+//! With two files it prints a line of JSON a query, `{"query_id": …, "ranked": [tool ids, best
+//! first, up to 50]}`. Tools have `id`, `name`, `description` and `input_schema`; queries have `id`
+//! and `query`.
 
 use std::collections::{HashMap, HashSet};
 use std::error::Error;
@@ -37,7 +38,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Searches a sample that lives in the repository, and says how often the right tools are among the first five.
+/// Searches a sample that lives in the repository, and says how often the right tools are among the
+/// first five.
 fn sample(out: &mut impl Write) -> Result<(), Box<dyn Error>> {
     let tools = Tools::read(include_str!("data/retrieval/tools.jsonl"))?;
     let (mut found, mut queries) = (0.0, 0.0);
@@ -70,8 +72,8 @@ impl Tools {
         for tool in lines(text) {
             let tool = tool?;
             let string = |key: &str| tool[key].as_str().unwrap_or_default();
-            // A catalog holds one tool a name. Separators make another name of the same words: the count of tools that
-            // share it, with `_` and `-` for its digits.
+            // A catalog holds one tool a name. Separators make another name of the same words: the
+            // count of tools that share it, with `_` and `-` for its digits.
             let mut name = string("name").to_owned();
             while !taken.insert(name.clone()) {
                 let count = shared.entry(string("name").to_owned()).or_insert(0_u32);

@@ -1,7 +1,8 @@
 //! How does one agent hand work to another?
 //!
-//! Two agents become tools of a third. The editor asks both at once; what it may not call, they may not either; what
-//! happens below arrives in the same stream of events. Scripted models play the parts, so it runs anywhere.
+//! Two agents become tools of a third. The editor asks both at once; what it may not call, they may
+//! not either; what happens below arrives in the same stream of events. Scripted models play the
+//! parts, so it runs anywhere.
 //!
 //! `cargo run --example subagents`
 
@@ -41,7 +42,7 @@ fn publish(text: &str) -> String {
     format!("published {} bytes", text.len())
 }
 
-/// What the critic is given, and what it gives back.
+/// The input and the output of the critic.
 #[derive(Serialize, Deserialize, JsonSchema)]
 struct Draft {
     /// The text to judge
@@ -66,7 +67,8 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let editor = Agent::builder(editor_model())
         .name("editor")
         .add_subagent(researcher.as_tool("researcher", "Finds facts; give it one question"))
-        // With types of its own: its arguments are a `Draft`, its result is a `Verdict`, both checked.
+        // With types of its own: its arguments are a `Draft`, its result is a `Verdict`, both
+        // checked.
         .add_subagent(critic.as_typed_tool::<Draft, Verdict>("critic", "Judges a draft"))
         // Holds for the editor and for every agent below it, whatever box they brought along.
         .blacklist_tool("publish")
@@ -103,7 +105,8 @@ fn researcher_model() -> ScriptedModel {
 
 fn critic_model() -> ScriptedModel {
     ScriptedModel::new()
-        // Out of range and incomplete: the tool for the answer says so, and the model corrects itself.
+        // Out of range and incomplete: the tool for the answer says so, and the model corrects
+        // itself.
         .calls("final_answer", r#"{"score":900}"#)
         .calls("final_answer", r#"{"score":8,"advice":"Say where the figure is from."}"#)
 }

@@ -1,7 +1,9 @@
-//! A runtime under which no test waits for ever: what does not come is a failure, and the tests behind it run.
+//! A runtime under which no test waits for ever: what does not come is a failure, and the tests
+//! behind it run.
 //!
-//! `use crate::bounded::tokio;` puts it under each `#[tokio::test]` of a file; everything else is as in the crate `tokio`. Where
-//! time is paused, waiting for nothing fails at once, and else within [`LIMIT`](tokio::runtime::LIMIT).
+//! `use crate::bounded::tokio;` puts it under each `#[tokio::test]` of a file; everything else is
+//! as in the crate `tokio`. Where time is paused, waiting for nothing fails at once, and else
+//! within [`LIMIT`](tokio::runtime::LIMIT).
 
 pub(crate) mod tokio {
     pub(crate) use ::tokio::*;
@@ -14,8 +16,8 @@ pub(crate) mod tokio {
         #[allow(unused_imports, reason = "not every binary asks for it")]
         pub(crate) use ::tokio::runtime::Handle;
 
-        /// How long one test may take, on a slow machine beside other work. Other processes take part in those of the other
-        /// binaries, and those at their full size take longer still.
+        /// The time limit of one test, on a slow machine beside other work. Other processes take
+        /// part in those of the other binaries, and those at their full size take longer still.
         pub(crate) const LIMIT: Duration =
             Duration::from_secs(if matches!(env!("CARGO_CRATE_NAME").as_bytes(), b"it") {
                 30
@@ -23,12 +25,12 @@ pub(crate) mod tokio {
                 90
             });
         const FULL_LIMIT: Duration = Duration::from_secs(1200);
-        /// How long a test that is given up may take to notice. One that never does takes the process along.
+        /// The time for a timed-out test to stop. One that does not stop ends the whole process.
         const GRACE: Duration = Duration::from_secs(10);
         /// Later than anything that a test with a paused clock waits for.
         const NEVER: Duration = Duration::from_secs(300 * 24 * 3600);
 
-        /// What `#[tokio::test]` asks of a builder.
+        /// The builder methods that `#[tokio::test]` calls.
         pub(crate) struct Builder(::tokio::runtime::Builder);
 
         #[allow(dead_code, reason = "not every binary has tests of every kind")]

@@ -1,10 +1,13 @@
-//! What the compiler says: of mistakes (`fail`, each with its snapshot), and of what has to work (`pass`).
+//! Compiler errors of mistakes (`fail`, each with its snapshot), and programs that must compile
+//! (`pass`).
 //!
-//! After a change of a message, run `TRYBUILD=overwrite cargo test -p toolbox-ui-tests` and read the diff as a user would.
+//! After a change of a message, run `TRYBUILD=overwrite cargo test -p toolbox-ui-tests` and read
+//! the diff as a user would.
 
 use std::process::Command;
 
-/// The compiler whose words the snapshots hold; another one words its own parts of a message differently.
+/// The compiler of the snapshots; another one words its own parts of a message
+/// differently.
 const PINNED: &str = "1.95.";
 
 #[test]

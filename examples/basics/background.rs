@@ -1,6 +1,7 @@
 //! How does a tool work on after it answered?
 //!
-//! A background tool answers at once; its end arrives on the receiver that was given with the call, exactly once.
+//! A background tool answers at once; its end arrives on the receiver that was given with the call,
+//! exactly once.
 //!
 //! `cargo run -p toolbox-basics --example background`
 
@@ -18,7 +19,7 @@ use toolbox::{ToolBox, ToolCall, ToolContext, tool, tools};
 /// Builds a report; takes its time.
 #[tool(background)]
 async fn build_report(
-    /// What it is about
+    /// Topic of the report
     topic: String,
 ) -> Result<String, String> {
     tokio::time::sleep(Duration::from_millis(100)).await;

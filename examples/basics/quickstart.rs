@@ -1,5 +1,6 @@
-//! The whole way, without a key and without a network: functions become tools, their definitions go to a provider, and
-//! the calls of a recorded model response are dispatched, good and broken ones alike.
+//! The whole way, without a key and without a network: functions become tools, their definitions go
+//! to a provider, and the calls of a recorded model response are dispatched, good and broken ones
+//! alike.
 //!
 //! `cargo run -p toolbox-basics --example quickstart`
 
@@ -26,7 +27,7 @@ struct City {
     timezone: String,
 }
 
-/// What the tools work on: the program loads it, the model never sees it.
+/// State of the tools: the program loads it, the model never sees it.
 struct Atlas(Vec<City>);
 
 impl Atlas {

@@ -1,7 +1,7 @@
 //! How does a tool get at my database, and at who is asking?
 //!
-//! `State<T>` is a value of the program, found by its type: one of the call goes before one of the box. A box that
-//! lacks a state says so when it is built.
+//! `State<T>` is a value of the program, found by its type: one of the call goes before one of the
+//! box. A box that lacks a state says so when it is built.
 //!
 //! `cargo run -p toolbox-basics --example state`
 
@@ -19,7 +19,7 @@ use toolbox::{State, ToolBox, ToolCall, ToolContext, tool, tools};
 /// The program's: one for all calls.
 struct Orders(HashMap<&'static str, Vec<&'static str>>);
 
-/// Who is asking: another for each call.
+/// The user who asks, different for each call.
 #[derive(Debug)]
 struct User(&'static str);
 
@@ -35,7 +35,8 @@ fn my_orders(orders: State<Orders>, user: State<User>, context: &ToolContext) ->
 async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let orders = HashMap::from([("ada", vec!["a loom", "punch cards"]), ("alan", vec!["a tape"])]);
 
-    // The user comes with each call. Of what else is missing, the builder speaks before the first call does.
+    // The user comes with each call. Of what else is missing, the builder speaks before the first
+    // call does.
     let error = ToolBox::builder().tools(tools![my_orders]).call_state::<User>().build();
     println!("{}\n", error.map_or_else(|error| error.to_string(), |_| "nothing is missing".into()));
 

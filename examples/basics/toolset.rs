@@ -1,6 +1,7 @@
 //! How do several tools share one value?
 //!
-//! `#[toolset]` on an `impl` block makes its methods tools of one value, which lives as long as they do.
+//! `#[toolset]` on an `impl` block makes its methods tools of one value, which lives as long as
+//! they do.
 //!
 //! `cargo run -p toolbox-basics --example toolset`
 

@@ -1,7 +1,8 @@
 //! How does an agent mend a program, and remember that it did?
 //!
-//! A scripted model plays a coding agent on a copy of `project`: it looks around, finds the fault, runs the tests in a confined
-//! shell, edits, runs them again, keeps what it learned and puts a reminder into the timetable. README.md has the transcript.
+//! A scripted model plays a coding agent on a copy of `project`: it looks around, finds the fault,
+//! runs the tests in a confined shell, edits, runs them again, keeps what it learned and puts a
+//! reminder into the timetable. README.md has the transcript.
 //!
 //! `cargo run --example coding`
 
@@ -44,7 +45,7 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     Ok(())
 }
 
-/// What a coding model would do.
+/// Returns a scripted model that acts as a coding model would.
 fn model() -> ScriptedModel {
     let test = json!({
         "command": "cargo test --offline --quiet --lib 2>&1 | grep -E '^test |panicked|left:|right:' | sed -E 's/; finished.*| \\([0-9]+\\)//'",

@@ -1,7 +1,8 @@
 //! How does an agent look while it works?
 //!
-//! Draws a live trace of a run: what the model writes, the calls it makes, what came of them and how long they took. With a
-//! key or a base URL in the environment it asks that service; without, a scripted model plays its part.
+//! Draws a live trace of a run: what the model writes, the calls it makes, what came of them and
+//! how long they took. With a key or a base URL in the environment it asks that service; without, a
+//! scripted model plays its part.
 //!
 //! ```sh
 //! cargo run --example agent                                                  # scripted
@@ -46,9 +47,9 @@ fn find_city(
 /// Measures the way between two cities, as the crow flies, in kilometers.
 #[tool(read_only)]
 async fn distance(
-    /// Where the way begins
+    /// Start of the route
     from: String,
-    /// Where it ends
+    /// End of the route
     to: String,
     context: &ToolContext,
 ) -> Result<f64, String> {

@@ -80,7 +80,8 @@ fn test_missing_capability(caller: Caller) -> Result<&'static str, MissingCapabi
     Ok("the client can do what is needed")
 }
 
-/// Reports its progress on the stream of its call, and asks nothing there: that is how the protocol wants it since 2026-07-28.
+/// Reports its progress on the stream of its call, and asks nothing there: that is how the protocol
+/// wants it since 2026-07-28.
 #[tool(read_only)]
 fn test_streaming_elicitation(
     caller: Caller,
@@ -99,10 +100,10 @@ fn test_logging_tool() -> &'static str {
 
 #[derive(Deserialize, JsonSchema)]
 struct Query {
-    /// Where the data lie; a proxy can route by it without reading the body.
+    /// Region of the data; a proxy can route by it without reading the body.
     #[schemars(extend("x-mcp-header" = "Region"))]
     region: String,
-    /// What to ask.
+    /// The query.
     query: String,
 }
 
@@ -120,7 +121,8 @@ fn test_printing() -> &'static str {
     "printed"
 }
 
-/// The most that a schema of draft 2020-12 holds; a tool with a schema of its own passes it on as it is.
+/// The most that a schema of draft 2020-12 holds; a tool with a schema of its own passes it on as
+/// it is.
 fn json_schema_2020_12_tool() -> Tool {
     let schema = json!({
         "$schema": "https://json-schema.org/draft/2020-12/schema",

@@ -1,4 +1,5 @@
-//! A client for the official conformance suite: it mounts the suite's server into a box, and calls its tools through the box.
+//! A client for the official conformance suite: it mounts the suite's server into a box, and calls
+//! its tools through the box.
 //!
 //! The suite starts it with the server's URL, and says in variables which scenario it is.
 

@@ -1,7 +1,8 @@
 //! How do I give a model the tools of an MCP server?
 //!
-//! The server is this program itself, started once more with an argument, so that nothing has to be installed. In a program
-//! of yours it would be `ServerConfig::command("uvx").arg("mcp-server-time")` or `ServerConfig::url("https://…")`.
+//! The server is this program itself, started once more with an argument, so that nothing has to be
+//! installed. In a program of yours it would be
+//! `ServerConfig::command("uvx").arg("mcp-server-time")` or `ServerConfig::url("https://…")`.
 
 #![allow(clippy::print_stdout, reason = "an example shows what it does")]
 

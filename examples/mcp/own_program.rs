@@ -1,7 +1,7 @@
 //! How do the tools of a program become commands, and a server for hosts?
 //!
-//! One line makes a command of each, with help, completions and JSON for scripts; `serve` lets an editor or a desktop client
-//! start the program as an MCP server.
+//! One line makes a command of each, with help, completions and JSON for scripts; `serve` lets an
+//! editor or a desktop client start the program as an MCP server.
 //!
 //! `cargo run -p toolbox-mcp-examples --example own_program -- call add a=2 b=3`
 

@@ -1,6 +1,7 @@
 //! How do I let an MCP host (an editor, a desktop client, an agent) call my functions?
 //!
-//! Put the program into the host's configuration: `{"mcpServers": {"calculator": {"command": "/path/to/serve"}}}`.
+//! Put the program into the host's configuration: `{"mcpServers": {"calculator": {"command":
+//! "/path/to/serve"}}}`.
 
 use toolbox::{ToolBox, mcp, tool, tools};
 

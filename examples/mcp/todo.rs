@@ -1,6 +1,8 @@
-//! How do I serve a list of my own over MCP, with dates and ids of other crates, filters, and errors of my own?
+//! How do I serve a list of my own over MCP, with dates and ids of other crates, filters, and
+//! errors of my own?
 //!
-//! Put the program into the host's configuration: `{"mcpServers": {"todo": {"command": "/path/to/todo"}}}`.
+//! Put the program into the host's configuration: `{"mcpServers": {"todo": {"command":
+//! "/path/to/todo"}}}`.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -34,7 +36,7 @@ enum Priority {
     High,
 }
 
-/// Which entries to list.
+/// A filter of the listed entries.
 #[derive(Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 struct Filter {
@@ -48,7 +50,7 @@ struct Filter {
     tag: Option<String>,
 }
 
-/// What the model is told when a call fails.
+/// An error that the model sees when a call fails.
 #[derive(Debug)]
 enum TodoError {
     NotFound(Uuid),

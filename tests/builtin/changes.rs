@@ -1,4 +1,5 @@
-//! Changes of files: what is acknowledged is kept, whoever else changes files there, and permits no more than before.
+//! Changes of files: what is acknowledged is kept, whoever else changes files there, and permits no
+//! more than before.
 
 use crate::bounded::tokio;
 use std::collections::HashSet;
@@ -70,7 +71,8 @@ impl Start {
     }
 }
 
-/// Several processes edit one folder; `kills` of them are killed and followed by others. Each change that was said is there.
+/// Several processes edit one folder; `kills` of them are killed and followed by others. Each
+/// change that was said is there.
 fn edited(start: Start, processes: usize, edits: usize, kills: usize) {
     const LOGS: usize = 4;
     let scratch = Scratch::new();
@@ -322,7 +324,8 @@ async fn f13_what_changed_since_it_was_read_is_not_written_over() {
     }
 }
 
-/// A program that takes no lock writes all the time; sooner or later it does so in the middle of an edit.
+/// A program that takes no lock writes all the time; sooner or later it does so in the middle of an
+/// edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f13_what_changes_in_the_middle_of_an_edit_is_seen() {
     let scratch = Scratch::new();
@@ -359,7 +362,8 @@ async fn f13_what_changes_in_the_middle_of_an_edit_is_seen() {
     assert!(seen, "no edit saw a change");
 }
 
-/// Looks at every file of a folder, over and over, while `work` goes on. Returns whether one of them permitted more than `mode`.
+/// Looks at every file of a folder, over and over, while `work` goes on. Returns whether one of
+/// them permitted more than `mode`.
 fn watched(folder: &Path, mode: u32, work: impl FnOnce()) -> bool {
     let stop = AtomicBool::new(false);
     std::thread::scope(|scope| {

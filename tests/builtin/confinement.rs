@@ -1,5 +1,6 @@
-//! The table of what a confined command can and cannot do, each row tried: with namespaces and without, as the user of the test
-//! and, if that is the superuser, as an ordinary one. `docs/shell.md` is this table in prose.
+//! The table of what a confined command can and cannot do, each row tried: with namespaces and
+//! without, as the user of the test and, if that is the superuser, as an ordinary one.
+//! `docs/shell.md` is this table in prose.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -117,7 +118,7 @@ impl Outside {
         serde_json::from_str(&said).unwrap_or_else(|_| panic!("{given}: {}: {said}", output.status))
     }
 
-    /// What can be seen of the file and the process outside.
+    /// Returns the observable state of the file and the process outside.
     fn state(&self) -> String {
         let file = fs::metadata(self.root.join("file"))
             .map(|file| (file.mode(), file.uid(), file.mtime(), file.len(), file.nlink()));
@@ -163,7 +164,8 @@ fn call(number: &str, arguments: &str) -> String {
     )
 }
 
-/// Runs each command, which prints `done` if it could do what it tried, with namespaces and without.
+/// Runs each command, which prints `done` if it could do what it tried, with namespaces and
+/// without.
 ///
 /// What is refused must have changed nothing outside.
 #[track_caller]
@@ -200,7 +202,7 @@ fn check(name: &str, rows: &[(&str, String, [Outcome; 2])]) {
 }
 
 const NEVER: [Outcome; 2] = [Refused, Refused];
-/// What only namespaces hold, and what is promised only with them.
+/// The outcomes where only namespaces enforce a limit, promised only with them.
 const WITH_NAMESPACES: [Outcome; 2] = [Refused, Done];
 const ALWAYS: [Outcome; 2] = [Done, Done];
 
@@ -472,7 +474,8 @@ fn x02_nothing_outlives_the_host_however_it_ends() {
     }
 }
 
-/// A bomb within a limit of this test's own: it ends by itself, after some five hundred processes and some seconds.
+/// A bomb within a limit of this test's own: it ends by itself, after some five hundred processes
+/// and some seconds.
 const BOMB: &str =
     "[ $1 = 0 ] || for _ in 1 2; do LEAVE sh bomb $(($1 - 1)) $2 & done; exec sleep $2";
 
@@ -496,7 +499,8 @@ fn x08_a_bomb_has_no_more_processes_than_it_may() {
                     assert!(began.elapsed() < Duration::from_secs(30), "it did not end");
                     most = most.max(running("bomb\0").max(running(&format!("sleep\0{mark}"))));
                 }
-                // One more may start, by which it is seen that it wants more; the shell that waits for it is another.
+                // One more may start, by which it is seen that it wants more; the shell that waits
+                // for it is another.
                 assert!(most <= 43, "{most} processes, {user:?}, {mode}");
                 until("a part of the bomb was left", Duration::from_secs(5), || {
                     running(&mark) == 0

@@ -250,7 +250,8 @@ async fn f06_a_hard_link_is_not_read_unless_allowed_and_never_written_through() 
     assert_eq!(fs::read_to_string(&secret).unwrap(), "the secret");
 }
 
-/// Another program exchanges a folder and a link for each other as fast as it can, while the tools work below that name.
+/// Another program exchanges a folder and a link for each other as fast as it can, while the tools
+/// work below that name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f07_f08_a_folder_that_becomes_a_link_in_the_middle_never_leads_out() {
     const ROUNDS: usize = 4_000;
@@ -455,7 +456,8 @@ async fn f13_a_write_that_fails_leaves_the_old_file_and_nothing_else() {
         refused,
     )
     .await;
-    // The new file gets no further than its name: the file that is there must not be lost on the way.
+    // The new file gets no further than its name: the file that is there must not be lost on the
+    // way.
     rustix::fs::chmod(&w, rustix::fs::Mode::from_raw_mode(0o500)).unwrap();
     let result = call(&toolbox, "file_write", json!({"path": "x", "content": "new"})).await;
     // Nothing is forbidden to the superuser.

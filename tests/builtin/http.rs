@@ -12,7 +12,8 @@ use toolbox::{BoxFuture, Content, ToolBox};
 
 use crate::support::call;
 
-/// Where pages are that may be fetched, and where those are that may not: two addresses of this machine.
+/// The address of allowed pages, and below it that of forbidden ones: two addresses of this
+/// machine.
 pub(crate) const PUBLIC: Ipv4Addr = Ipv4Addr::new(127, 0, 0, 2);
 const PRIVATE: Ipv4Addr = Ipv4Addr::LOCALHOST;
 

@@ -310,7 +310,8 @@ async fn b07_principals_never_see_what_is_anothers() {
     assert_eq!(found(&toolbox, &of("bob"), "secret").await.len(), 1);
 }
 
-/// Starts the program that remembers, kills it after some facts and a moment, and returns those it acknowledged.
+/// Starts the program that remembers, kills it after some facts and a moment, and returns those it
+/// acknowledged.
 fn remember_until_killed(path: &Path, first: u64, facts: usize, moment: Duration) -> Vec<u64> {
     let mut child = Command::new(env!("CARGO_BIN_EXE_keeper"))
         .arg(path)

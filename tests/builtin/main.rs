@@ -1,4 +1,5 @@
-//! The tools that come with the crate, each with the escapes that a model, a page or another program may try.
+//! The tools that come with the crate, each with the escapes that a model, a page or another
+//! program may try.
 
 mod ask_user;
 #[path = "../bounded.rs"]

@@ -11,7 +11,8 @@ use toolbox::ToolBox;
 use crate::http::{PUBLIC, Server, fetch, http, page, redirect};
 use crate::support::call;
 
-/// The largest page that is read takes five times as long, so it is tried with all cases on demand only.
+/// The largest page that is read takes five times as long, so it is tried with all cases on demand
+/// only.
 fn page_bytes() -> usize {
     if std::env::var_os("TOOLBOX_FULL_TESTS").is_some() { 5 << 20 } else { 1 << 20 }
 }
@@ -128,7 +129,8 @@ fn bombs() -> Vec<(&'static str, Vec<u8>, &'static str)> {
     bombs
 }
 
-/// Each is read by a process of its own, in less memory than the page of the first case took by far. The limit holds whatever the tool does.
+/// Each is read by a process of its own, in less memory than the page of the first case took by
+/// far. The limit holds whatever the tool does.
 #[test]
 fn w08_a_page_takes_memory_and_time_by_its_length_whatever_its_shape() {
     let bombs = bombs();
@@ -190,7 +192,7 @@ async fn w08_reading_a_page_ends_with_the_time_of_the_call() {
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
-/// Whatever a page writes, no line of it looks like one of the frame.
+/// No content of a page can imitate a line of the frame.
 #[tokio::test]
 async fn w09_a_page_cannot_write_the_end_of_its_frame() {
     const END: &str = "[end of the text]";

@@ -1,4 +1,5 @@
-//! Places that other programs take for configuration: what is planted there by tools is not there, and so runs nothing.
+//! Places that other programs take for configuration: what is planted there by tools is not there,
+//! and so runs nothing.
 
 use crate::bounded::tokio;
 use std::fmt::Write as _;
@@ -21,7 +22,8 @@ fn skipped(why: &str) {
     eprintln!("skipped: {why}");
 }
 
-/// A program that is run in a folder of a workspace, and in which way it could be made to run another.
+/// A program that is run in a folder of a workspace, and in which way it could be made to run
+/// another.
 struct Case {
     name: &'static str,
     /// A script that prepares the workspace.
@@ -273,7 +275,8 @@ const CASES: &[Case] = &[
     },
 ];
 
-/// Runs a shell in a folder, as somebody whose home is the workspace. Nothing of it reaches the outside or waits for ever.
+/// Runs a shell in a folder, as somebody whose home is the workspace. Nothing of it reaches the
+/// outside or waits for ever.
 fn shell(home: &Path, folder: &Path, script: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let of_user = |name: &str, inner: &str| {
@@ -349,7 +352,8 @@ async fn f16_what_is_planted_by_tools_is_run_by_no_program() {
     assert!(tried > 0 || Command::new("git").output().is_err());
 }
 
-/// Every place of the list, at the top and below it, and in the spellings that file systems take for the same.
+/// Every place of the list, at the top and below it, and in the spellings that file systems take
+/// for the same.
 #[tokio::test]
 async fn f15_f16_every_listed_place_is_read_and_not_changed_in_any_spelling() {
     let scratch = Scratch::new();
@@ -408,7 +412,8 @@ async fn f15_f16_every_listed_place_is_read_and_not_changed_in_any_spelling() {
     let edit = json!({"path": "env2", "old_text": "old", "new_text": "new"});
     assert!(call(&toolbox, "file_edit", edit).await.text().contains("is protected"));
     assert_eq!(call(&toolbox, "file_read", json!({"path": "env2"})).await.text(), "old");
-    // A link at such a place makes no way to what it leads to; a hard link is replaced and not written through.
+    // A link at such a place makes no way to what it leads to; a hard link is replaced and not
+    // written through.
     fs::write(w.join("plain"), "old").unwrap();
     symlink("plain", w.join("CLAUDE.md")).unwrap();
     assert!(refused("CLAUDE.md".to_owned()).await);
@@ -495,7 +500,8 @@ async fn f16_the_list_is_the_programs_to_change() {
     );
 }
 
-/// Another program exchanges a folder and a link to a protected one for each other as fast as it can.
+/// Another program exchanges a folder and a link to a protected one for each other as fast as it
+/// can.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn f08_f16_a_folder_that_becomes_a_link_to_a_protected_one_is_not_written_to() {
     let scratch = Scratch::new();

@@ -39,7 +39,7 @@ fn parsed(time: &str) -> SystemTime {
     time.parse::<Timestamp>().unwrap().into()
 }
 
-fn shown(time: SystemTime) -> String {
+fn timestamp(time: SystemTime) -> String {
     Timestamp::try_from(time).unwrap().to_string()
 }
 
@@ -61,7 +61,7 @@ async fn next_of(store: &SqliteStore, id: u64) -> Option<SystemTime> {
     all.into_iter().find(|schedule| schedule.id == id).unwrap().next
 }
 
-/// What a runner hands out without waiting.
+/// Returns the occurrences that a runner yields without waiting.
 async fn due(runner: &mut Runner) -> Vec<Occurrence> {
     let mut all = Vec::new();
     // Time is paused: it runs on only when there is nothing to do.
@@ -104,7 +104,10 @@ async fn s4_15_schedules_are_created_listed_changed_run_and_deleted() {
     let fired = due(&mut runner).await;
     assert_eq!(fired.len(), 1, "a schedule that is off does not happen: {fired:?}");
     assert_eq!(fired[0].schedule.prompt, "Call\nAnn");
-    assert_eq!((shown(fired[0].planned), fired[0].missed), ("2026-03-02T08:30:00Z".to_owned(), 0));
+    assert_eq!(
+        (timestamp(fired[0].planned), fired[0].missed),
+        ("2026-03-02T08:30:00Z".to_owned(), 0)
+    );
     check(
         "schedule_update",
         json!({"id": 1, "enabled": true}),
@@ -165,7 +168,8 @@ async fn s4_15_times_follow_the_clocks_of_their_zone() {
         ("Europe/Berlin", "2026-07-01T00:00:00Z", json!({"repeat": "once", "at": "2026-12-01T09:00"}), &["2026-12-01T08:00:00Z"]),
         ("Europe/Berlin", "2026-01-01T00:00:00Z", json!({"repeat": "once", "at": "2026-03-29T02:30:00"}), &["2026-03-29T01:30:00Z"]),
         ("Europe/Berlin", "2026-01-01T00:00:00Z", json!({"repeat": "once", "at": "2026-12-01T09:00:00-05:00"}), &["2026-12-01T14:00:00Z"]),
-        // Cron: 29 February, the day before a leap year that is none; hours that are skipped and come twice.
+        // Cron: 29 February, the day before a leap year that is none; hours that are skipped and
+        // come twice.
         ("UTC", "2096-01-01T00:00:00Z", cron("0 12 29 2 *"), &["2096-02-29T12:00:00Z", "2104-02-29T12:00:00Z"]),
         ("UTC", "2026-01-01T00:00:00Z", cron("0 9 L * *"), &["2026-01-31T09:00:00Z", "2026-02-28T09:00:00Z"]),
         ("Europe/Berlin", "2026-03-28T12:00:00Z", cron("30 2 * * *"), &["2026-03-29T01:00:00Z", "2026-03-30T00:30:00Z"]),
@@ -183,7 +187,7 @@ async fn s4_15_times_follow_the_clocks_of_their_zone() {
         let mut next = next_of(&store, 1).await;
         for (number, expected) in expected.iter().enumerate() {
             let at = next.expect("another time");
-            assert_eq!(shown(at), *expected, "{arguments}, time {number}");
+            assert_eq!(timestamp(at), *expected, "{arguments}, time {number}");
             clock.set(at);
             let occurrence = runner.next().await.unwrap();
             assert_eq!(
@@ -458,15 +462,15 @@ async fn b05_three_days_without_the_program_make_one_occurrence() {
     let mut runner = Runner::new(SqliteStore::open(&path).unwrap()).with_clock(clock.clone());
     let fired = due(&mut runner).await;
     assert_eq!(fired.len(), 1);
-    assert_eq!(shown(fired[0].planned), "2026-03-02T08:02:00Z");
+    assert_eq!(timestamp(fired[0].planned), "2026-03-02T08:02:00Z");
     assert_eq!(fired[0].missed, 4_319);
-    assert_eq!(fired[0].schedule.next.map(shown).as_deref(), Some("2026-03-05T08:02:00Z"));
+    assert_eq!(fired[0].schedule.next.map(timestamp).as_deref(), Some("2026-03-05T08:02:00Z"));
 
     // Longer than anybody counts.
     clock.set(parsed("2027-03-05T08:01:00Z"));
     let fired = due(&mut runner).await;
     assert_eq!((fired.len(), fired[0].missed), (1, 10_000));
-    assert_eq!(fired[0].schedule.next.map(shown).as_deref(), Some("2027-03-05T08:02:00Z"));
+    assert_eq!(fired[0].schedule.next.map(timestamp).as_deref(), Some("2027-03-05T08:02:00Z"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -492,13 +496,13 @@ async fn b05_a_clock_that_is_set_back_repeats_nothing_and_stops_nothing() {
     let ahead = due(&mut runner).await;
     assert_eq!(ahead.len(), 1);
     assert_eq!(
-        (shown(ahead[0].planned), ahead[0].missed),
+        (timestamp(ahead[0].planned), ahead[0].missed),
         ("2026-03-03T09:00:00Z".to_owned(), 364)
     );
     clock.set(parsed("2026-03-02T11:00:00Z"));
     let mut restarted = Runner::new(store.clone()).with_clock(clock.clone());
     assert_eq!(due(&mut restarted).await, []);
-    assert_eq!(next_of(&store, 1).await.map(shown).as_deref(), Some("2026-03-04T09:00:00Z"));
+    assert_eq!(next_of(&store, 1).await.map(timestamp).as_deref(), Some("2026-03-04T09:00:00Z"));
     clock.set(parsed("2026-03-04T09:00:00Z"));
     assert_eq!(due(&mut runner).await.len(), 1);
 }
@@ -575,7 +579,8 @@ async fn s4_15_a_runner_that_is_killed_hands_nothing_out_twice() {
             .spawn()
             .unwrap();
         let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
-        // It is killed at work on the last of those it was asked for, or soon after: there are always some left.
+        // It is killed at work on the last of those it was asked for, or soon after: there are
+        // always some left.
         let some = round % 5 + 1;
         child.stdin.as_mut().unwrap().write_all("\n".repeat(some + 1).as_bytes()).unwrap();
         let mut said: Vec<String> = lines.by_ref().take(some).map(Result::unwrap).collect();

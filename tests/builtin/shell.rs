@@ -48,7 +48,8 @@ async fn until(so: impl Fn() -> bool) {
     }
 }
 
-/// Waits until no process has this text among its arguments. Those that were killed may take a moment to go.
+/// Waits until no process has this text among its arguments. Those that were killed may take a
+/// moment to go.
 #[track_caller]
 fn gone(mark: &str) {
     let began = Instant::now();
@@ -80,7 +81,7 @@ async fn w4_01_what_a_failing_command_printed_reaches_the_model() {
     assert!(result.is_error() && result.text().ends_with("[exit code 127]"), "{}", result.text());
 }
 
-/// What a filter over substrings gets wrong, both ways.
+/// Covers the errors of a filter over substrings, in both directions.
 #[tokio::test]
 async fn w4_05_harmless_commands_run_and_harmful_ones_reach_nothing() {
     let (scratch, toolbox) = workspace();
@@ -226,7 +227,8 @@ async fn x08_what_a_command_writes_is_bounded() {
     assert!(fs::metadata(scratch.path().join("w/big")).unwrap().len() <= 1 << 30);
 }
 
-/// Returns a Python, and the folder that it needs: what a `PATH` has may be no more than a script that looks for one.
+/// Returns a Python, and the folder that it needs: what a `PATH` has may be no more than a script
+/// that looks for one.
 fn python() -> (String, String) {
     let mut python = std::process::Command::new("python3");
     let found = python.args(["-c", "import sys; print(sys.executable); print(sys.base_prefix)"]);
@@ -235,10 +237,11 @@ fn python() -> (String, String) {
     (lines.next().unwrap(), lines.next().unwrap())
 }
 
-/// How long a command may take on a machine with much else to do.
+/// The time limit of a command on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs a command that takes more than it may; returns what it printed before it was killed with all that it started.
+/// Runs a command that takes more than it may; returns what it printed before it was killed with
+/// all that it started.
 async fn killed(toolbox: &ToolBox, command: &str, excess: &str) -> String {
     let began = Instant::now();
     let result = call(toolbox, "shell_exec", json!({"command": command})).await;
@@ -249,7 +252,8 @@ async fn killed(toolbox: &ToolBox, command: &str, excess: &str) -> String {
     text.strip_suffix(&end).unwrap_or_else(|| panic!("{command}: {text}")).to_owned()
 }
 
-/// A bomb that a broken shell survives: it has some two thousand processes at most, and they end by themselves.
+/// A bomb that a broken shell survives: it has some two thousand processes at most, and they end by
+/// themselves.
 const BOMB: &str =
     "[ $1 = 0 ] || for _ in 1 2; do LEAVE sh bomb $(($1 - 1)) $2 & done; exec sleep $2";
 
@@ -280,7 +284,8 @@ async fn x08_a_fork_bomb_is_ended_and_nothing_beside_it() {
     bystander.wait().unwrap();
 }
 
-/// Few at any time, in a session of their own, and none of them there for longer than it takes to start the next.
+/// Few at any time, in a session of their own, and none of them there for longer than it takes to
+/// start the next.
 #[tokio::test]
 async fn x08_what_forks_faster_than_it_can_be_counted_is_ended() {
     let scratch = Scratch::new();
@@ -334,7 +339,8 @@ async fn x08_what_takes_too_much_memory_is_ended() {
     }
 }
 
-/// What a process takes is seen by its first thread, which may be gone, and as pages of its own, which may be few.
+/// The memory of a process is attributed to its first thread, which may be gone, and as pages of
+/// its own, which may be few.
 #[tokio::test]
 async fn x08_memory_is_found_where_it_hides() {
     let scratch = Scratch::new();

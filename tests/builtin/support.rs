@@ -1,4 +1,4 @@
-//! What several rooms of these tests use.
+//! Helpers that several modules of these tests use.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};

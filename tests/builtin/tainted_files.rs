@@ -33,14 +33,14 @@ async fn make(toolbox: &ToolBox, context: &ToolContext, tool: &str, arguments: s
     assert!(!result.is_error(), "{tool}: {}", result.text());
 }
 
-/// Whether a conversation that begins with this call is tainted by it.
+/// Returns whether a conversation that begins with this call is tainted by it.
 async fn taints(folder: &Path, tool: &str, arguments: serde_json::Value) -> bool {
     let context = conversation(false);
     make(&files(folder), &context, tool, arguments).await;
     context.is_tainted()
 }
 
-/// Whether the file system of a folder keeps attributes, which other processes see.
+/// Returns whether the file system of a folder keeps attributes, which other processes see.
 fn keeps_attributes(folder: &Path) -> bool {
     let probe = folder.join("probe");
     std::fs::write(&probe, "x").unwrap();

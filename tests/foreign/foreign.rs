@@ -1,4 +1,5 @@
-//! Arguments of other crates' types: the schema that the model is told, what it may give, and what it is told otherwise.
+//! Arguments of other crates' types: the schema that the model is told, what it may give, and what
+//! it is told otherwise.
 
 #![allow(
     clippy::items_after_statements,

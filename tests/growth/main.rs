@@ -1,8 +1,9 @@
-//! Hostile inputs cost no more than their length: four times the input asks for about four times the memory, and what is
-//! refused for its depth or its size for no more at all.
+//! Hostile inputs cost no more than their length: four times the input asks for about four times
+//! the memory, and what is refused for its depth or its size for no more at all.
 //!
-//! Memory is counted and not time, so that a test says the same on each machine and beside any load. Each test runs in a
-//! thread of its own that is given up after a while: what never ends fails. In a binary of its own, since the count is the whole process's.
+//! Memory is counted and not time, so that a test says the same on each machine and beside any
+//! load. Each test runs in a thread of its own that is given up after a while: what never ends
+//! fails. In a binary of its own, since the count is the whole process's.
 
 use std::alloc::System;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -20,7 +21,8 @@ static ALLOCATOR: &StatsAlloc<System> = &INSTRUMENTED_SYSTEM;
 
 /// Beyond any machine's slowness: what takes as long does not end.
 const FOR_EVER: Duration = Duration::from_secs(120);
-/// Less than any recursion over the input would need, more than what a build without optimizations takes besides.
+/// Less than any recursion over the input would need, more than what a build without optimizations
+/// takes besides.
 const SMALL_STACK: usize = 512 << 10;
 
 /// Runs a test alone, in a thread with a small stack, and fails if it does not end.
@@ -45,19 +47,19 @@ fn alone(test: impl FnOnce() + Send + 'static) {
     }
 }
 
-/// What some work asked of the allocator.
+/// The allocations of some work.
 #[derive(Debug, Clone, Copy)]
-struct Asked {
+struct Allocated {
     bytes: usize,
     times: usize,
 }
 
-fn asked<T>(work: impl FnOnce() -> T) -> (Asked, T) {
+fn allocated<T>(work: impl FnOnce() -> T) -> (Allocated, T) {
     let before = ALLOCATOR.stats();
     let value = work();
     let after = ALLOCATOR.stats() - before;
     let times = after.allocations + after.reallocations;
-    (Asked { bytes: after.bytes_allocated, times }, value)
+    (Allocated { bytes: after.bytes_allocated, times }, value)
 }
 
 /// Checks that work on an input of four times the size asks for at most `times` as much.
@@ -67,9 +69,10 @@ fn grows<I>(what: &str, size: usize, times: usize, input: impl Fn(usize) -> I, w
     work(&input(size));
     let [one, four] = [size, 4 * size].map(|size| {
         let input = input(size);
-        asked(|| work(&input)).0
+        allocated(|| work(&input)).0
     });
-    // Room for what other threads of the process ask for meanwhile, and for a buffer that doubles once more.
+    // Room for what other threads of the process ask for meanwhile, and for a buffer that doubles
+    // once more.
     assert!(four.bytes <= times * one.bytes + (64 << 10), "{what}: {one:?}, then {four:?}");
     assert!(four.times <= times * one.times + 256, "{what}: {one:?}, then {four:?}");
 }
@@ -184,8 +187,8 @@ fn s07_s08_patterns_cost_no_more_than_their_text_and_their_limit() {
             let toolbox = taking(
                 json!({"type": "object", "properties": {"x": {"type": "string", "pattern": pattern}}}),
             );
-            let (asked, _) = asked(|| call(&toolbox, "t", r#"{"x": "aaa"}"#));
-            assert!(asked.bytes < 64 << 20, "{pattern}: {asked:?}");
+            let (allocation, _) = allocated(|| call(&toolbox, "t", r#"{"x": "aaa"}"#));
+            assert!(allocation.bytes < 64 << 20, "{pattern}: {allocation:?}");
         }
     });
 }
@@ -211,10 +214,10 @@ fn s11_w2_06_patterns_of_a_search_cost_as_much_as_what_is_searched() {
         grows("long", 50_000, 1, long, |pattern| {
             assert_eq!(catalog.search_pattern(pattern).unwrap_err().code(), "pattern_too_long");
         });
-        let (asked, error) =
-            asked(|| catalog.search_pattern(r"((a{1000}){1000}){1000}").unwrap_err());
+        let (allocation, error) =
+            allocated(|| catalog.search_pattern(r"((a{1000}){1000}){1000}").unwrap_err());
         assert_eq!(error.code(), "pattern_too_large");
-        assert!(asked.bytes < 16 << 20, "{asked:?}");
+        assert!(allocation.bytes < 16 << 20, "{allocation:?}");
     });
 }
 

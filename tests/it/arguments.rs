@@ -240,7 +240,8 @@ fn j12_lone_surrogates_are_refused() {
 
 #[test]
 fn j13_invalid_utf8_cannot_reach_a_tool() {
-    // A call holds text, so bytes are refused where they are read, and what is lossily read is still JSON.
+    // A call holds text, so bytes are refused where they are read, and what is lossily read is
+    // still JSON.
     let bytes = b"{\"id\":\"1\",\"name\":\"typed\",\"arguments\":{\"s\":\"\xff\xfe\"}}";
     let error = serde_json::from_slice::<ToolCall>(bytes).unwrap_err();
     assert!(!error.to_string().is_empty());
@@ -526,7 +527,8 @@ fn a_rule_of_a_flattened_field_names_that_field() {
     assert!(result.text().contains("`page` must be counted from one"), "{}", result.text());
 }
 
-/// A name that serde takes and the schema does not tell is refused, by itself and beside another fault.
+/// A name that serde takes and the schema does not tell is refused, by itself and beside another
+/// fault.
 #[test]
 fn a_name_that_the_schema_does_not_tell_is_refused() {
     #[derive(Deserialize, JsonSchema)]

@@ -1,4 +1,5 @@
-//! Edges of reading, checking and repairing arguments: one character, one field or one entry to either side of a rule.
+//! Edges of reading, checking and repairing arguments: one character, one field or one entry to
+//! either side of a rule.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -143,7 +144,8 @@ fn the_newest_urls_stay_when_the_oldest_are_forgotten() {
     }
 }
 
-/// Returns what the agent's model was offered in each request: tools by name, and those to be found.
+/// Returns what the agent's model was offered in each request: tools by name, and those to be
+/// found.
 fn offers(model: &ScriptedModel) -> Vec<(Vec<String>, Vec<String>)> {
     let names = |list: &[ToolDefinition]| list.iter().map(|tool| tool.name.clone()).collect();
     let requests = model.requests();

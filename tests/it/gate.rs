@@ -1,4 +1,5 @@
-//! The gate, promise by promise: what is asked before what, whose time counts, where a tool runs, whose state it sees.
+//! The gate, promise by promise: what is asked before what, whose time counts, where a tool runs,
+//! whose state it sees.
 
 use std::future::IntoFuture;
 use std::sync::Arc;

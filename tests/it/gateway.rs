@@ -65,7 +65,8 @@ async fn a_gateway_ranks_by_the_formula_it_was_given() {
     let tool = |name: &str, description: &str| {
         says(name, "ok").with_description(description.to_owned()).deferred()
     };
-    // The word in a name weighs more in the tuned ranking, and how often it stands somewhere in the plain one.
+    // The word in a name weighs more in the tuned ranking, and how often it stands somewhere in the
+    // plain one.
     toolbox.register([
         tool("zoo", "calendar calendar calendar calendar calendar"),
         tool(

@@ -487,7 +487,8 @@ fn a_missing_state_is_named_to_the_program() {
         0
     }
     let result = call(&entries::tool(), "{}");
-    // Types are named without their modules: that says nothing of the program but what its author calls things.
+    // Types are named without their modules: that says nothing of the program but what its author
+    // calls things.
     assert_eq!(
         result.text(),
         "tool `entries` is not available here: the program supplies no `State<Mutex<Vec<Ledger>>>`"

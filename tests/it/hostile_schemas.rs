@@ -1,4 +1,5 @@
-//! Schemas that somebody else wrote: whatever stands in one, a call of its tool is answered, and soon.
+//! Schemas that somebody else wrote: whatever stands in one, a call of its tool is answered, and
+//! soon.
 
 use crate::bounded::tokio;
 use serde_json::{Map, Value, json};
@@ -34,7 +35,7 @@ fn object(properties: &Value) -> Value {
     json!({"type": "object", "properties": properties})
 }
 
-/// What cannot be told is not refused; what can be is.
+/// Undecidable values are accepted; decidable mismatches are refused.
 #[tokio::test]
 async fn only_what_does_not_fit_is_refused() {
     let read = json!({"properties": {"a": {"const": 1}}, "required": ["a"]});
@@ -181,7 +182,8 @@ async fn s03_s04_references_in_circles_and_elsewhere_are_never_followed() {
         "somebody came for it"
     );
 
-    // One in a circle says nothing more than what is beside it, and costs no more than the answer that says so.
+    // One in a circle says nothing more than what is beside it, and costs no more than the answer
+    // that says so.
     let beside = |definitions: Value, x: Value| json!({"type": "object", "properties": {"x": x, "n": {"type": "integer"}}, "$defs": definitions});
     for (definitions, x) in [
         (json!({"a": {"$ref": "#/$defs/a"}}), json!({"$ref": "#/$defs/a"})),
@@ -303,7 +305,8 @@ async fn s09_a_schema_that_is_none_of_an_object_takes_nothing_down() {
     }
 }
 
-/// Finds the schema of the arguments in a tool as it is sent, wherever a provider has it; one without arguments may have none.
+/// Finds the schema of the arguments in a tool as it is sent, wherever a provider has it; one
+/// without arguments may have none.
 fn parameters(tool: &Value) -> Option<&Value> {
     let tool = tool.get("function").filter(|inner| inner.is_object()).unwrap_or(tool);
     ["input_schema", "inputSchema", "parameters", "parametersJsonSchema"]

@@ -59,7 +59,8 @@ async fn a_layer_of_a_box_is_around_every_tool_and_its_own_layers() {
         toolbox.call_all([ToolCall::new("1", name, "{}")]).await;
         assert_eq!(taken(&log).len(), 2 * expected.len());
     }
-    // A call that is refused before it would run is none of theirs, and neither is one in another box.
+    // A call that is refused before it would run is none of theirs, and neither is one in another
+    // box.
     toolbox.blacklist("early");
     toolbox.call(ToolCall::new("1", "early", "{}")).await;
     toolbox.call(ToolCall::new("1", "none", "{}")).await;

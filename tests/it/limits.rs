@@ -10,7 +10,7 @@ const TOO_LARGE: &str = "tool.result_too_large";
 const MAX: &str = "`ToolBoxBuilder::max_result_bytes`";
 const KEY: &str = "`\"maxResultBytes\"` in toolbox.jsonc";
 
-/// What may stand around the first part and its line, whatever it holds.
+/// The maximum text around the first part and its line, whatever its content.
 const AROUND: usize = 400;
 
 /// Returns what is left of a result behind a gate with a limit.
@@ -75,7 +75,8 @@ fn check(what: &str, result: ToolResult, limit: usize) -> ToolResult {
     }
     for ((form, now), (_, was)) in forms(&after).into_iter().zip(before) {
         assert!(now <= limit + AROUND, "{what}: {now} bytes as {form} at a limit of {limit}");
-        // A line in the place of an image makes the text longer, and the whole shorter; a cause that is read becomes a part.
+        // A line in the place of an image makes the text longer, and the whole shorter; a cause
+        // that is read becomes a part.
         let is_whole = form == "parts" || form == "all";
         let was = if is_whole { was.max(told) } else { was + AROUND };
         assert!(now <= was, "{what}: {was} bytes as {form} became {now} at a limit of {limit}");
@@ -175,7 +176,7 @@ fn h13_random_results_keep_to_the_limit() {
     }
 }
 
-/// What a tool returns without saying what is in it.
+/// A return type without a declared schema.
 #[derive(Serialize)]
 struct Rows(Vec<String>);
 

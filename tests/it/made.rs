@@ -1,4 +1,5 @@
-//! Tools that are refused when they are made, values that string literals stand for, and results that are text.
+//! Tools that are refused when they are made, values that string literals stand for, and results
+//! that are text.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -325,7 +326,8 @@ enum Either {
     Number(u32),
 }
 
-/// Checks what the model is told, whether the tool has an output schema, and what the JSON of the result is.
+/// Checks what the model is told, whether the tool has an output schema, and what the JSON of the
+/// result is.
 fn says(tool: &Tool, expected: &str, structured: Option<Value>) {
     let result: ToolResult =
         now(ToolBox::from(tool.clone()).call(ToolCall::new("1", tool.name(), "{}")));
@@ -365,7 +367,8 @@ fn text_is_text_whatever_type_it_comes_from() {
         none: Option<Name> = None => "null";
         value: Value = json!("a") => "a";
         fallible: Result<Name, String> = Ok(Name("a".into())) => "a";
-        // The text of one of several shapes is JSON, so that the output schema holds for all of them.
+        // The text of one of several shapes is JSON, so that the output schema holds for all of
+        // them.
         mixed_text: Either = Either::Text("a".into()) => "\"a\"", json!("a");
         mixed_number: Either = Either::Number(3) => "3", json!(3);
         list: Vec<Name> = vec![Name("a".into())] => "[\"a\"]", json!(["a"]);
@@ -427,7 +430,8 @@ fn a_flattened_map_takes_whatever_else_is_given() {
     }
 }
 
-/// Takes its whole object as one value in each way, as a server whose requests are structs already does.
+/// Takes its whole object as one value in each way, as a server whose requests are structs already
+/// does.
 struct Requests;
 
 /// One page of a list.

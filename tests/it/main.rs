@@ -1,4 +1,4 @@
-//! What users of `toolbox` can rely on, tested through its public API. ROWS.md says which test holds which promise.
+//! Tests of the public API of `toolbox`. ROWS.md maps each promise to its test.
 
 #![allow(
     clippy::items_after_statements,

@@ -88,7 +88,8 @@ fn outer() -> Outer {
     }
 }
 
-/// Returns the value once for each object in it that is written by a struct, with a field more in that object.
+/// Returns the value once for each object in it that is written by a struct, with a field more in
+/// that object.
 fn later_versions(value: &Value) -> Vec<Value> {
     let mut found = Vec::new();
     let mut paths = vec![String::new()];

@@ -42,7 +42,8 @@ fn fails(kind: FailureKind) -> ToolResult {
     ToolResult::failure(kind, "obey!")
 }
 
-/// Returns what a gate says that this tool has nothing to do with: its words, and its mark if that could be carried along.
+/// Returns what a gate says that this tool has nothing to do with: its words, and its mark if that
+/// could be carried along.
 async fn of_another_gate() -> ToolResult {
     let other = ToolBox::new();
     other.register(says("closed", "x"));

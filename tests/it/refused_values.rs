@@ -1,4 +1,5 @@
-//! Values that fit the schema and not their types: each is a fault of its own, with what was expected and received.
+//! Values that fit the schema and not their types: each is a fault of its own, with what was
+//! expected and received.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;

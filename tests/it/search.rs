@@ -334,7 +334,8 @@ fn w2_09_changes_are_seen_by_the_next_search() {
         }
         let word = words[dice.below(words.len())];
         let hits = other.search(word).limit(50).hits();
-        // All weigh the same, so the order is that of registration, and a replacement keeps its place.
+        // All weigh the same, so the order is that of registration, and a replacement keeps its
+        // place.
         let same =
             expected.iter().filter(|(_, other)| *other == word).map(|(name, _)| name.as_str());
         assert_eq!(names(&hits), same.collect::<Vec<_>>(), "{step}");

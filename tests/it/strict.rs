@@ -1,6 +1,7 @@
 //! Tools of foreign servers, closed for `OpenAI`'s strict mode, and the arguments that come back.
 //!
-//! `data/foreign_tools.json` holds what eight public servers answered to `tools/list`, with versions and licences.
+//! `data/foreign_tools.json` holds what eight public servers answered to `tools/list`, with
+//! versions and licences.
 
 use crate::bounded::tokio;
 use std::collections::BTreeSet;
@@ -264,7 +265,8 @@ fn sample(schema: &Value, root: &Value, how: How) -> Value {
     }
 }
 
-/// Returns a text of the format; where none is named it is a URL, since the strict subset has no word for that.
+/// Returns a text of the format; where none is named it is a URL, since the strict subset has no
+/// word for that.
 fn text(schema: &Value) -> &'static str {
     match schema["format"].as_str() {
         Some("email") => "a@b.example",

@@ -1,4 +1,4 @@
-//! What every subject needs: calls in one line, and tools that count.
+//! Helpers for every subject: calls in one line, and tools that count.
 
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};

@@ -1,4 +1,5 @@
-//! Text of a call as its tool sees it: what was escaped is what was meant, and what was not is lent and not copied.
+//! Text of a call as its tool sees it: what was escaped is what was meant, and what was not is lent
+//! and not copied.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
@@ -53,7 +54,8 @@ fn every_way() -> Vec<Tool> {
     ]
 }
 
-/// Checks that text written as `written` between quotes arrives as `meant`, however it is asked for.
+/// Checks that text written as `written` between quotes arrives as `meant`, however it is asked
+/// for.
 #[track_caller]
 fn arrives(written: &str, meant: &str) {
     assert_eq!(serde_json::from_str::<String>(&format!("\"{written}\"")).unwrap(), meant);

@@ -1,4 +1,4 @@
-//! What a subscriber of traces sees of calls: a span each, four kinds of event, and no content unless asked.
+//! Traces of calls: one span each, four kinds of event, and no content unless enabled.
 
 use crate::bounded::tokio;
 use std::collections::BTreeMap;
@@ -82,7 +82,7 @@ fn tools() -> Vec<Tool> {
 }
 
 /// Calls a tool under a subscriber and returns what it saw.
-async fn watch(builder: ToolBoxBuilder, name: &str, arguments: &str) -> Seen {
+async fn captured(builder: ToolBoxBuilder, name: &str, arguments: &str) -> Seen {
     let capture = Capture::default();
     let toolbox = builder.tools(tools()).build().unwrap();
     let (sender, mut receiver) = unbounded_channel();
@@ -104,7 +104,8 @@ async fn watch(builder: ToolBoxBuilder, name: &str, arguments: &str) -> Seen {
     std::mem::take(&mut *capture.0.lock().unwrap())
 }
 
-/// Makes a call under a subscriber. One that comes while another test registers the call site of the span is not asked about it.
+/// Makes a call under a subscriber. One that comes while another test registers the call site of
+/// the span is not asked about it.
 async fn register_call_site() {
     let _guard = tracing::subscriber::set_default(tracing_subscriber::registry());
     let toolbox = ToolBox::builder().tools(tools()).build().unwrap();
@@ -114,7 +115,7 @@ async fn register_call_site() {
 #[tokio::test]
 async fn s3_28_each_call_is_a_span_with_the_names_of_opentelemetry() {
     for name in ["fine", "fails", "works_on", "hangs"] {
-        let seen = watch(ToolBox::builder(), name, r#"{"secret":"s3cr3t"}"#).await;
+        let seen = captured(ToolBox::builder(), name, r#"{"secret":"s3cr3t"}"#).await;
         assert_eq!(seen.spans.len(), 1, "{name}");
         let (_, made, recorded) = &seen.spans[0];
         let expected = [
@@ -150,7 +151,7 @@ async fn s3_14_28_four_kinds_of_event_tell_how_a_call_went_and_how_long() {
         ("hangs", "tool failed", Some("call.cancelled")),
     ];
     for (name, end, code) in ends {
-        let seen = watch(ToolBox::builder(), name, "{}").await;
+        let seen = captured(ToolBox::builder(), name, "{}").await;
         let own: Vec<&Fields> = seen
             .events
             .iter()
@@ -177,7 +178,7 @@ async fn s3_14_28_four_kinds_of_event_tell_how_a_call_went_and_how_long() {
 async fn s3_28_arguments_and_results_are_recorded_when_asked_for() {
     let text = r#"{"a":[1,"x"]}"#;
     for (name, result) in [("fine", Some(format!("got {text}"))), ("fails", None)] {
-        let seen = watch(ToolBox::builder().record_content(true), name, text).await;
+        let seen = captured(ToolBox::builder().record_content(true), name, text).await;
         let recorded = &seen.spans[0].2;
         let arguments: Value =
             serde_json::from_str(&recorded["gen_ai.tool.call.arguments"]).unwrap();
@@ -193,7 +194,7 @@ async fn s1_36_the_refusal_of_a_blacklisted_tool_is_logged() {
         (ToolBox::builder(), "missing", "the tool that was called is not in the box"),
     ];
     for (builder, name, message) in cases {
-        let seen = watch(builder, name, "{}").await;
+        let seen = captured(builder, name, "{}").await;
         let logged = seen
             .events
             .iter()

@@ -142,7 +142,8 @@ async fn w0_01_w1_01_w1_02_w3_04_a_panic_in_a_batch_costs_no_result() {
 
 #[test]
 fn w0_02_w0_07_nothing_is_where_something_must_be() {
-    // A tool without a handler and a box that is none cannot be written; empty arguments are an empty object.
+    // A tool without a handler and a box that is none cannot be written; empty arguments are an
+    // empty object.
     let toolbox = ToolBox::new();
     toolbox.merge(&ToolBox::new());
     assert!(toolbox.is_empty());

@@ -1,5 +1,5 @@
-//! Whatever was said, every request a format writes keeps the rules that its service checks before it looks at anything
-//! else: each call is answered once, in order, right after it was made.
+//! Random conversations: every request that a format writes keeps the rules that its service checks
+//! first: each call is answered once, in order, right after it was made.
 
 use std::collections::VecDeque;
 
@@ -15,7 +15,7 @@ use toolbox::model::{
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
-/// What can happen in a conversation.
+/// An event in a conversation.
 #[derive(Debug, Clone)]
 enum Event {
     User(Vec<Content>),
@@ -308,7 +308,8 @@ fn anthropic(messages: &[Value]) -> Result<usize, String> {
     Ok(calls)
 }
 
-/// A content with calls comes after one of the user, and the next one has as many results, under the same names and ids.
+/// A content with calls comes after one of the user, and the next one has as many results, under
+/// the same names and ids.
 fn gemini(contents: &[Value]) -> Result<usize, String> {
     let mut calls = 0;
     let mut open: Vec<&Value> = Vec::new();
@@ -336,7 +337,8 @@ fn gemini(contents: &[Value]) -> Result<usize, String> {
     Ok(calls)
 }
 
-/// A reply as the specification writes it: without the envelope of a service, which adds its own keys around it.
+/// A reply as the specification writes it: without the envelope of a service, which adds its own
+/// keys around it.
 #[test]
 fn s3_36_the_reply_of_the_specification_is_read() {
     let message = json!({
@@ -364,7 +366,8 @@ fn keys_of<F: Format>(request: &ModelRequest, model: &str) -> Vec<String> {
     keys
 }
 
-/// Some model of each service refuses some field, so a request holds none that says what the service does anyway.
+/// Some model of each service refuses some field, so a request holds none that says what the
+/// service does anyway.
 #[test]
 fn a_request_holds_no_field_that_it_does_not_need() {
     let tool = ToolDefinition::new("now", "Tells the time", json!({"type": "object"}));

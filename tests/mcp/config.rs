@@ -16,7 +16,7 @@ fn parse(text: &str) -> (Config, Vec<ConfigProblem>) {
     })
 }
 
-/// What a text gives: a line for each server, a line for each problem.
+/// Returns a line for each server and a line for each problem of a text.
 fn read(text: &str) -> String {
     let (config, problems) = parse(text);
     let mut told = String::new();
@@ -172,7 +172,10 @@ fn w2_11_every_fault_is_told_with_its_place() {
         (r#"{"settings": {"timeout": "25h"}}"#, "found \"25h\""),
         (r#"{"settings": {"timeout": "5"}}"#, "found \"5\""),
         (r#"{"settings": {"timeout": "1e3s"}}"#, "found \"1e3s\""),
-        (r#"{"settings": {}, "settings": {}}"#, "1:18: `settings` is said twice: keep one of them"),
+        (
+            r#"{"settings": {}, "settings": {}}"#,
+            "1:18: `settings` is given twice: keep one of them",
+        ),
         (
             r#"{"mcp": {"a": {"command": ["x"]}, "a": {"command": ["y"]}}}"#,
             "1:35: there are two servers `a`, whatever the case: rename one of them",
@@ -300,7 +303,7 @@ fn d10_rules_that_cannot_be_read_allow_nothing() {
         (r#"{"blacklist": ["fs_*", "fs/(x"]}"#, r#"the rule "fs/(x" names no tool"#),
         (r#"{"blacklist": "fs_*"}"#, "`blacklist` must be a list of tool names"),
         (r#"{"blacklist": ["{env:NO}"]}"#, "`NO` that `blacklist` needs is not set"),
-        (r#"{"blacklist": ["a"], "blacklist": []}"#, "`blacklist` is said twice"),
+        (r#"{"blacklist": ["a"], "blacklist": []}"#, "`blacklist` is given twice"),
         (r#"{"allow": [1]}"#, "`allow` must be"),
         (r#"{"allow": null}"#, "`allow` must be"),
         ("[]", "`settings` must be an object"),
@@ -473,7 +476,8 @@ fn a_file_that_cannot_be_read_is_a_problem_too() {
     std::fs::remove_dir_all(&folder).expect("the folder is ours");
 }
 
-/// JSON of a text with comments and trailing commas; no text in it holds `//`, `,}` or `,]` but addresses.
+/// JSON of a text with comments and trailing commas; no text in it holds `//`, `,}` or `,]` but
+/// addresses.
 fn plain(text: &str) -> Value {
     let lines = text.lines().map(str::trim).filter(|line| !line.starts_with("//"));
     let joined: String = lines.collect();

@@ -1,4 +1,4 @@
-//! What the tools of servers are called.
+//! Names of server tools.
 
 use crate::bounded::tokio;
 use std::collections::{HashMap, HashSet};

@@ -1,4 +1,5 @@
-//! Prints the prompt of an occurrence that a runner hands out for every line it reads, until it is killed.
+//! Prints the prompt of an occurrence that a runner hands out for every line it reads, until it is
+//! killed.
 
 use std::io::{BufRead as _, Write as _};
 

@@ -1,4 +1,5 @@
-//! Changes files of a folder, over and over, as one of several processes. Says each change that was acknowledged.
+//! Changes files of a folder, over and over, as one of several processes. Says each change that was
+//! acknowledged.
 
 #![allow(clippy::print_stdout, reason = "the test that starts it reads what it says")]
 

@@ -1,4 +1,5 @@
-//! Fetches a page as a program of somebody else would: with a proxy in its environment, or with little memory.
+//! Fetches a page as a program of somebody else would: with a proxy in its environment, or with
+//! little memory.
 
 #![allow(clippy::print_stdout, reason = "the test that starts it reads what it says")]
 

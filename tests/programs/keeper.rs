@@ -1,4 +1,5 @@
-//! Remembers one fact after the other, and prints the number of each as soon as it is acknowledged, until it is killed.
+//! Remembers one fact after the other, and prints the number of each as soon as it is acknowledged,
+//! until it is killed.
 
 use std::io::Write as _;
 

@@ -1,4 +1,5 @@
-//! An MCP server over standard streams that does what its arguments and the names of its tools say, right or wrong.
+//! An MCP server over standard streams that does what its arguments and the names of its tools say,
+//! right or wrong.
 //!
 //! It is written against the wire, with nothing of what it tests.
 
@@ -132,7 +133,7 @@ fn error(id: &Value, code: i32, message: &str) {
     say(&json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}}));
 }
 
-fn told(text: &str) -> Value {
+fn text_result(text: &str) -> Value {
     json!({"content": [{"type": "text", "text": text}]})
 }
 
@@ -202,7 +203,8 @@ fn tool(name: &str, description: &str) -> Value {
     json!({"name": name, "description": description, "inputSchema": {"type": "object"}})
 }
 
-/// Answers from the JSON that stands after the word `fixture`: a list of tools, and a result for each.
+/// Answers from the JSON that stands after the word `fixture`: a list of tools, and a result for
+/// each.
 fn fixture(arguments: &[String], message: &Value) {
     let text = after(arguments, "fixture").expect("a fixture");
     let fixture: Value = serde_json::from_str(text).expect("JSON");
@@ -300,7 +302,7 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             let (id, millis) = (id.clone(), given["millis"].as_u64().unwrap_or(300));
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(millis));
-                result(&id, &told("slow but sure"));
+                result(&id, &text_result("slow but sure"));
             });
         }
         "drip" => {
@@ -321,7 +323,7 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             }
             let _ = out.write_all(b"\xff\xfe\x00\n[1,2,3]\n{\"id\":\n\n");
             drop(out);
-            result(id, &told("after the noise"));
+            result(id, &text_result("after the noise"));
         }
         "big" | "big_id_last" => {
             let filler = vec![b'x'; 1 << 20];
@@ -350,18 +352,18 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             line(format!(r#"{{"jsonrpc":"2.0","id":{id},"result":{{"content":[],"structuredContent":{deep}}}}}"#).as_bytes());
         }
         "twice" => {
-            result(id, &told("first"));
-            result(id, &told("second"));
+            result(id, &text_result("first"));
+            result(id, &text_result("second"));
         }
         "foreign_id" => {
-            result(&json!(987_654), &told("for nobody"));
-            result(&json!("what"), &told("for nobody"));
-            result(&Value::Null, &told("for nobody"));
-            result(id, &told("for somebody"));
+            result(&json!(987_654), &text_result("for nobody"));
+            result(&json!("what"), &text_result("for nobody"));
+            result(&Value::Null, &text_result("for nobody"));
+            result(id, &text_result("for somebody"));
         }
-        "string_id" => result(&json!(id.to_string()), &told("under a string")),
+        "string_id" => result(&json!(id.to_string()), &text_result("under a string")),
         "both" => say(
-            &json!({"jsonrpc": "2.0", "id": id, "result": told("yes"), "error": {"code": -1, "message": "no"}}),
+            &json!({"jsonrpc": "2.0", "id": id, "result": text_result("yes"), "error": {"code": -1, "message": "no"}}),
         ),
         "fail" => result(
             id,
@@ -396,7 +398,7 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
         ),
         "talk_dirty" => result(
             id,
-            &told(
+            &text_result(
                 "re\u{1b}[31md\u{1b}[0m\u{200b} he\u{202e}llo\u{e0048}\u{7f} 👨\u{200d}👩 ok\r\nnext",
             ),
         ),
@@ -406,7 +408,7 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
                     &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": done, "total": 3, "message": format!("step {done}")}}),
                 );
             }
-            result(id, &told("done"));
+            result(id, &text_result("done"));
         }
         "progress_of_nobody" => {
             let message = "x".repeat(1 << 20);
@@ -415,7 +417,7 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
                     &json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": 1_000_000 + at, "progress": 1, "message": message}}),
                 );
             }
-            result(id, &told("told nobody"));
+            result(id, &text_result("told nobody"));
         }
         "change_list" => {
             CHANGED.store(true, Ordering::Relaxed);
@@ -423,7 +425,7 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             let id = id.clone();
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(200));
-                result(&id, &told("changed"));
+                result(&id, &text_result("changed"));
             });
         }
         "flood" => {
@@ -432,7 +434,7 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
                 for _ in 0..given_count() {
                     say(&json!({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}));
                 }
-                result(&id, &told("flooded"));
+                result(&id, &text_result("flooded"));
             });
         }
         "ask" => {
@@ -444,24 +446,24 @@ fn call(arguments: &[String], id: &Value, params: &Value) {
             std::thread::spawn(move || {
                 std::thread::sleep(Duration::from_millis(300));
                 let answers = ANSWERS.lock().expect("no panic").clone();
-                result(&id, &told(&json!(answers).to_string()));
+                result(&id, &text_result(&json!(answers).to_string()));
             });
         }
         "env" => {
             let names: Vec<String> = std::env::vars().map(|(name, _)| name).collect();
-            result(id, &told(&json!(names).to_string()));
+            result(id, &text_result(&json!(names).to_string()));
         }
-        "meta" => result(id, &told(&params["_meta"].to_string())),
-        "pid" => result(id, &told(&std::process::id().to_string())),
-        "listings" => result(id, &told(&LISTINGS.load(Ordering::Relaxed).to_string())),
+        "meta" => result(id, &text_result(&params["_meta"].to_string())),
+        "pid" => result(id, &text_result(&std::process::id().to_string())),
+        "listings" => result(id, &text_result(&LISTINGS.load(Ordering::Relaxed).to_string())),
         "cancelled" => {
             let cancelled = CANCELLED.lock().expect("no panic").len();
-            result(id, &told(&cancelled.to_string()));
+            result(id, &text_result(&cancelled.to_string()));
         }
         _ => {
             result(
                 id,
-                &told(&format!("{}: {given}", after(arguments, "called").unwrap_or("echo"))),
+                &text_result(&format!("{}: {given}", after(arguments, "called").unwrap_or("echo"))),
             );
         }
     }

@@ -1,7 +1,8 @@
-//! Runs one command with `shell_exec`, as a program of its own that a test can start as another user, and end.
+//! Runs one command with `shell_exec`, as a program of its own that a test can start as another
+//! user, and end.
 //!
-//! It takes one argument, a JSON object, and prints one: whether the call failed, its text, and the guarantees. `HOST` in the
-//! command stands for the id of this process.
+//! It takes one argument, a JSON object, and prints one: whether the call failed, its text, and the
+//! guarantees. `HOST` in the command stands for the id of this process.
 
 #![allow(clippy::print_stdout, reason = "the test that starts it reads what it says")]
 

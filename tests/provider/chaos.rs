@@ -1,5 +1,5 @@
-//! A service that fails in eighteen ways before each reply, in four formats, whole and streamed: which runs of an agent end with
-//! the right answer, its tool called once.
+//! A service that fails in eighteen ways before each reply, in four formats, whole and streamed:
+//! which runs of an agent end with the right answer, its tool called once.
 
 use crate::bounded::tokio;
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use toolbox::provider::{Anthropic, Gemini, OpenAi};
 use super::server::{Answer, Server, answer, event_pieces};
 use super::{HTML, KEY, MILLI};
 
-/// How long a stream may be silent here.
+/// The maximum silence of a stream here.
 const IDLE: Duration = Duration::from_millis(250);
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -280,13 +280,14 @@ impl Fault {
         }
     }
 
-    /// Whether the reply comes all the same, so that nothing is asked again.
+    /// Returns whether the reply arrives all the same, so that the request is not repeated.
     fn is_read(self, mode: Mode) -> bool {
         self == Self::SlowBytes || self == Self::GarbageBefore && mode == Mode::Streamed
     }
 }
 
-/// Runs an agent before a service that fails before each of its two replies; returns its answer and how often the tool ran.
+/// Runs an agent before a service that fails before each of its two replies; returns its answer and
+/// how often the tool ran.
 async fn run(format: Format, mode: Mode, fault: Fault) -> (Result<String, String>, usize) {
     let mut answers = Vec::new();
     for calls in [true, false] {
@@ -312,8 +313,8 @@ async fn run(format: Format, mode: Mode, fault: Fault) -> (Result<String, String
     (answer, count.load(Ordering::Relaxed))
 }
 
-/// The runs that are lost: a listener has heard a piece of the reply when the stream breaks, and would hear it twice. Half a reply
-/// holds no whole event in the other two formats.
+/// The runs that are lost: a listener has heard a piece of the reply when the stream breaks, and
+/// would hear it twice. Half a reply holds no whole event in the other two formats.
 const LOST: [(Mode, Fault, Format); 4] = [
     (Mode::Streamed, Fault::CutBody, Format::Responses),
     (Mode::Streamed, Fault::CutBody, Format::Anthropic),

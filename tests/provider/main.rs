@@ -1,4 +1,5 @@
-//! Models behind an HTTP service, against a server on loopback that plays recorded answers and faults.
+//! Models behind an HTTP service, against a server on loopback that plays recorded answers and
+//! faults.
 
 #![allow(missing_docs, reason = "a test binary has no API")]
 
@@ -319,7 +320,8 @@ async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
         (json(200, "", ""), None, 2),
         (answer(200, "text/html", "", HTML), None, 2),
         (answer(200, "text/event-stream", "", HTML), None, 2),
-        // Events under another name come whole, so a broken one is known before anything is handed on.
+        // Events under another name come whole, so a broken one is known before anything is handed
+        // on.
         (json(200, "", &first[..2].concat()), None, 2),
         // After something was handed on, the same is an error.
         (events(&format!("{}data: nonsense\n\n", first[1])), Some(Kind::InvalidResponse), 1),
@@ -370,7 +372,8 @@ async fn a_broken_reply_after_a_call_runs_nothing_twice() {
 
 #[tokio::test]
 async fn a_server_that_is_not_there_or_says_nothing_is_an_error() {
-    // Bound and never listening: refused, and no other test's server can be given its port meanwhile.
+    // Bound and never listening: refused, and no other test's server can be given its port
+    // meanwhile.
     let deaf = tokio::net::TcpSocket::new_v4().unwrap();
     deaf.bind("127.0.0.1:0".parse().unwrap()).unwrap();
     let url = format!("http://{}", deaf.local_addr().unwrap());
@@ -463,7 +466,8 @@ fn mul(a: i64, b: i64) -> i64 {
     a * b
 }
 
-/// Agents hold dialogues with each service at the address in `MODEL_SERVER`, which has to know the questions asked here.
+/// Agents hold dialogues with each service at the address in `MODEL_SERVER`, which has to know the
+/// questions asked here.
 #[tokio::test]
 #[ignore = "needs a server that answers like the services"]
 async fn agents_hold_dialogues_with_every_service() {

@@ -6,7 +6,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 
-/// What the server does with one request.
+/// The server's action on one request.
 pub(crate) enum Answer {
     /// Writes the pieces, one at a time, and closes the connection.
     Pieces(Vec<Vec<u8>>),
@@ -36,7 +36,8 @@ pub(crate) struct Server {
 }
 
 impl Server {
-    /// Starts a server that answers one request after another; those beyond the last get status 418.
+    /// Starts a server that answers one request after another; those beyond the last get status
+    /// 418.
     pub(crate) async fn start(answers: impl IntoIterator<Item = Answer>) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());

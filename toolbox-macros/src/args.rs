@@ -1,4 +1,5 @@
-//! The grammar of `#[tool(...)]` and `#[arg(...)]`: one list of options for the parser, the messages and the docs.
+//! The grammar of `#[tool(...)]` and `#[arg(...)]`: one list of options for the parser, the
+//! messages and the docs.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -9,7 +10,7 @@ use syn::{LitStr, Token, parenthesized};
 use crate::diag::{Diagnostics, list, nearest};
 use crate::hints;
 
-/// How an option is written.
+/// The syntax of an option.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     /// `read_only`
@@ -22,80 +23,80 @@ pub(crate) enum Form {
     List,
 }
 
-/// One option that a macro knows.
-pub(crate) struct Known {
+/// A known option of a macro.
+pub(crate) struct OptionSpec {
     pub(crate) name: &'static str,
     form: Form,
-    /// How it is written, for messages.
+    /// The syntax, for messages.
     pub(crate) usage: &'static str,
     repeatable: bool,
 }
 
-const fn known(name: &'static str, form: Form, usage: &'static str) -> Known {
-    Known { name, form, usage, repeatable: false }
+const fn spec(name: &'static str, form: Form, usage: &'static str) -> OptionSpec {
+    OptionSpec { name, form, usage, repeatable: false }
 }
 
 /// The options of `#[tool(...)]`.
-pub(crate) const TOOL: &[Known] = &[
-    known("name", Form::Value, "name = \"search\""),
-    known("description", Form::Value, "description = \"Searches the documentation\""),
-    known("title", Form::Value, "title = \"Search\""),
-    known("type", Form::Value, "type = SearchTool"),
-    known("timeout", Form::Value, "timeout = \"30s\""),
-    known("blocking", Form::Flag, "blocking"),
-    known("exclusive", Form::Flag, "exclusive"),
-    known("read_only", Form::Flag, "read_only"),
-    known("destructive", Form::Flag, "destructive"),
-    known("idempotent", Form::Flag, "idempotent"),
-    known("open_world", Form::FlagOrValue, "open_world"),
-    known("background", Form::Flag, "background"),
-    known("approval", Form::Flag, "approval"),
-    known("deferred", Form::Flag, "deferred"),
-    known("untrusted", Form::Flag, "untrusted"),
-    known("tags", Form::List, "tags(\"docs\", \"search\")"),
-    Known {
+pub(crate) const TOOL: &[OptionSpec] = &[
+    spec("name", Form::Value, "name = \"search\""),
+    spec("description", Form::Value, "description = \"Searches the documentation\""),
+    spec("title", Form::Value, "title = \"Search\""),
+    spec("type", Form::Value, "type = SearchTool"),
+    spec("timeout", Form::Value, "timeout = \"30s\""),
+    spec("blocking", Form::Flag, "blocking"),
+    spec("exclusive", Form::Flag, "exclusive"),
+    spec("read_only", Form::Flag, "read_only"),
+    spec("destructive", Form::Flag, "destructive"),
+    spec("idempotent", Form::Flag, "idempotent"),
+    spec("open_world", Form::FlagOrValue, "open_world"),
+    spec("background", Form::Flag, "background"),
+    spec("approval", Form::Flag, "approval"),
+    spec("deferred", Form::Flag, "deferred"),
+    spec("untrusted", Form::Flag, "untrusted"),
+    spec("tags", Form::List, "tags(\"docs\", \"search\")"),
+    OptionSpec {
         name: "example",
         form: Form::List,
         usage: "example(query = \"derive macros\")",
         repeatable: true,
     },
-    known("crate", Form::Value, "crate = my_toolbox"),
+    spec("crate", Form::Value, "crate = my_toolbox"),
 ];
 
 /// The options of `#[toolset(...)]`.
-pub(crate) const TOOLSET: &[Known] = &[
-    known("with", Form::Value, "with = Self::limited"),
-    known("crate", Form::Value, "crate = my_toolbox"),
+pub(crate) const TOOLSET: &[OptionSpec] = &[
+    spec("with", Form::Value, "with = Self::limited"),
+    spec("crate", Form::Value, "crate = my_toolbox"),
 ];
 
 /// The options of `#[arg(...)]`.
-pub(crate) const ARG: &[Known] = &[
-    known("rename", Form::Value, "rename = \"type\""),
-    known("default", Form::FlagOrValue, "default = 10"),
-    known("range", Form::Value, "range = 1..=50"),
-    known("length", Form::Value, "length = 1..=200"),
-    known("pattern", Form::Value, "pattern = \"^[a-z]+$\""),
-    known("flatten", Form::Flag, "flatten"),
-    known("examples", Form::List, "examples(\"Paris\", \"Tokyo\")"),
+pub(crate) const ARG: &[OptionSpec] = &[
+    spec("rename", Form::Value, "rename = \"type\""),
+    spec("default", Form::FlagOrValue, "default = 10"),
+    spec("range", Form::Value, "range = 1..=50"),
+    spec("length", Form::Value, "length = 1..=200"),
+    spec("pattern", Form::Value, "pattern = \"^[a-z]+$\""),
+    spec("flatten", Form::Flag, "flatten"),
+    spec("examples", Form::List, "examples(\"Paris\", \"Tokyo\")"),
 ];
 
-/// An option as it was written, its name known and its form right.
+/// A parsed option with a known name and the right form.
 pub(crate) struct Opt {
     pub(crate) name: &'static str,
     pub(crate) ident: Ident,
-    /// What stands behind `=` or in the brackets; empty for a flag.
+    /// The tokens after `=` or in the parentheses; empty for a flag.
     pub(crate) value: TokenStream,
     pub(crate) has_value: bool,
 }
 
 impl Opt {
-    /// Returns the value as a string literal, or reports that it is none.
+    /// Returns the value as a string literal, or reports an error.
     pub(crate) fn string(&self, errors: &mut Diagnostics) -> Option<LitStr> {
         let literal = syn::parse2::<LitStr>(ungrouped(self.value.clone())).ok();
         if literal.is_none() {
             let name = self.name;
             let mut trees = ungrouped(self.value.clone()).into_iter();
-            // A lone word or number is most likely the text itself.
+            // A lone word or number is most likely the text without quotes.
             let text = match (trees.next(), trees.next()) {
                 (Some(tree @ (TokenTree::Ident(_) | TokenTree::Literal(_))), None) => {
                     tree.to_string()
@@ -115,7 +116,7 @@ impl Opt {
     }
 }
 
-/// Takes a value out of the invisible group that a `macro_rules!` puts around it.
+/// Removes the invisible group that a `macro_rules!` puts around a value.
 pub(crate) fn ungrouped(tokens: TokenStream) -> TokenStream {
     let mut trees = tokens.clone().into_iter();
     match (trees.next(), trees.next()) {
@@ -128,7 +129,7 @@ pub(crate) fn ungrouped(tokens: TokenStream) -> TokenStream {
     }
 }
 
-/// Splits tokens at the commas outside of brackets.
+/// Splits tokens at the commas outside of delimiters.
 pub(crate) fn split(tokens: TokenStream) -> Vec<TokenStream> {
     let mut parts = vec![TokenStream::new()];
     for token in tokens {
@@ -145,24 +146,25 @@ pub(crate) fn split(tokens: TokenStream) -> Vec<TokenStream> {
     parts
 }
 
-/// Reads the options of one attribute; `shown` is how messages call it, such as `#[tool(...)]`.
+/// Parses the options of one attribute; `attribute` is its name in messages, such as
+/// `#[tool(...)]`.
 pub(crate) fn parse(
     tokens: TokenStream,
-    known: &'static [Known],
-    shown: &str,
+    known: &'static [OptionSpec],
+    attribute: &str,
     errors: &mut Diagnostics,
 ) -> Vec<Opt> {
     let mut options: Vec<Opt> = Vec::new();
     for part in split(tokens) {
-        let parse = |input: ParseStream<'_>| Raw::parse(input);
+        let parse = |input: ParseStream<'_>| RawOption::parse(input);
         let Ok(raw) = parse.parse2(part.clone()) else {
             errors
-                .error(&part, format!("`{}` is no option of `{shown}`", compact(&part)))
+                .error(&part, format!("`{}` is no option of `{attribute}`", compact(&part)))
                 .help(format!("write `{}`", known[0].usage))
                 .note(format!("the options are {}", names(known)));
             continue;
         };
-        if let Some(option) = raw.check(known, shown, errors) {
+        if let Some(option) = raw.check(known, attribute, errors) {
             let before = options.iter().any(|other| other.name == option.name);
             if before && !repeatable(known, option.name) {
                 errors
@@ -176,27 +178,27 @@ pub(crate) fn parse(
     options
 }
 
-fn repeatable(known: &[Known], name: &str) -> bool {
+fn repeatable(known: &[OptionSpec], name: &str) -> bool {
     known.iter().any(|option| option.name == name && option.repeatable)
 }
 
-fn names(known: &[Known]) -> String {
+fn names(known: &[OptionSpec]) -> String {
     list(known.iter().map(|option| option.name))
 }
 
-/// Shows tokens on one line, without the blanks that printing puts in.
+/// Formats tokens on one line, without the spaces that printing inserts.
 fn compact(tokens: &TokenStream) -> String {
     tokens.to_string().replace(" (", "(").replace(" ,", ",")
 }
 
-/// An option before anybody knows whether it exists.
-struct Raw {
+/// An option before its name is checked.
+struct RawOption {
     ident: Ident,
     form: Form,
     value: TokenStream,
 }
 
-impl Raw {
+impl RawOption {
     fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
         let ident = input.call(Ident::parse_any)?;
         if input.peek(Token![=]) {
@@ -214,12 +216,18 @@ impl Raw {
         Err(input.error("expected `=` or `(`"))
     }
 
-    fn check(self, known: &'static [Known], shown: &str, errors: &mut Diagnostics) -> Option<Opt> {
+    fn check(
+        self,
+        known: &'static [OptionSpec],
+        attribute: &str,
+        errors: &mut Diagnostics,
+    ) -> Option<Opt> {
         let Self { ident, form, value } = self;
         let written = ident.unraw().to_string();
         let Some(option) = known.iter().find(|option| option.name == written) else {
-            let error = errors.error(&ident, format!("unknown option `{written}` in `{shown}`"));
-            if let Some(hint) = hints::of(&written, shown) {
+            let error =
+                errors.error(&ident, format!("unknown option `{written}` in `{attribute}`"));
+            if let Some(hint) = hints::of(&written, attribute) {
                 error.help(hint);
             } else if let Some(near) = nearest(&written, known.iter().map(|option| option.name)) {
                 error.help(format!("did you mean `{near}`?"));
@@ -238,7 +246,7 @@ impl Raw {
                 (Form::List, _) => "takes a list in parentheses",
                 _ => "needs a value",
             };
-            let span = Spanned { ident: &ident, value: &value };
+            let span = OptionTokens { ident: &ident, value: &value };
             errors
                 .error(&span, format!("option `{written}` {what}"))
                 .help(format!("write `{}`", option.usage));
@@ -248,20 +256,20 @@ impl Raw {
     }
 }
 
-/// An option from its name to the end of its value.
-struct Spanned<'a> {
+/// The tokens of an option, from its name to the end of its value.
+struct OptionTokens<'a> {
     ident: &'a Ident,
     value: &'a TokenStream,
 }
 
-impl ToTokens for Spanned<'_> {
+impl ToTokens for OptionTokens<'_> {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         self.ident.to_tokens(tokens);
         self.value.to_tokens(tokens);
     }
 }
 
-/// Reads a time such as `500ms`, `30s`, `2m` or `1h` into milliseconds.
+/// Parses a time such as `500ms`, `30s`, `2m` or `1h` into milliseconds.
 pub(crate) fn milliseconds(text: &str) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     let count: u64 = text[..digits].parse().ok()?;
@@ -275,7 +283,7 @@ pub(crate) fn milliseconds(text: &str) -> Option<u64> {
     count.checked_mul(unit).filter(|time| *time > 0)
 }
 
-/// Splits `a..=b`, `a..b`, `a..` or `..=b` into its ends and whether the upper one is part of it.
+/// Parses `a..=b`, `a..b`, `a..` or `..=b`.
 pub(crate) fn range(tokens: TokenStream) -> Option<Range> {
     let trees: Vec<TokenTree> = ungrouped(tokens).into_iter().collect();
     let dot = |at: usize| matches!(trees.get(at), Some(TokenTree::Punct(p)) if p.as_char() == '.');
@@ -292,14 +300,14 @@ pub(crate) fn range(tokens: TokenStream) -> Option<Range> {
     Some(Range { low, high, inclusive })
 }
 
-/// The ends of a range, as they were written.
+/// The ends of a range as written.
 pub(crate) struct Range {
     pub(crate) low: Option<TokenStream>,
     pub(crate) high: Option<TokenStream>,
     pub(crate) inclusive: bool,
 }
 
-/// Returns the number that tokens spell out, if they do.
+/// Returns the value of tokens that are a number literal.
 pub(crate) fn number(tokens: &TokenStream) -> Option<f64> {
     let text = tokens.to_string().replace([' ', '_'], "");
     let end =
@@ -307,7 +315,7 @@ pub(crate) fn number(tokens: &TokenStream) -> Option<f64> {
     text[..end.unwrap_or(text.len())].parse().ok()
 }
 
-/// Returns a literal number with its type, because a bare one would be taken for an `i32`.
+/// Returns a number literal with its type, since an untyped one is inferred as `i32`.
 pub(crate) fn typed_number(tokens: &TokenStream) -> Option<TokenStream> {
     let tokens = ungrouped(tokens.clone());
     match syn::parse2::<syn::Lit>(tokens.clone()).ok()? {

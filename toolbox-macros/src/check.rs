@@ -1,4 +1,4 @@
-//! The rules: each reads the model and reports what breaks it.
+//! The rules: each reads the model and reports violations.
 
 use std::collections::HashSet;
 
@@ -10,16 +10,16 @@ use crate::constraints;
 use crate::diag::{Diagnostics, list, nearest};
 use crate::item::{Function, ReceiverKind};
 use crate::literal::{self, Spelled};
-use crate::model::{ArgumentModel, Text, ToolModel, shown};
+use crate::model::{ArgumentModel, Text, ToolModel, type_text};
 
-/// The longest name that every provider takes.
+/// The longest name that every provider accepts.
 const NAME_LEN: usize = 64;
-/// The most arguments that a call can keep count of.
+/// The maximum number of arguments that a call can track.
 const MAX_ARGUMENTS: usize = 64;
 
-/// Where a function with `#[tool]` stands.
+/// The position of a function with `#[tool]`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(crate) enum FunctionContext {
     Free,
     Toolset,
 }
@@ -28,7 +28,7 @@ pub(crate) enum Place {
 pub(crate) fn check(
     function: &Function,
     model: &ToolModel,
-    place: Place,
+    place: FunctionContext,
     errors: &mut Diagnostics,
 ) {
     signature(function, model, place, errors);
@@ -42,23 +42,28 @@ pub(crate) fn check(
     examples(model, errors);
 }
 
-fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut Diagnostics) {
+fn signature(
+    function: &Function,
+    model: &ToolModel,
+    place: FunctionContext,
+    errors: &mut Diagnostics,
+) {
     let name = &model.name;
     if let Some(receiver) = &function.receiver {
         match (place, &receiver.kind) {
-            (Place::Free, _) => {
+            (FunctionContext::Free, _) => {
                 errors
                     .error(&receiver.tokens, format!("tool `{name}` is a method"))
                     .help("write `#[toolset]` above its `impl` block, and keep `#[tool]` on the method")
                     .note("a method needs a value to be called on; a toolset is that value");
             }
-            (Place::Toolset, ReceiverKind::Mutable) => {
+            (FunctionContext::Toolset, ReceiverKind::Mutable) => {
                 errors
                     .error(&receiver.tokens, format!("tool `{name}` takes `&mut self`"))
                     .help("take `&self`, and keep what changes behind a `Mutex` or an atomic")
                     .note("several calls may run at once, and all share the value");
             }
-            (Place::Toolset, ReceiverKind::Value) => {
+            (FunctionContext::Toolset, ReceiverKind::Value) => {
                 errors
                     .error(&receiver.tokens, format!("tool `{name}` takes `self` by value"))
                     .help("take `&self`")
@@ -66,9 +71,9 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
                         "a tool is called many times, and the value would be gone after the first",
                     );
             }
-            (Place::Toolset, ReceiverKind::Typed(ty)) if !is_shared_self(ty) => {
+            (FunctionContext::Toolset, ReceiverKind::Typed(ty)) if !is_shared_self(ty) => {
                 errors
-                    .error(ty, format!("tool `{name}` takes `self` as `{}`", shown(ty)))
+                    .error(ty, format!("tool `{name}` takes `self` as `{}`", type_text(ty)))
                     .help("take `&self`, or `self: Arc<Self>`");
             }
             _ => {}
@@ -86,7 +91,7 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
         errors
             .error(token, format!("tool `{name}` is unsafe"))
             .help("wrap the unsafe code in a safe function")
-            .note("whatever the model sends must be safe to run");
+            .note("every call of a model must be safe");
     }
     if let Some(token) = &function.constness {
         errors
@@ -100,7 +105,7 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
             .help("call it from an ordinary function with `#[tool]`")
             .note("a tool is called through Rust's own calling convention");
     }
-    if place == Place::Free
+    if place == FunctionContext::Free
         && function.receiver.is_none()
         && let Some(this) = function.mention_of_self()
     {
@@ -111,7 +116,7 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
     }
     if let Some(Type::ImplTrait(output)) = &function.output
         && function.asyncness.is_none()
-        && shown_bounds(output).iter().any(|name| name == "Future")
+        && bound_names(output).iter().any(|name| name == "Future")
     {
         let ident = &function.ident;
         errors
@@ -129,8 +134,8 @@ fn signature(function: &Function, model: &ToolModel, place: Place, errors: &mut 
     }
 }
 
-/// Returns the names of the traits behind `impl`, without their paths.
-fn shown_bounds(ty: &syn::TypeImplTrait) -> Vec<String> {
+/// Returns the names of the traits after `impl`, without their paths.
+fn bound_names(ty: &syn::TypeImplTrait) -> Vec<String> {
     let name = |bound: &syn::TypeParamBound| match bound {
         syn::TypeParamBound::Trait(bound) => {
             bound.path.segments.last().map(|segment| segment.ident.to_string())
@@ -185,7 +190,7 @@ fn description(function: &Function, model: &ToolModel, errors: &mut Diagnostics)
     let missing = match &model.description {
         Text::Nothing => true,
         Text::Known(text) => text.is_empty() && !function.attrs.is_empty(),
-        Text::Expression(_) | Text::Value(_) => false,
+        Text::Lines(_) | Text::Value(_) => false,
     };
     if missing {
         let asyncness = if function.asyncness.is_some() { "async fn" } else { "fn" };
@@ -220,7 +225,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
     if let Type::Reference(reference) = &argument.ty
         && reference.mutability.is_some()
     {
-        let shared = format!("&{}", shown(&reference.elem));
+        let shared = format!("&{}", type_text(&reference.elem));
         errors
             .error(&argument.ty, format!("argument `{name}` of tool `{tool}` is borrowed mutably"))
             .help(format!("take it by value or by shared reference: `{name}: {shared}`"))
@@ -230,13 +235,13 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
         errors
             .error(&argument.ty, format!("argument `{name}` of tool `{tool}` has no concrete type"))
             .help(format!("name the type: `{name}: String`"))
-            .note("the schema that the model is told is that of one type");
+            .note("the schema that the model receives is that of one type");
     }
     if literal::is_unsized(&argument.ty) {
         errors.leave_to_the_compiler();
     }
     if let Some(object) = literal::trait_object(&argument.ty) {
-        let object = shown(&Type::TraitObject(object.clone()));
+        let object = type_text(&Type::TraitObject(object.clone()));
         errors
             .error(&argument.ty, format!("argument `{name}` of tool `{tool}` is a trait object"))
             .help(format!("share it in an `Arc`: `{name}: State<Arc<{object}>>`"))
@@ -245,7 +250,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
             ));
     }
     if let Some(reference) = literal::borrowed_for_ever(&argument.ty) {
-        let shorter = shown(&argument.ty).replacen("'static ", "", 1);
+        let shorter = type_text(&argument.ty).replacen("'static ", "", 1);
         errors
             .error(
                 reference,
@@ -254,7 +259,7 @@ fn check_argument(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diag
             .help(format!(
                 "borrow it for the call: `{name}: {shorter}`; take an owned type to keep it"
             ))
-            .note("what the model gave lives as long as its call");
+            .note("arguments from the model live as long as their call");
     }
     let safe = |c: char| c.is_ascii_alphanumeric() || c == '_';
     if name.is_empty()
@@ -291,7 +296,7 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
                     "argument `{}` of tool `{}` is flattened, and `{}` has no fields",
                     argument.ident,
                     model.name,
-                    shown(&argument.ty)
+                    type_text(&argument.ty)
                 ),
             )
             .help("flatten a struct with named fields, or a map; or take `flatten` out");
@@ -314,13 +319,14 @@ fn flatten(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics
                 ),
             )
             .help(format!("say `{option}` on the fields of its struct"))
-            .note("a flattened argument stands for its fields and is none itself");
+            .note("a flattened argument is replaced by its fields");
     }
 }
 
 fn argument_names(model: &ToolModel, errors: &mut Diagnostics) {
     let mut names = HashSet::new();
-    // An argument with a `#[cfg]` may be the other's stand-in; the schema tells at run time.
+    // An argument with a `#[cfg]` may be an alternative to the other; the schema is checked at run
+    // time.
     for argument in model.arguments.iter().filter(|argument| argument.cfgs.is_empty()) {
         if !names.insert(&argument.name) {
             errors
@@ -381,7 +387,7 @@ fn examples(model: &ToolModel, errors: &mut Diagnostics) {
         let missing = model.arguments.iter().filter(|argument| is_required(argument));
         let missing = missing.map(|argument| argument.ident.unraw().to_string());
         let missing: Vec<String> = missing.filter(|name| !given.contains(name)).collect();
-        // A name that is none is most likely one of these, misspelled.
+        // An unknown name is most likely one of these, misspelled.
         let known = |name: &String| {
             model.arguments.iter().any(|argument| argument.ident.unraw() == name.as_str())
         };
@@ -405,7 +411,7 @@ fn examples(model: &ToolModel, errors: &mut Diagnostics) {
     }
 }
 
-/// Returns whether the model must give an argument, as far as the spelling of its type shows.
+/// Returns whether the model must provide an argument, judged by the spelling of its type.
 fn is_required(argument: &ArgumentModel) -> bool {
     literal::spelled(&argument.ty) != Spelled::Other
         && !literal::shape(&argument.ty).optional

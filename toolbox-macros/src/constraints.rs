@@ -1,4 +1,4 @@
-//! The rules about `#[arg(...)]`: what contradicts the type of its argument, or itself.
+//! The rules for `#[arg(...)]`: constraints must agree with the argument's type and each other.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -7,9 +7,9 @@ use syn::Type;
 use crate::args::{self, Range};
 use crate::diag::Diagnostics;
 use crate::literal::{Literal, Spelled, literal, spelled};
-use crate::model::{ArgumentModel, Default_, ToolModel, shown};
+use crate::model::{ArgumentModel, Default_, ToolModel, type_text};
 
-/// Checks the constraints of one argument, and each literal that is to keep to them.
+/// Checks the constraints of one argument, and the literals that must satisfy them.
 pub(crate) fn check(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let before = errors.len();
     range(argument, model, errors);
@@ -29,7 +29,7 @@ pub(crate) fn check(argument: &ArgumentModel, model: &ToolModel, errors: &mut Di
 
 fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some((range, span)) = &argument.range else { return };
-    let (name, tool, ty) = (&argument.name, &model.name, shown(&argument.ty));
+    let (name, tool, ty) = (&argument.name, &model.name, type_text(&argument.ty));
     let kind = spelled(&argument.ty);
     if matches!(kind, Spelled::Text | Spelled::Boolean | Spelled::List | Spelled::Map) {
         errors
@@ -74,7 +74,7 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
         if let Some(end) = end
             && let Some((verb, bound)) = beyond(end, spare)
         {
-            let element = shown(crate::literal::shape(&argument.ty).ty);
+            let element = type_text(crate::literal::shape(&argument.ty).ty);
             errors
                 .error(
                     end,
@@ -89,7 +89,7 @@ fn range(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) 
 
 fn length(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some((range, span)) = &argument.length else { return };
-    let (name, tool, ty) = (&argument.name, &model.name, shown(&argument.ty));
+    let (name, tool, ty) = (&argument.name, &model.name, type_text(&argument.ty));
     let kind = spelled(&argument.ty);
     let number = matches!(kind, Spelled::Integer(..) | Spelled::Float);
     if number || kind == Spelled::Boolean {
@@ -116,7 +116,7 @@ fn length(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics)
 
 fn pattern(argument: &ArgumentModel, model: &ToolModel, errors: &mut Diagnostics) {
     let Some(pattern) = &argument.pattern else { return };
-    let (name, tool, ty) = (&argument.name, &model.name, shown(&argument.ty));
+    let (name, tool, ty) = (&argument.name, &model.name, type_text(&argument.ty));
     if !matches!(spelled(&argument.ty), Spelled::Text | Spelled::Other) {
         errors
             .error(
@@ -151,7 +151,7 @@ fn example_of(referent: &Type) -> &'static str {
     if matches!(referent, Type::Slice(_)) { "&[]" } else { "&VALUE" }
 }
 
-/// Checks that a literal, `what` of an argument, keeps to the constraints of the argument.
+/// Checks that a literal, named `what` in messages, satisfies the constraints of an argument.
 pub(crate) fn keeps(
     what: &str,
     value: &TokenStream,
@@ -162,10 +162,13 @@ pub(crate) fn keeps(
     let Some(literal) = literal(value) else { return };
     let (name, tool) = (&argument.name, &model.name);
     let mut refuse = |rule: String| {
-        let shown = value.to_token_stream().to_string().replace("- ", "-");
+        let literal = value.to_token_stream().to_string().replace("- ", "-");
         errors
-            .error(value, format!("{what} `{shown}` of argument `{name}` of tool `{tool}` {rule}"))
-            .help(format!("change `{shown}`, or the constraint"))
+            .error(
+                value,
+                format!("{what} `{literal}` of argument `{name}` of tool `{tool}` {rule}"),
+            )
+            .help(format!("change `{literal}`, or the constraint"))
             .note("the tool would refuse the value if a model gave it");
     };
     match &literal {
@@ -174,7 +177,7 @@ pub(crate) fn keeps(
                 && let Ok(count) = i128::try_from(text.chars().count())
                 && !length.holds(&Literal::Integer(count))
             {
-                refuse(format!("has {count} characters, and its length is `{}`", length.shown()));
+                refuse(format!("has {count} characters, and its length is `{}`", length.to_text()));
             } else if let Some(pattern) = &argument.pattern
                 && !matches(&pattern.value(), text)
             {
@@ -185,13 +188,13 @@ pub(crate) fn keeps(
             if let Some((range, _)) = &argument.range
                 && !range.holds(number)
             {
-                refuse(format!("is not in its range `{}`", range.shown()));
+                refuse(format!("is not in its range `{}`", range.to_text()));
             }
         }
     }
 }
 
-/// Reports a range that holds nothing, as far as its ends are numbers.
+/// Reports an empty range, if its ends are numbers.
 fn is_empty(
     range: &Range,
     span: proc_macro2::Span,
@@ -212,7 +215,7 @@ fn is_empty(
     empty
 }
 
-/// Returns whether an end of a range is a literal of something else than a number.
+/// Returns whether an end of a range is a literal other than a number.
 fn is_text(end: &TokenStream) -> bool {
     use syn::Lit;
     matches!(
@@ -259,7 +262,7 @@ fn check_pattern(
         .help("enable it: `cargo add toolbox --features pattern`");
 }
 
-/// Returns whether text matches a pattern, which may match anywhere in it.
+/// Returns whether a pattern matches anywhere in a text.
 #[cfg(feature = "pattern")]
 fn matches(pattern: &str, text: &str) -> bool {
     regex_lite::Regex::new(pattern).is_ok_and(|pattern| pattern.is_match(text))

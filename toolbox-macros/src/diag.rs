@@ -1,48 +1,48 @@
-//! Errors, collected: what is wrong, how to mend it, and why it is a rule.
+//! Collected errors: the fault, the correction, and the reason of the rule.
 
 use std::fmt::{Display, Write as _};
 
 use proc_macro2::{Span, TokenStream};
 use quote::ToTokens;
 
-/// All that is wrong with one use of a macro.
+/// All errors in one use of a macro.
 #[derive(Default)]
 pub(crate) struct Diagnostics {
     errors: Vec<Diagnostic>,
-    /// Whether rustc reports a mistake in the function by itself.
+    /// `true` if rustc reports an error in the function by itself.
     left: bool,
 }
 
-/// One mistake: where, and what to say of it.
+/// One error: its position and message.
 pub(crate) struct Diagnostic {
-    at: Place,
+    at: Location,
     message: String,
 }
 
-enum Place {
+enum Location {
     /// From the first of these tokens to the last.
     Tokens(TokenStream),
     Span(Span),
 }
 
 impl Diagnostics {
-    /// Reports what is wrong at the tokens at fault.
+    /// Reports an error at tokens.
     pub(crate) fn error(&mut self, at: &impl ToTokens, what: impl Display) -> &mut Diagnostic {
-        self.push(Place::Tokens(at.to_token_stream()), what)
+        self.push(Location::Tokens(at.to_token_stream()), what)
     }
 
-    /// Reports what is wrong at a span.
+    /// Reports an error at a span.
     pub(crate) fn error_at(&mut self, at: Span, what: impl Display) -> &mut Diagnostic {
-        self.push(Place::Span(at), what)
+        self.push(Location::Span(at), what)
     }
 
-    fn push(&mut self, at: Place, what: impl Display) -> &mut Diagnostic {
+    fn push(&mut self, at: Location, what: impl Display) -> &mut Diagnostic {
         self.errors.push(Diagnostic { at, message: what.to_string() });
         let last = self.errors.len() - 1;
         &mut self.errors[last]
     }
 
-    /// Notes a mistake that rustc reports of the function as it stands: nothing is to be added to it.
+    /// Records an error that rustc reports for the function itself: no error is added.
     pub(crate) fn leave_to_the_compiler(&mut self) {
         self.left = true;
     }
@@ -51,19 +51,20 @@ impl Diagnostics {
         self.errors.len()
     }
 
-    /// Returns whether a tool can be made: there is no mistake, here or in what rustc reports.
+    /// Returns whether the tool can be expanded: there is no error, here or from rustc.
     pub(crate) fn is_empty(&self) -> bool {
         self.errors.is_empty() && !self.left
     }
 
-    /// Returns each error as a `compile_error!` at its place.
+    /// Returns each error as a `compile_error!` at its position.
     pub(crate) fn into_tokens(self) -> TokenStream {
         let errors = self.errors.into_iter().map(|Diagnostic { at, message }| match at {
-            Place::Tokens(tokens) => syn::Error::new_spanned(tokens, message),
-            Place::Span(span) => syn::Error::new(span, message),
+            Location::Tokens(tokens) => syn::Error::new_spanned(tokens, message),
+            Location::Span(span) => syn::Error::new(span, message),
         });
         let mut errors: Vec<syn::Error> = errors.collect();
-        // The stages find them in an order of their own. Outside of a macro there are no places to sort by.
+        // The stages find errors in an order of their own. Outside of a macro there are no
+        // positions to sort by.
         if proc_macro::is_available() {
             errors.sort_by_cached_key(|error| {
                 let span = error.span().unwrap();
@@ -75,12 +76,12 @@ impl Diagnostics {
 }
 
 impl Diagnostic {
-    /// Adds the fix, ready to paste.
+    /// Adds the correction, ready to paste.
     pub(crate) fn help(&mut self, text: impl Display) -> &mut Self {
         self.line("help", text)
     }
 
-    /// Adds why, or where the rule comes from.
+    /// Adds the reason of the rule.
     pub(crate) fn note(&mut self, text: impl Display) -> &mut Self {
         self.line("note", text)
     }
@@ -92,7 +93,7 @@ impl Diagnostic {
     }
 }
 
-/// Returns the candidate nearest to what was written, if one is near enough to be meant.
+/// Returns the candidate nearest to a misspelled name, if it is close enough.
 pub(crate) fn nearest<'a>(
     written: &str,
     candidates: impl IntoIterator<Item = &'a str>,
@@ -106,7 +107,7 @@ pub(crate) fn nearest<'a>(
         .map(|(_, candidate)| candidate)
 }
 
-/// Counts the letters to add, take, change or swap on the way from one word to the other.
+/// Returns the edit distance between two words, counting swaps of neighbours as one.
 fn distance(a: &str, b: &str) -> usize {
     let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
     let mut before: Vec<usize> = Vec::new();
@@ -126,7 +127,7 @@ fn distance(a: &str, b: &str) -> usize {
     above[b.len()]
 }
 
-/// Lists names as `` `a`, `b`, `c` ``.
+/// Formats names as `` `a`, `b`, `c` ``.
 pub(crate) fn list<'a>(names: impl IntoIterator<Item = &'a str>) -> String {
     names.into_iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
 }

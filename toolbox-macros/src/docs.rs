@@ -1,13 +1,14 @@
-//! Doc comments to description text.
+//! Doc comments as description text.
 
 use proc_macro2::{Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::{Attribute, Expr, ExprLit, Lit, Meta};
 
-/// What doc comments say.
+/// The text of doc comments.
 #[derive(Default)]
 pub(crate) struct Docs {
-    /// The parts, one an attribute: text, or an expression such as `include_str!("search.md")`.
+    /// The parts, one for each attribute: text, or an expression such as
+    /// `include_str!("search.md")`.
     parts: Vec<Part>,
 }
 
@@ -41,7 +42,7 @@ impl Docs {
         self.parts.iter().all(|part| matches!(part, Part::Text(text) if text.trim().is_empty()))
     }
 
-    /// Returns where an entry of the `# Arguments` list stands.
+    /// Returns the span of an entry of the `# Arguments` list.
     pub(crate) fn line(attrs: &[Attribute], wanted: &Entry) -> Option<Span> {
         let here = |attribute: &&Attribute| match &attribute.meta {
             Meta::NameValue(meta) if meta.path.is_ident("doc") => {
@@ -61,7 +62,7 @@ impl Docs {
             .map(|token| token.span())
     }
 
-    /// Returns the whole text, if no expression is part of it.
+    /// Returns the whole text, unless it contains an expression.
     pub(crate) fn text(&self) -> Option<String> {
         let mut lines = Vec::new();
         for part in &self.parts {
@@ -76,13 +77,13 @@ impl Docs {
         Some(lines.join("\n").trim().to_owned())
     }
 
-    /// Returns an expression of the whole text, with the blank after `///` still in it.
-    pub(crate) fn expression(&self) -> TokenStream {
-        let parts = self.parts.iter().map(|part| match part {
+    /// Returns the parts as expressions, including the space after `///`.
+    pub(crate) fn expressions(&self) -> Vec<TokenStream> {
+        let expression = |part: &Part| match part {
             Part::Text(text) => text.to_token_stream(),
             Part::Expression(expression) => expression.clone(),
-        });
-        quote!(::core::concat!(#(#parts, "\n"),*))
+        };
+        self.parts.iter().map(expression).collect()
     }
 }
 
@@ -102,12 +103,12 @@ fn literal(value: &Expr) -> Option<String> {
     }
 }
 
-/// Takes the blank after `///` off a line.
+/// Removes the space after `///` from a line.
 fn tidy(line: &str) -> String {
     line.strip_prefix(' ').unwrap_or(line).trim_end().to_owned()
 }
 
-/// Takes the `# Arguments` list out of a description.
+/// Splits the `# Arguments` list from a description.
 pub(crate) fn take_arguments(text: &str) -> (String, Vec<Entry>) {
     let (mut rest, mut entries, mut inside) = (Vec::new(), Vec::<Entry>::new(), false);
     for line in text.lines() {
@@ -129,7 +130,7 @@ pub(crate) fn take_arguments(text: &str) -> (String, Vec<Entry>) {
     (rest.join("\n").trim().to_owned(), entries)
 }
 
-/// Reads ``* `name` - text``, with `*` or `-` in front, and `-`, `–`, `—` or `:` between.
+/// Parses ``* `name` - text``, with `*` or `-` in front, and `-`, `–`, `—` or `:` between.
 fn entry(line: &str) -> Option<(&str, &str)> {
     let item = line.trim_start().strip_prefix(['*', '-'])?.trim_start();
     let (name, text) = item.strip_prefix('`')?.split_once('`')?;

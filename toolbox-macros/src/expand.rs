@@ -1,11 +1,12 @@
-//! From the model to tokens: the only file that quotes code.
+//! Expansion of the model to tokens: the only file that quotes code.
 
 use proc_macro2::{Ident, Span, TokenStream};
 use quote::{ToTokens, quote, quote_spanned};
 use syn::spanned::Spanned as _;
 use syn::{Attribute, Type};
 
-use crate::item::{Function, ReceiverKind};
+use crate::item::{Element, Function, Impl, ReceiverKind};
+use crate::literal::with_lifetimes;
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
@@ -20,7 +21,7 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     let deprecated = function.attrs.iter().any(|attribute| attribute.path().is_ident("deprecated"));
     let deprecated = deprecated.then(|| quote!(#[allow(deprecated)]));
     let tool_fn = Ident::new("tool", function.ident.span());
-    // At the name, for the compiler to show it where something else has that name.
+    // Spanned at the name, so that the compiler points there when the name is taken.
     let carrier = quote_spanned!(ty.span()=> struct #ty {});
     carried(
         krate,
@@ -58,20 +59,18 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
     )
 }
 
-/// Returns an item, such as the type of a tool, with an implementation in an attribute on it, which puts it behind the item.
+/// Returns an item, such as the type of a tool, with an implementation in an attribute on it, which
+/// inserts it after the item.
 ///
-/// So whatever is wrong with the place of the whole is one error: there is no such crate, or an `impl` block is around it.
-pub(crate) fn carried(
-    krate: &TokenStream,
-    implementation: &TokenStream,
-    item: &TokenStream,
-) -> TokenStream {
+/// An error in the position of the whole is then reported once: a missing crate, or a surrounding
+/// `impl` block.
+fn carried(krate: &TokenStream, implementation: &TokenStream, item: &TokenStream) -> TokenStream {
     quote!(#[#krate::__private::carrier { #implementation }] #item)
 }
 
-/// Returns the type of a tool that has a mistake, so that what names it is no mistake too.
+/// Returns the type of a tool with errors, so that uses of it cause no further errors.
 pub(crate) fn stand_in(function: &Function, model: &ToolModel) -> TokenStream {
-    // In an `impl` block there is no place for a type.
+    // A type cannot be declared in an `impl` block.
     if function.receiver.is_some() || function.mention_of_self().is_some() {
         return TokenStream::new();
     }
@@ -104,7 +103,7 @@ fn name_literal(model: &ToolModel) -> proc_macro2::Literal {
     literal
 }
 
-/// Returns the expression that makes one tool: a description of it, and a closure that serves its calls.
+/// Returns the expression that makes one tool: its signature, and a closure that serves its calls.
 fn tool(
     function: &Function,
     model: &ToolModel,
@@ -117,20 +116,20 @@ fn tool(
     let arguments = &model.arguments;
     let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, &private));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
-        // At the type: of what the compiler has to say of one place, it says each thing once.
+        let (cfgs, slot) = (&argument.cfgs, slot_value(at, argument));
+        // Spanned at the type: the compiler reports equal errors at one position once.
         let fill = quote_spanned!(ends(&slot_type(argument)).0=> &mut #slot);
         quote!(#(#cfgs)* #fill)
     });
     let takes = arguments.iter().enumerate().map(|(at, argument)| {
-        let (cfgs, slot) = (&argument.cfgs, held(at, argument));
+        let (cfgs, slot) = (&argument.cfgs, slot_value(at, argument));
         let take = if argument.described { quote!(take_described) } else { quote!(take) };
         quote!(#(#cfgs)* #slot.#take())
     });
-    let about = about(model);
+    let described = signature(model);
     let this = local("this");
     let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
-        // A future owns its share of the set; what answers at once is lent it.
+        // A future owns a share of the set; a synchronous call borrows it.
         ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => {
             if function.asyncness.is_some() {
                 quote!(#this)
@@ -147,11 +146,11 @@ fn tool(
         (None, None) => (quote!(make_sync), quote!()),
         (None, Some(_)) => (quote!(make_sync_of), quote!()),
     };
-    let (call, said, refusal) = (local("call"), local("about"), local("refusal"));
+    let (call, signature, refusal) = (local("call"), local("signature"), local("refusal"));
     let finish = finish(function, &private, &quote!(#called(#(#receiver,)* #(#takes),*) #wait));
     let body = quote! {
         #(#slots)*
-        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &|#said| { #about }) {
+        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &|#signature| { #described }) {
             return #refusal;
         }
         #finish
@@ -172,18 +171,20 @@ fn tool(
     }
 }
 
-/// Returns the name of a variable of the expansion: no constant of the user's is called so, and no argument can be.
+/// Returns the name of a variable of the expansion, distinct from the user's constants and
+/// arguments.
 fn local(name: &str) -> Ident {
     Ident::new(&format!("__{name}"), Span::mixed_site())
 }
 
-/// Returns the variable that holds one argument; it stands where the argument's type does.
+/// Returns the variable of one argument's slot, spanned at the argument's type.
 fn slot(at: usize, argument: &ArgumentModel) -> Ident {
     Ident::new(&format!("__slot{at}"), ends(&slot_type(argument)).0)
 }
 
-/// Returns what the variable holds: the one field of a tuple, for code that covers the argument's type with two tokens.
-fn held(at: usize, argument: &ArgumentModel) -> TokenStream {
+/// Returns the content of the variable: the only field of a tuple, so that two tokens cover the
+/// argument's type.
+fn slot_value(at: usize, argument: &ArgumentModel) -> TokenStream {
     let (start, end) = ends(&slot_type(argument));
     let slot = slot(at, argument);
     let mut field = proc_macro2::Literal::usize_unsuffixed(0);
@@ -191,16 +192,22 @@ fn held(at: usize, argument: &ArgumentModel) -> TokenStream {
     quote_spanned!(start=> #slot.#field)
 }
 
-/// Returns the type that a slot is of.
+/// Returns the type of a slot.
 fn slot_type(argument: &ArgumentModel) -> TokenStream {
     argument.referent.as_ref().unwrap_or(&argument.ty).to_token_stream()
 }
 
-/// Returns the spans of the first and the last token: code that begins with one and ends with the other covers both.
-pub(crate) fn ends(tokens: &TokenStream) -> (Span, Span) {
+/// Returns the spans of the first and the last token: code that begins with one and ends with the
+/// other covers both.
+fn ends(tokens: &TokenStream) -> (Span, Span) {
     let mut tokens = tokens.clone().into_iter();
     let first = tokens.next().map_or_else(Span::call_site, |token| token.span());
     (first, tokens.last().map_or(first, |token| token.span()))
+}
+
+/// Returns an expression of doc lines as one text.
+fn concat(lines: &[TokenStream]) -> TokenStream {
+    quote!(::core::concat!(#(#lines, "\n"),*))
 }
 
 fn private(model: &ToolModel) -> TokenStream {
@@ -208,13 +215,13 @@ fn private(model: &ToolModel) -> TokenStream {
     quote!(#krate::__private)
 }
 
-/// Returns what `#[tool(...)]` says, as a constant.
+/// Returns the options of `#[tool(...)]` as a constant.
 fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     let private = private(model);
     let (description, untidy) = match &model.description {
         Text::Nothing => (quote!(""), None),
         Text::Known(text) => (text.to_token_stream(), None),
-        Text::Expression(expression) => (expression.clone(), Some(quote!(untidy: true,))),
+        Text::Lines(lines) => (concat(lines), Some(quote!(untidy: true,))),
         Text::Value(value) => (value.clone(), None),
     };
     let title = model.title.iter();
@@ -263,7 +270,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     }
 }
 
-/// Returns the schema of the function's return type, where it can be named.
+/// Returns the schema of the function's return type, if it can be named.
 fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
     let private = private(model);
     let ty = match &function.output {
@@ -324,21 +331,24 @@ fn default_name(at: usize) -> Ident {
     local(&format!("default{at}"))
 }
 
-/// Returns what is said of the arguments when the tool is made.
-fn about(model: &ToolModel) -> TokenStream {
+/// Returns the code that describes the arguments when the tool is made.
+fn signature(model: &ToolModel) -> TokenStream {
     let private = private(model);
-    let about = local("about");
+    let signature = local("signature");
     let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
         let cfgs = &argument.cfgs;
         let name = &argument.name;
         let description = match &argument.description {
             Text::Nothing => quote!(""),
             Text::Known(text) => text.to_token_stream(),
-            Text::Expression(expression) => quote!(#private::tidy(#expression)),
+            Text::Lines(lines) => {
+                let lines = concat(lines);
+                quote!(#private::tidy(#lines))
+            }
             Text::Value(value) => value.clone(),
         };
         let more = keywords(at, argument, &private);
-        quote!(#(#cfgs)* #about.argument(#name, #description) #more;)
+        quote!(#(#cfgs)* #signature.argument(#name, #description) #more;)
     });
     let examples = model.examples.iter().map(|example| self::example(example, model));
     quote!(#(#arguments)* #(#examples)*)
@@ -377,7 +387,8 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
     more
 }
 
-/// Returns the end of a range as JSON: a literal as it stands, anything else only if it is a number.
+/// Returns the end of a range as JSON: a literal unchanged, any other expression only if it is a
+/// number.
 fn range_end(tokens: &TokenStream) -> TokenStream {
     if let Some(literal) = crate::args::typed_number(tokens) {
         return literal;
@@ -401,7 +412,8 @@ fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
     tokens.into_iter().map(at).collect()
 }
 
-/// Returns a value of a type from a string literal: `"Paris"` for a `String` needs no `.to_owned()`.
+/// Returns a value of a type from a string literal, so that `"Paris"` for a `String` needs no
+/// `.to_owned()`.
 fn of_text(value: &TokenStream, ty: &TokenStream, private: &TokenStream) -> Option<TokenStream> {
     let text = syn::parse2::<syn::LitStr>(crate::args::ungrouped(value.clone())).ok()?;
     if ty.to_string().replace(' ', "") == "&'staticstr" {
@@ -425,22 +437,22 @@ fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let (about, private) = (local("about"), &private(model));
+    let (signature, private) = (local("signature"), &private(model));
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
         let (name, value) = (&argument.name, typed(argument, value, private));
         Some(quote!(#(#cfgs)* (#name, #value)))
     });
-    quote!(#about.example(&[#(#fields),*]);)
+    quote!(#signature.example(&[#(#fields),*]);)
 }
 
-/// Returns what turns the function's output into a result.
+/// Returns the code that converts the function's output to a result.
 fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> TokenStream {
     let value = local("value");
     let error = local("error");
     let convert = local("convert");
-    // What cannot be an output or an error is pointed out where its type stands.
+    // An invalid output or error type is reported at its position.
     let (success, failure) = match &function.output {
         Some(ty) => sides(ty),
         None => (function.ident.to_token_stream(), function.ident.to_token_stream()),
@@ -461,7 +473,8 @@ fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> T
     }
 }
 
-/// Returns where the types of success and failure stand in a return type, as far as it is spelled as a `Result`.
+/// Returns the tokens of the success and failure types in a return type spelled as a `Result`. Only
+/// spans are taken from them.
 fn sides(ty: &Type) -> (TokenStream, TokenStream) {
     let whole = ty.to_token_stream();
     let Type::Path(path) = ty else { return (whole.clone(), whole) };
@@ -475,58 +488,18 @@ fn sides(ty: &Type) -> (TokenStream, TokenStream) {
     (success, types.next().unwrap_or(whole))
 }
 
-/// Returns a trait's method for a type to be inferred. What the compiler has to say of the type stands between the ends.
+/// Returns a trait's method for a type to be inferred. Compiler errors about the type are reported
+/// between the two spans.
 fn method((start, end): (Span, Span), of: &TokenStream, name: &str) -> TokenStream {
     let name = Ident::new(name, end);
     let close = quote_spanned!(end=> >);
-    // The compiler points at the type before `as`, which the alias of `_` gives two ends.
+    // The compiler points at the type before `as`; the alias of `_` gives it two ends.
     quote_spanned!(start=> <__It<_ #close as #of>::#name)
-}
-
-/// Replaces every lifetime but `'static` by `'name`, and names the ones that `&` leaves out where they must be named.
-fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
-    use proc_macro2::{Group, Punct, Spacing, TokenTree};
-    let mut out: Vec<TokenTree> = Vec::new();
-    let mut tokens = tokens.into_iter().peekable();
-    while let Some(token) = tokens.next() {
-        match token {
-            TokenTree::Group(group) => {
-                let inner = with_lifetimes(group.stream(), name);
-                let mut changed = Group::new(group.delimiter(), inner);
-                changed.set_span(group.span());
-                out.push(changed.into());
-            }
-            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
-                let span = punct.span();
-                out.push(punct.into());
-                match tokens.next() {
-                    Some(TokenTree::Ident(ident)) if ident != "static" => {
-                        out.push(Ident::new(name, span).into());
-                    }
-                    other => out.extend(other),
-                }
-            }
-            TokenTree::Punct(punct) if punct.as_char() == '&' && name == "static" => {
-                let span = punct.span();
-                out.push(punct.into());
-                let named =
-                    matches!(tokens.peek(), Some(TokenTree::Punct(p)) if p.as_char() == '\'');
-                if !named {
-                    let mut quote = Punct::new('\'', Spacing::Joint);
-                    quote.set_span(span);
-                    out.push(quote.into());
-                    out.push(Ident::new(name, span).into());
-                }
-            }
-            other => out.push(other),
-        }
-    }
-    out.into_iter().collect()
 }
 
 /// Returns the implementation of `Toolset` for a type whose methods are tools.
 pub(crate) fn toolset(
-    block: &crate::item::Impl,
+    block: &Impl,
     krate: &TokenStream,
     tools: &[(&Function, ToolModel)],
     with: Option<&syn::Path>,
@@ -566,4 +539,77 @@ pub(crate) fn toolset(
             const _: () = ();
         ),
     )
+}
+
+/// Returns the empty implementation of `Toolset` for a type with errors, so that uses of it cause
+/// no further errors.
+pub(crate) fn toolset_stand_in(block: &Impl, krate: &TokenStream) -> TokenStream {
+    let (impl_generics, _, where_clause) = block.generics.split_for_impl();
+    let self_ty = &block.self_ty;
+    let set = quote! {
+        impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
+            fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
+                ::std::vec::Vec::new()
+            }
+        }
+    };
+    carried(
+        krate,
+        &set,
+        &quote!(
+            const _: () = ();
+        ),
+    )
+}
+
+/// Returns the expression of `tools![...]`; with `check`, names are compared at compile time.
+pub(crate) fn list(
+    krate: &TokenStream,
+    elements: &[Element],
+    check: bool,
+    errors: &TokenStream,
+) -> TokenStream {
+    let clash = check.then(|| distinct(elements));
+    let pushes = elements.iter().map(|Element { attrs, path }| {
+        // Spanned as a type, not a path through a module, so that the compiler suggests an import.
+        let (start, end) = ends(&path.to_token_stream());
+        let (tool, none) = (Ident::new("tool", end), quote_spanned!(end=> ()));
+        let made = quote_spanned!(start=> <#path>::#tool #none);
+        quote!(#(#attrs)* __tools.push(#made);)
+    });
+    let body = quote! {
+        #errors
+        #[allow(unused_imports)]
+        use #krate::__private::names::*;
+        #clash
+        #[allow(unused_mut)]
+        let mut __tools: ::std::vec::Vec<#krate::Tool> = ::std::vec::Vec::new();
+        #(#pushes)*
+        __tools
+    };
+    quote!({ #[allow(clippy::vec_init_then_push)] { #body } })
+}
+
+/// Returns a check, evaluated at compile time, that no two tools have the same name. The error is
+/// reported at the later one.
+///
+/// All checks share one list, so that the generated code grows linearly with the number of tools.
+fn distinct(elements: &[Element]) -> TokenStream {
+    if elements.len() < 2 {
+        return TokenStream::new();
+    }
+    let known = elements.iter().map(|Element { attrs, path }| {
+        let (start, _) = ends(&path.to_token_stream());
+        quote_spanned!(start=> #(#attrs)* (<#path>::NAME, <#path>::ORIGIN))
+    });
+    let checks = elements.iter().skip(1).map(|Element { attrs, path }| {
+        let (start, end) = ends(&path.to_token_stream());
+        let check = Ident::new("__distinct", start);
+        let own = quote_spanned!(end=> (<#path>::NAME, <#path>::ORIGIN, __TOOLS));
+        quote!(#(#attrs)* const _: () = #check #own;)
+    });
+    quote! {
+        const __TOOLS: &[(&str, &str)] = &[#(#known),*];
+        #(#checks)*
+    }
 }

@@ -1,4 +1,4 @@
-//! How other macros spell what `#[tool]` and `#[arg]` say in a way of their own.
+//! Hints for options of other macros that `#[tool]` and `#[arg]` spell differently.
 
 use proc_macro2::TokenStream;
 use syn::{Attribute, Meta};
@@ -18,7 +18,7 @@ const OPTIONAL: &str = "make its type an `Option`, or give it a `default`";
 const EXAMPLES: &str = "write `examples(\"Paris\", \"Tokyo\")`";
 const RENAME: &str = "write `rename = \"type\"`";
 
-/// Returns how `#[arg(...)]` says what this option says elsewhere.
+/// Returns the spelling in `#[arg(...)]` of an option of another macro.
 fn of_argument(option: &str) -> Option<&'static str> {
     Some(match option {
         "description" | "desc" | "doc" | "docs" | "help" | "about" | "title" | "comment" => {
@@ -49,7 +49,7 @@ fn of_argument(option: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns how `#[tool(...)]` says what this option says elsewhere.
+/// Returns the spelling in `#[tool(...)]` of an option of another macro.
 fn of_tool(option: &str) -> Option<&'static str> {
     Some(match option {
         "param" | "params" | "parameter" | "parameters" | "arg" | "args" | "argument"
@@ -90,25 +90,26 @@ fn of_tool(option: &str) -> Option<&'static str> {
     })
 }
 
-/// Returns how a macro says what this option says elsewhere; `shown` is how messages call the macro's attribute.
-pub(crate) fn of(option: &str, shown: &str) -> Option<&'static str> {
-    match shown {
+/// Returns the spelling of an option of another macro; `attribute` is the attribute's name in
+/// messages.
+pub(crate) fn of(option: &str, attribute: &str) -> Option<&'static str> {
+    match attribute {
         "#[arg(...)]" => of_argument(option),
         "#[tool(...)]" => of_tool(option),
         _ => None,
     }
 }
 
-/// The attributes that other macros put in front of an argument or a field.
+/// Attributes of other macros on arguments and fields.
 const FOREIGN: &[&str] =
     &["serde", "schemars", "validate", "garde", "tool", "param", "schema", "description", "desc"];
 
-/// Returns whether an attribute in front of an argument is one of another macro, where `#[arg(...)]` is meant.
+/// Returns whether an attribute on an argument belongs to another macro and `#[arg(...)]` is meant.
 pub(crate) fn is_foreign(attribute: &Attribute) -> bool {
     FOREIGN.iter().any(|name| attribute.path().is_ident(name))
 }
 
-/// Returns how `#[arg(...)]` says what an attribute of another macro says.
+/// Returns the spelling in `#[arg(...)]` of another macro's attribute.
 pub(crate) fn instead(attribute: &Attribute) -> &'static str {
     if attribute.path().is_ident("description") || attribute.path().is_ident("desc") {
         return DESCRIBE;
@@ -136,7 +137,7 @@ fn first_word(tokens: &TokenStream) -> String {
     }
 }
 
-/// Returns the time that a lone number behind `timeout =` is most likely meant to be.
+/// Returns the likely meaning of a number without a unit after `timeout =`.
 pub(crate) fn timeout(option: &Opt) -> Option<String> {
     let text = option.value.to_string();
     let digits = text.trim_matches('"');

@@ -1,16 +1,17 @@
-//! A function as it was written: the signature parsed, the body kept as tokens.
+//! A function with its signature parsed and its body kept as tokens.
 
 use proc_macro2::{Delimiter, Span, TokenStream, TokenTree};
-use quote::{ToTokens, quote};
+use quote::{ToTokens, TokenStreamExt as _};
 use syn::ext::IdentExt;
 use syn::parse::{Parse, ParseStream};
+use syn::token::{Brace, Paren};
 use syn::{Attribute, Generics, Ident, Token, Type, Visibility};
 
-/// A function or method with our attributes told apart from the rest.
+/// A function or method, with this crate's attributes separated from the rest.
 pub(crate) struct Function {
-    /// All attributes but our own.
+    /// All attributes except this crate's.
     pub(crate) attrs: Vec<Attribute>,
-    /// Our own: `#[tool]` on a method of a `#[toolset]`.
+    /// This crate's attributes: `#[tool]` on a method of a `#[toolset]`.
     pub(crate) ours: Vec<Attribute>,
     pub(crate) vis: Visibility,
     pub(crate) constness: Option<Token![const]>,
@@ -34,11 +35,11 @@ pub(crate) struct Receiver {
     pub(crate) kind: ReceiverKind,
 }
 
-/// How a method takes `self`.
+/// The form in which a method takes `self`.
 pub(crate) enum ReceiverKind {
     /// `&self`
     Shared,
-    /// `self: Arc<Self>` and the like
+    /// `self: Arc<Self>` and similar
     Typed(Box<Type>),
     /// `&mut self`
     Mutable,
@@ -48,19 +49,19 @@ pub(crate) enum ReceiverKind {
 
 /// One argument.
 pub(crate) struct Argument {
-    /// All attributes but docs and our own.
+    /// All attributes except docs and this crate's.
     pub(crate) attrs: Vec<Attribute>,
     pub(crate) docs: Vec<Attribute>,
     /// `#[arg(...)]`
     pub(crate) ours: Vec<Attribute>,
-    /// Those of other macros, which mean nothing here.
+    /// Attributes of other macros, which have no effect here.
     pub(crate) foreign: Vec<Attribute>,
     pub(crate) pattern: TokenStream,
     pub(crate) ty: Type,
 }
 
 impl Argument {
-    /// Returns the name, if the pattern is one.
+    /// Returns the name, if the pattern is an identifier.
     pub(crate) fn ident(&self) -> Option<Ident> {
         let mut tokens = self.pattern.clone().into_iter();
         let first = match tokens.next()? {
@@ -74,28 +75,30 @@ impl Argument {
     }
 }
 
-/// Returns whether an attribute is ours, by the last part of its path: `#[toolbox::tool]` is too.
+/// Returns whether an attribute is this crate's, by the last segment of its path, as in
+/// `#[toolbox::tool]`.
 pub(crate) fn is_named(attribute: &Attribute, name: &str) -> bool {
     attribute.path().segments.last().is_some_and(|segment| segment.ident == name)
 }
 
-/// Says that an argument has no type.
+/// The error for an argument without a type.
 const UNTYPED: &str = "expected the type of the argument";
 
-/// Returns whether rustc, which reads an item before its attributes do, has reported the error already.
+/// Returns whether rustc, which parses an item before its attributes, has reported the error
+/// already.
 pub(crate) fn is_reported(error: &syn::Error) -> bool {
     error.to_string().ends_with(UNTYPED)
 }
 
 impl Function {
-    /// Returns the first `Self` of the signature.
+    /// Returns the first `Self` in the signature.
     pub(crate) fn mention_of_self(&self) -> Option<Ident> {
         let types = self.arguments.iter().map(|argument| &argument.ty).chain(&self.output);
         types.into_iter().find_map(|ty| mention(ty.to_token_stream(), "Self"))
     }
 }
 
-/// Returns the first place of an identifier.
+/// Returns the first occurrence of an identifier.
 fn mention(tokens: TokenStream, wanted: &str) -> Option<Ident> {
     tokens.into_iter().find_map(|token| match token {
         TokenTree::Ident(ident) => (ident == wanted).then_some(ident),
@@ -158,7 +161,9 @@ fn parse_abi(input: ParseStream<'_>) -> syn::Result<Option<TokenStream>> {
     }
     let token: Token![extern] = input.parse()?;
     let name: Option<syn::LitStr> = input.parse()?;
-    Ok(Some(quote!(#token #name)))
+    let mut abi = token.into_token_stream();
+    name.to_tokens(&mut abi);
+    Ok(Some(abi))
 }
 
 type Arguments = (Option<Receiver>, Vec<Argument>, Option<Token![...]>);
@@ -196,11 +201,17 @@ fn parse_receiver(attrs: &[Attribute], input: ParseStream<'_>) -> syn::Result<Re
     let lifetime: Option<syn::Lifetime> = if reference.is_some() { input.parse()? } else { None };
     let mutability: Option<Token![mut]> = input.parse()?;
     let this: Token![self] = input.parse()?;
-    let mut tokens = quote!(#(#attrs)* #reference #lifetime #mutability #this);
+    let mut tokens = TokenStream::new();
+    tokens.append_all(attrs);
+    reference.to_tokens(&mut tokens);
+    lifetime.to_tokens(&mut tokens);
+    mutability.to_tokens(&mut tokens);
+    this.to_tokens(&mut tokens);
     let kind = if input.peek(Token![:]) {
         let colon: Token![:] = input.parse()?;
         let ty: Type = input.parse()?;
-        tokens.extend(quote!(#colon #ty));
+        colon.to_tokens(&mut tokens);
+        ty.to_tokens(&mut tokens);
         ReceiverKind::Typed(Box::new(ty))
     } else {
         match (reference, mutability) {
@@ -217,7 +228,7 @@ fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<
     let (foreign, attrs): (Vec<_>, Vec<_>) = attrs.into_iter().partition(crate::hints::is_foreign);
     let (docs, attrs) = attrs.into_iter().partition(|a| a.path().is_ident("doc"));
     let mut pattern = TokenStream::new();
-    // A pattern holds no single colon outside of brackets; `::` in a path is two joint ones.
+    // A pattern contains no single colon outside of delimiters; `::` in a path is two joint ones.
     while !input.peek(Token![:]) || input.peek(Token![::]) {
         if input.is_empty() {
             return Err(input.error(UNTYPED));
@@ -233,7 +244,7 @@ fn parse_argument(attrs: Vec<Attribute>, input: ParseStream<'_>) -> syn::Result<
 }
 
 impl ToTokens for Function {
-    /// Writes the function as it was, without our attributes.
+    /// Writes the function unchanged, without this crate's attributes.
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Self {
             attrs,
@@ -249,20 +260,35 @@ impl ToTokens for Function {
             body,
             ..
         } = self;
-        let receiver = self.receiver.iter().map(|receiver| &receiver.tokens);
-        let arguments = self.arguments.iter().map(|argument| {
-            let Argument { attrs, pattern, ty, .. } = argument;
-            quote!(#(#attrs)* #pattern: #ty)
+        tokens.append_all(attrs);
+        vis.to_tokens(tokens);
+        constness.to_tokens(tokens);
+        asyncness.to_tokens(tokens);
+        unsafety.to_tokens(tokens);
+        abi.to_tokens(tokens);
+        fn_token.to_tokens(tokens);
+        ident.to_tokens(tokens);
+        generics.to_tokens(tokens);
+        Paren::default().surround(tokens, |tokens| {
+            if let Some(receiver) = &self.receiver {
+                receiver.tokens.to_tokens(tokens);
+                <Token![,]>::default().to_tokens(tokens);
+            }
+            for Argument { attrs, pattern, ty, .. } in &self.arguments {
+                tokens.append_all(attrs);
+                pattern.to_tokens(tokens);
+                <Token![:]>::default().to_tokens(tokens);
+                ty.to_tokens(tokens);
+                <Token![,]>::default().to_tokens(tokens);
+            }
+            variadic.to_tokens(tokens);
         });
-        let inputs = receiver.cloned().chain(arguments);
-        let variadic = variadic.iter();
-        let output = self.output.iter();
-        let where_clause = &generics.where_clause;
-        tokens.extend(quote! {
-            #(#attrs)*
-            #vis #constness #asyncness #unsafety #abi #fn_token #ident #generics
-            (#(#inputs,)* #(#variadic)*) #(-> #output)* #where_clause #body
-        });
+        if let Some(output) = &self.output {
+            <Token![->]>::default().to_tokens(tokens);
+            output.to_tokens(tokens);
+        }
+        generics.where_clause.to_tokens(tokens);
+        body.to_tokens(tokens);
     }
 }
 
@@ -273,7 +299,7 @@ pub(crate) struct Impl {
     unsafety: Option<Token![unsafe]>,
     impl_token: Token![impl],
     pub(crate) generics: Generics,
-    /// What stands between the generics and `for`, when a trait is implemented.
+    /// The tokens between the generics and `for`, for an implementation of a trait.
     pub(crate) of_trait: Option<(Type, Token![for])>,
     pub(crate) self_ty: Type,
     pub(crate) items: Vec<ImplItem>,
@@ -282,9 +308,9 @@ pub(crate) struct Impl {
 /// One item of an `impl` block.
 pub(crate) enum ImplItem {
     Tool(Box<Function>),
-    /// Anything else, and what could not be read as a tool, without our attributes.
+    /// Any other item, and unparsable ones, without this crate's attributes.
     Other(TokenStream),
-    /// A method with `#[tool]` that is no function.
+    /// A method with `#[tool]` that is not a function.
     Broken(TokenStream, syn::Error),
 }
 
@@ -353,7 +379,10 @@ fn without_tool(item: TokenStream) -> TokenStream {
         let attrs = input.call(Attribute::parse_outer)?;
         let attrs = attrs.into_iter().filter(|attribute| !is_named(attribute, "tool"));
         let rest: TokenStream = input.parse()?;
-        Ok(quote!(#(#attrs)* #rest))
+        let mut tokens = TokenStream::new();
+        tokens.append_all(attrs);
+        tokens.extend(rest);
+        Ok(tokens)
     };
     syn::parse::Parser::parse2(parse, item).unwrap_or_default()
 }
@@ -361,14 +390,23 @@ fn without_tool(item: TokenStream) -> TokenStream {
 impl ToTokens for Impl {
     fn to_tokens(&self, tokens: &mut TokenStream) {
         let Self { attrs, unsafety, impl_token, generics, self_ty, .. } = self;
-        let of_trait = self.of_trait.iter().map(|(path, token)| quote!(#path #token));
-        let items = self.items.iter().map(|item| match item {
-            ImplItem::Tool(function) => function.to_token_stream(),
-            ImplItem::Other(tokens) | ImplItem::Broken(tokens, _) => tokens.clone(),
-        });
-        let where_clause = &generics.where_clause;
-        tokens.extend(quote! {
-            #(#attrs)* #unsafety #impl_token #generics #(#of_trait)* #self_ty #where_clause { #(#items)* }
+        tokens.append_all(attrs);
+        unsafety.to_tokens(tokens);
+        impl_token.to_tokens(tokens);
+        generics.to_tokens(tokens);
+        if let Some((path, token)) = &self.of_trait {
+            path.to_tokens(tokens);
+            token.to_tokens(tokens);
+        }
+        self_ty.to_tokens(tokens);
+        generics.where_clause.to_tokens(tokens);
+        Brace::default().surround(tokens, |tokens| {
+            for item in &self.items {
+                match item {
+                    ImplItem::Tool(function) => function.to_tokens(tokens),
+                    ImplItem::Other(other) | ImplItem::Broken(other, _) => other.to_tokens(tokens),
+                }
+            }
         });
     }
 }
@@ -378,7 +416,7 @@ impl Impl {
         self.impl_token.span
     }
 
-    /// Returns the first lifetime that the type has, if it is not `'static`.
+    /// Returns the first lifetime in the type other than `'static`.
     pub(crate) fn borrows(&self) -> Option<TokenStream> {
         let mut tokens = self.self_ty.to_token_stream().into_iter();
         while let Some(token) = tokens.next() {
@@ -386,11 +424,27 @@ impl Impl {
                 (TokenTree::Punct(tick), Some(TokenTree::Ident(name)))
                     if tick.as_char() == '\'' && name != "static" =>
                 {
-                    return Some(quote!(#tick #name));
+                    return Some(
+                        [TokenTree::Punct(tick), TokenTree::Ident(name)].into_iter().collect(),
+                    );
                 }
                 _ => {}
             }
         }
         None
+    }
+}
+
+/// One element of `tools![]`: a path, with an optional `#[cfg]`.
+pub(crate) struct Element {
+    pub(crate) attrs: Vec<Attribute>,
+    pub(crate) path: syn::Path,
+}
+
+impl Parse for Element {
+    fn parse(input: ParseStream<'_>) -> syn::Result<Self> {
+        let attrs = input.call(Attribute::parse_outer)?;
+        let path = input.call(syn::Path::parse_mod_style)?;
+        if input.is_empty() { Ok(Self { attrs, path }) } else { Err(input.error("")) }
     }
 }

@@ -1,6 +1,7 @@
-//! The macros behind [`toolbox`](https://docs.rs/toolbox): use them through that crate, which documents them.
+//! The macros behind [`toolbox`](https://docs.rs/toolbox): use them through that crate, which
+//! documents them.
 
-#![allow(missing_docs, reason = "what the macros do is told where `toolbox` re-exports them")]
+#![allow(missing_docs, reason = "the macros are documented where `toolbox` re-exports them")]
 
 mod args;
 mod check;
@@ -35,7 +36,7 @@ pub fn tools(input: TokenStream) -> TokenStream {
     tools::expand(input.into()).into()
 }
 
-/// Puts its tokens behind the item it stands on.
+/// Appends its tokens to the item it is on.
 #[proc_macro_attribute]
 pub fn carrier(carried: TokenStream, item: TokenStream) -> TokenStream {
     item.into_iter().chain(carried).collect()
@@ -46,29 +47,30 @@ fn tool_tokens(
     options: proc_macro2::TokenStream,
     item: &proc_macro2::TokenStream,
 ) -> proc_macro2::TokenStream {
-    use quote::quote;
+    use quote::ToTokens as _;
     let function: item::Function = match syn::parse2(item.clone()) {
         Ok(function) => function,
         Err(error) if item::is_reported(&error) => return item.clone(),
         Err(error) => {
             let error = error.into_compile_error();
-            return quote!(#item #error);
+            return [item.clone(), error].into_iter().collect();
         }
     };
     let mut errors = diag::Diagnostics::default();
     let options = args::parse(options, args::TOOL, "#[tool(...)]", &mut errors);
     if let Some(second) = function.ours.first() {
-        errors.error(second, "`#[tool]` stands twice on this function").help("take one out");
+        errors.error(second, "`#[tool]` is repeated on this function").help("take one out");
     }
     let model = model::ToolModel::read(&function, &options, &mut errors);
-    check::check(&function, &model, check::Place::Free, &mut errors);
+    check::check(&function, &model, check::FunctionContext::Free, &mut errors);
     let tool = if errors.is_empty() {
         expand::free(&function, &model)
     } else {
-        // Whoever calls the function or lists the tool still compiles, so only the mistakes are shown.
+        // Code that calls the function or lists the tool still compiles, so that only the errors
+        // are reported.
         let stand_in = expand::stand_in(&function, &model);
         let errors = errors.into_tokens();
-        quote!(#stand_in #errors)
+        [stand_in, errors].into_iter().collect()
     };
-    quote!(#function #tool)
+    [function.into_token_stream(), tool].into_iter().collect()
 }

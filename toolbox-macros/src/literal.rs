@@ -1,4 +1,4 @@
-//! What tokens spell out by themselves: the kind of a type, the value of a literal.
+//! Types and literals, judged by their tokens.
 
 use proc_macro2::TokenStream;
 use quote::ToTokens;
@@ -6,12 +6,12 @@ use syn::{GenericArgument, Lit, PathArguments, Type};
 
 use crate::args::{self, Range};
 
-/// The kind of a type, as far as its spelling shows it: enough to refuse what cannot be meant.
+/// The kind of a type, judged by its spelling: enough to refuse clear contradictions.
 ///
-/// What an alias or a type of the user's own stands for, its schema shows when the tool is made.
+/// Aliases and user-defined types are judged by their schema when the tool is made.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Spelled {
-    /// An integer, from its least to its greatest value.
+    /// An integer, with its minimum and maximum.
     Integer(i128, i128),
     Float,
     Text,
@@ -21,13 +21,13 @@ pub(crate) enum Spelled {
     Other,
 }
 
-/// A type without references, and whether it is in an `Option`.
+/// A type without references, and whether it is optional.
 pub(crate) struct Shape<'a> {
     pub(crate) ty: &'a Type,
     pub(crate) optional: bool,
 }
 
-/// Takes references, brackets and `Option` off a type.
+/// Removes references, parentheses and `Option` from a type.
 pub(crate) fn shape(ty: &Type) -> Shape<'_> {
     match ty {
         Type::Reference(inner) => shape(&inner.elem),
@@ -43,7 +43,7 @@ pub(crate) fn shape(ty: &Type) -> Shape<'_> {
     }
 }
 
-/// Returns the name of a type of the standard library, by the last part of its path.
+/// Returns the name of a type of the standard library, by the last segment of its path.
 fn standard(ty: &Type) -> Option<(String, &PathArguments)> {
     let Type::Path(path) = ty else { return None };
     let segments = &path.path.segments;
@@ -53,7 +53,7 @@ fn standard(ty: &Type) -> Option<(String, &PathArguments)> {
     Some((last.ident.to_string(), &last.arguments))
 }
 
-/// Returns the first type in the angle brackets of a type of this name.
+/// Returns the first type argument of a type with the given name.
 pub(crate) fn generic<'a>(ty: &'a Type, wanted: &str) -> Option<&'a Type> {
     let (name, PathArguments::AngleBracketed(list)) = standard(ty)? else { return None };
     if name != wanted {
@@ -104,7 +104,7 @@ pub(crate) enum Literal {
     Text(String),
 }
 
-/// Returns the value that tokens spell out: a number with or without a sign, or text.
+/// Returns the value of tokens that are a literal: a number with or without a sign, or text.
 pub(crate) fn literal(tokens: &TokenStream) -> Option<Literal> {
     let tokens = args::ungrouped(tokens.clone());
     let mut trees = tokens.clone().into_iter();
@@ -147,7 +147,7 @@ impl Literal {
 }
 
 impl Range {
-    /// Returns whether a number is in the range, as far as the ends are literals.
+    /// Returns whether a number is in the range, if its ends are literals.
     pub(crate) fn holds(&self, number: &Literal) -> bool {
         let against = |end: &Option<TokenStream>| {
             end.as_ref().and_then(literal).and_then(|end| number.compare(&end))
@@ -158,8 +158,8 @@ impl Range {
         low && high
     }
 
-    /// Shows the range as it was written.
-    pub(crate) fn shown(&self) -> String {
+    /// Formats the range as written.
+    pub(crate) fn to_text(&self) -> String {
         let end = |end: &Option<TokenStream>| {
             end.as_ref().map_or_else(String::new, |end| end.to_string().replace(' ', ""))
         };
@@ -168,7 +168,7 @@ impl Range {
     }
 }
 
-/// Returns the first reference of a type that is borrowed for `'static`, where a value of the model's would have to be.
+/// Returns the first `'static` reference in a type, which cannot point into a call's arguments.
 pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Reference(reference) => {
@@ -187,7 +187,7 @@ pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
     }
 }
 
-/// Returns the trait object that an argument is: by itself, behind `&`, or as a `State`.
+/// Returns the trait object in an argument's type: by itself, after `&`, or in a `State`.
 pub(crate) fn trait_object(ty: &Type) -> Option<&syn::TypeTraitObject> {
     match ty {
         Type::TraitObject(object) => Some(object),
@@ -206,7 +206,8 @@ pub(crate) fn trait_object(ty: &Type) -> Option<&syn::TypeTraitObject> {
     }
 }
 
-/// Returns whether a type is known to have no size: rustc says so of an argument of it, and how to borrow it.
+/// Returns whether a type is known to be unsized: rustc reports this for an argument, with the
+/// correction.
 pub(crate) fn is_unsized(ty: &Type) -> bool {
     match ty {
         Type::Paren(inner) => is_unsized(&inner.elem),
@@ -217,7 +218,7 @@ pub(crate) fn is_unsized(ty: &Type) -> bool {
     }
 }
 
-/// Returns whether `impl` stands anywhere in a type.
+/// Returns whether a type contains `impl`.
 pub(crate) fn mentions_impl(ty: &Type) -> bool {
     fn within(tokens: TokenStream) -> bool {
         tokens.into_iter().any(|token| match token {
@@ -227,4 +228,46 @@ pub(crate) fn mentions_impl(ty: &Type) -> bool {
         })
     }
     within(ty.to_token_stream())
+}
+
+/// Replaces every lifetime but `'static` by `'name`, and adds elided ones of `&` where they are
+/// required.
+pub(crate) fn with_lifetimes(tokens: TokenStream, name: &str) -> TokenStream {
+    use proc_macro2::{Group, Ident, Punct, Spacing, TokenTree};
+    let mut out: Vec<TokenTree> = Vec::new();
+    let mut tokens = tokens.into_iter().peekable();
+    while let Some(token) = tokens.next() {
+        match token {
+            TokenTree::Group(group) => {
+                let inner = with_lifetimes(group.stream(), name);
+                let mut changed = Group::new(group.delimiter(), inner);
+                changed.set_span(group.span());
+                out.push(changed.into());
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '\'' => {
+                let span = punct.span();
+                out.push(punct.into());
+                match tokens.next() {
+                    Some(TokenTree::Ident(ident)) if ident != "static" => {
+                        out.push(Ident::new(name, span).into());
+                    }
+                    other => out.extend(other),
+                }
+            }
+            TokenTree::Punct(punct) if punct.as_char() == '&' && name == "static" => {
+                let span = punct.span();
+                out.push(punct.into());
+                let named =
+                    matches!(tokens.peek(), Some(TokenTree::Punct(p)) if p.as_char() == '\'');
+                if !named {
+                    let mut quote = Punct::new('\'', Spacing::Joint);
+                    quote.set_span(span);
+                    out.push(quote.into());
+                    out.push(Ident::new(name, span).into());
+                }
+            }
+            other => out.push(other),
+        }
+    }
+    out.into_iter().collect()
 }

@@ -1,7 +1,7 @@
-//! What was understood of a tool: every part with its span.
+//! The model of a tool: every part with its span.
 
 use proc_macro2::{Ident, Span, TokenStream};
-use quote::{ToTokens, quote};
+use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::parse::Parser;
 use syn::{Attribute, LitStr, Token, Type};
@@ -14,7 +14,7 @@ use crate::item::{Argument, Function};
 
 /// A tool.
 pub(crate) struct ToolModel {
-    /// The path of the runtime: `::toolbox`, or what `crate = …` says.
+    /// The path of the runtime crate: `::toolbox`, or the value of `crate = …`.
     pub(crate) krate: TokenStream,
     pub(crate) name: String,
     pub(crate) name_span: Span,
@@ -30,14 +30,14 @@ pub(crate) struct ToolModel {
     pub(crate) arguments: Vec<ArgumentModel>,
 }
 
-/// Text for the model, known now or when the crate is compiled.
+/// Text for the model, known at expansion or when the crate is compiled.
 #[derive(Default)]
 pub(crate) enum Text {
     #[default]
     Nothing,
     Known(String),
-    /// An expression of doc lines, each with the blank after `///`.
-    Expression(TokenStream),
+    /// Expressions of doc lines, each with the space after `///`.
+    Lines(Vec<TokenStream>),
     /// A constant expression of the text itself: `description = include_str!("search.md")`.
     Value(TokenStream),
 }
@@ -47,12 +47,12 @@ impl Text {
         match docs.text() {
             _ if docs.is_empty() => Self::Nothing,
             Some(text) => Self::Known(text),
-            None => Self::Expression(docs.expression()),
+            None => Self::Lines(docs.expressions()),
         }
     }
 }
 
-/// The options that are flags, where they stand.
+/// The positions of the options that are flags.
 #[derive(Default)]
 pub(crate) struct Hints {
     pub(crate) blocking: Option<Span>,
@@ -75,10 +75,10 @@ pub(crate) struct Example {
 
 /// One argument.
 pub(crate) struct ArgumentModel {
-    /// What the model calls it.
+    /// The name for the model.
     pub(crate) name: String,
     pub(crate) name_span: Span,
-    /// What the function calls it.
+    /// The name in the function.
     pub(crate) ident: Ident,
     /// `#[cfg]` and the like, which its slot has to carry too.
     pub(crate) cfgs: Vec<Attribute>,
@@ -92,39 +92,46 @@ pub(crate) struct ArgumentModel {
     pub(crate) pattern: Option<LitStr>,
     pub(crate) examples: Vec<TokenStream>,
     pub(crate) flatten: Option<Span>,
-    /// Whether `#[arg(...)]` stands on it.
+    /// `true` if it has an `#[arg(...)]`.
     pub(crate) described: bool,
 }
 
-/// What an argument is when the model gives none.
+/// The default of an argument.
 pub(crate) enum Default_ {
-    /// `default`: that of its type.
+    /// `default`: the default of its type.
     OfType(Span),
     Expression(TokenStream),
 }
 
-/// Returns the attributes that decide whether something is compiled at all.
+/// Returns the attributes for conditional compilation.
 pub(crate) fn cfgs(attrs: &[Attribute]) -> Vec<Attribute> {
     let decides = |a: &&Attribute| a.path().is_ident("cfg") || a.path().is_ident("cfg_attr");
     attrs.iter().filter(decides).cloned().collect()
 }
 
-/// Reads `crate = path`.
+/// Returns the path of the runtime crate, `::toolbox`.
+fn default_krate() -> TokenStream {
+    let mut path = <Token![::]>::default().into_token_stream();
+    Ident::new("toolbox", Span::call_site()).to_tokens(&mut path);
+    path
+}
+
+/// Parses `crate = path`.
 pub(crate) fn krate(options: &[Opt], errors: &mut Diagnostics) -> TokenStream {
     let Some(option) = options.iter().find(|option| option.name == "crate") else {
-        return quote!(::toolbox);
+        return default_krate();
     };
     if syn::Path::parse_mod_style.parse2(args::ungrouped(option.value.clone())).is_err() {
         errors
             .error(&option.value, "the value of `crate` is not a path")
             .help("write the path of the `toolbox` crate: `crate = my_toolbox`");
-        return quote!(::toolbox);
+        return default_krate();
     }
     option.value.clone()
 }
 
 impl ToolModel {
-    /// Reads what a function and its options say; what is wrong with an option goes to `errors`.
+    /// Reads a function and its options; errors in options are added to `errors`.
     pub(crate) fn read(function: &Function, options: &[Opt], errors: &mut Diagnostics) -> Self {
         let mut model = Self {
             krate: krate(options, errors),
@@ -209,7 +216,7 @@ impl ToolModel {
                 self.description = Text::Value(option.value.clone());
             }
             "description" => {
-                // A value that is wrong is one error, and not also a description that is missing.
+                // An invalid value is one error, not also a missing description.
                 self.description = Text::Known("...".to_owned());
                 if let Some(text) = option.string(errors) {
                     if text.value().trim().is_empty() {
@@ -250,7 +257,9 @@ impl ToolModel {
     }
 }
 
-/// Returns whether a value is no literal, but what the compiler makes a text of: a macro's, or a constant's.
+/// Returns whether a value is an expression that the compiler evaluates to text: a macro call or a
+/// constant.
+/// constant's.
 fn is_expression(value: &TokenStream) -> bool {
     let value = args::ungrouped(value.clone());
     let is_macro = value.clone().into_iter().any(
@@ -270,10 +279,13 @@ fn timeout(option: &Opt, tool: &str, errors: &mut Diagnostics) -> Option<u64> {
     let text = syn::parse2::<LitStr>(written.clone()).ok().map(|text| text.value());
     let time = text.as_deref().and_then(args::milliseconds);
     if time.is_none() {
-        let shown = text.unwrap_or_else(|| written.to_string().replace(' ', ""));
+        let written_time = text.unwrap_or_else(|| written.to_string().replace(' ', ""));
         let time = hints::timeout(option).unwrap_or_else(|| "30s".to_owned());
         errors
-            .error(&option.value, format!("the timeout of tool `{tool}` is no time: `{shown}`"))
+            .error(
+                &option.value,
+                format!("the timeout of tool `{tool}` is no time: `{written_time}`"),
+            )
             .help(format!("write a number above 0 with its unit: `timeout = \"{time}\"`"))
             .note("the units are `ms`, `s`, `m` and `h`");
     }
@@ -338,7 +350,7 @@ impl ArgumentModel {
         let Some(ident) = argument.ident() else {
             errors
                 .error(&argument.pattern, format!("an argument of tool `{tool}` has no name"))
-                .help(format!("give it one: `argument: {}`", shown(&argument.ty)))
+                .help(format!("give it one: `argument: {}`", type_text(&argument.ty)))
                 .note("the model fills arguments in by name; a pattern can go into the body");
             return None;
         };
@@ -347,17 +359,17 @@ impl ArgumentModel {
             errors
                 .error(
                     attribute,
-                    format!("`#[{path}]` on argument `{ident}` of tool `{tool}` means nothing"),
+                    format!("`#[{path}]` on argument `{ident}` of tool `{tool}` has no effect"),
                 )
                 .help(hints::instead(attribute));
         }
         let mut written = TokenStream::new();
         for attribute in &argument.ours {
             match &attribute.meta {
-                // Together, so that an option given twice is seen in two attributes too.
+                // Parsed together, so that an option repeated in two attributes is reported too.
                 syn::Meta::List(list) => {
-                    let tokens = &list.tokens;
-                    written.extend(quote!(#tokens,));
+                    written.extend(list.tokens.clone());
+                    <Token![,]>::default().to_tokens(&mut written);
                 }
                 _ => {
                     errors
@@ -433,8 +445,8 @@ fn referent(ty: &Type) -> Option<Type> {
     }
 }
 
-/// Shows a type as somebody would write it.
-pub(crate) fn shown(ty: &Type) -> String {
+/// Formats a type as a user would write it.
+pub(crate) fn type_text(ty: &Type) -> String {
     let text = ty.to_token_stream().to_string();
     text.replace(" < ", "<")
         .replace(" <", "<")

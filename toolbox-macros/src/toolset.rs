@@ -1,11 +1,11 @@
 //! `#[toolset] impl`: one value, several tools.
 
 use proc_macro2::TokenStream;
-use quote::quote;
+use quote::ToTokens as _;
 use syn::ext::IdentExt;
 
 use crate::args;
-use crate::check::{self, Place};
+use crate::check::{self, FunctionContext};
 use crate::diag::Diagnostics;
 use crate::expand;
 use crate::item::{self, Function, Impl, ImplItem};
@@ -17,7 +17,7 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
         Ok(block) => block,
         Err(error) => {
             let error = error.into_compile_error();
-            return quote!(#item #error);
+            return [item.clone(), error].into_iter().collect();
         }
     };
     let mut errors = Diagnostics::default();
@@ -56,28 +56,14 @@ pub(crate) fn expand(options: TokenStream, item: &TokenStream) -> TokenStream {
     same_names(&tools, &mut errors);
     if errors.is_empty() {
         let set = expand::toolset(&block, &krate, &tools, with.as_ref());
-        quote!(#block #set)
+        [block.into_token_stream(), set].into_iter().collect()
     } else {
-        // Without the implementation, every use of the set would be an error of its own.
-        let (impl_generics, _, where_clause) = block.generics.split_for_impl();
-        let (self_ty, errors) = (&block.self_ty, errors.into_tokens());
-        let stand_in = (block.of_trait.is_none() && block.borrows().is_none()).then(|| {
-            let set = quote! {
-                impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
-                    fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {
-                        ::std::vec::Vec::new()
-                    }
-                }
-            };
-            expand::carried(
-                &krate,
-                &set,
-                &quote!(
-                    const _: () = ();
-                ),
-            )
-        });
-        quote!(#block #stand_in #errors)
+        // Without the implementation, every use of the set would be a further error.
+        let stand_in = (block.of_trait.is_none() && block.borrows().is_none())
+            .then(|| expand::toolset_stand_in(&block, &krate));
+        [block.into_token_stream(), stand_in.unwrap_or_default(), errors.into_tokens()]
+            .into_iter()
+            .collect()
     }
 }
 
@@ -111,7 +97,7 @@ fn read<'a>(
         }
     }
     if let Some(second) = function.ours.get(1) {
-        errors.error(second, "`#[tool]` stands twice on this function").help("take one out");
+        errors.error(second, "`#[tool]` is repeated on this function").help("take one out");
     }
     if let Some(option) = options.iter().find(|option| matches!(option.name, "type" | "crate")) {
         let error = errors.error(
@@ -127,14 +113,14 @@ fn read<'a>(
     }
     let mut model = ToolModel::read(function, &options, errors);
     model.krate.clone_from(krate);
-    check::check(function, &model, Place::Toolset, errors);
+    check::check(function, &model, FunctionContext::Toolset, errors);
     Some((function, model))
 }
 
 fn same_names(tools: &[(&Function, ToolModel)], errors: &mut Diagnostics) {
     for (at, (function, model)) in tools.iter().enumerate() {
         let twin = tools[..at].iter().find(|(other, twin)| {
-            // Methods under `#[cfg]` may stand in for each other.
+            // Methods under `#[cfg]` may be alternatives.
             twin.name == model.name
                 && model::cfgs(&other.attrs).is_empty()
                 && model::cfgs(&function.attrs).is_empty()

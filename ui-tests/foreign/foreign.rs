@@ -1,6 +1,7 @@
-//! What the compiler says of arguments of other crates' types, where the features for them are not on.
+//! Compiler errors for arguments of other crates' types, where the features for them are off.
 //!
-//! A package of its own, because cargo turns on the features that any dependency of a program asks for.
+//! A package of its own, because cargo turns on the features that any dependency of a program asks
+//! for.
 
 use std::process::Command;
 

@@ -1,4 +1,4 @@
-//! Where descriptions may come from.
+//! Sources of descriptions.
 use toolbox::{Tool, tool};
 
 const _: () = ();

@@ -1,7 +1,9 @@
-//! Start-up with 1, 3, 10 and 50 servers, each of which takes 10 ms to answer anything: how much time goes by above the round
-//! trips that nobody can spare (one question for the protocol, one for the list).
+//! Start-up with 1, 3, 10 and 50 servers, each of which takes 10 ms to answer anything: how much
+//! time goes by above the round trips that nobody can spare (one question for the protocol, one for
+//! the list).
 //!
-//! `http` servers are on loopback in this process; `stdio` ones are this program again, so a process is started for each.
+//! `http` servers are on loopback in this process; `stdio` ones are this program again, so a
+//! process is started for each.
 
 use std::io::{BufRead, Write};
 use std::time::{Duration, Instant};

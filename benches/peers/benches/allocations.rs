@@ -1,4 +1,4 @@
-//! How many allocations a call makes in other frameworks.
+//! Counts the allocations of a call in other frameworks.
 
 #![allow(dead_code, reason = "the suite of `toolbox` is shared, and not all of it is used here")]
 

@@ -1,4 +1,5 @@
-//! What a call costs in other frameworks, beside the limit and `toolbox`, in instructions.
+//! Measures the cost of a call in other frameworks, beside the limit and `toolbox`, in
+//! instructions.
 //!
 //! ```sh
 //! cargo bench --manifest-path benches/peers/Cargo.toml --bench cost

@@ -1,12 +1,13 @@
-//! The same tools and queries in `toolbox::search`, tantivy and the crate `bm25`, each on one thread and in memory.
+//! The same tools and queries in `toolbox::search`, tantivy and the crate `bm25`, each on one
+//! thread and in memory.
 //!
 //! ```sh
 //! cargo bench --bench search -- TOOLS.jsonl QUERIES.jsonl [TOOLS]
 //! ```
 //!
-//! The tools are repeated with other words until there are as many as asked for (10 000 if nothing is said). Queries of
-//! 25 to 35 words are asked, the best ten answers taken. All engines are measured in turns, so that a busy machine is
-//! busy for each of them.
+//! The tools are repeated with other words until there are as many as asked for (10 000 if nothing
+//! is said). Queries of 25 to 35 words are asked, the best ten answers taken. All engines are
+//! measured in turns, so that a busy machine is busy for each of them.
 
 use std::collections::HashMap;
 use std::hint::black_box;

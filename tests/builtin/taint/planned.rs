@@ -1,4 +1,4 @@
-//! What a model that was talked into something leaves behind for later.
+//! Persistent effects that a manipulated model leaves for later.
 
 use crate::bounded::tokio;
 use std::time::SystemTime;

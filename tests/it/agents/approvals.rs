@@ -1,4 +1,4 @@
-//! Somebody's word before a call: approve, deny, edit, defer; and runs that wait for it.
+//! Approval before a call: approve, deny, edit, defer; and runs that wait for it.
 
 use crate::bounded::tokio;
 use std::future::IntoFuture;

@@ -1,4 +1,5 @@
-//! Agents as they are built: states, names, the choice of a tool; what a run costs, and whose pause is resumed.
+//! Agents as they are built: states, names, the choice of a tool; what a run costs, and whose pause
+//! is resumed.
 
 use crate::bounded::tokio;
 use std::sync::Arc;
@@ -309,7 +310,8 @@ async fn a_pause_is_resumed_by_its_own_agent_and_for_its_own_principal() {
     assert_eq!(run.await.unwrap().content, "done");
 }
 
-/// A context that a tool hands down carries the depth, the budget and the listeners of the run above.
+/// A context that a tool hands down carries the depth, the budget and the listeners of the run
+/// above.
 #[tokio::test]
 async fn a_run_in_the_context_of_a_call_is_below_the_agent_that_made_it() {
     let inner = Agent::builder(ScriptedModel::answering("inner")).name("inner").build().unwrap();

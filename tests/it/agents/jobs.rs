@@ -28,8 +28,8 @@ fn build(name: &str, seconds: u64, ends: &Arc<AtomicUsize>) -> Tool {
     .background()
 }
 
-/// The texts of what the program told the model.
-fn told(history: &toolbox::History) -> Vec<String> {
+/// Returns the texts of user messages.
+fn user_texts(history: &toolbox::History) -> Vec<String> {
     let texts = history.messages().iter().filter_map(|message| match message {
         Message::User(content) => content[0].as_text().map(str::to_owned),
         _ => None,
@@ -51,7 +51,7 @@ async fn a_completion_is_a_new_observation_exactly_once() {
     let log = Log::default();
     let outcome = super::agent(&model, tools).run("x").on_event(log.listener()).await.unwrap();
     assert_eq!((outcome.content.as_str(), outcome.reason), ("all done", StopReason::Answered));
-    let told = told(&outcome.history);
+    let told = user_texts(&outcome.history);
     assert_eq!(told.len(), 2, "{told:?}");
     assert!(told[0].contains("of tool `a`, started by call call_1, has ended]\nbuilt in 2 s"));
     assert!(told[1].contains("of tool `b`, started by call call_2, has ended]\nbuilt in 60 s"));
@@ -71,7 +71,7 @@ async fn a_job_that_fails_is_told_as_such() {
     crate::support::quietly();
     let model = ScriptedModel::new().calls("f", "{}").text("wait").text("so it failed");
     let outcome = super::agent(&model, vec![fails.background()]).run("x").await.unwrap();
-    assert!(told(&outcome.history)[0].ends_with("has failed]\ntool `f` panicked"));
+    assert!(user_texts(&outcome.history)[0].ends_with("has failed]\ntool `f` panicked"));
 }
 
 #[tokio::test(start_paused = true)]
@@ -124,7 +124,7 @@ async fn an_answer_of_a_type_waits_for_jobs_too() {
     let run = super::agent(&model, vec![build("a", 5, &ends)]).run("x");
     let outcome = run.answering_with::<Vec<String>>().await.unwrap();
     assert_eq!(outcome.answer_as::<Vec<String>>().unwrap(), ["late"]);
-    assert_eq!((told(&outcome.history).len(), ends.load(SeqCst)), (1, 1));
+    assert_eq!((user_texts(&outcome.history).len(), ends.load(SeqCst)), (1, 1));
 }
 
 #[tokio::test(start_paused = true)]
@@ -144,7 +144,10 @@ async fn a_run_that_waits_for_a_decision_loses_no_completion() {
         let paused = serde_json::from_str(&kept).unwrap();
         let outcome =
             agent.resume(paused, [("call_2", toolbox::context::Decision::Approve)]).await.unwrap();
-        assert_eq!((outcome.content.as_str(), told(&outcome.history).len()), ("ok", 1 - left));
+        assert_eq!(
+            (outcome.content.as_str(), user_texts(&outcome.history).len()),
+            ("ok", 1 - left)
+        );
     }
 }
 
@@ -169,18 +172,20 @@ async fn s3_42_a_run_takes_no_callback_and_hands_no_job_to_one() {
     let script = || ScriptedModel::new().calls("a", "{}").text("started").text("done");
     let outcome = super::agent(&script(), vec![build("a", 2, &ends)]).run("x").await.unwrap();
     assert_eq!((outcome.content.as_str(), ends.load(SeqCst), outcome.jobs.len()), ("done", 1, 0));
-    assert_eq!(told(&outcome.history).len(), 1);
+    assert_eq!(user_texts(&outcome.history).len(), 1);
 
-    // Where the program's own context has a callback, the run does not use it: its jobs are its own.
+    // Where the program's own context has a callback, the run does not use it: its jobs are its
+    // own.
     let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
     let context = toolbox::ToolContext::new().with_completions(sender);
     let agent = super::agent(&script(), vec![build("a", 2, &ends)]);
     let outcome = agent.run("x").in_context(context.clone()).await.unwrap();
     assert_eq!((outcome.content.as_str(), ends.load(SeqCst)), ("done", 2));
-    assert_eq!(told(&outcome.history).len(), 1);
+    assert_eq!(user_texts(&outcome.history).len(), 1);
     assert!(receiver.try_recv().is_err());
 
-    // The loop that the specification shows hands none down either: a background tool is waited for there.
+    // The loop that the specification shows hands none down either: a background tool is waited for
+    // there.
     let toolbox = toolbox::ToolBox::from(build("a", 2, &ends));
     let result = toolbox.call_all([toolbox::ToolCall::new("1", "a", "{}")]).await.remove(0);
     assert_eq!(

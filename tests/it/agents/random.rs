@@ -1,5 +1,5 @@
-//! Whatever a model says and whatever becomes of its calls: each request keeps the rules of every service, and each call is
-//! answered once, in order.
+//! Random conversations: whatever the model and the calls do, each request keeps the rules of every
+//! service, and each call is answered once, in order.
 
 use std::collections::HashSet;
 use std::time::Duration;

@@ -262,7 +262,7 @@ async fn s3_52_53_the_conversation_so_far_and_the_place_of_it_go_in() {
     });
     let model = ScriptedModel::new().calls("place", "{}").respond(|r| Ok(text(r).into()));
     let agent = agent(&model, vec![place]);
-    let before = agent_said(&["My name is Ada.", "Hello, Ada."]);
+    let before = history_of(&["My name is Ada.", "Hello, Ada."]);
     let context = ToolContext::new().with(Conversation::new("telegram", "42"));
     let outcome = agent.run("Where am I?").with_history(before).in_context(context).await.unwrap();
     assert_eq!(outcome.content, "telegram/42");
@@ -276,8 +276,8 @@ async fn s3_52_53_the_conversation_so_far_and_the_place_of_it_go_in() {
     assert_eq!(again.await.unwrap().history.steps().count(), 4);
 }
 
-fn agent_said(said: &[&str; 2]) -> History {
-    match History::from(said[0]).reply(Reply::text(said[1])) {
+fn history_of(texts: &[&str; 2]) -> History {
+    match History::from(texts[0]).reply(Reply::text(texts[1])) {
         Replied::Answer(history) => history,
         other => panic!("{other:?}"),
     }
@@ -342,7 +342,8 @@ async fn s1_36_37_w1_04_a_blacklisted_call_is_told_and_the_model_has_another_cha
             |event| matches!(&event.kind, EventKind::Blacklisted { tool, .. } if tool == "rm")
         )
     );
-    // It is not offered either, and what the model sees changes, so no cache of replies can repeat itself.
+    // It is not offered either, and what the model sees changes, so no cache of replies can repeat
+    // itself.
     assert_eq!(offers(&model)[0], ["ls"]);
     assert_ne!(model.requests()[0].history, model.requests()[1].history);
 

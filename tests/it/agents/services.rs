@@ -22,7 +22,8 @@ fn s1_08_a_service_a_key_and_a_model_are_an_agent() {
     for (name, service) in services {
         let agent = chain(service, "model-of-mine").unwrap();
         let shown = format!("{agent:?}");
-        // The model is the one that was named, the tools those that were added, and the key is nobody's to read.
+        // The model is the one that was named, the tools those that were added, and the key is
+        // nobody's to read.
         assert!(shown.contains("model-of-mine") && shown.contains("one"), "{name}: {shown}");
         assert!(!shown.contains("key"), "{name}: {shown}");
         // In the other order too.

@@ -5,7 +5,8 @@ use toolbox::dialect::{Dialect, lower};
 
 use super::types;
 
-/// Returns the schema inside an entry of a provider's list; Gemini takes none for a tool without arguments.
+/// Returns the schema inside an entry of a provider's list; Gemini takes none for a tool without
+/// arguments.
 fn sent(tool: &Value) -> Option<&Value> {
     let places = [
         "/function/parameters",
@@ -39,7 +40,7 @@ fn each(schema: &Value, visit: &mut dyn FnMut(&Value)) {
     }
 }
 
-/// What strict schemas of `OpenAI` may not hold.
+/// The keywords that strict schemas of `OpenAI` may not contain.
 const NOT_STRICT: &[&str] = &[
     "allOf",
     "not",

@@ -1,4 +1,5 @@
-//! Schema and behaviour agree: what the schema admits reaches the tool, and what reaches it unrepaired the schema admits.
+//! Schema and behaviour agree: what the schema admits reaches the tool, and what reaches it
+//! unrepaired the schema admits.
 
 mod dialects;
 mod types;
@@ -15,7 +16,7 @@ use toolbox::{Tool, ToolResult};
 
 use crate::support::call;
 
-/// What every tool under test answers, once it is reached.
+/// The answer of every tool under test, once it is reached.
 const REACHED: &str = "reached";
 
 /// Names and words that the types under test use, and a few that none does.
@@ -65,7 +66,8 @@ fn difference(tool: &Tool, validator: &Validator, arguments: &Value) -> Option<S
     None
 }
 
-/// The documented exception: the schema spends no bounds on the width of 32-bit integers and wider, nor on floats.
+/// The documented exception: the schema spends no bounds on the width of 32-bit integers and wider,
+/// nor on floats.
 fn has_wide_number(value: &Value) -> bool {
     match value {
         Value::Number(number) => number

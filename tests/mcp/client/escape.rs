@@ -12,7 +12,8 @@ use toolbox::mcp::ServerConfig;
 use super::support::Mounted;
 use crate::program::started;
 
-/// Ways out, with a place for what is to stay behind, and whether it is below the server for a while.
+/// Ways out, with a place for what is to stay behind, and whether it is below the server for a
+/// while.
 const WAYS: [(&str, &str, bool); 6] = [
     ("a session of its own", "setsid env -i SLEEP &", true),
     ("a background job", "SLEEP &", true),
@@ -49,7 +50,8 @@ fn until(what: &str, wanted: bool, words: &str) {
     }
 }
 
-/// Whether a control group can be made here, without which two forks at once are not noticed.
+/// Returns whether a control group can be created here, without which two forks at once are not
+/// noticed.
 fn has_groups() -> bool {
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let Some(path) = own.lines().find_map(|line| line.strip_prefix("0::/")) else { return false };

@@ -1,4 +1,5 @@
-//! Servers that misbehave: each ends in a clear result within its time, and no other server notices.
+//! Servers that misbehave: each ends in a clear result within its time, and no other server
+//! notices.
 
 use crate::bounded::tokio;
 use std::path::PathBuf;
@@ -11,7 +12,7 @@ use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
 
 use super::support::{Mounted, call, eventually, misbehaving};
 
-/// How long nothing may take that should take a moment, on a slow machine.
+/// The time limit for a momentary operation, on a slow machine.
 const MOMENT: Duration = Duration::from_secs(5);
 
 #[tokio::test]
@@ -248,7 +249,8 @@ async fn n11_the_first_of_two_tools_of_one_name_is_used() {
 
 #[tokio::test]
 async fn p11_lists_are_capped_and_the_cap_is_told() {
-    // In a build without optimizations such a list takes seconds to read, and more beside other work.
+    // In a build without optimizations such a list takes seconds to read, and more beside other
+    // work.
     let patient = misbehaving(&["list", "many"]).connect_timeout(Duration::from_secs(60));
     let mounted = Mounted::of(patient).await;
     let status = mounted.status();
@@ -323,7 +325,7 @@ async fn p16_nothing_unseen_reaches_model_or_terminal() {
     assert_eq!(schema["properties"]["kind"]["enum"][0], "a\u{200b}");
     let notices = mounted.status().notices.join("\n");
     assert!(
-        notices.contains("`ask`: a name or a choice in it holds characters that nobody sees"),
+        notices.contains("`ask`: a name or a choice in it holds invisible characters"),
         "{notices}"
     );
     assert_eq!(mounted.text("talk_dirty").await, "red hello 👨\u{200d}👩 ok\nnext");
@@ -556,8 +558,8 @@ async fn p20_a_server_that_never_came_to_be_is_gone_after_close_as_well() {
     }
 }
 
-/// Runs a test once more in a process of its own, since the tests beside it take memory, files and children as well; returns
-/// whether this is that process.
+/// Runs a test once more in a process of its own, since the tests beside it take memory, files and
+/// children as well; returns whether this is that process.
 fn is_alone(test: &str) -> bool {
     const ALONE: &str = "TOOLBOX_TEST_ALONE";
     if std::env::var_os(ALONE).is_some() {
@@ -665,7 +667,8 @@ fn resident_kib() -> u64 {
     line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or_default()
 }
 
-/// A box is empty once everything is closed, and stays so, wherever the servers were at that moment.
+/// A box is empty once everything is closed, and stays so, wherever the servers were at that
+/// moment.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
 async fn nothing_comes_into_the_box_after_close() {
     for round in 0..60_u64 {
@@ -770,7 +773,8 @@ async fn p15_a_call_that_a_description_asks_for_is_stopped_by_the_folder() {
     std::fs::write(home.join("work/notes"), "the notes").unwrap();
     let mounted = Mounted::new(&["list", "hostile"]).await;
     mounted.toolbox.register(Files::in_folder(home.join("work")).unwrap());
-    // The model does what the description says, in every spelling of the path, and hands on what it got.
+    // The model does what the description says, in every spelling of the path, and hands on what it
+    // got.
     let paths = [
         "~/.ssh/id_rsa",
         "../.ssh/id_rsa",

@@ -1,7 +1,8 @@
 //! Servers that others wrote, mounted all together.
 //!
-//! Run by hand or by a job that has them: `MCP_SERVERS` names a file in the form `{"mcpServers": {name: {"command", "args"}}}`, and
-//! `MCP_INTEROP` a folder with `servers.json` (what to call, and what to expect) and `toolslists/` (what others read of them).
+//! Run by hand or by a job that has them: `MCP_SERVERS` names a file in the form `{"mcpServers":
+//! {name: {"command", "args"}}}`, and `MCP_INTEROP` a folder with `servers.json` (what to call, and
+//! what to expect) and `toolslists/` (what others read of them).
 
 #![allow(clippy::print_stdout, reason = "whoever runs it by hand reads what was found")]
 

@@ -28,7 +28,7 @@ pub(crate) struct Request {
     pub(crate) text: String,
 }
 
-/// What is written back.
+/// The response of the server.
 pub(crate) enum Reply {
     Json(u16, Value),
     /// Events, and whether the stream stays open after them.
@@ -38,7 +38,7 @@ pub(crate) enum Reply {
     Live(Queue),
     /// Something that never ends.
     Endless(&'static str, &'static str),
-    /// What is written once somebody says so.
+    /// Sent once the test notifies it.
     Later(Arc<Notify>, Box<Reply>),
 }
 

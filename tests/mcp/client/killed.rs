@@ -44,7 +44,8 @@ impl Drop for Scratch {
     }
 }
 
-/// The server, and what it started, ignore the end of their input and the signals that ask them to end.
+/// The server, and what it started, ignore the end of their input and the signals that ask them to
+/// end.
 #[test]
 fn p21_no_server_outlives_a_program_that_is_killed() {
     for signal in ["KILL", "ABRT"] {

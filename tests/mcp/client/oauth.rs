@@ -25,7 +25,7 @@ pub(crate) struct World {
     given: Arc<Mutex<Given>>,
 }
 
-/// What was given out.
+/// The issued tokens.
 #[derive(Default)]
 struct Given {
     codes: HashMap<String, String>,
@@ -33,12 +33,12 @@ struct Given {
     good: Vec<String>,
     renewing: Vec<String>,
     count: u32,
-    /// How long a token says it is good, in seconds.
+    /// The lifetime of a token, in seconds.
     lifetime: u32,
     clients: u32,
-    /// Whether who has no token is told nothing but that.
+    /// `true` if a request without a token gets no details.
     is_silent: bool,
-    /// What a token waits for.
+    /// Held back until notified.
     held: Option<Arc<Notify>>,
 }
 
@@ -66,7 +66,7 @@ impl World {
         Self { url, seen, given }
     }
 
-    fn asked(&self, path: &str) -> usize {
+    fn request_count(&self, path: &str) -> usize {
         let seen = self.seen.lock().unwrap();
         seen.iter().filter(|request| request.target.starts_with(path)).count()
     }
@@ -173,12 +173,13 @@ fn decoded(text: &str) -> String {
     String::from_utf8(bytes).unwrap()
 }
 
-/// What somebody does on the page.
+/// The actions of the user on the page.
 #[derive(Clone, Copy)]
 pub(crate) enum Browser {
     Agrees,
     Refuses,
-    /// Agrees, after other pages have sent it there with what they made up, and after a connection that says nothing.
+    /// Agrees, after other pages have sent it there with what they made up, and after a connection
+    /// that says nothing.
     AgreesAmongOthers,
     /// Comes back from somebody else than it was sent to.
     IsSentByAnother,
@@ -306,10 +307,10 @@ async fn who_signed_in_reaches_the_server_until_what_was_granted_ends() {
     let file = kept.file();
     let (_, _, status) = mounted(&world, &file).await;
     assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, true), "{status:?}");
-    let why = "it wants to know who asks: sign in, or give it a header `Authorization`";
+    let why = "it requires authorization: sign in, or configure a header `Authorization`";
     assert_eq!(status.error.as_deref(), Some(why));
     // Once for each protocol era: who asks does not change by asking again.
-    assert!(world.asked("/mcp") <= 2, "{}", world.asked("/mcp"));
+    assert!(world.request_count("/mcp") <= 2, "{}", world.request_count("/mcp"));
 
     sign_in(&world, Browser::Agrees, &file).await.expect("signed in");
     assert!(file.is_signed_in(&world.url).unwrap());
@@ -356,7 +357,7 @@ async fn a_header_that_is_configured_goes_before_what_was_granted() {
     let config = ServerConfig::url(&world.url).header("authorization", "Bearer mistyped");
     let (_toolbox, _servers, status) = mounted_with(config, &kept.file()).await;
     assert_eq!((status.state, status.wants_sign_in), (ServerState::Failed, false), "{status:?}");
-    let why = "it does not take the header `Authorization` of the configuration: mend that";
+    let why = "it does not take the header `Authorization` of the configuration: correct it";
     assert_eq!(status.error.as_deref(), Some(why));
 }
 
@@ -435,7 +436,7 @@ async fn what_renews_a_token_is_not_lost_when_nobody_waits_any_more() {
         };
         tokio::select! {
             answer = asking => panic!("nobody answered yet: {answer}"),
-            () = eventually(async || world.asked("/token") == 2) => {}
+            () = eventually(async || world.request_count("/token") == 2) => {}
         }
         if let (Some((_, servers, _)), "closing") = (&there, end) {
             servers.close().await;
@@ -458,7 +459,7 @@ async fn a_token_that_nobody_renews_stands_in_no_other_servers_way() {
     stuck.given.lock().unwrap().held = Some(Arc::new(Notify::new()));
     let file = kept.file();
     let meanwhile = async {
-        eventually(async || stuck.asked("/token") == 2).await;
+        eventually(async || stuck.request_count("/token") == 2).await;
         mounted(&sound, &file).await
     };
     tokio::select! {
@@ -474,7 +475,7 @@ async fn only_the_answer_to_what_was_asked_signs_in() {
         (Browser::AgreesAmongOthers, Ok(())),
         (Browser::Refuses, Err("the sign-in was refused: not today")),
         (Browser::IsSentByAnother, Err("issuer mismatch")),
-        (Browser::Leaves, Err("nobody agreed within 0 seconds")),
+        (Browser::Leaves, Err("the sign-in was not approved within 0 seconds")),
     ];
     for (number, (browser, expected)) in cases.into_iter().enumerate() {
         let (world, kept) = (World::new().await, Kept::new(&format!("answer-{number}")));
@@ -501,8 +502,8 @@ async fn p25_what_metadata_leads_to_is_looked_at_before_it_is_followed() {
         ("authorization_endpoint", "file:///etc/passwd", page),
         ("authorization_endpoint", "javascript:alert(1)", page),
         ("authorization_endpoint", "http://example.com/authorize", page),
-        ("token_endpoint", "http://169.254.169.254/latest", "nobody can sign in there"),
-        ("token_endpoint", "file:///etc/passwd", "nobody can sign in there"),
+        ("token_endpoint", "http://169.254.169.254/latest", "the sign-in failed"),
+        ("token_endpoint", "file:///etc/passwd", "the sign-in failed"),
         ("registration_endpoint", "http://169.254.169.254/latest", registers),
         ("registration_endpoint", "http://metadata.google.internal/", registers),
         ("registration_endpoint", "javascript:alert(1)", registers),

@@ -1,4 +1,5 @@
-//! What servers behind a URL answer, read as the answers of a child process are: in one body, and as events.
+//! Responses of servers behind a URL, read as those of a child process are: in one body, and as
+//! events.
 
 use crate::bounded::tokio;
 use std::fmt::Write as _;
@@ -13,7 +14,7 @@ use toolbox::{ToolBox, ToolResult};
 use super::http::{Queue, Reply, Request, Seen, answer, legacy, modern, serve};
 use super::support::{Mounted, call, eventually};
 
-/// How long nothing may take that should take a moment, on a slow machine.
+/// The time limit for a momentary operation, on a slow machine.
 const MOMENT: Duration = Duration::from_secs(10);
 
 /// A body of JSON, or a stream of events with it.
@@ -50,7 +51,8 @@ fn text_of(text: &str) -> Value {
     json!({"resultType": "complete", "content": [{"type": "text", "text": text}]})
 }
 
-/// Mounts a server that lists one tool, `t`, and answers its calls in its own way; returns the result of one call.
+/// Mounts a server that lists one tool, `t`, and answers its calls in its own way; returns the
+/// result of one call.
 async fn one_call(
     reply: impl Fn(&Request) -> Reply + Send + Sync + 'static,
 ) -> (ToolResult, Mounted) {

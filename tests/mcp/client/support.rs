@@ -10,7 +10,8 @@ pub(crate) fn misbehaving(arguments: &[&str]) -> ServerConfig {
     ServerConfig::command(env!("CARGO_BIN_EXE_misbehaving")).args(arguments.iter().copied())
 }
 
-/// A box with the tools of one server under the name `s`, and of a well-behaved one beside it under `other`.
+/// A box with the tools of one server under the name `s`, and of a well-behaved one beside it under
+/// `other`.
 pub(crate) struct Mounted {
     pub(crate) toolbox: ToolBox,
     pub(crate) servers: Servers,

@@ -398,7 +398,7 @@ fn check_tells_what_is_amiss_in_words_for_those_who_only_use_a_server() {
     assert!(!checked.out.contains("doc comment"), "{}", checked.out);
     // The first of the tools has two arguments that nobody describes, on one line.
     assert!(
-        checked.out.contains("note: nothing is said of the arguments `a`, `b`\n"),
+        checked.out.contains("note: there is no description of the arguments `a`, `b`\n"),
         "{}",
         checked.out
     );
@@ -446,7 +446,7 @@ fn p20_no_server_outlives_the_program_however_that_ends() {
     }
 }
 
-/// What is set for a process.
+/// The environment of a process.
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
 #[test]

@@ -21,7 +21,7 @@ async fn who_signs_in_sees_the_tools_until_they_sign_out() {
         let config = config.clone();
         tokio::task::spawn_blocking(move || toolbox(&config, words)).await.expect("it ran")
     };
-    let advice = "the server `s` wants to know who asks: run `toolbox login s`";
+    let advice = "the server `s` requires authorization: run `toolbox login s`";
     run(&["list"]).await.check(4, "", advice);
 
     let mut child = Command::new(TOOLBOX)
@@ -44,11 +44,11 @@ async fn who_signs_in_sees_the_tools_until_they_sign_out() {
     run(&["call", "s_json"]).await.check(0, "by json", "");
     assert!(folder.path("own.json").exists());
     run(&["logout", "s"]).await.check(0, "forgot what s granted", "");
-    run(&["logout", "s"]).await.check(0, "nobody was signed in at s", "");
+    run(&["logout", "s"]).await.check(0, "not signed in at s", "");
     run(&["list"]).await.check(4, "", advice);
 
     run(&["login", "t"]).await.check(3, "", "there is no server `t`: there are s, program");
     run(&["login", "program"]).await.check(1, "", "the server is a program");
     let told = run(&["logout", "program", "--json"]).await;
-    assert_eq!(told.json()["error"], "program is a program: nobody signs in there");
+    assert_eq!(told.json()["error"], "program is a program: it has no sign-in");
 }

@@ -48,7 +48,7 @@ impl Drop for Folder {
     }
 }
 
-/// What a process left behind.
+/// The output and exit code of a process.
 #[derive(Debug)]
 struct Ended {
     code: Option<i32>,

@@ -1,4 +1,4 @@
-//! Where the token of a server over HTTP may come from, and who could read it.
+//! Sources of the token of an HTTP server, and their permissions.
 
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
@@ -14,7 +14,8 @@ impl Drop for Ends {
     }
 }
 
-/// Starts a server, asks it with a token, and returns the status of its answer with what it printed before.
+/// Starts a server, asks it with a token, and returns the status of its answer with what it printed
+/// before.
 fn status(words: &[&str], variable: Option<&str>, token: &str) -> (String, String) {
     let mut command = Command::new(OWN);
     command.args(["serve", "--http", "127.0.0.1:0"]).args(words).env_remove("TOOLBOX_TOKEN");

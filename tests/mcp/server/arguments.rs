@@ -1,11 +1,12 @@
-//! Arguments as a client writes them: what reaches the gate is their text, on every wire and in both eras.
+//! Arguments as a client writes them: what reaches the gate is their text, on every wire and in
+//! both eras.
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
 use toolbox::mcp::Service;
 use toolbox::{ToolBox, tool, tools};
 
-use super::peer::{ERAS, Era, Peer, modern, said};
+use super::peer::{ERAS, Era, Peer, modern, text_of};
 use super::tools::look;
 use super::web::{Request, Served};
 
@@ -21,7 +22,7 @@ fn probe(
     format!("n {n:?} u {u:?} f {f:?} s {s:?} any {any:?}")
 }
 
-/// What becomes of a call.
+/// The outcome of a call.
 enum Expected {
     /// It is made, and its result holds this.
     Says(&'static str),
@@ -85,7 +86,7 @@ fn check(wire: &str, row: &str, text: &str, answer: &Value, expected: &Expected)
     match expected {
         Says(part) | Fails(part) => {
             assert!(answer.get("result").is_some(), "{wire}, {row} {shown}: {answer}");
-            let (told, failed) = said(answer);
+            let (told, failed) = text_of(answer);
             assert_eq!(failed, matches!(expected, Fails(_)), "{wire}, {row} {shown}: {told}");
             assert!(told.contains(part), "{wire}, {row} {shown}: {told}");
         }
@@ -162,7 +163,7 @@ async fn j06_what_a_header_repeats_cannot_be_there_twice_either() {
             .header("mcp-param-region", header);
         let answer = served.send(&request).await;
         assert_eq!(answer.status, status, "{arguments} {header}: {answer:?}");
-        assert!(answer.said().contains(told), "{arguments} {header}: {answer:?}");
+        assert!(answer.text_of().contains(told), "{arguments} {header}: {answer:?}");
     }
     served.stop().await;
 }
@@ -206,7 +207,7 @@ async fn j06_j07_a_message_with_a_key_twice_is_no_call() {
         r#""m\u0065thod":"tools\/call","params":{"n\u0061me":"probe","argument\u0073":{"n":2}}"#,
     );
     peer.line(escaped.as_bytes()).await;
-    assert!(said(&peer.next().await).0.starts_with("n Some(2)"));
+    assert!(text_of(&peer.next().await).0.starts_with("n Some(2)"));
     peer.end().await;
     served.stop().await;
 }

@@ -1,4 +1,4 @@
-//! How a service ends: calls get a grace period, and nothing is left behind.
+//! Shutdown of a service: calls get a grace period, and nothing is left behind.
 
 use crate::bounded::tokio;
 use std::time::Duration;
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use tokio::time::{Instant, timeout};
 use toolbox::mcp::Service;
 
-use super::peer::{ERAS, Era, PATIENCE, Peer, said};
+use super::peer::{ERAS, Era, PATIENCE, Peer, text_of};
 use super::tools::{service, watched};
 
 #[tokio::test(start_paused = true)]
@@ -19,7 +19,7 @@ async fn a_call_that_runs_when_the_input_ends_is_answered_within_the_grace_perio
         let mut peer = Peer::connect(Service::new(toolbox), era).await;
         let id = peer.ask_call("sleep", json!({"ms": 3000})).await;
         peer.hang_up().await;
-        assert_eq!(said(&peer.answer(id).await).0, "slept 3000");
+        assert_eq!(text_of(&peer.answer(id).await).0, "slept 3000");
         assert!(peer.is_closed().await);
         peer.served.await.unwrap();
         assert_eq!(watch.at_work(), 0);
@@ -36,8 +36,8 @@ async fn a_call_that_outlasts_the_grace_period_is_cancelled_and_answered() {
         let long = peer.ask_call("hang", json!({})).await;
         let began = Instant::now();
         peer.hang_up().await;
-        assert!(!said(&peer.answer(quick).await).1);
-        let (text, failed) = said(&peer.answer(long).await);
+        assert!(!text_of(&peer.answer(quick).await).1);
+        let (text, failed) = text_of(&peer.answer(long).await);
         assert!(failed && text.contains("cancelled"), "{text}");
         assert!(peer.is_closed().await);
         peer.served.await.unwrap();
@@ -63,7 +63,7 @@ async fn a_server_that_is_told_to_stop_refuses_calls_and_ends() {
         let id = peer.ask_call("sleep", json!({"ms": 1000})).await;
         assert_eq!(events.recv().await, Some("begins"));
         drop(stop);
-        assert_eq!(said(&peer.answer(id).await).0, "slept 1000");
+        assert_eq!(text_of(&peer.answer(id).await).0, "slept 1000");
         assert!(peer.is_closed().await);
         peer.served.await.unwrap();
         assert_eq!(watch.at_work(), 0);

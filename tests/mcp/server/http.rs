@@ -1,4 +1,5 @@
-//! Streamable HTTP as it comes over the wire: who gets in, what is refused, and what ends when a connection does.
+//! Streamable HTTP as it comes over the wire: who gets in, what is refused, and what ends when a
+//! connection does.
 
 use crate::bounded::tokio;
 use std::time::Duration;
@@ -19,14 +20,14 @@ use super::web::{Request, Response, Served, initialize};
 async fn both_eras_are_served_at_one_address() {
     let served = Served::start(service()).await;
     let answer = served.send(&Request::call("add", json!({"a": 2, "b": 3}))).await;
-    assert_eq!((answer.status, answer.said().as_str()), (200, "5"));
+    assert_eq!((answer.status, answer.text_of().as_str()), (200, "5"));
     assert_eq!(answer.header("content-type"), Some("application/json"));
 
     let session = served.open(&[]).await;
     let call = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call",
         "params": {"name": "whoami", "arguments": {}}});
     let answer = served.send(&Request::old(&call).header("mcp-session-id", &session)).await;
-    assert_eq!(answer.said(), "c 2025-11-25 false depth 0 trace none at mcp");
+    assert_eq!(answer.text_of(), "c 2025-11-25 false depth 0 trace none at mcp");
 
     let end = Request::new("DELETE", "").header("mcp-session-id", &session);
     assert_eq!(served.send(&end).await.status, 204);
@@ -357,8 +358,8 @@ async fn a09_one_call_too_many_is_told_that_the_server_is_busy() {
     first.write_all(&Request::call("sleep", json!({"ms": 300})).bytes()).await.unwrap();
     assert_eq!(events.recv().await, Some("begins"));
     let answer = served.send(&Request::call("add", json!({"a": 1, "b": 1}))).await;
-    assert!(answer.said().contains("busy"), "{answer:?}");
-    assert_eq!(Response::read(&mut first).await.said(), "slept 300");
+    assert!(answer.text_of().contains("busy"), "{answer:?}");
+    assert_eq!(Response::read(&mut first).await.text_of(), "slept 300");
     served.stop().await;
 }
 
@@ -382,7 +383,7 @@ async fn progress_turns_an_answer_into_a_stream() {
     let answer = served.send(&Request::modern("tools/call", params)).await;
     assert_eq!(answer.header("content-type"), Some("text/event-stream"));
     assert_eq!(answer.body.matches("notifications/progress").count(), 2, "{answer:?}");
-    assert_eq!(answer.said(), "done");
+    assert_eq!(answer.text_of(), "done");
     served.stop().await;
 }
 
@@ -410,10 +411,10 @@ async fn a_server_that_stops_lets_calls_end_and_leaves_nothing() {
     }
     let address = served.address;
     let stopping = tokio::spawn(served.stop());
-    assert_eq!(Response::read(&mut quick).await.said(), "slept 100");
+    assert_eq!(Response::read(&mut quick).await.text_of(), "slept 100");
     for stream in [&mut endless, &mut in_session] {
         let answer = Response::read(stream).await;
-        assert!(answer.said().contains("cancelled"), "{answer:?}");
+        assert!(answer.text_of().contains("cancelled"), "{answer:?}");
     }
     stopping.await.unwrap();
     assert_eq!(watch.at_work(), 0);
@@ -431,10 +432,10 @@ async fn d04_a_tool_that_is_forbidden_meanwhile_is_refused() {
     let toolbox = ToolBox::from(super::tools::add::tool());
     let served = Served::start(Service::new(toolbox.clone())).await;
     let call = Request::call("add", json!({"a": 1, "b": 1}));
-    assert_eq!(served.send(&call).await.said(), "2");
+    assert_eq!(served.send(&call).await.text_of(), "2");
     toolbox.blacklist("add");
     let answer = served.send(&call).await;
-    assert!(answer.said().contains("blacklisted"), "{answer:?}");
+    assert!(answer.text_of().contains("blacklisted"), "{answer:?}");
     let list = served.send(&Request::modern("tools/list", json!({}))).await;
     assert_eq!(list.message()["result"]["tools"], json!([]));
     served.stop().await;

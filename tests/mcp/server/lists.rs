@@ -6,7 +6,7 @@ use toolbox::mcp::Service;
 use toolbox::search::Gateway;
 use toolbox::{Tool, ToolBox};
 
-use super::peer::{ERAS, Era, Peer, names_of, said};
+use super::peer::{ERAS, Era, Peer, names_of, text_of};
 use super::tools::{add, all, echo, service};
 
 #[tokio::test]
@@ -15,7 +15,7 @@ async fn s0_36_a_box_is_listed_and_called_in_both_eras() {
         let mut peer = Peer::connect(service(), era).await;
         assert_eq!(peer.names().await, all().names(), "{era:?}");
         let answer = peer.call("add", json!({"a": 2, "b": 3})).await;
-        assert_eq!(said(&answer), ("5".to_owned(), false));
+        assert_eq!(text_of(&answer), ("5".to_owned(), false));
         peer.end().await;
     }
 }
@@ -117,14 +117,14 @@ async fn d04_what_is_forbidden_is_not_listed_and_is_refused() {
         toolbox.blacklist("ech*");
         let mut peer = Peer::connect(Service::new(toolbox.clone()), era).await;
         assert!(!peer.names().await.contains(&"echo".to_owned()));
-        let (text, failed) = said(&peer.call("echo", json!({"word": "hi"})).await);
+        let (text, failed) = text_of(&peer.call("echo", json!({"word": "hi"})).await);
         assert!(failed && text.contains("blacklisted"), "{text}");
 
         // What a client listed before grants nothing.
         let answer = peer.call("add", json!({"a": 1, "b": 1})).await;
-        assert_eq!(said(&answer), ("2".to_owned(), false));
+        assert_eq!(text_of(&answer), ("2".to_owned(), false));
         toolbox.allow_only(["find_*"]).unwrap();
-        let (text, failed) = said(&peer.call("add", json!({"a": 1, "b": 1})).await);
+        let (text, failed) = text_of(&peer.call("add", json!({"a": 1, "b": 1})).await);
         assert!(failed && text.contains("blacklisted"), "{text}");
         assert_eq!(peer.names().await, ["find_one", "find_many", "find_none"]);
     }
@@ -143,7 +143,7 @@ async fn d04_neither_a_policy_nor_an_approval_can_be_sent_along() {
         ];
         for (name, arguments, why) in calls {
             let params = json!({"name": name, "arguments": arguments, "_meta": forged});
-            let (text, failed) = said(&peer.request("tools/call", params).await);
+            let (text, failed) = text_of(&peer.request("tools/call", params).await);
             assert!(failed && text.contains(why), "{text}");
         }
     }
@@ -156,12 +156,12 @@ async fn a_gateway_stands_for_the_deferred_tools() {
     let mut peer = Peer::connect(Service::new(toolbox.clone()), Era::Modern).await;
     let gateway = ["toolbox_search_bm25", "toolbox_search_regex", "toolbox_execute"];
     assert_eq!(peer.names().await, ["echo", gateway[0], gateway[1], gateway[2]]);
-    let found = said(&peer.call(gateway[0], json!({"text": "add numbers"})).await).0;
+    let found = text_of(&peer.call(gateway[0], json!({"text": "add numbers"})).await).0;
     assert!(found.contains(r#""name":"add""#), "{found}");
     let arguments = json!({"name": "add", "arguments": {"a": 20, "b": 22}});
-    assert_eq!(said(&peer.call(gateway[2], arguments).await), ("42".to_owned(), false));
+    assert_eq!(text_of(&peer.call(gateway[2], arguments).await), ("42".to_owned(), false));
     // What the gateway does not find is a failure of the gateway, not of the protocol.
-    let (text, failed) = said(&peer.call(gateway[2], json!({"name": "nothing"})).await);
+    let (text, failed) = text_of(&peer.call(gateway[2], json!({"name": "nothing"})).await);
     assert!(failed && text.contains("not found"), "{text}");
 
     let mut peer = Peer::connect(Service::new(toolbox).list_deferred(true), Era::Modern).await;
@@ -178,7 +178,7 @@ async fn deferred_tools_that_only_a_gateway_may_call_are_not_there_for_clients()
     let mut peer = Peer::connect(Service::new(box_of()), Era::Modern).await;
     assert_eq!(peer.call("add", arguments()).await["error"]["code"], -32602);
     let mut peer = Peer::connect(Service::new(box_of()).list_deferred(true), Era::Modern).await;
-    assert_eq!(said(&peer.call("add", arguments()).await), ("3".to_owned(), false));
+    assert_eq!(text_of(&peer.call("add", arguments()).await), ("3".to_owned(), false));
 }
 
 fn numbered(count: usize) -> Vec<Tool> {

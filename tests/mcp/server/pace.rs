@@ -1,4 +1,4 @@
-//! How often a client may call, and who is slowed by it.
+//! Rate limits of calls, by principal.
 
 use crate::bounded::tokio;
 use std::time::{Duration, Instant};
@@ -7,14 +7,14 @@ use serde_json::json;
 use tokio::time::advance;
 use toolbox::context::Principal;
 
-use super::peer::{ERAS, Era, PATIENCE, Peer, said};
+use super::peer::{ERAS, Era, PATIENCE, Peer, text_of};
 use super::tools::service;
 use super::web::{Request, Served};
 
 /// Calls until one is refused, and returns how many were made and what the refused one was told.
 async fn flood(peer: &mut Peer) -> (usize, String) {
     for made in 0..10_000 {
-        let (text, failed) = said(&peer.call("add", json!({"a": 1, "b": 1})).await);
+        let (text, failed) = text_of(&peer.call("add", json!({"a": 1, "b": 1})).await);
         if failed {
             return (made, text);
         }
@@ -26,7 +26,8 @@ async fn flood(peer: &mut Peer) -> (usize, String) {
 async fn a09_too_many_calls_are_told_when_to_call_again() {
     for era in ERAS {
         let mut peer = Peer::connect(service().max_calls_per_second(10), era).await;
-        // What two seconds bring may come at once; then it is one every 100 ms, and 20 again after a pause.
+        // What two seconds bring may come at once; then it is one every 100 ms, and 20 again after
+        // a pause.
         let told = "too many calls came at once; nothing was called, call again in 100 ms";
         assert_eq!(flood(&mut peer).await, (20, told.to_owned()));
         for (ms, made) in [(40, 0), (60, 1), (99, 0), (1, 1), (500, 5), (60_000, 20)] {
@@ -44,7 +45,7 @@ async fn a09_zero_is_any_number_and_so_is_what_streams_begin_with() {
     for service in [service(), service().max_calls_per_second(0)] {
         let mut peer = Peer::connect(service, Era::Modern).await;
         for _ in 0..1000 {
-            assert_eq!(said(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
+            assert_eq!(text_of(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
         }
         peer.end().await;
     }
@@ -72,7 +73,7 @@ async fn a09_the_flood_of_one_principal_slows_no_other() {
     for at in 0..200 {
         // A session is no way around it.
         let request = if at % 2 == 0 { call() } else { in_session() };
-        let answer = served.send(&request.headers(&[ann])).await.said();
+        let answer = served.send(&request.headers(&[ann])).await.text_of();
         match answer.as_str() {
             "2" => made += 1,
             _ => refused = Some(answer),
@@ -82,10 +83,10 @@ async fn a09_the_flood_of_one_principal_slows_no_other() {
     assert!(f64::from(made) <= most, "{made} calls where {most} may be made");
     let refused = refused.expect("nothing slows it");
     assert!(refused.contains("nothing was called, call again in "), "{refused}");
-    assert_eq!(served.send(&call().headers(&[bob])).await.said(), "2");
+    assert_eq!(served.send(&call().headers(&[bob])).await.text_of(), "2");
     // After a pause it may call again.
     let again = async {
-        while served.send(&call().headers(&[ann])).await.said() != "2" {
+        while served.send(&call().headers(&[ann])).await.text_of() != "2" {
             tokio::time::sleep(Duration::from_millis(100)).await;
         }
     };
@@ -100,7 +101,7 @@ async fn a09_over_http_those_without_a_principal_count_as_one() {
     let mut refused = 0;
     for _ in 0..50 {
         // Each comes over a connection of its own.
-        refused += usize::from(served.send(&call).await.said() != "2");
+        refused += usize::from(served.send(&call).await.text_of() != "2");
     }
     assert!(refused > 0, "nothing slows them");
     served.stop().await;

@@ -13,7 +13,7 @@ use toolbox::mcp::Service;
 /// Longer than anything takes, so that a test fails instead of hanging.
 pub(super) const PATIENCE: Duration = Duration::from_secs(20);
 
-/// Which of the protocol's eras a client is of.
+/// The protocol era of a client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) enum Era {
     /// A handshake, then a session.
@@ -196,7 +196,7 @@ pub(super) fn names_of(page: &Value) -> Vec<String> {
 }
 
 /// Returns the text of a result, and whether it is a failure.
-pub(super) fn said(answer: &Value) -> (String, bool) {
+pub(super) fn text_of(answer: &Value) -> (String, bool) {
     let result = &answer["result"];
     let text = result["content"][0]["text"].as_str();
     let text = text.unwrap_or_else(|| panic!("no text: {answer}")).to_owned();

@@ -1,4 +1,5 @@
-//! Tools of a foreign server, mounted and served again: what a client is given of them, by name and through the gateway.
+//! Tools of a foreign server, mounted and served again: what a client is given of them, by name and
+//! through the gateway.
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
@@ -306,7 +307,8 @@ async fn metadata_counts_in_the_limit_of_a_result() {
         let answer = peer.call(&format!("s_{name}"), json!({})).await;
         let size = answer["result"].to_string().len();
         assert!(size < 1200, "{name} has {size} bytes");
-        // A link cannot be cut; the structure that was promised is there, so the others did not fail.
+        // A link cannot be cut; the structure that was promised is there, so the others did not
+        // fail.
         assert_eq!(answer["result"]["isError"], name == "link", "{name}");
         assert_eq!(answer["result"]["structuredContent"].is_object(), name == "promised");
         let size = toolbox.call(toolbox::ToolCall::new("1", format!("s_{name}"), "{}")).await;

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolbox::mcp::Service;
 use toolbox::{Content, Tool, ToolBox, ToolResult};
 
-use super::peer::{ERAS, Era, Peer, said};
+use super::peer::{ERAS, Era, Peer, text_of};
 use super::tools::{all, find_many, quietly, service};
 
 #[tokio::test]
@@ -13,9 +13,9 @@ async fn a07_a_panic_is_a_failed_result_and_the_connection_lives() {
     quietly();
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;
-        let (text, failed) = said(&peer.call("panics", json!({})).await);
+        let (text, failed) = text_of(&peer.call("panics", json!({})).await);
         assert!(failed && !text.contains("on purpose"), "{text}");
-        assert_eq!(said(&peer.call("echo", json!({"word": "on"})).await).0, "on");
+        assert_eq!(text_of(&peer.call("echo", json!({"word": "on"})).await).0, "on");
     }
 }
 
@@ -32,7 +32,7 @@ async fn a08_a_failure_is_a_result_and_only_an_unknown_tool_is_an_error() {
         let mut peer = Peer::connect(service(), era).await;
         for (tool, arguments, expected) in &cases {
             let answer = peer.call(tool, arguments.clone()).await;
-            let (text, failed) = said(&answer);
+            let (text, failed) = text_of(&answer);
             assert!(failed && text.contains(expected), "{tool}: {text}");
             assert_eq!(answer["result"].get("structuredContent"), None);
         }
@@ -47,14 +47,14 @@ async fn arguments_may_be_left_out() {
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;
         let answer = peer.request("tools/call", json!({"name": "hushed"})).await;
-        assert_eq!(said(&answer).0, "for the model alone");
+        assert_eq!(text_of(&answer).0, "for the model alone");
     }
 }
 
 #[tokio::test]
 async fn arguments_beyond_the_limit_of_the_box_are_a_failed_result() {
     let mut peer = Peer::connect(service(), Era::Modern).await;
-    let (text, failed) = said(&peer.call("echo", json!({"word": "x".repeat(2 << 20)})).await);
+    let (text, failed) = text_of(&peer.call("echo", json!({"word": "x".repeat(2 << 20)})).await);
     assert!(failed && text.contains("at most 1048576 bytes"), "{text}");
 }
 
@@ -99,7 +99,7 @@ async fn a_structured_result_is_mirrored_as_text_and_fits_the_era() {
         let answer = peer.call(tool, arguments).await;
         assert_eq!(answer["result"].get("structuredContent"), expected.as_ref(), "{answer}");
         if let Some(expected) = expected {
-            assert_eq!(said(&answer), (expected.to_string(), false));
+            assert_eq!(text_of(&answer), (expected.to_string(), false));
         }
     }
 }
@@ -110,7 +110,7 @@ async fn a_structured_result_that_is_too_large_is_a_failure() {
         ToolBox::builder().tools(find_many::tool()).max_result_bytes(200).build().unwrap();
     let mut peer = Peer::connect(Service::new(toolbox), Era::Modern).await;
     let answer = peer.call("find_many", json!({"titles": vec!["abc"; 100]})).await;
-    let (text, failed) = said(&answer);
+    let (text, failed) = text_of(&answer);
     assert!(
         failed && text.contains("the limit is 200; ") && text.contains("max_result_bytes"),
         "{text}"
@@ -136,12 +136,12 @@ async fn progress_goes_to_those_who_asked_and_only_forward() {
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;
         let params = json!({"name": "progress", "arguments": {}, "_meta": {"progressToken": "p1"}});
-        assert_eq!(said(&peer.request("tools/call", params).await).0, "done");
+        assert_eq!(text_of(&peer.request("tools/call", params).await).0, "done");
         let notes: Vec<Value> = peer.notes.drain(..).map(|note| note["params"].clone()).collect();
         let report = |done: f64| json!({"progressToken": "p1", "progress": done, "total": 2.0});
         assert_eq!(notes, [report(1.0), report(2.0)], "{era:?}");
 
-        assert_eq!(said(&peer.call("progress", json!({})).await).0, "done");
+        assert_eq!(text_of(&peer.call("progress", json!({})).await).0, "done");
         assert!(peer.notes.is_empty());
     }
 }
@@ -157,7 +157,7 @@ async fn a_tool_knows_who_calls_it() {
     ];
     for (era, capabilities, expected) in cases {
         let mut peer = Peer::connect_with(service(), era, capabilities).await;
-        assert_eq!(said(&peer.call("whoami", json!({})).await).0, expected);
+        assert_eq!(text_of(&peer.call("whoami", json!({})).await).0, expected);
     }
 }
 
@@ -178,7 +178,7 @@ async fn a11_what_a_client_says_of_traces_and_depth_is_a_claim() {
     for (meta, expected) in cases {
         let mut peer = Peer::connect(service(), Era::Modern).await;
         let params = json!({"name": "whoami", "arguments": {}, "_meta": meta});
-        let (text, failed) = said(&peer.request("tools/call", params).await);
+        let (text, failed) = text_of(&peer.request("tools/call", params).await);
         assert!(!failed && text.contains(&expected), "{meta}: {text}");
     }
 }
@@ -192,13 +192,13 @@ async fn what_a_client_lacks_is_said_as_its_era_says_it() {
     assert_eq!(answer["error"]["data"], required);
 
     let mut peer = Peer::connect(service(), Era::Old).await;
-    let (text, failed) = said(&peer.call("demanding", json!({})).await);
+    let (text, failed) = text_of(&peer.call("demanding", json!({})).await);
     assert!(failed && text.contains("`elicitation.url`"), "{text}");
 
     for era in ERAS {
         let able = json!({"elicitation": {"url": {}}});
         let mut peer = Peer::connect_with(service(), era, able).await;
-        assert_eq!(said(&peer.call("demanding", json!({})).await).0, "asked");
+        assert_eq!(text_of(&peer.call("demanding", json!({})).await).0, "asked");
     }
 }
 

@@ -1,4 +1,5 @@
-//! One client that takes what it can get of a server over HTTP, and the others who want something of it as well.
+//! One client that takes what it can get of a server over HTTP, and the others who want something
+//! of it as well.
 
 use crate::bounded::tokio;
 use std::time::Duration;
@@ -25,7 +26,8 @@ fn listen() -> Request {
         .header("accept", "text/event-stream, application/json")
 }
 
-/// Sends a request and keeps its connection; returns the status of the answer, once its head is there.
+/// Sends a request and keeps its connection; returns the status of the answer, once its head is
+/// there.
 async fn kept(served: &Served, request: &Request) -> (TcpStream, u16) {
     let mut stream = served.connect().await;
     let bytes = String::from_utf8(request.bytes()).unwrap();
@@ -42,7 +44,7 @@ fn answers(served: &Served, request: Request) -> impl Future<Output = ()> + '_ {
     let at = std::panic::Location::caller();
     async move {
         let answer = timeout(PATIENCE, served.send(&request)).await.expect("no answer");
-        assert_eq!((answer.status, answer.said().as_str()), (200, "5"), "{at}: {answer:?}");
+        assert_eq!((answer.status, answer.text_of().as_str()), (200, "5"), "{at}: {answer:?}");
     }
 }
 

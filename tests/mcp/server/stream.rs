@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncBufReadExt as _, AsyncWriteExt as _};
 use toolbox::mcp::Service;
 
-use super::peer::{ERAS, Era, Peer, said};
+use super::peer::{ERAS, Era, Peer, text_of};
 use super::tools::{service, watched};
 
 #[tokio::test]
@@ -40,7 +40,7 @@ async fn a_line_that_is_no_message_is_answered_and_survived() {
         for line in ["", "  ", "\r", r#"{"jsonrpc":"2.0","method":"notifications/no_such"}"#] {
             peer.line(line.as_bytes()).await;
         }
-        assert_eq!(said(&peer.call("echo", json!({"word": "alive"})).await).0, "alive");
+        assert_eq!(text_of(&peer.call("echo", json!({"word": "alive"})).await).0, "alive");
         peer.end().await;
     }
 }
@@ -138,21 +138,21 @@ async fn what_comes_before_the_first_request_is_passed_over() {
     peer.send(json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list"})).await;
     assert_eq!(peer.next().await["error"]["code"], -32602);
     peer.begin(Era::Old, json!({})).await;
-    assert_eq!(said(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
+    assert_eq!(text_of(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
 }
 
 #[tokio::test]
 async fn a_long_line_is_read_and_one_beyond_the_limit_is_refused() {
     let mut peer = Peer::connect(service().max_message_bytes(1 << 20), Era::Modern).await;
     let long = peer.call("echo", json!({"word": "x".repeat(1_000_000)})).await;
-    assert!(!said(&long).1);
+    assert!(!text_of(&long).1);
     for _ in 0..2 {
         peer.bytes(&vec![b'x'; 3 << 20]).await;
         peer.line(b"").await;
         let answer = peer.next().await;
         assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
     }
-    assert_eq!(said(&peer.call("echo", json!({"word": "on"})).await).0, "on");
+    assert_eq!(text_of(&peer.call("echo", json!({"word": "on"})).await).0, "on");
 }
 
 #[tokio::test]
@@ -163,7 +163,7 @@ async fn a_line_that_never_ends_is_not_kept() {
     assert_eq!(peer.next().await["error"]["code"], -32600);
     peer.bytes(&vec![b'x'; 32 << 20]).await;
     peer.line(b"").await;
-    assert_eq!(said(&peer.call("echo", json!({"word": "on"})).await).0, "on");
+    assert_eq!(text_of(&peer.call("echo", json!({"word": "on"})).await).0, "on");
 }
 
 #[tokio::test(start_paused = true)]
@@ -196,7 +196,7 @@ async fn a_cancelled_call_is_dropped_and_not_answered() {
         assert_eq!(events.recv().await, Some("ends"));
         assert_eq!(watch.at_work(), 0);
         // The next answer is that of the next call.
-        assert_eq!(said(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
+        assert_eq!(text_of(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
     }
 }
 
@@ -206,10 +206,10 @@ async fn one_call_too_many_is_told_that_the_server_is_busy() {
     let mut peer = Peer::connect(Service::new(toolbox).max_calls(1), Era::Modern).await;
     let first = peer.ask_call("sleep", json!({"ms": 200})).await;
     assert_eq!(events.recv().await, Some("begins"));
-    let (text, failed) = said(&peer.call("add", json!({"a": 1, "b": 1})).await);
+    let (text, failed) = text_of(&peer.call("add", json!({"a": 1, "b": 1})).await);
     assert!(failed && text.contains("busy"), "{text}");
-    assert_eq!(said(&peer.answer(first).await).0, "slept 200");
-    assert_eq!(said(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
+    assert_eq!(text_of(&peer.answer(first).await).0, "slept 200");
+    assert_eq!(text_of(&peer.call("add", json!({"a": 1, "b": 1})).await).0, "2");
 }
 
 #[tokio::test]

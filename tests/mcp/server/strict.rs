@@ -1,4 +1,5 @@
-//! Names of hosts and pages, ids of requests, and names that a client made up: taken as they are written, or not at all.
+//! Names of hosts and pages, ids of requests, and names that a client made up: taken as they are
+//! written, or not at all.
 
 use crate::bounded::tokio;
 use std::sync::Arc;
@@ -10,7 +11,7 @@ use tokio::time::timeout;
 use toolbox::mcp::Service;
 use toolbox::{Tool, ToolBox};
 
-use super::peer::{ERAS, Era, PATIENCE, Peer, modern, said};
+use super::peer::{ERAS, Era, PATIENCE, Peer, modern, text_of};
 use super::tools::service;
 use super::web::{Request, Response, Served};
 
@@ -57,10 +58,10 @@ async fn c03_a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_kee
             let other = if id.is_string() { json!(7) } else { json!("other") };
             peer.send(call(other.clone(), "quick", era)).await;
             let answer = peer.next().await;
-            assert_eq!((&answer["id"], said(&answer).0.as_str()), (&other, "quick"));
+            assert_eq!((&answer["id"], text_of(&answer).0.as_str()), (&other, "quick"));
             permits.add_permits(1);
             let answer = peer.next().await;
-            assert_eq!((&answer["id"], said(&answer).0.as_str()), (&id, "waited"));
+            assert_eq!((&answer["id"], text_of(&answer).0.as_str()), (&id, "waited"));
             // Once it has its answer, an id is free; and once it is cancelled.
             peer.send(call(id.clone(), "wait", era)).await;
             let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": id}});
@@ -77,7 +78,7 @@ async fn c03_a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_kee
                 }
             });
             let answer = freed.await.expect("it stays taken");
-            assert_eq!((&answer["id"], said(&answer).0.as_str()), (&id, "quick"), "{answer}");
+            assert_eq!((&answer["id"], text_of(&answer).0.as_str()), (&id, "quick"), "{answer}");
             peer.end().await;
         }
     }
@@ -112,11 +113,11 @@ async fn c03_over_http_an_id_is_one_of_its_session() {
         assert_eq!(refused.message()["error"]["code"], -32600, "{refused:?}");
         assert_eq!(refused.message()["id"], id);
         let other = if id.is_string() { json!(7) } else { json!("7") };
-        assert_eq!(served.send(&of(&here, other, "quick")).await.said(), "quick");
-        assert_eq!(served.send(&of(&there, id.clone(), "quick")).await.said(), "quick");
+        assert_eq!(served.send(&of(&here, other, "quick")).await.text_of(), "quick");
+        assert_eq!(served.send(&of(&there, id.clone(), "quick")).await.text_of(), "quick");
         permits.add_permits(1);
-        assert_eq!(Response::read(&mut first).await.said(), "waited");
-        assert_eq!(served.send(&of(&here, id.clone(), "quick")).await.said(), "quick");
+        assert_eq!(Response::read(&mut first).await.text_of(), "waited");
+        assert_eq!(served.send(&of(&here, id.clone(), "quick")).await.text_of(), "quick");
     }
     // What is cancelled has no answer, and its id is free.
     let _cancelled = begin(of(&here, json!(9), "wait")).await;
@@ -132,12 +133,12 @@ async fn c03_over_http_an_id_is_one_of_its_session() {
             }
         }
     });
-    assert_eq!(freed.await.expect("it stays taken").said(), "quick");
+    assert_eq!(freed.await.expect("it stays taken").text_of(), "quick");
     // Requests that stand alone have answers of their own.
     let mut first = begin(Request::call("wait", json!({}))).await;
-    assert_eq!(served.send(&Request::call("quick", json!({}))).await.said(), "quick");
+    assert_eq!(served.send(&Request::call("quick", json!({}))).await.text_of(), "quick");
     permits.add_permits(1);
-    assert_eq!(Response::read(&mut first).await.said(), "waited");
+    assert_eq!(Response::read(&mut first).await.text_of(), "waited");
     served.stop().await;
 }
 
@@ -301,7 +302,7 @@ async fn what_a_client_made_up_is_repeated_so_that_all_of_it_can_be_seen() {
             ] {
                 let text = match answer["error"]["message"].as_str() {
                     Some(text) => text.to_owned(),
-                    None => said(&answer).0,
+                    None => text_of(&answer).0,
                 };
                 assert!(!text.is_empty() && !hidden(&text), "{text:?}");
                 assert!(text.len() < 2100, "{} bytes", text.len());

@@ -1,4 +1,5 @@
-//! Tokens that somebody else issues: who gets in, what the others are told, and that the token goes no further.
+//! Tokens that somebody else issues: who gets in, what the others are told, and that the token goes
+//! no further.
 
 use crate::bounded::tokio;
 use std::collections::BTreeSet;
@@ -30,7 +31,7 @@ fn for_whom(context: &ToolContext) -> String {
     format!("for {}", Principal::of(context).as_str())
 }
 
-/// What an issuer says of its tokens, each named by what is the matter with it.
+/// Answers as an issuer would, for tokens named by their fault.
 async fn issuer(token: BearerToken) -> Result<AccessToken, VerifyTokenError> {
     let of = |name: &str| AccessToken::new(Principal::new(name));
     match token.as_str() {
@@ -103,7 +104,7 @@ async fn a03_a_token_lets_in_when_its_issuer_says_so_and_it_holds() {
         assert_eq!(answer.header("x-forged"), None, "{answer:?}");
         let challenge = answer.header("www-authenticate");
         match status {
-            200 => assert_eq!(answer.said(), told, "{shown}"),
+            200 => assert_eq!(answer.text_of(), told, "{shown}"),
             401 if told.is_empty() => {
                 assert!(challenge.unwrap().starts_with(r#"bearer realm="mcp""#), "{answer:?}");
             }
@@ -122,7 +123,8 @@ async fn a03_a_token_lets_in_when_its_issuer_says_so_and_it_holds() {
 #[tokio::test]
 async fn a03_a_session_does_not_outlive_its_token() {
     const FOR_EVER: u64 = 1 << 40;
-    // The same token all along: it holds for so long whenever it is looked at, and in the end no longer.
+    // The same token all along: it holds for so long whenever it is looked at, and in the end no
+    // longer.
     let holds = Arc::new(AtomicU64::new(FOR_EVER));
     let known = Arc::clone(&holds);
     let service = Service::new(all()).token_verifier(move |_: BearerToken| {
@@ -139,7 +141,7 @@ async fn a03_a_session_does_not_outlive_its_token() {
         let body = if method == "POST" { message.to_string() } else { String::new() };
         Request::new(method, body).header("mcp-session-id", &session).headers(&[bearer])
     };
-    assert_eq!(served.send(&in_session("POST")).await.said(), "2");
+    assert_eq!(served.send(&in_session("POST")).await.text_of(), "2");
     // Two streams that only listen, and a call that takes longer than the token holds.
     holds.store(3, Ordering::SeqCst);
     let end = now() + 3;
@@ -163,14 +165,14 @@ async fn a03_a_session_does_not_outlive_its_token() {
         assert_eq!(answer.status, 401, "{method}: {answer:?}");
         assert!(answer.header("www-authenticate").unwrap().contains("expired"), "{answer:?}");
     }
-    assert_eq!(Response::read(&mut working).await.said(), "slept 4000");
+    assert_eq!(Response::read(&mut working).await.text_of(), "slept 4000");
     // With a token that holds again, the session is still there.
     holds.store(FOR_EVER, Ordering::SeqCst);
-    assert_eq!(served.send(&in_session("POST")).await.said(), "2");
+    assert_eq!(served.send(&in_session("POST")).await.text_of(), "2");
     served.stop().await;
 }
 
-/// What was logged, as text.
+/// The logged text.
 #[derive(Clone, Default)]
 struct Log(Arc<Mutex<Vec<u8>>>);
 
@@ -187,8 +189,8 @@ impl io::Write for Log {
 
 #[tokio::test]
 async fn a03_a_token_goes_no_further_than_its_verifier() {
-    // With one subscriber alone, a place that logs first on the thread of another test would be silent everywhere
-    // (https://github.com/tokio-rs/tracing/issues/3611).
+    // With one subscriber alone, a place that logs first on the thread of another test would be
+    // silent everywhere (https://github.com/tokio-rs/tracing/issues/3611).
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
     let log = Log::default();
     let writer = log.clone();
@@ -220,15 +222,15 @@ async fn a03_a_token_goes_no_further_than_its_verifier() {
     let front = Served::start(service).await;
     let bearer = ("authorization", "Bearer front-s3cret");
     let answer = front.send(&call().headers(&[bearer])).await;
-    assert_eq!(answer.said(), "for ann");
+    assert_eq!(answer.text_of(), "for ann");
     let add = json!({"a": 2, "b": 3});
     let answer = front.send(&Request::call("behind_add", add.clone()).headers(&[bearer])).await;
-    assert_eq!(answer.said(), "5");
+    assert_eq!(answer.text_of(), "5");
     let session = front.open(&[bearer]).await;
     let params = json!({"name": "behind_add", "arguments": add});
     let message = json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params});
     let request = Request::old(&message).header("mcp-session-id", &session).headers(&[bearer]);
-    assert_eq!(front.send(&request).await.said(), "5");
+    assert_eq!(front.send(&request).await.text_of(), "5");
     servers.close().await;
     front.stop().await;
     behind.stop().await;

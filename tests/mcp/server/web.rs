@@ -175,7 +175,7 @@ impl Response {
         found.unwrap_or_else(|| panic!("no message: {self:?}"))
     }
 
-    pub(super) fn said(&self) -> String {
+    pub(super) fn text_of(&self) -> String {
         let message = self.message();
         message["result"]["content"][0]["text"].as_str().unwrap_or_default().to_owned()
     }

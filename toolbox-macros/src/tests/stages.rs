@@ -173,3 +173,17 @@ fn functions_are_written_as_they_were_read() {
         assert_eq!(plain(quote!(#read)), plain(function));
     }
 }
+
+#[test]
+fn one_file_quotes_code() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/src");
+    let quotes = |path: &std::path::Path| {
+        let text = std::fs::read_to_string(path).unwrap();
+        ["quote!", "quote_spanned!"].iter().any(|name| text.contains(name))
+    };
+    let mut files: Vec<_> =
+        std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path()).collect();
+    files.retain(|path| path.is_file() && quotes(path));
+    let names: Vec<_> = files.iter().filter_map(|path| path.file_name()?.to_str()).collect();
+    assert_eq!(names, ["expand.rs"]);
+}

@@ -1,4 +1,4 @@
-//! What tools cost in a request: bytes, and about how many tokens.
+//! The cost of tool definitions in a request, in bytes and estimated tokens.
 
 use serde::Serialize;
 
@@ -9,13 +9,13 @@ use crate::dialect::{Definitions, Dialect, lower};
 use crate::search::{Gateway, SEARCH_WORDS};
 use crate::tool::Tool;
 
-/// How many searches are made to measure a reply.
+/// The number of searches made to measure the average reply.
 const SEARCHES: usize = 40;
 
 /// The size of a text.
 ///
-/// Tokens are a quarter of the bytes, rounded up: tokenizers differ, and on JSON with English descriptions most take 3.5 to 4.5
-/// bytes a token.
+/// Tokens are estimated as a quarter of the bytes, rounded up: tokenizers differ, and on JSON with
+/// English descriptions most take 3.5 to 4.5 bytes per token.
 #[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) bytes: usize,
@@ -32,23 +32,25 @@ impl Size {
     }
 }
 
-/// All definitions beside the gateway that can stand in their place, in the form of Anthropic's requests.
+/// The size of all definitions compared with the gateway that can replace them, in the format of
+/// Anthropic's requests.
 #[derive(Debug, Serialize)]
 pub(super) struct Account {
-    /// How many tools there are.
+    /// The number of tools.
     pub(super) tools: usize,
-    /// All of their definitions.
+    /// The size of all definitions.
     pub(super) definitions: Size,
-    /// The three tools of the gateway.
+    /// The size of the gateway's three definitions.
     pub(super) gateway: Size,
-    /// One reply to a search with the usual number of hits, on average.
+    /// The average size of a reply to a search with the default number of hits.
     pub(super) reply: Size,
-    /// From how many tools of the average size on the gateway with one reply is smaller than all definitions.
+    /// The number of tools of average size from which the gateway with one reply is smaller than
+    /// all definitions.
     pub(super) break_even_tools: Option<usize>,
 }
 
 impl Account {
-    /// Weighs tools; nothing but the search of a gateway is called.
+    /// Measures tools; only the search of a gateway is called.
     pub(super) async fn of(tools: &[Tool], limit: usize) -> Self {
         let list = |definitions: Definitions| {
             Size::of(definitions.lowered(Dialect::Anthropic).json().len())

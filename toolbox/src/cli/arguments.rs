@@ -1,4 +1,4 @@
-//! What may stand on the command line.
+//! The arguments of the command line.
 
 #![allow(
     clippy::doc_markdown,
@@ -12,7 +12,7 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
-/// What follows the help of the programs.
+/// The text after the help of the programs.
 const AFTER: &str = "\
 Exit codes:
   0    it went well
@@ -22,14 +22,16 @@ Exit codes:
   4    a server cannot be reached
   130  it was interrupted
 
-Where a search, `show` or `call` has its answer, faults elsewhere are told on standard error and change no exit code.
+Where a search, `show` or `call` has its answer, other faults are reported on standard error and change no exit code.
 With --json, standard output is one line with one object; its `problems` lists what is wrong elsewhere.";
 
-/// Puts many MCP servers behind three tools: hosts see a search and a call instead of hundreds of definitions.
+/// Puts many MCP servers behind three tools: hosts see a search and a call instead of hundreds of
+/// definitions.
 #[derive(Debug, Parser)]
 #[command(name = "toolbox", version, after_help = AFTER, max_term_width = 100)]
 pub(super) struct ProgramLine {
-    /// The configuration file [default: $OPENCODE_TOOLBOX_CONFIG, or ~/.config/opencode/toolbox.jsonc]
+    /// The configuration file [default: $OPENCODE_TOOLBOX_CONFIG, or
+    /// ~/.config/opencode/toolbox.jsonc]
     #[arg(long, short, global = true, value_name = "FILE")]
     pub(super) config: Option<PathBuf>,
     /// Print one line of JSON
@@ -44,7 +46,7 @@ pub(super) enum ProgramCommand {
     /// Be an MCP server: three tools that find and call those of the configured servers
     Serve(ServeProgram),
     #[command(flatten)]
-    Common(Common),
+    CommonCommand(CommonCommand),
     /// Write a configuration file with comments
     Init {
         /// Replace the file that is there
@@ -53,7 +55,8 @@ pub(super) enum ProgramCommand {
     },
     /// Print the JSON Schema of the configuration file
     Schema,
-    /// Sign in at a server that wants to know who asks (OAuth): prints a page to open in a browser on this machine
+    /// Sign in at a server that requires authorization (OAuth): prints a page to open in a browser
+    /// on this machine
     Login {
         /// The server, by its name in the configuration
         server: String,
@@ -61,12 +64,12 @@ pub(super) enum ProgramCommand {
         #[arg(long, value_name = "SCOPE")]
         scope: Vec<String>,
     },
-    /// Forget what was granted at a sign-in
+    /// Delete the token of a sign-in
     Logout {
         /// The server, by its name in the configuration
         server: String,
     },
-    /// Approve of the tools of a server as they are now, or of all servers, in the lock file
+    /// Approve the current tools of a server, or of all servers, in the lock file
     Approve {
         /// The server; without it, all
         server: Option<String>,
@@ -89,22 +92,22 @@ pub(super) enum OwnCommand {
     /// Be an MCP server of the tools
     Serve(ServeOwn),
     #[command(flatten)]
-    Common(Common),
+    CommonCommand(CommonCommand),
 }
 
 #[derive(Debug, Subcommand)]
-pub(super) enum Common {
+pub(super) enum CommonCommand {
     /// List the tools
     List,
     /// Find tools by what they do, or by a regular expression
     Search {
-        /// What to do; several words need no quotes
+        /// The purpose of the tools; several words need no quotes
         #[arg(required = true)]
         query: Vec<String>,
         /// Take the query for a regular expression: `^github_.*issue`, `(?i)pull`
         #[arg(long, short = 'e')]
         regex: bool,
-        /// How many tools to find, from 1 to 20
+        /// The number of tools to find, from 1 to 20
         #[arg(long, short = 'n', value_parser = clap::value_parser!(u8).range(1..=20))]
         limit: Option<u8>,
     },
@@ -114,7 +117,7 @@ pub(super) enum Common {
         tool: String,
     },
     /// Call a tool
-    Call(Call),
+    Call(CallCommand),
     /// Check schemas, names and sizes of all tools; none is called
     Check,
     /// Print completions for a shell, to be read by it at its start
@@ -125,14 +128,15 @@ pub(super) enum Common {
 }
 
 #[derive(Debug, Args)]
-pub(super) struct Call {
+pub(super) struct CallCommand {
     /// The name of the tool
     pub(super) tool: String,
     /// One JSON object, `-` to read one from standard input, or words `name=value`.
     ///
-    /// A value is text where the tool's schema takes text, and JSON otherwise. A list may be given by several words.
+    /// A value is text where the tool's schema takes text, and JSON otherwise. Several words of the
+    /// same name make a list.
     pub(super) arguments: Vec<String>,
-    /// Approve of the call, for a tool that needs somebody's approval
+    /// Approve the call of a tool that needs approval
     #[arg(long, short)]
     pub(super) yes: bool,
 }
@@ -161,15 +165,15 @@ pub(super) struct ServeOwn {
     pub(super) gateway: bool,
 }
 
-/// Where hosts reach the server.
+/// The address of the HTTP server.
 #[derive(Debug, Args)]
 pub(super) struct Listen {
-    /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as 8080, instead of standard
-    /// input; hosts connect to http://ADDRESS/mcp
+    /// Listen at an address, such as 127.0.0.1:8080, or at a port of this machine alone, such as
+    /// 8080, instead of standard input; hosts connect to http://ADDRESS/mcp
     #[arg(long, value_name = "ADDRESS", value_parser = address)]
     pub(super) http: Option<SocketAddr>,
-    /// Ask HTTP clients for the token in this file (`Authorization: Bearer …`); needed where other machines reach the address
-    /// [default: the variable TOOLBOX_TOKEN]
+    /// Ask HTTP clients for the token in this file (`Authorization: Bearer …`); needed where other
+    /// machines reach the address [default: the variable TOOLBOX_TOKEN]
     #[arg(long, requires = "http", value_name = "FILE")]
     pub(super) token_file: Option<PathBuf>,
     /// Refused: every user of the machine can read the command lines of others
@@ -180,7 +184,8 @@ pub(super) struct Listen {
     pub(super) allow_host: Vec<String>,
 }
 
-/// Reads where to listen: an IP address with a port, or a port on the loopback, with or without its name.
+/// Parses the address to listen on: an IP address with a port, or a loopback port, with or without
+/// the host name.
 fn address(text: &str) -> Result<SocketAddr, String> {
     let port = text.strip_prefix("localhost:").unwrap_or(text);
     if let Ok(port) = port.parse() {

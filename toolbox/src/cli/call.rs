@@ -4,29 +4,33 @@ use std::io::{self, IsTerminal, Read};
 
 use serde_json::{Map, Value, json};
 
-use super::arguments::Call;
+use super::arguments::CallCommand;
 use super::outcome::{Exit, Outcome};
 use super::progress::Progress;
-use super::source::Source;
+use super::source::ToolSource;
 use super::text::line;
 use super::tools::unknown;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
 use crate::context::{CancellationToken, Decision, ToolContext};
 use crate::text::clean;
 
-/// The most that is read from standard input, in bytes.
+/// The maximum number of bytes read from standard input.
 const MAX_INPUT: u64 = 64 << 20;
 
-pub(super) async fn call(source: &Source, wanted: Call, cancelled: CancellationToken) -> Outcome {
+pub(super) async fn call(
+    source: &ToolSource,
+    wanted: CallCommand,
+    cancelled: CancellationToken,
+) -> Outcome {
     let Some(tool) = source.tool(&wanted.tool) else { return unknown(source, &wanted.tool) };
-    let given = arguments(&wanted.arguments, &tool.definition().input_schema);
-    let given = tokio::select! {
-        given = given => given,
+    let arguments_json = arguments(&wanted.arguments, &tool.definition().input_schema);
+    let arguments_json = tokio::select! {
+        arguments_json = arguments_json => arguments_json,
         () = cancelled.cancelled() => {
             return Outcome::failed(Exit::Interrupted, "interrupted");
         }
     };
-    let arguments = match given {
+    let arguments = match arguments_json {
         Ok(arguments) => arguments,
         Err(what) => {
             let next = format!("`show {}` lists its arguments", line(&wanted.tool));
@@ -42,10 +46,10 @@ pub(super) async fn call(source: &Source, wanted: Call, cancelled: CancellationT
         .with_cancellation(cancelled)
         .with_progress(move |report| progress.report(&report));
     let result = toolbox.call_in(&context, ToolCall::new("1", wanted.tool, arguments)).await;
-    told(&result)
+    outcome_of(&result)
 }
 
-fn told(result: &ToolResult) -> Outcome {
+fn outcome_of(result: &ToolResult) -> Outcome {
     let mut value = json!({"content": result.content(), "is_error": result.is_error()});
     if let Some(data) = result.error_data() {
         value["data"] = data.clone();
@@ -58,12 +62,12 @@ fn told(result: &ToolResult) -> Outcome {
     if let Some(code) = result.code() {
         value["code"] = code.into();
     }
-    let shown: Vec<String> = if result.is_error() {
+    let parts: Vec<String> = if result.is_error() {
         vec![result.text().into_owned()]
     } else {
         result.content().iter().map(part).collect()
     };
-    let text = shown.join("\n");
+    let text = parts.join("\n");
     let mut outcome = if result.is_error() {
         let mut complaint = format!("error: {}", clean(&text));
         if result.failure_kind() == Some(FailureKind::NotApproved) {
@@ -71,7 +75,7 @@ fn told(result: &ToolResult) -> Outcome {
         }
         Outcome { complaint, exit: Exit::Failed, text: String::new(), value }
     } else {
-        // What goes into a file or another program goes there as it is.
+        // Output to a file or another program is not changed.
         let text = if io::stdout().is_terminal() { clean(&text).into_owned() } else { text };
         Outcome::fine(text, value)
     };
@@ -81,7 +85,7 @@ fn told(result: &ToolResult) -> Outcome {
     outcome
 }
 
-/// A part of a result as text.
+/// Formats a part of a result as text.
 fn part(content: &Content) -> String {
     match content {
         Content::Text(text) => text.to_string(),
@@ -99,7 +103,7 @@ fn part(content: &Content) -> String {
     }
 }
 
-/// The arguments as JSON text: one object, or `-` for standard input, or words `name=value`.
+/// Returns the arguments as JSON: one object, `-` for standard input, or words `name=value`.
 async fn arguments(words: &[String], schema: &Value) -> Result<String, String> {
     match words {
         [] => Ok("{}".to_owned()),
@@ -109,7 +113,7 @@ async fn arguments(words: &[String], schema: &Value) -> Result<String, String> {
     }
 }
 
-/// Reads standard input, on a thread that nobody waits for when the process is told to end.
+/// Reads standard input, on a thread that does not delay the end of the process.
 async fn input() -> Result<String, String> {
     let (sender, text) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || {
@@ -144,7 +148,7 @@ fn pairs(words: &[String], schema: &Value) -> Result<Map<String, Value>, String>
     Ok(pairs)
 }
 
-/// Text where the schema takes text; else JSON, or text where the schema says nothing.
+/// Parses a value: text if the schema takes text; else JSON, or text if the schema sets no type.
 fn value(name: &str, text: &str, schema: &Value) -> Result<Value, String> {
     if takes(schema, "string") {
         return Ok(text.into());
@@ -169,7 +173,7 @@ fn takes(schema: &Value, kind: &str) -> bool {
     of_type || of_values || choices().any(|choice| takes(choice, kind))
 }
 
-/// Whether a schema leaves open what fits, such as one that only refers to another.
+/// Returns whether a schema sets no type, such as one with only a reference.
 fn says_nothing(schema: &Value) -> bool {
     schema["type"].is_null() && schema["anyOf"].is_null() && schema["oneOf"].is_null()
 }

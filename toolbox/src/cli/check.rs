@@ -1,4 +1,4 @@
-//! `check`: everything that can be known of tools without calling one.
+//! `check`: checks of tools that need no call.
 
 use std::fmt::Write;
 
@@ -7,13 +7,13 @@ use serde_json::{Value, json};
 
 use super::account::{Account, Size};
 use super::outcome::{Exit, Outcome, Paint, exit_of};
-use super::source::Source;
+use super::source::ToolSource;
 use super::text::{grouped, line};
 use crate::definition::{Lint, ToolDefinition};
 use crate::mcp::{ServerState, ServerStatus, Servers};
 use crate::tool::Tool;
 
-pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {
+pub(super) async fn check(source: &ToolSource, paint: Paint) -> Outcome {
     let tools = source.tools();
     let mut text = String::new();
     let mut servers = Vec::new();
@@ -28,18 +28,18 @@ pub(super) async fn check(source: &Source, paint: Paint) -> Outcome {
         text.push('\n');
     }
     let mut broken = 0;
-    let mut shown = Vec::new();
+    let mut tool_values = Vec::new();
     for tool in &tools {
         let faults = schema_faults(tool.definition());
         broken += usize::from(!faults.is_empty());
         tool_lines(&mut text, tool, &faults, paint);
-        shown.push(tool_value(tool, &faults));
+        tool_values.push(tool_value(tool, &faults));
     }
     let account = Account::of(&tools, source.limit).await;
     account_lines(&mut text, &account);
     let commands = confinement(&mut text);
     let value =
-        json!({"servers": servers, "tools": shown, "account": account, "commands": commands});
+        json!({"servers": servers, "tools": tool_values, "account": account, "commands": commands});
     let mut outcome = Outcome::fine(text, value);
     outcome.exit = exit_of(&source.problems);
     if outcome.exit == Exit::Fine && broken > 0 {
@@ -74,7 +74,7 @@ fn confinement(_: &mut String) -> Value {
     Value::Null
 }
 
-/// Says what is wrong with the schemas of a tool, by the meta-schema of their draft.
+/// Returns the faults in the schemas of a tool, by the meta-schema of their draft.
 fn schema_faults(definition: &ToolDefinition) -> Vec<String> {
     let schemas =
         [("input", Some(&definition.input_schema)), ("output", definition.output_schema.as_ref())];
@@ -87,8 +87,8 @@ fn schema_faults(definition: &ToolDefinition) -> Vec<String> {
                 faults.push(format!("the {which} schema {what}"));
                 continue;
             }
-            let place = error.instance_path().to_string();
-            faults.push(format!("the {which} schema is none at `{place}`: {error}"));
+            let path = error.instance_path().to_string();
+            faults.push(format!("the {which} schema is none at `{path}`: {error}"));
         }
     }
     faults
@@ -141,14 +141,14 @@ fn server_value(status: &ServerStatus) -> Value {
     })
 }
 
-/// The name at the server, where a caller cannot tell it from the tool's.
+/// Returns the name at the server if it differs from the end of the tool's name.
 fn changed_name(tool: &Tool) -> Option<&str> {
     let own = tool.name_at_source()?;
     let plain = format!("{}_{own}", tool.source().unwrap_or_default());
     (plain != tool.name()).then_some(own)
 }
 
-/// What a model is told too little about: how to mend it where the tool is the user's own, and in short where it is a server's.
+/// Returns the gaps in a tool's descriptions, with corrections for the user's own tools.
 fn notes(tool: &Tool) -> Vec<String> {
     let lints = tool.definition().lints();
     if tool.source().is_none() {
@@ -160,12 +160,12 @@ fn notes(tool: &Tool) -> Vec<String> {
         match lint {
             Lint::UndescribedArgument { argument, .. } => silent.push(format!("`{argument}`")),
             Lint::ShortDescription { description, .. } => {
-                notes.push(format!("all that is said of it is {description:?}"));
+                notes.push(format!("its whole description is {description:?}"));
             }
         }
     }
     if !silent.is_empty() {
-        notes.push(format!("nothing is said of the arguments {}", silent.join(", ")));
+        notes.push(format!("there is no description of the arguments {}", silent.join(", ")));
     }
     notes
 }

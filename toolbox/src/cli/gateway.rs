@@ -1,7 +1,7 @@
-//! The gateway that `toolbox serve` is: what it says when something behind it is wrong.
+//! The gateway of `toolbox serve`, with reports on faults behind it.
 //!
-//! There are three tools and no fourth for the state of things. A model learns what is missing where it matters: in the
-//! instructions of the server, in the reply to a search, and where a tool is not found.
+//! There is no fourth tool for the state of servers. A model learns of faults where they matter: in
+//! the instructions of the server, in the reply to a search, and in the error for an unknown tool.
 
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -20,25 +20,25 @@ use crate::mcp::{ConfigProblem, ServerState, Servers};
 use crate::search::{EXECUTE, Gateway};
 use crate::tool::{IntoTools, Next, Tool};
 
-/// How long a search waits for servers that were not heard of yet.
+/// The maximum time that a search waits for servers which have not answered yet.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// How long a server that failed is left alone.
+/// The minimum time before a failed server is tried again.
 const PAUSE: Duration = Duration::from_secs(30);
 
-/// The longest line about a problem that a model reads, in characters.
+/// The maximum length of a line about a problem for a model, in characters.
 const LINE: usize = 300;
 
-/// What stands behind the gateway, and what is wrong with it.
-pub(super) struct Behind {
+/// The servers and configuration behind the gateway, with their faults.
+pub(super) struct GatewayBackend {
     servers: Option<Servers>,
-    /// Faults of the configuration, a line each.
+    /// Faults of the configuration, one per line.
     faults: Vec<String>,
-    /// When a server that failed was last tried again.
+    /// The last retry of each failed server.
     tried: Mutex<HashMap<String, Instant>>,
 }
 
-impl Behind {
+impl GatewayBackend {
     pub(super) fn new(
         servers: Option<Servers>,
         problems: &[ConfigProblem],
@@ -49,7 +49,7 @@ impl Behind {
         Arc::new(Self { servers, faults, tried: Mutex::default() })
     }
 
-    /// What a host may tell its model at the beginning.
+    /// Returns the instructions that a host may pass to its model.
     pub(super) fn instructions(&self) -> String {
         let mut text = "Further tools are found with toolbox_search_bm25 or toolbox_search_regex, and called with toolbox_execute."
             .to_owned();
@@ -71,7 +71,7 @@ impl Behind {
         text
     }
 
-    /// Everything that is wrong now, a line each.
+    /// Returns all current faults, one per line.
     fn lines(&self) -> Vec<String> {
         let mut lines = self.faults.clone();
         if let Some(servers) = &self.servers {
@@ -87,10 +87,10 @@ impl Behind {
         lines.iter().map(|line| cut(line, LINE)).collect()
     }
 
-    /// Waits for servers that were not heard of yet, and has another look at those that failed a while ago.
+    /// Waits for servers that have not answered yet, and retries those that failed a while ago.
     async fn awake(&self) {
         let Some(servers) = &self.servers else { return };
-        // Those that take longer are named in the reply.
+        // Slower servers are named in the reply.
         let _ = timeout(PATIENCE, servers.ready()).await;
         for status in servers.status() {
             if status.state != ServerState::Failed {
@@ -135,15 +135,15 @@ impl Behind {
     }
 }
 
-/// Puts the three tools into the box of the servers.
-pub(super) fn register(toolbox: &ToolBox, gateway: Gateway, behind: &Arc<Behind>) {
+/// Registers the gateway's three tools in the box of the servers.
+pub(super) fn register(toolbox: &ToolBox, gateway: Gateway, backend: &Arc<GatewayBackend>) {
     let with_status = |tool: Tool| {
-        let behind = Arc::clone(behind);
+        let backend = Arc::clone(backend);
         let executes = tool.name() == EXECUTE;
         tool.layer(move |next| {
-            let behind = Arc::clone(&behind);
+            let backend = Arc::clone(&backend);
             async move {
-                if executes { behind.execute(next).await } else { behind.search(next).await }
+                if executes { backend.execute(next).await } else { backend.search(next).await }
             }
         })
     };

@@ -1,4 +1,5 @@
-//! The program `toolbox`, and those of its commands that need no configuration over a box of your own.
+//! The program `toolbox`, and those of its commands that need no configuration over a box of your
+//! own.
 //!
 //! [`main`] makes a program of any box:
 //!
@@ -17,10 +18,11 @@
 //! }
 //! ```
 //!
-//! `sums list` then shows the tools, `sums show add` what one of them takes, `sums call add a=1 b=2` calls it, and a host that
-//! starts `sums serve` has them over MCP. `init`, `schema`, `login`, `logout` and `approve` are about the servers of a configuration: only
-//! the program `toolbox` has them, and its `serve` has other options. With `--json`, each command but `serve`, `completions` and
-//! `schema` prints one line with one object:
+//! `sums list` then displays the tools, `sums show add` the parameters of one, `sums call add a=1
+//! b=2` calls it, and a host that starts `sums serve` uses them over MCP. `init`, `schema`,
+//! `login`, `logout` and `approve` concern the servers of a configuration: only the program
+//! `toolbox` has them, and its `serve` has other options. With `--json`, each command but `serve`,
+//! `completions` and `schema` prints one line with one object:
 //!
 //! | command | the object |
 //! |---|---|
@@ -30,8 +32,9 @@
 //! | `call` | `content` as in MCP, `is_error`, and where there is any `structured`, `for_user`, `code` |
 //! | `check` | `servers`, `tools` with sizes and faults, `account`, `commands` with what confines them on this machine |
 //!
-//! and in each of them `problems`: `kind` (`config`, `server`, `withheld`), `message`, and where known `server`, `file`,
-//! `line`, `column`. A command that could not begin has `error` in place of the rest. The exit codes stand in `--help`.
+//! and in each of them `problems`: `kind` (`config`, `server`, `withheld`), `message`, and where
+//! known `server`, `file`, `line`, `column`. A command that could not start has `error` in place of
+//! the rest. The exit codes are listed in `--help`.
 
 mod account;
 mod arguments;
@@ -54,24 +57,27 @@ use std::time::Duration;
 use clap::{CommandFactory, Parser};
 use serde_json::json;
 
-use self::arguments::{Common, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
+use self::arguments::{CommonCommand, OwnCommand, OwnLine, ProgramCommand, ProgramLine};
 use self::outcome::{Exit, Outcome, Paint, complain};
-use self::program::{Configured, Wanted};
+use self::program::{Configured, NeededTools};
 use self::serve::unless_interrupted;
-use self::source::Source;
+use self::source::ToolSource;
 use crate::collection::ToolBox;
 use crate::context::CancellationToken;
 use crate::mcp::{Config, ServerInfo};
 
-/// Runs the command line of this process over a box, on a runtime of its own: the body of a `fn main`.
+/// Runs the command line of this process over a box, on a runtime of its own: the body of a `fn
+/// main`.
 ///
-/// Returns what the process should end with; `--help` lists the codes. [`run`] is the same within a runtime.
+/// Returns the exit code of the process; `--help` lists the codes. [`run`] does the same within a
+/// runtime.
 #[must_use = "return it from `main`"]
 pub fn main(toolbox: ToolBox) -> ExitCode {
     on_runtime(run(toolbox))
 }
 
-/// Runs the command line of this process over a box, like [`main`], and serves it under a name and a version.
+/// Runs the command line of this process over a box, like [`main`], and serves it under a name and
+/// a version.
 ///
 /// ```no_run
 /// fn main() -> std::process::ExitCode {
@@ -87,7 +93,7 @@ pub fn main_as(toolbox: ToolBox, info: impl Into<ServerInfo>) -> ExitCode {
 ///
 /// # Cancellation
 ///
-/// Dropping the future drops the call that runs, or ends the server.
+/// Dropping the future drops the running call, or ends the server.
 pub async fn run(toolbox: ToolBox) -> ExitCode {
     run_with(toolbox, std::env::args_os()).await
 }
@@ -115,18 +121,19 @@ async fn run_line<A: Into<OsString> + Clone>(
     };
     let exit = match line.command {
         OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
-        OwnCommand::Common(Common::Completions { shell }) => {
+        OwnCommand::CommonCommand(CommonCommand::Completions { shell }) => {
             completions(OwnLine::command(), shell).print(false, &[])
         }
-        OwnCommand::Common(command) => {
-            let source = Source::own(toolbox);
+        OwnCommand::CommonCommand(command) => {
+            let source = ToolSource::own(toolbox);
             common(command, &source).await.print(line.json, &source.problems)
         }
     };
     exit.into()
 }
 
-/// Runs the command line of this process as the program `toolbox`, over the servers of its configuration.
+/// Runs the command line of this process as the program `toolbox`, over the servers of its
+/// configuration.
 #[must_use = "return it from `main`"]
 pub fn program() -> ExitCode {
     on_runtime(async {
@@ -146,7 +153,7 @@ async fn of_program(line: ProgramLine) -> Exit {
             let text = if json { schema.to_string() } else { format!("{schema:#}") };
             return Outcome::fine(text, schema).print(false, &[]);
         }
-        ProgramCommand::Common(Common::Completions { shell }) => {
+        ProgramCommand::CommonCommand(CommonCommand::Completions { shell }) => {
             return completions(ProgramLine::command(), shell).print(false, &[]);
         }
         ProgramCommand::Serve(wanted) => {
@@ -167,23 +174,23 @@ async fn of_program(line: ProgramLine) -> Exit {
         }
         ProgramCommand::Approve { server } => {
             let configured = Configured::read(path);
-            let connected = program::connected(&configured, Wanted::All);
+            let connected = program::connected(&configured, NeededTools::All);
             let Some(mut source) = unless_interrupted(connected).await else {
                 return Exit::Interrupted;
             };
             let outcome = program::approve(&source, &configured, server.as_deref());
-            // What is approved of is no problem any more.
+            // An approved tool is no problem any more.
             source.problems.retain(|problem| problem.kind != "withheld");
             close(&source).await;
             return outcome.print(json, &source.problems);
         }
-        ProgramCommand::Common(common) => common,
+        ProgramCommand::CommonCommand(common) => common,
     };
     let configured = Configured::read(path);
     let wanted = match &common {
-        Common::Show { tool } => Wanted::One(tool),
-        Common::Call(call) => Wanted::One(&call.tool),
-        _ => Wanted::All,
+        CommonCommand::Show { tool } => NeededTools::One(tool),
+        CommonCommand::Call(call) => NeededTools::One(&call.tool),
+        _ => NeededTools::All,
     };
     let connected = program::connected(&configured, wanted);
     let Some(source) = unless_interrupted(connected).await else { return Exit::Interrupted };
@@ -192,28 +199,28 @@ async fn of_program(line: ProgramLine) -> Exit {
     outcome.print(json, &source.problems)
 }
 
-async fn close(source: &Source) {
+async fn close(source: &ToolSource) {
     if let Some(servers) = &source.servers {
         servers.close().await;
     }
 }
 
 /// Runs a command that both programs have.
-async fn common(command: Common, source: &Source) -> Outcome {
+async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
     let paint = Paint::of_output();
     match command {
-        Common::List => tools::list(source, paint),
-        Common::Search { query, regex, limit } => {
+        CommonCommand::List => tools::list(source, paint),
+        CommonCommand::Search { query, regex, limit } => {
             tools::search(source, &query, regex, limit, paint)
         }
-        Common::Show { tool } => tools::show(source, &tool, paint),
-        Common::Check => check::check(source, paint).await,
-        Common::Call(wanted) => {
+        CommonCommand::Show { tool } => tools::show(source, &tool, paint),
+        CommonCommand::Check => check::check(source, paint).await,
+        CommonCommand::Call(wanted) => {
             let token = CancellationToken::new();
             let call = call::call(source, wanted, token.clone());
             tokio::pin!(call);
             tokio::select! {
-                // Signals are listened to before anything begins.
+                // Signal handlers are installed before any work begins.
                 biased;
                 () = serve::interrupted() => {
                     token.cancel();
@@ -222,7 +229,7 @@ async fn common(command: Common, source: &Source) -> Outcome {
                 outcome = &mut call => outcome,
             }
         }
-        Common::Completions { .. } => Outcome::fine(String::new(), json!({})),
+        CommonCommand::Completions { .. } => Outcome::fine(String::new(), json!({})),
     }
 }
 
@@ -234,9 +241,9 @@ fn completions(mut command: clap::Command, shell: clap_complete::Shell) -> Outco
     Outcome::fine(String::from_utf8_lossy(&script).into_owned(), json!({}))
 }
 
-/// Prints help, a version, or what is wrong with a command line.
+/// Prints help, a version, or the fault in a command line.
 fn usage(error: &clap::Error) -> ExitCode {
-    // A reader that has gone away is nobody's fault.
+    // A closed pipe is no error.
     let _ = error.print();
     let exit = if error.use_stderr() { Exit::Usage } else { Exit::Fine };
     exit.into()
@@ -246,7 +253,8 @@ fn on_runtime(work: impl Future<Output = ExitCode>) -> ExitCode {
     match tokio::runtime::Builder::new_multi_thread().enable_all().build() {
         Ok(runtime) => {
             let exit = runtime.block_on(work);
-            // Children that are still being started are killed as their tasks are dropped; a tool that blocks keeps no process.
+            // Children that are still starting are killed as their tasks are dropped; a blocked
+            // tool does not delay the exit.
             runtime.shutdown_timeout(Duration::from_secs(2));
             exit
         }

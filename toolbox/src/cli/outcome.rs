@@ -1,4 +1,4 @@
-//! What a command came to, and how that is printed.
+//! The outcome of a command, and its output.
 
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-/// What scripts learn from a command; `--help` lists the same.
+/// The exit codes, as listed in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Exit {
     Fine,
@@ -30,7 +30,7 @@ impl From<Exit> for ExitCode {
     }
 }
 
-/// What is wrong beside the answer of a command.
+/// A problem reported beside the result of a command.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Problem {
     /// `config`, `server` or `withheld`.
@@ -44,13 +44,13 @@ pub(super) struct Problem {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) column: Option<usize>,
     pub(super) message: String,
-    /// The problem as people read it.
+    /// The problem formatted for people.
     #[serde(skip)]
-    pub(super) shown: String,
+    pub(super) displayed: String,
 }
 
 impl Problem {
-    /// The exit code of a command that is about everything.
+    /// Returns the exit code of a command that concerns everything.
     fn exit(&self) -> Exit {
         match self.kind {
             "config" => Exit::Config,
@@ -60,7 +60,7 @@ impl Problem {
     }
 }
 
-/// The exit code of a command that is about everything.
+/// Returns the exit code of a command that concerns everything.
 pub(super) fn exit_of(problems: &[Problem]) -> Exit {
     let exits = || problems.iter().map(Problem::exit);
     if exits().any(|exit| exit == Exit::Config) {
@@ -70,15 +70,15 @@ pub(super) fn exit_of(problems: &[Problem]) -> Exit {
     }
 }
 
-/// What a command came to: for people, for programs, and for the shell.
+/// The outcome of a command: text, JSON and exit code.
 #[derive(Debug)]
 pub(super) struct Outcome {
     pub(super) exit: Exit,
-    /// For standard output.
+    /// The text for standard output.
     pub(super) text: String,
-    /// For standard error.
+    /// The text for standard error.
     pub(super) complaint: String,
-    /// For standard output with `--json`; `problems` is added.
+    /// The JSON for standard output with `--json`; `problems` is added.
     pub(super) value: Value,
 }
 
@@ -87,14 +87,14 @@ impl Outcome {
         Self { exit: Exit::Fine, text, complaint: String::new(), value }
     }
 
-    /// Nothing but a complaint.
+    /// Returns an outcome with only an error message.
     pub(super) fn failed(exit: Exit, complaint: impl Into<String>) -> Self {
         let complaint = complaint.into();
         let value = json!({"error": complaint});
         Self { exit, text: String::new(), complaint: format!("error: {complaint}"), value }
     }
 
-    /// Prints it, and returns what the process ends with.
+    /// Prints the outcome, and returns the exit code.
     pub(super) fn print(mut self, json: bool, problems: &[Problem]) -> Exit {
         if json {
             self.value["problems"] = json!(problems);
@@ -102,7 +102,7 @@ impl Outcome {
             return printed(&line).unwrap_or(self.exit);
         }
         for problem in problems {
-            complain(&problem.shown);
+            complain(&problem.displayed);
         }
         let end = if self.text.is_empty() { None } else { printed(&self.text) };
         if !self.complaint.is_empty() {
@@ -112,7 +112,7 @@ impl Outcome {
     }
 }
 
-/// Writes to standard output; a reader that has gone away is nobody's fault.
+/// Writes to standard output; a closed pipe is no error.
 fn printed(text: &str) -> Option<Exit> {
     let mut output = io::stdout().lock();
     let end = if text.ends_with('\n') { "" } else { "\n" };
@@ -127,19 +127,19 @@ fn printed(text: &str) -> Option<Exit> {
     }
 }
 
-/// Writes a line to standard error; there is nowhere to say that it cannot be written.
+/// Writes a line to standard error; a failure cannot be reported anywhere.
 pub(super) fn complain(text: &str) {
     let _ = writeln!(io::stderr(), "{text}");
 }
 
-/// Marks for a terminal, or none.
+/// Terminal styles, or none.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Paint {
     on: bool,
 }
 
 impl Paint {
-    /// Marks if standard output is a terminal and `NO_COLOR` is not set.
+    /// Returns styles if standard output is a terminal and `NO_COLOR` is not set.
     pub(super) fn of_output() -> Self {
         let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
         let dumb = std::env::var_os("TERM").is_some_and(|term| term == "dumb");

@@ -9,7 +9,7 @@ use tokio::sync::Notify;
 
 use super::outcome::{Exit, Outcome, Problem, exit_of};
 use super::progress::Progress;
-use super::source::{Source, ranking};
+use super::source::{ToolSource, ranking};
 use super::text::line;
 use crate::collection::ToolBox;
 use crate::mcp::{
@@ -25,7 +25,7 @@ pub(super) struct Configured {
 }
 
 impl Configured {
-    /// Reads the file that is named, or the usual one.
+    /// Reads the given file, or the default one.
     pub(super) fn read(path: Option<PathBuf>) -> Self {
         let (config, problems) = match path.map_or_else(usual_path, Ok) {
             Ok(path) => Config::read(path),
@@ -37,13 +37,13 @@ impl Configured {
     /// Returns an empty box with the limits and rules of the file.
     pub(super) fn toolbox(&self) -> ToolBox {
         let settings = self.config.settings();
-        // What a server is given to answer stands with its tools.
+        // The timeout of a server is set on its tools.
         let built = ToolBox::builder()
             .max_result_bytes(settings.max_result_bytes)
             .suggest_tools(true)
             .build();
         let toolbox = built.unwrap_or_default();
-        // The reader has checked the rules.
+        // The reader has validated the rules.
         for rule in &settings.blacklist {
             let _ = toolbox.try_blacklist(rule);
         }
@@ -58,7 +58,7 @@ impl Configured {
         toolbox
     }
 
-    /// Puts the servers into a box.
+    /// Mounts the servers into a box.
     pub(super) async fn mount(
         &self,
         toolbox: &ToolBox,
@@ -80,7 +80,7 @@ impl Configured {
         builder.mount(toolbox).await
     }
 
-    /// The file with the tokens of servers that somebody signed in at; `None` if the home directory is unknown.
+    /// Returns the file with the tokens of sign-ins; `None` if the home directory is unknown.
     pub(super) fn credentials(&self) -> Option<CredentialFile> {
         let path = self.config.settings().credential_file.clone();
         path.or_else(CredentialFile::default_path).map(CredentialFile::new)
@@ -90,7 +90,7 @@ impl Configured {
         self.problems.iter().map(of_config).collect()
     }
 
-    /// The servers that are used.
+    /// Returns the enabled servers.
     pub(super) fn enabled(&self) -> impl Iterator<Item = &(String, ServerConfig)> {
         self.config.servers().iter().filter(|(_, server)| server.enabled)
     }
@@ -100,39 +100,39 @@ fn usual_path() -> Result<PathBuf, Box<ConfigProblem>> {
     Config::default_path().ok_or_else(|| Box::new(ConfigProblem::without_home()))
 }
 
-/// Which tools a command has to see before it can go on.
-pub(super) enum Wanted<'a> {
+/// The tools that a command needs before it can continue.
+pub(super) enum NeededTools<'a> {
     All,
-    /// One, by its name; the servers of the others are waited for no longer than [`OTHERS`].
+    /// One tool, by its name; the servers of others are waited for no longer than [`OTHERS`].
     One(&'a str),
 }
 
-/// How long servers are waited for that a command does not need: a program that is not there is told of each time, and a
-/// slow server holds nothing up.
+/// The time to wait for servers that a command does not need: a missing program is reported every
+/// time, and a slow server delays nothing.
 const OTHERS: Duration = Duration::from_millis(200);
 
-/// Connects the servers of a file, and waits for what is wanted.
-pub(super) async fn connected(configured: &Configured, wanted: Wanted<'_>) -> Source {
+/// Connects the servers of a file, and waits for the required ones.
+pub(super) async fn connected(configured: &Configured, wanted: NeededTools<'_>) -> ToolSource {
     let toolbox = configured.toolbox();
-    let mut source = Source::own(toolbox.clone());
+    let mut source = ToolSource::own(toolbox.clone());
     source.limit = configured.config.settings().default_limit;
     source.ranking = ranking(configured.config.settings());
     source.problems = configured.shown_problems();
     let names = configured.enabled().map(|(name, _)| name.clone()).collect();
     let progress = Arc::new(Progress::of_servers(names));
     let changed = Arc::new(Notify::new());
-    let (shown, told) = (Arc::clone(&progress), Arc::clone(&changed));
+    let (display, notify) = (Arc::clone(&progress), Arc::clone(&changed));
     let listener = move |status: &crate::mcp::ServerStatus| {
-        shown.changed(status);
-        told.notify_one();
+        display.changed(status);
+        notify.notify_one();
     };
     let connect = match wanted {
-        Wanted::All => Connect::Now,
-        Wanted::One(_) => Connect::InBackground,
+        NeededTools::All => Connect::Now,
+        NeededTools::One(_) => Connect::InBackground,
     };
     match configured.mount(&toolbox, connect, true, listener).await {
         Ok(servers) => {
-            if let Wanted::One(name) = wanted {
+            if let NeededTools::One(name) = wanted {
                 let ready = servers.ready();
                 tokio::pin!(ready);
                 let mut all_tried = false;
@@ -166,7 +166,7 @@ fn of_config(problem: &ConfigProblem) -> Problem {
             || problem.message().to_owned(),
             |hint| format!("{}: {hint}", problem.message()),
         ),
-        shown: clean(&problem.to_string()).into_owned(),
+        displayed: clean(&problem.to_string()).into_owned(),
     }
 }
 
@@ -175,22 +175,22 @@ pub(super) fn of_mount(error: &MountServersError) -> Problem {
 }
 
 fn plain(kind: &'static str, server: Option<&str>, message: String) -> Problem {
-    let shown = format!("error: {message}");
+    let displayed = format!("error: {message}");
     let server = server.map(str::to_owned);
-    Problem { kind, server, file: None, line: None, column: None, message, shown }
+    Problem { kind, server, file: None, line: None, column: None, message, displayed }
 }
 
-/// What is wrong with servers: those that cannot be reached, and tools that are withheld.
+/// Returns the problems of servers: unreachable ones, and withheld tools.
 pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
     let mut problems = Vec::new();
     for status in servers.status() {
         let name = &status.name;
-        // One that is tried again just now has failed all the same.
+        // A server that is being retried has failed all the same.
         let is_trying_again = status.state == ServerState::Connecting && status.error.is_some();
         if status.state == ServerState::Failed || is_trying_again {
             let why = status.error.as_deref().map_or("it gave no reason".to_owned(), line);
             let message = if status.wants_sign_in {
-                format!("the server `{name}` wants to know who asks: run `toolbox login {name}`")
+                format!("the server `{name}` requires authorization: run `toolbox login {name}`")
             } else {
                 format!("the server `{name}` cannot be reached: {why}")
             };
@@ -205,7 +205,7 @@ pub(super) fn of_servers(servers: &Servers) -> Vec<Problem> {
     problems
 }
 
-/// Writes the commented file.
+/// Writes the commented starter file.
 pub(super) fn init(path: Option<PathBuf>, force: bool) -> Outcome {
     let path = match path.map_or_else(usual_path, Ok) {
         Ok(path) => path,
@@ -240,7 +240,7 @@ fn written(path: &Path, force: bool) -> std::io::Result<()> {
     std::io::Write::write_all(&mut file, Config::starter().as_bytes())
 }
 
-/// Says that there is no server of a name.
+/// Returns the message for an unknown server name.
 pub(super) fn no_server(name: &str, known: &[impl AsRef<str>]) -> String {
     let known: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
     match known.as_slice() {
@@ -249,8 +249,8 @@ pub(super) fn no_server(name: &str, known: &[impl AsRef<str>]) -> String {
     }
 }
 
-/// Approves of what servers offer now.
-pub(super) fn approve(source: &Source, configured: &Configured, name: Option<&str>) -> Outcome {
+/// Approves the current tools of servers.
+pub(super) fn approve(source: &ToolSource, configured: &Configured, name: Option<&str>) -> Outcome {
     let Some(file) = &configured.config.settings().lock_file else {
         let help =
             "name a file in the configuration: \"settings\": {\"lockFile\": \"toolbox.lock.json\"}";

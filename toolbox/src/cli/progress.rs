@@ -1,4 +1,4 @@
-//! What goes on, while it goes on: on a terminal, and nowhere else.
+//! Progress display on a terminal.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -8,7 +8,7 @@ use indicatif::{ProgressBar, ProgressStyle};
 use super::text::{cut, line};
 use crate::mcp::{ServerState, ServerStatus};
 
-/// A line on standard error that is gone when its work is done; nothing where that is no terminal.
+/// A line on standard error that is removed when its work is done; disabled without a terminal.
 pub(super) struct Progress {
     bar: ProgressBar,
     /// The servers that have not answered yet.
@@ -16,14 +16,14 @@ pub(super) struct Progress {
 }
 
 impl Progress {
-    /// For the time until servers have answered.
+    /// Returns the display for connecting servers.
     pub(super) fn of_servers(names: Vec<String>) -> Self {
         let bar = ProgressBar::new(names.len().try_into().unwrap_or(u64::MAX));
         bar.set_message(cut(&names.join(", "), 60));
         Self::styled(bar, "{spinner} {pos} of {len} servers; waiting for {msg}", names)
     }
 
-    /// For one call.
+    /// Returns the display for one call.
     pub(super) fn of_call(tool: &str) -> Self {
         let progress =
             Self::styled(ProgressBar::no_length(), "{spinner} {prefix} {msg}", Vec::new());
@@ -32,7 +32,7 @@ impl Progress {
     }
 
     fn styled(bar: ProgressBar, template: &str, open: Vec<String>) -> Self {
-        // A template of our own always fits.
+        // The template is constant and valid.
         if let Ok(style) = ProgressStyle::with_template(template) {
             bar.set_style(style);
         }
@@ -40,14 +40,14 @@ impl Progress {
         Self { bar, open: Mutex::new(open) }
     }
 
-    /// Shows what a tool reports.
+    /// Displays a tool's report.
     pub(super) fn report(&self, report: &crate::context::Progress) {
         let total = report.total.map(|total| format!(" of {total}")).unwrap_or_default();
         let about = report.message.as_deref().map(line).unwrap_or_default();
         self.bar.set_message(format!("{}{total} {}", report.done, cut(&about, 80)));
     }
 
-    /// Shows which servers have not answered yet.
+    /// Displays the servers that have not answered yet.
     pub(super) fn changed(&self, status: &ServerStatus) {
         if !matches!(status.state, ServerState::Waiting | ServerState::Connecting) {
             let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
@@ -58,7 +58,7 @@ impl Progress {
         }
     }
 
-    /// Takes the line away.
+    /// Removes the line.
     pub(super) fn end(&self) {
         self.bar.finish_and_clear();
     }

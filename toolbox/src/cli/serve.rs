@@ -7,7 +7,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::arguments::{Listen, ServeOwn, ServeProgram};
-use super::gateway::{self, Behind};
+use super::gateway::{self, GatewayBackend};
 use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, of_mount};
 use super::source::ranking;
@@ -18,7 +18,7 @@ use crate::search::Gateway;
 use crate::text::clean;
 use crate::tool::Tool;
 
-/// The longest token that a file may hold, in bytes.
+/// The maximum length of a token in a file, in bytes.
 const LONGEST_TOKEN: u64 = 4096;
 
 /// Serves the servers of a configuration.
@@ -35,7 +35,7 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
     } else if all_deferred {
         Connect::InBackground
     } else {
-        // Tools that are listed have to be there when the list is asked for.
+        // Listed tools have to be mounted before the list is requested.
         Connect::Now
     };
     let toolbox = configured.toolbox();
@@ -53,7 +53,7 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
     for status in servers.iter().flat_map(Servers::status) {
         complain(&format!("{}: {}", status.name, line(&json!(status.target).to_string())));
     }
-    let behind = Behind::new(servers.clone(), &configured.problems, &faults);
+    let behind = GatewayBackend::new(servers.clone(), &configured.problems, &faults);
     let mut service = Service::new(toolbox.clone()).info(crate::server_info!());
     if !wanted.no_gateway {
         let gateway = Gateway::over(&toolbox)
@@ -70,7 +70,7 @@ pub(super) async fn program(configured: Configured, wanted: ServeProgram) -> Out
     outcome
 }
 
-/// Serves a box of one's own.
+/// Serves the box of a user's own program.
 pub(super) async fn own(toolbox: ToolBox, info: ServerInfo, wanted: ServeOwn) -> Outcome {
     let served_box = if wanted.gateway {
         let hidden = toolbox.filtered(|_| true);
@@ -96,7 +96,7 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
                 return Outcome::failed(Exit::Usage, what);
             }
             let token = match listen.token_file.map(|path| token_in(&path)).transpose() {
-                // Not by clap: a variable that is set would ask for `--http` where there is none.
+                // Not by clap: a set variable would require `--http`.
                 Ok(token) => token.or_else(|| std::env::var("TOOLBOX_TOKEN").ok()),
                 Err(what) => return Outcome::failed(Exit::Usage, what),
             };
@@ -104,7 +104,7 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
                 Some(token) => service = service.bearer_token(token),
                 None if !address.ip().to_canonical().is_loopback() => {
                     let what = format!(
-                        "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, or give --token-file FILE or the variable TOOLBOX_TOKEN"
+                        "other machines reach {address}, and no token is required: listen on 127.0.0.1, or give --token-file FILE or the variable TOOLBOX_TOKEN"
                     );
                     return Outcome::failed(Exit::Usage, what);
                 }
@@ -128,23 +128,23 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
     }
 }
 
-/// Reads the token of a file: all of it, without the line break at its end.
+/// Reads a token from a file, without the line break at its end.
 fn token_in(path: &Path) -> Result<String, String> {
-    let shown = path.display();
+    let displayed = path.display();
     let mut text = String::new();
     let read = std::fs::File::open(path)
         .and_then(|file| file.take(LONGEST_TOKEN + 1).read_to_string(&mut text));
     if let Err(error) = read {
-        return Err(format!("the token in {shown} cannot be read: {error}"));
+        return Err(format!("the token in {displayed} cannot be read: {error}"));
     }
     let token = text.trim_end_matches(['\r', '\n']);
-    // What is wrong with it is said without a piece of it.
+    // The messages contain no part of the token.
     if token.is_empty() {
-        return Err(format!("{shown} holds no token"));
+        return Err(format!("{displayed} holds no token"));
     }
     if token.len() as u64 > LONGEST_TOKEN || !token.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(format!(
-            "{shown} holds no token: one word of at most {LONGEST_TOKEN} letters, digits and signs is"
+            "{displayed} holds no token: one word of at most {LONGEST_TOKEN} letters, digits and signs is"
         ));
     }
     #[cfg(unix)]
@@ -154,24 +154,25 @@ fn token_in(path: &Path) -> Result<String, String> {
         let mode = std::fs::metadata(path).map_or(0, |about| about.permissions().mode());
         if mode & 0o077 != 0 {
             complain(&format!(
-                "{shown} can be read by other users: `chmod 600 {shown}` mends that"
+                "{displayed} can be read by other users: `chmod 600 {displayed}` mends that"
             ));
         }
     }
     Ok(token.to_owned())
 }
 
-/// Waits for something, or returns `None` when somebody wants the process to end; what was started ends with the runtime.
+/// Waits for a future, or returns `None` when the process is asked to end; everything it started
+/// ends with the runtime.
 pub(super) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Option<T> {
     tokio::select! {
-        // Signals are listened to before anything begins.
+        // Signal handlers are installed before any work begins.
         biased;
         () = interrupted() => None,
         done = work => Some(done),
     }
 }
 
-/// Ends when somebody wants the process to end.
+/// Waits for a signal to end the process.
 pub(super) async fn interrupted() {
     #[cfg(unix)]
     {
@@ -190,7 +191,7 @@ pub(super) async fn interrupted() {
     }
 }
 
-/// Tells a host's log what becomes of a server.
+/// Logs a status change of a server.
 fn logged(status: &ServerStatus) {
     match status.state {
         ServerState::Ready => {

@@ -1,11 +1,11 @@
-//! `login` and `logout`: tokens for servers that want to know who asks.
+//! `login` and `logout`: tokens for servers that require authorization.
 
 use serde_json::json;
 
 use super::outcome::{Exit, Outcome, complain};
 use super::program::{Configured, no_server};
 use super::text::line;
-use crate::mcp::config::Reach;
+use crate::mcp::config::ServerEndpoint;
 use crate::mcp::{CredentialFile, ServerConfig, SignIn};
 
 /// Signs in at a server of the configuration.
@@ -29,24 +29,21 @@ pub(super) async fn login(configured: &Configured, name: &str, scopes: Vec<Strin
     }
 }
 
-/// Forgets what was granted for a server of the configuration.
+/// Deletes the token of a server of the configuration.
 pub(super) fn logout(configured: &Configured, name: &str) -> Outcome {
     let (server, credentials) = match both(configured, name) {
         Ok(both) => both,
         Err(outcome) => return *outcome,
     };
-    let Reach::Url { url, .. } = &server.reach else {
-        return Outcome::failed(
-            Exit::Failed,
-            format!("{name} is a program: nobody signs in there"),
-        );
+    let ServerEndpoint::Url { url, .. } = &server.endpoint else {
+        return Outcome::failed(Exit::Failed, format!("{name} is a program: it has no sign-in"));
     };
     match credentials.sign_out(url) {
         Ok(was_there) => Outcome::fine(
             if was_there {
                 format!("forgot what {name} granted; it may be good there until it expires")
             } else {
-                format!("nobody was signed in at {name}")
+                format!("not signed in at {name}")
             },
             json!({"server": name, "signed_in": false}),
         ),

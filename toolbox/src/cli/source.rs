@@ -1,4 +1,4 @@
-//! Where the tools of a command come from.
+//! The source of a command's tools.
 
 use crate::collection::ToolBox;
 use crate::definition::ToolDefinition;
@@ -8,18 +8,18 @@ use crate::tool::Tool;
 
 use super::outcome::Problem;
 
-/// A box, and the servers that fill it, if there are any.
-pub(super) struct Source {
+/// A box, and the servers that fill it, if any.
+pub(super) struct ToolSource {
     pub(super) toolbox: ToolBox,
     pub(super) servers: Option<Servers>,
-    /// How many tools a search finds when nobody says.
+    /// The default number of tools that a search finds.
     pub(super) limit: usize,
     pub(super) ranking: Ranking,
-    /// What is wrong with the configuration.
+    /// The problems of the configuration.
     pub(super) problems: Vec<Problem>,
 }
 
-impl Source {
+impl ToolSource {
     pub(super) fn own(toolbox: ToolBox) -> Self {
         Self {
             toolbox,
@@ -30,19 +30,19 @@ impl Source {
         }
     }
 
-    /// The tools that may be called, in order.
+    /// Returns the tools that may be called, in order.
     pub(super) fn tools(&self) -> Vec<Tool> {
         let permitted = |tool: &Tool| self.toolbox.permits(tool.name());
         self.toolbox.tools().into_iter().filter(permitted).collect()
     }
 
-    /// The tool of a name, if it may be called.
+    /// Returns the tool of a name, if it may be called.
     pub(super) fn tool(&self, name: &str) -> Option<Tool> {
         self.tools().into_iter().find(|tool| tool.name() == name)
     }
 }
 
-/// Says the server of a tool beside what it is.
+/// Returns the definition of a tool with its server.
 pub(super) fn described(tool: &Tool) -> serde_json::Value {
     let definition: &ToolDefinition = tool.definition();
     let mut value = serde_json::json!(definition);
@@ -55,7 +55,7 @@ pub(super) fn described(tool: &Tool) -> serde_json::Value {
     value
 }
 
-/// Returns how searches rank, as the file says.
+/// Returns the ranking of searches set in the file.
 pub(super) fn ranking(settings: &Settings) -> Ranking {
     if settings.plain_ranking { Ranking::plain() } else { Ranking::default() }
 }

@@ -1,14 +1,14 @@
-//! Texts on one line.
+//! Formatting of texts on one line.
 
 use crate::text::clean;
 
-/// A text that somebody else wrote, on one line.
+/// Cleans a third-party text and puts it on one line.
 pub(super) fn line(text: &str) -> String {
     let clean = clean(text);
     clean.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// The beginning of a text, with a sign if that is not all.
+/// Returns the beginning of a text, with an ellipsis if it was cut.
 pub(super) fn cut(text: &str, chars: usize) -> String {
     if text.chars().count() <= chars {
         return text.to_owned();
@@ -17,7 +17,7 @@ pub(super) fn cut(text: &str, chars: usize) -> String {
     format!("{}…", kept.trim_end())
 }
 
-/// A number with a thin mark between thousands: `12 345`.
+/// Formats a number with thin spaces between thousands: `12 345`.
 pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();

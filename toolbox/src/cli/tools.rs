@@ -1,21 +1,21 @@
-//! `list`, `search` and `show`: what is there.
+//! `list`, `search` and `show`.
 
 use std::fmt::Write;
 
 use serde_json::{Value, json};
 
 use super::outcome::{Exit, Outcome, Paint, exit_of};
-use super::source::{Source, described};
+use super::source::{ToolSource, described};
 use super::text::{cut, line};
 use crate::dialect::Dialect;
 use crate::search::Catalog;
 use crate::text::{clean, nearest_n};
 use crate::tool::Tool;
 
-/// How many characters of a description stand beside a name.
+/// The maximum length of a description beside a name, in characters.
 const SUMMARY: usize = 100;
 
-pub(super) fn list(source: &Source, paint: Paint) -> Outcome {
+pub(super) fn list(source: &ToolSource, paint: Paint) -> Outcome {
     let tools = source.tools();
     let value = json!({"tools": tools.iter().map(described).collect::<Vec<_>>()});
     let text = columns(tools.iter().map(|tool| (tool.name(), tool.description())), paint);
@@ -28,7 +28,7 @@ pub(super) fn list(source: &Source, paint: Paint) -> Outcome {
 }
 
 pub(super) fn search(
-    source: &Source,
+    source: &ToolSource,
     query: &[String],
     regex: bool,
     limit: Option<u8>,
@@ -51,7 +51,7 @@ pub(super) fn search(
         catalog.search(&query)
     };
     let hits = search.ranking(source.ranking).limit(limit.map_or(source.limit, usize::from)).hits();
-    let shown = hits.iter().map(|hit| {
+    let found = hits.iter().map(|hit| {
         let definition = &hit.definition;
         let mut value = json!({
             "name": definition.name,
@@ -64,7 +64,7 @@ pub(super) fn search(
         }
         value
     });
-    let value = json!({"tools": shown.collect::<Vec<Value>>()});
+    let value = json!({"tools": found.collect::<Vec<Value>>()});
     let pairs =
         hits.iter().map(|hit| (hit.definition.name.as_str(), hit.definition.description.as_str()));
     let mut outcome = Outcome::fine(columns(pairs, paint), value);
@@ -76,15 +76,15 @@ pub(super) fn search(
     outcome
 }
 
-pub(super) fn show(source: &Source, name: &str, paint: Paint) -> Outcome {
+pub(super) fn show(source: &ToolSource, name: &str, paint: Paint) -> Outcome {
     match source.tool(name) {
         Some(tool) => Outcome::fine(page(&tool, paint), described(&tool)),
         None => unknown(source, name),
     }
 }
 
-/// Says that there is no such tool, and which may have been meant.
-pub(super) fn unknown(source: &Source, name: &str) -> Outcome {
+/// Returns the error for an unknown tool, with suggestions.
+pub(super) fn unknown(source: &ToolSource, name: &str) -> Outcome {
     let tools = source.tools();
     let near = nearest_n(name, tools.iter().map(Tool::name), 3);
     let next = if near.is_empty() {
@@ -97,15 +97,15 @@ pub(super) fn unknown(source: &Source, name: &str) -> Outcome {
     Outcome::failed(not_there(source), format!("the tool `{}` {why}: {next}", clean(name)))
 }
 
-/// The exit code where something was not found that a server may have, or the configuration.
-fn not_there(source: &Source) -> Exit {
+/// Returns the exit code for a missing tool that an unavailable server may have.
+fn not_there(source: &ToolSource) -> Exit {
     match exit_of(&source.problems) {
         Exit::Fine => Exit::Failed,
         other => other,
     }
 }
 
-/// Names with what stands beside them.
+/// Formats names with texts in aligned columns.
 fn columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, paint: Paint) -> String {
     let rows: Vec<(String, String)> =
         rows.map(|(name, about)| (line(name), cut(&line(about), SUMMARY))).collect();
@@ -118,7 +118,7 @@ fn columns<'a>(rows: impl Iterator<Item = (&'a str, &'a str)>, paint: Paint) -> 
     text
 }
 
-/// All about one tool.
+/// Formats all details of one tool.
 fn page(tool: &Tool, paint: Paint) -> String {
     let definition = tool.definition();
     let mut text = paint.bold(&line(tool.name()));
@@ -133,13 +133,13 @@ fn page(tool: &Tool, paint: Paint) -> String {
         facts.push(format!("from the server `{}`{own}", line(server)));
     }
     let annotations = definition.annotations;
-    let said = [
+    let statements = [
         (annotations.read_only == Some(true), "it changes nothing"),
         (annotations.destructive == Some(true), "it may destroy something"),
         (annotations.idempotent == Some(true), "twice does no more than once"),
         (annotations.open_world == Some(true), "it reaches the outside"),
     ];
-    facts.extend(said.iter().filter(|(said, _)| *said).map(|(_, what)| (*what).to_owned()));
+    facts.extend(statements.iter().filter(|(holds, _)| *holds).map(|(_, what)| (*what).to_owned()));
     let bytes = crate::dialect::lower(definition, Dialect::Anthropic).tool.to_string().len();
     facts.push(format!("{bytes} bytes in each request that has it"));
     let _ = writeln!(text, "\n{}", paint.dim(&facts.join("; ")));
@@ -167,7 +167,7 @@ fn page(tool: &Tool, paint: Paint) -> String {
     text
 }
 
-/// A word or two for what fits a schema.
+/// Returns a short name for the values that a schema takes.
 fn kind_of(schema: &Value) -> String {
     let words = |values: &Vec<Value>| {
         let words: Vec<String> = values

@@ -6,24 +6,24 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// A file that is read as a whole, and written as a whole or not at all.
+/// A file that is read as a whole, and replaced atomically.
 #[derive(Debug, Clone)]
 pub(super) struct SharedFile {
     path: PathBuf,
-    /// Whether only its owner may read it, where the system knows owners.
+    /// `true` if only its owner may read it, on systems with file permissions.
     private: bool,
 }
 
-/// Keeps other programs waiting for as long as it lives.
+/// An exclusive lock against other programs, released when dropped.
 #[derive(Debug)]
-pub(super) struct Turn(#[expect(dead_code, reason = "the lock ends with the handle")] File);
+pub(super) struct FileLock(#[expect(dead_code, reason = "the lock ends with the handle")] File);
 
 impl SharedFile {
     pub(super) fn new(path: PathBuf) -> Self {
         Self { path, private: false }
     }
 
-    /// Returns one for what is nobody's business but its owner's.
+    /// Returns a file that only its owner can read.
     #[cfg(feature = "mcp-oauth")]
     pub(super) fn private(path: PathBuf) -> Self {
         Self { path, private: true }
@@ -33,7 +33,7 @@ impl SharedFile {
         &self.path
     }
 
-    /// Returns what is in the file, or `None` if there is none.
+    /// Returns the contents, or `None` if there is no file.
     pub(super) fn read(&self) -> io::Result<Option<Vec<u8>>> {
         match std::fs::read(&self.path) {
             Ok(bytes) => Ok(Some(bytes)),
@@ -42,18 +42,19 @@ impl SharedFile {
         }
     }
 
-    /// Waits until no other program does what `what` stands for, such as `guard` for writing.
+    /// Waits for the lock named `what`, such as `guard` for writing.
     ///
-    /// It is another file that is held, since the one with the data becomes another with each write. Blocks the thread.
-    pub(super) fn turn(&self, what: &str, patience: Duration) -> io::Result<Turn> {
+    /// The lock is a separate file, since each write replaces the one with the data. Blocks the
+    /// thread.
+    pub(super) fn turn(&self, what: &str, patience: Duration) -> io::Result<FileLock> {
         let guard = self.options().truncate(false).open(self.beside(what))?;
         let began = Instant::now();
         loop {
             match guard.try_lock() {
-                Ok(()) => return Ok(Turn(guard)),
-                // Some network file systems have no such thing, and one program alone needs none.
+                Ok(()) => return Ok(FileLock(guard)),
+                // Some network file systems have no locks, and a single program needs none.
                 Err(TryLockError::Error(error)) if error.kind() == io::ErrorKind::Unsupported => {
-                    return Ok(Turn(guard));
+                    return Ok(FileLock(guard));
                 }
                 Err(TryLockError::Error(error)) => return Err(error),
                 Err(TryLockError::WouldBlock) if began.elapsed() > patience => {
@@ -67,11 +68,12 @@ impl SharedFile {
         }
     }
 
-    /// Replaces what is in the file.
+    /// Replaces the contents.
     pub(super) fn write(&self, bytes: &[u8]) -> io::Result<()> {
         let beside = self.beside(&format!("{}.new", std::process::id()));
         let written = (|| {
-            // What lies there was left by a program that ended half-way, or is a link to what is not ours.
+            // An existing file was left by a program that ended midway, or is a link to a foreign
+            // file.
             let _ = std::fs::remove_file(&beside);
             let mut file = self.options().create_new(true).open(&beside)?;
             file.write_all(bytes)?;

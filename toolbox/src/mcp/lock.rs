@@ -1,4 +1,4 @@
-//! What was approved of the tools of servers: digests in a file, to notice when a tool becomes another one.
+//! Approved tool definitions: digests in a file, to notice when a definition changes.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -16,25 +16,26 @@ use super::names::hex;
 /// The parts of a definition that are pinned, by their names in it.
 const PARTS: [&str; 5] = ["title", "description", "inputSchema", "outputSchema", "annotations"];
 
-/// How long another program that writes is waited for. It takes a moment, unless somebody stopped it there.
+/// The maximum time to wait for another program that writes. A write takes a moment unless its
+/// program is suspended.
 const TURN: Duration = Duration::from_secs(10);
 
-/// Why a lock file cannot be used. No tool is mounted then: a lock that cannot be read approves of nothing.
+/// An error using a lock file. No tool is mounted then: an unreadable lock approves nothing.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum LockFileError {
     /// The file cannot be read or written.
     Io {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// Why.
+        /// The cause.
         source: io::Error,
     },
-    /// The file does not hold what a lock file holds.
+    /// The contents are not those of a lock file.
     Invalid {
-        /// Which file.
+        /// The path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The fault in the contents.
         reason: String,
     },
 }
@@ -66,69 +67,71 @@ impl std::error::Error for LockFileError {
 /// Digests of the parts of one definition.
 type Pins = BTreeMap<String, String>;
 
-/// What stands in the file for one tool.
+/// The entry of one tool in the file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Entry {
+enum LockEntry {
     Pins(Pins),
-    /// Kept as it is: a broken entry withholds its own tool, and no other.
+    /// Kept unchanged: a broken entry withholds its own tool only.
     Unreadable(Value),
 }
 
-/// What stands in the file for one server, by the server's own names of its tools.
+/// The entries of one server in the file, by the server's own names of its tools.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(untagged)]
-enum Entries {
-    Tools(BTreeMap<String, Entry>),
+enum ServerEntries {
+    Tools(BTreeMap<String, LockEntry>),
     Unreadable(Value),
 }
 
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-struct Contents {
+struct LockContents {
     version: u32,
-    servers: BTreeMap<String, Entries>,
+    servers: BTreeMap<String, ServerEntries>,
 }
 
-/// What is known of a tool's definition.
+/// The comparison of a definition with the approved one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Verdict {
-    /// It is what was approved.
+pub(crate) enum PinStatus {
+    /// It is the approved one.
     Approved,
-    /// No tool of this name was seen on this server before.
+    /// No tool of this name was listed by this server before.
     New,
-    /// These parts of it differ from what was approved.
+    /// These parts differ from the approved ones.
     Changed(Vec<&'static str>),
-    /// What was approved of it cannot be read.
+    /// The approved entry cannot be read.
     Unreadable,
 }
 
-/// The entry of a tool or of its server is there, and is not what an entry is.
-struct Broken;
+/// An invalid entry of a tool or of its server.
+struct InvalidEntry;
 
-/// A lock file in memory. Other programs may write the file meanwhile, and what they pinned holds here too.
+/// A lock file in memory. Other programs may write the file meanwhile, and their entries count here
+/// too.
 #[derive(Debug, Clone)]
 pub(crate) struct Lock {
     file: SharedFile,
-    contents: Contents,
+    contents: LockContents,
 }
 
 impl Lock {
-    /// Reads a lock file; one that is not there yet approves of nothing and forbids nothing.
+    /// Reads a lock file; a missing file is an empty lock.
     pub(crate) fn read(path: &Path) -> Result<Self, LockFileError> {
-        let contents = Contents { version: 1, servers: BTreeMap::new() };
+        let contents = LockContents { version: 1, servers: BTreeMap::new() };
         let mut lock = Self { file: SharedFile::new(path.to_owned()), contents };
         lock.refresh()?;
         Ok(lock)
     }
 
-    /// Takes in what is in the file by now: the last word on each tool that it names. What it does not name stays as it is.
+    /// Reads the file again: its entries replace those in memory, and tools it does not name stay
+    /// as they are.
     pub(crate) fn refresh(&mut self) -> Result<(), LockFileError> {
         let text = self.file.read().map_err(|source| self.failed(source))?;
         let Some(text) = text else { return Ok(()) };
         let path = || self.file.path().to_owned();
         let invalid = |reason| LockFileError::Invalid { path: path(), reason };
-        let contents: Contents =
+        let contents: LockContents =
             serde_json::from_slice(&text).map_err(|error| invalid(error.to_string()))?;
         if contents.version != 1 {
             let version = contents.version;
@@ -136,7 +139,9 @@ impl Lock {
         }
         for (server, read) in contents.servers {
             match (self.contents.servers.get_mut(&server), read) {
-                (Some(Entries::Tools(known)), Entries::Tools(tools)) => known.extend(tools),
+                (Some(ServerEntries::Tools(known)), ServerEntries::Tools(tools)) => {
+                    known.extend(tools);
+                }
                 (_, read) => {
                     self.contents.servers.insert(server, read);
                 }
@@ -145,48 +150,50 @@ impl Lock {
         Ok(())
     }
 
-    /// Compares a definition with what was approved.
-    pub(crate) fn judge(&self, server: &str, tool: &str, definition: &Value) -> Verdict {
+    /// Compares a definition with the approved one.
+    pub(crate) fn judge(&self, server: &str, tool: &str, definition: &Value) -> PinStatus {
         let pinned = match self.entry(server, tool) {
             Ok(Some(pinned)) => pinned,
-            Ok(None) => return Verdict::New,
-            Err(Broken) => return Verdict::Unreadable,
+            Ok(None) => return PinStatus::New,
+            Err(InvalidEntry) => return PinStatus::Unreadable,
         };
         let now = pins(definition);
         let changed: Vec<&str> =
             PARTS.into_iter().filter(|part| pinned.get(*part) != now.get(*part)).collect();
-        if changed.is_empty() { Verdict::Approved } else { Verdict::Changed(changed) }
+        if changed.is_empty() { PinStatus::Approved } else { PinStatus::Changed(changed) }
     }
 
-    fn entry(&self, server: &str, tool: &str) -> Result<Option<&Pins>, Broken> {
+    fn entry(&self, server: &str, tool: &str) -> Result<Option<&Pins>, InvalidEntry> {
         match self.contents.servers.get(server) {
             None => Ok(None),
-            Some(Entries::Unreadable(_)) => Err(Broken),
-            Some(Entries::Tools(tools)) => match tools.get(tool) {
+            Some(ServerEntries::Unreadable(_)) => Err(InvalidEntry),
+            Some(ServerEntries::Tools(tools)) => match tools.get(tool) {
                 None => Ok(None),
-                Some(Entry::Unreadable(_)) => Err(Broken),
-                Some(Entry::Pins(pins)) => Ok(Some(pins)),
+                Some(LockEntry::Unreadable(_)) => Err(InvalidEntry),
+                Some(LockEntry::Pins(pins)) => Ok(Some(pins)),
             },
         }
     }
 
-    /// Approves of a definition. Nothing is written yet.
+    /// Approves a definition. Nothing is written yet.
     pub(crate) fn pin(&mut self, server: &str, tool: &str, definition: &Value) {
         let entries = self
             .contents
             .servers
             .entry(server.to_owned())
-            .or_insert_with(|| Entries::Tools(BTreeMap::new()));
-        let entry = (tool.to_owned(), Entry::Pins(pins(definition)));
+            .or_insert_with(|| ServerEntries::Tools(BTreeMap::new()));
+        let entry = (tool.to_owned(), LockEntry::Pins(pins(definition)));
         match entries {
-            Entries::Tools(tools) => drop(tools.insert(entry.0, entry.1)),
-            broken @ Entries::Unreadable(_) => *broken = Entries::Tools(BTreeMap::from([entry])),
+            ServerEntries::Tools(tools) => drop(tools.insert(entry.0, entry.1)),
+            broken @ ServerEntries::Unreadable(_) => {
+                *broken = ServerEntries::Tools(BTreeMap::from([entry]));
+            }
         }
     }
 
-    /// Reads the file, changes what it holds, and writes it, while no other program does.
+    /// Reads the file, changes its contents, and writes it, under the lock against other programs.
     ///
-    /// After an error the change is in memory only, and the file is what it was.
+    /// After an error the change is in memory only, and the file is unchanged.
     pub(crate) fn update(&mut self, change: impl FnOnce(&mut Self)) -> Result<(), LockFileError> {
         let turn = self.file.turn("guard", TURN).map_err(|error| self.failed(error));
         let turn = turn.and_then(|turn| self.refresh().map(|()| turn));
@@ -205,7 +212,7 @@ impl Lock {
     }
 }
 
-/// Returns the digests of the parts that a definition has.
+/// Returns the digests of the parts of a definition.
 fn pins(definition: &Value) -> Pins {
     let digest = |part: &'static str| {
         let value = definition.get(part).filter(|value| !value.is_null())?;
@@ -216,7 +223,7 @@ fn pins(definition: &Value) -> Pins {
     PARTS.into_iter().filter_map(digest).collect()
 }
 
-/// Writes a value so that the order of an object's keys makes no difference.
+/// Writes a value with the keys of objects in a fixed order.
 fn canonical(value: &Value, text: &mut String) {
     match value {
         Value::Object(map) => {

@@ -1,38 +1,39 @@
-//! What the tools of servers are called in a box.
+//! Names of server tools in a box.
 //!
-//! A tool `t` of a server `s` is called `s_t`. Where that would not do (another server owns the name, a character or the length
-//! is not what every provider takes, the server's own tools differ only by case) the name is cut and ends in a digest of the
-//! pair: `s_t_1f0c9d2ab3`. Which of the two it is follows from the pair, the names of the configured servers and the server's
-//! own list, and never from who answered first. Nobody splits a name to find the pair again: it is kept with the tool.
+//! A tool `t` of a server `s` is named `s_t`. Where that is not possible (it belongs to another
+//! server, a provider refuses a character or the length, the server's own tools differ only by
+//! case) the name is cut and ends in a digest of the pair: `s_t_1f0c9d2ab3`. The choice depends on
+//! the pair, the names of the configured servers and the server's own list, and never on the order
+//! of answers. Names are never split to find the pair: it is stored with the tool.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use sha2::{Digest, Sha256};
 
-/// The longest name that every provider takes.
+/// The longest name that every provider accepts.
 const MAX_LEN: usize = 64;
-/// How many hexadecimal digits of a digest end a name.
+/// The number of hexadecimal digits of a digest at the end of a name.
 const DIGITS: usize = 10;
-/// Names that mean a search over all tools, and never the tool of a server.
+/// Names reserved for search over all tools, never used for the tool of a server.
 const RESERVED: [&str; 3] = ["toolbox_execute", "toolbox_search_bm25", "toolbox_search_regex"];
 
-/// Why a name cannot be a server's.
+/// An invalid server name.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InvalidServerNameError {
     /// The name is empty, or longer than 64 bytes.
     Length(String),
-    /// The name holds something else than letters, digits, `_` and `-`.
+    /// The name contains a character other than letters, digits, `_` and `-`.
     Character {
         /// The name as given.
         name: String,
         /// The first such character.
         character: char,
     },
-    /// The name holds `__`, which would make names of tools ambiguous to read.
+    /// The name contains `__`, which would make names of tools ambiguous to readers.
     Separator(String),
-    /// Another server has this name, perhaps in other case.
+    /// Another server has this name; case is ignored.
     Taken(String),
 }
 
@@ -60,11 +61,11 @@ impl fmt::Display for InvalidServerNameError {
 
 impl std::error::Error for InvalidServerNameError {}
 
-/// Checks that a name can be a server's: 1 to 64 of the characters `A-Z a-z 0-9 _ -`, and no `__`.
+/// Checks a server name: 1 to 64 of the characters `A-Z a-z 0-9 _ -`, and no `__`.
 ///
 /// # Errors
 ///
-/// [`InvalidServerNameError`] says which part of the rule the name breaks.
+/// [`InvalidServerNameError`] names the part of the rule that the name breaks.
 pub fn check_server_name(name: &str) -> Result<(), InvalidServerNameError> {
     if name.is_empty() || name.len() > MAX_LEN {
         return Err(InvalidServerNameError::Length(name.to_owned()));
@@ -79,7 +80,7 @@ pub fn check_server_name(name: &str) -> Result<(), InvalidServerNameError> {
     Ok(())
 }
 
-/// The names of the configured servers, from which the names of their tools follow.
+/// The names of the configured servers, which determine the names of their tools.
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     /// In lower case.
@@ -87,11 +88,11 @@ pub struct Names {
 }
 
 impl Names {
-    /// Returns the names of tools for these servers.
+    /// Returns the naming for these servers.
     ///
     /// # Errors
     ///
-    /// [`InvalidServerNameError`] if one of the names cannot be a server's, or two are the same but for case.
+    /// [`InvalidServerNameError`] if a name is invalid, or two differ only by case.
     pub fn new<'a>(
         servers: impl IntoIterator<Item = &'a str>,
     ) -> Result<Self, InvalidServerNameError> {
@@ -107,10 +108,10 @@ impl Names {
         Ok(names)
     }
 
-    /// Returns what the tools of one server are called, in the order given.
+    /// Returns the names in the box for the tools of one server, in the order given.
     ///
-    /// Each name matches `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`, and no two are the same, whatever the case. The tools must differ
-    /// from each other; a tool that comes twice gets one name twice.
+    /// Each name matches `^[A-Za-z_][A-Za-z0-9_-]{0,63}$`, and no two are equal when case is
+    /// ignored. A tool that is given twice gets the same name twice.
     #[must_use]
     pub fn of_server<'a>(
         &self,
@@ -132,7 +133,7 @@ impl Names {
             .collect()
     }
 
-    /// Returns `<server>_<tool>` if that is a name for every provider, and this server's by right.
+    /// Returns `<server>_<tool>` if every provider accepts that name and it belongs to this server.
     fn plain(&self, server: &str, tool: &str) -> Option<String> {
         let name = format!("{server}_{tool}");
         let fits = |(at, c): (usize, char)| {
@@ -144,7 +145,8 @@ impl Names {
         (valid && owned && !reserved && !ends_in_digest(&name)).then_some(name)
     }
 
-    /// Returns the server whose tool a plain name is: the one with the longest name that it starts with.
+    /// Returns the server that owns a plain name: the one with the longest name that is a prefix of
+    /// it.
     fn owner(&self, name: &str) -> Option<&str> {
         let name = name.to_ascii_lowercase();
         let starts = |server: &&String| {
@@ -154,7 +156,7 @@ impl Names {
     }
 }
 
-/// Returns a name that ends in a digest of the pair, and otherwise reads like `<server>_<tool>` as far as it can.
+/// Returns a name that ends in a digest of the pair, after as much of `<server>_<tool>` as fits.
 pub(crate) fn with_digest(server: &str, tool: &str) -> String {
     let letter = |c: char| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' };
     let mut name: String = format!("{server}_{tool}").chars().map(letter).collect();
@@ -172,7 +174,7 @@ pub(crate) fn with_digest(server: &str, tool: &str) -> String {
     name
 }
 
-/// Returns whether a name looks as if [`with_digest`] had made it: such a name is never plain.
+/// Returns whether a name could be made by [`with_digest`]: such a name is never plain.
 fn ends_in_digest(name: &str) -> bool {
     name.len() > DIGITS
         && name.is_char_boundary(name.len() - DIGITS - 1)
@@ -181,7 +183,7 @@ fn ends_in_digest(name: &str) -> bool {
         })
 }
 
-/// Writes bytes in hexadecimal digits.
+/// Formats bytes as hexadecimal digits.
 pub(crate) fn hex(bytes: &[u8]) -> String {
     use std::fmt::Write;
 

@@ -1,15 +1,15 @@
-//! Where a call stands in a trace that spans processes.
+//! Trace context of a call, across processes.
 
-/// The place of a call in a distributed trace, by W3C Trace Context.
+/// The position of a call in a distributed trace, by W3C Trace Context.
 ///
-/// Give it with a call ([`ToolContext::with`](crate::ToolContext::with)), and a mounted server gets it in the `_meta` of the
-/// request, as the Model Context Protocol asks.
+/// Set it on the context of a call ([`ToolContext::with`](crate::ToolContext::with)), and a mounted
+/// server receives it in the `_meta` of the request, as the Model Context Protocol specifies.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct TraceContext {
-    /// Such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`.
+    /// The `traceparent` header, such as `00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01`.
     pub traceparent: String,
-    /// What vendors add to it.
+    /// The `tracestate` header: data of vendors.
     pub tracestate: Option<String>,
-    /// Values that travel along.
+    /// The `baggage` header: values passed along.
     pub baggage: Option<String>,
 }

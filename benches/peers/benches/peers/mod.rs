@@ -1,4 +1,5 @@
-//! Each peer at the four calls: arguments arrive as text, the result leaves as text, 100 tools are registered.
+//! Each peer at the four calls: arguments arrive as text, the result leaves as text, 100 tools are
+//! registered.
 
 #[cfg(feature = "rig")]
 mod rig;

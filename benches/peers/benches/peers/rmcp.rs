@@ -1,6 +1,7 @@
 //! The official MCP SDK: a router that is stored, called in the process, without a transport.
 //!
-//! The context of a request is made beforehand, as the transport's work; the text is read into the map that the router takes.
+//! The context of a request is made beforehand, as the transport's work; the text is read into the
+//! map that the router takes.
 
 use std::sync::LazyLock;
 

@@ -1,4 +1,5 @@
-//! tools-rs: a collection of functions over JSON values, with what its macro does inside written out.
+//! tools-rs: a collection of functions over JSON values, with what its macro does inside written
+//! out.
 
 use std::sync::LazyLock;
 

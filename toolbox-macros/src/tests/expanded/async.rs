@@ -53,10 +53,10 @@ impl search {
                     if let ::core::result::Result::Err(__refusal) = __call
                         .read(
                             &mut [&mut __slot0.0, &mut __slot1.0],
-                            &|__about| {
-                                __about.argument("query", "");
-                                __about.argument("context", "");
-                                __about
+                            &|__signature| {
+                                __signature.argument("query", "");
+                                __signature.argument("context", "");
+                                __signature
                                     .example(
                                         &[
                                             (

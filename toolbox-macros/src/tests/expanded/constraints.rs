@@ -56,8 +56,8 @@ impl SearchTool {
                             #[cfg(filters)]
                             &mut __slot2.0,
                         ],
-                        &|__about| {
-                            __about
+                        &|__signature| {
+                            __signature
                                 .argument("limit", "How many hits to return")
                                 .default(
                                     (&&renamed::__private::kind_of(&__default0()))
@@ -65,7 +65,7 @@ impl SearchTool {
                                 )
                                 .keyword("minimum", 1i64)
                                 .keyword("maximum", <__It<_> as __End>::number(MOST));
-                            __about
+                            __signature
                                 .argument("lang", "")
                                 .default(
                                     (&&renamed::__private::kind_of(&__default1()))
@@ -81,7 +81,7 @@ impl SearchTool {
                                         > as __Example > ::example(& __value()) }
                                     ],
                                 );
-                            #[cfg(filters)] __about.argument("filter", "").flatten();
+                            #[cfg(filters)] __signature.argument("filter", "").flatten();
                         },
                     )
                 {

@@ -45,9 +45,9 @@ impl add {
                 if let ::core::result::Result::Err(__refusal) = __call
                     .read(
                         &mut [&mut __slot0.0, &mut __slot1.0],
-                        &|__about| {
-                            __about.argument("a", "");
-                            __about.argument("b", "");
+                        &|__signature| {
+                            __signature.argument("a", "");
+                            __signature.argument("b", "");
                         },
                     )
                 {

@@ -38,7 +38,7 @@ impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
                     |__this, __call| {
                         __must_be_send(async move {
                             if let ::core::result::Result::Err(__refusal) = __call
-                                .read(&mut [], &|__about| {})
+                                .read(&mut [], &|__signature| {})
                             {
                                 return __refusal;
                             }
@@ -86,7 +86,7 @@ impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
                         .schema(),
                     |__call| {
                         if let ::core::result::Result::Err(__refusal) = __call
-                            .read(&mut [], &|__about| {})
+                            .read(&mut [], &|__signature| {})
                         {
                             return __refusal;
                         }

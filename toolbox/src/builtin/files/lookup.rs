@@ -328,8 +328,7 @@ pub(super) fn display_path(path: &Path) -> String {
     let text = path.to_string_lossy().replace('\\', if cfg!(windows) { "/" } else { "\\" });
     let mut display_path = String::with_capacity(text.len());
     for c in text.chars() {
-        if is_invisible(c) || c == '
-' || c == '	' {
+        if is_invisible(c) || matches!(c, '\n' | '\t') {
             display_path.extend(c.escape_unicode());
         } else {
             display_path.push(c);

@@ -1,4 +1,4 @@
-//! What a server answered to a call, as the result of a call.
+//! A server's answer to a call, converted to a result.
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -11,7 +11,7 @@ use crate::validate::{self, ValidationLimits};
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire<'a> {
+struct RawResult<'a> {
     result_type: Option<String>,
     #[serde(borrow, default)]
     content: Vec<&'a RawValue>,
@@ -25,7 +25,7 @@ struct Wire<'a> {
     meta: Option<&'a RawValue>,
 }
 
-/// The keys of `_meta` that speak of one connection, and are not handed on to another.
+/// The keys of `_meta` that concern one connection, and are not forwarded to another.
 const PER_HOP: [&str; 7] = [
     "io.modelcontextprotocol/protocolVersion",
     "io.modelcontextprotocol/clientInfo",
@@ -36,25 +36,28 @@ const PER_HOP: [&str; 7] = [
     "progressToken",
 ];
 
-/// The key in `_meta` by which a server of this crate gives the data of a failure that the output schema does not describe.
+/// The key in `_meta` under which a server of this crate puts the data of a failure that the output
+/// schema does not describe.
 const ERROR_DATA: &str = "toolbox/error";
 
-/// Turns the text of a result into a result. `tool` is named where it cannot be read.
+/// Converts the text of a result. `tool` is named in the error if it cannot be read.
 pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
-    let wire: Wire<'_> = match serde_json::from_str(raw) {
-        Ok(wire) => wire,
+    let raw_result: RawResult<'_> = match serde_json::from_str(raw) {
+        Ok(raw_result) => raw_result,
         Err(error) => return unreadable(tool, &error.to_string()),
     };
-    match wire.result_type.as_deref() {
+    match raw_result.result_type.as_deref() {
         None | Some("complete") => {}
-        Some("input_required") => return input_required(tool, wire.input_requests),
+        Some("input_required") => return input_required(tool, raw_result.input_requests),
         Some(other) => {
             let other = text::clean(text::cut(other, 100)).into_owned();
             return unreadable(tool, &format!("results of type `{other}` are not understood"));
         }
     }
-    let mut parts: Vec<Content> = wire.content.iter().map(|part| content(part.get())).collect();
-    let structured = wire.structured_content.map(|raw| serde_json::from_str::<Value>(raw.get()));
+    let mut parts: Vec<Content> =
+        raw_result.content.iter().map(|part| content(part.get())).collect();
+    let structured =
+        raw_result.structured_content.map(|raw| serde_json::from_str::<Value>(raw.get()));
     let structured = match structured.transpose() {
         Ok(structured) => structured.map(|mut value| {
             text::clean_value(&mut value);
@@ -62,12 +65,12 @@ pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
         }),
         Err(error) => return unreadable(tool, &error.to_string()),
     };
-    let mut meta = meta_of(wire.meta);
-    let result = if wire.is_error == Some(true) {
+    let mut meta = meta_of(raw_result.meta);
+    let result = if raw_result.is_error == Some(true) {
         let data = structured.or_else(|| meta.remove(ERROR_DATA));
         if parts.is_empty() {
-            let told = data.as_ref().map(Value::to_string);
-            parts.push(told.unwrap_or_else(|| format!("tool `{tool}` failed")).into());
+            let data_text = data.as_ref().map(Value::to_string);
+            parts.push(data_text.unwrap_or_else(|| format!("tool `{tool}` failed")).into());
         }
         let result = ToolResult::reported(parts);
         match data {
@@ -90,19 +93,19 @@ pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
     meta.into_iter().fold(result, |result, (key, value)| result.with_meta(key, value))
 }
 
-/// Reads a `_meta`, without what speaks of this connection. One that is no object is none.
+/// Reads a `_meta` without its per-connection keys. A value that is no object yields an empty map.
 fn meta_of(raw: Option<&RawValue>) -> Map<String, Value> {
     let meta = raw.and_then(|raw| serde_json::from_str(raw.get()).ok());
     handed_on(meta.unwrap_or_default())
 }
 
-/// Returns a `_meta` without what speaks of this connection.
+/// Returns a `_meta` without its per-connection keys.
 pub(super) fn handed_on(mut meta: Map<String, Value>) -> Map<String, Value> {
     meta.retain(|key, _| !PER_HOP.contains(&key.as_str()));
     meta
 }
 
-/// Returns what of a result is not as the tool's output schema says.
+/// Returns how a result deviates from the tool's output schema.
 pub(super) fn misfit(result: &ToolResult, schema: Option<&Value>) -> Option<String> {
     let schema = schema.filter(|_| !result.is_error())?;
     let Some(structured) = result.structured_content() else {
@@ -134,21 +137,22 @@ pub(super) fn unreadable(tool: &str, reason: &str) -> ToolResult {
     ToolResult::failure(FailureKind::InvalidOutput, message)
 }
 
-/// Servers may ask for more in the middle of a call; nobody here answers for a user.
+/// Refuses a request for input in the middle of a call: this client cannot answer for a user.
 fn input_required(tool: &str, requests: Option<&RawValue>) -> ToolResult {
     let requests: Option<serde_json::Map<String, Value>> =
         requests.and_then(|requests| serde_json::from_str(requests.get()).ok());
-    let mut asked: Vec<String> = requests
+    let mut requested: Vec<String> = requests
         .iter()
         .flat_map(serde_json::Map::values)
         .filter_map(|request| request.get("method")?.as_str())
         .map(|method| text::clean(text::cut(method, 100)).into_owned())
         .collect();
-    asked.dedup();
-    asked.truncate(5);
-    let asked = if asked.is_empty() { "more input".to_owned() } else { asked.join(", ") };
+    requested.dedup();
+    requested.truncate(5);
+    let requested =
+        if requested.is_empty() { "more input".to_owned() } else { requested.join(", ") };
     ToolResult::error(format!(
-        "tool `{tool}` did not finish: its server asks for {asked} in the middle of the call, which is off; call it with arguments that need no question"
+        "tool `{tool}` did not finish: its server asks for {requested} in the middle of the call, which is off; call it with arguments that need no question"
     ))
 }
 
@@ -158,7 +162,7 @@ fn repeats(part: &Content, value: &Value) -> bool {
     text.is_some_and(|text| serde_json::from_str::<Value>(text).is_ok_and(|text| text == *value))
 }
 
-/// Reads one part. What cannot be read is told as such, and the other parts stay.
+/// Reads one part. An unreadable part is replaced by a note, and the other parts stay.
 fn content(raw: &str) -> Content {
     match serde_json::from_str::<Content>(raw) {
         Ok(content) => cleaned(content),
@@ -179,10 +183,11 @@ fn cleaned(mut content: Content) -> Content {
             clean(&mut resource.uri);
             resource.text.iter_mut().chain(&mut resource.mime_type).for_each(clean);
         }
-        Content::ResourceLink(link) => {
-            let optional = [&mut link.title, &mut link.description, &mut link.mime_type];
+        Content::ResourceLink(connection) => {
+            let optional =
+                [&mut connection.title, &mut connection.description, &mut connection.mime_type];
             optional.into_iter().flatten().for_each(clean);
-            [&mut link.uri, &mut link.name].into_iter().for_each(clean);
+            [&mut connection.uri, &mut connection.name].into_iter().for_each(clean);
         }
     }
     content

@@ -1,4 +1,4 @@
-//! A text to the message it holds, whatever else it holds.
+//! Reads JSON-RPC messages, and tolerates invalid ones.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -11,11 +11,11 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::inbox::Inbox;
+use super::notifications::Notifications;
 
 /// The outermost object of a message.
 #[derive(Deserialize)]
-struct Envelope<'a> {
+struct RawMessage<'a> {
     #[serde(borrow)]
     id: Option<&'a RawValue>,
     #[serde(borrow)]
@@ -28,16 +28,18 @@ struct Envelope<'a> {
     error: Option<&'a RawValue>,
 }
 
-/// How the answer to a request is read.
+/// The way in which the answer to a request is read.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Reading {
+enum AnswerKind {
     /// By rmcp: the handshake and the like.
     Typed,
-    /// By rmcp as well, and only a server of the newer protocol has an answer: some older ones say yes to anything.
+    /// By rmcp as well, and only for servers of the newer protocol: some older ones return success
+    /// for any request.
     Probe,
-    /// By us: the result is handed on as its text, so that one slip in it does not spoil the whole.
+    /// By this crate: the result is passed on as text, so that one fault in it does not invalidate
+    /// the whole.
     Raw,
-    /// By us as well; rmcp may want to know of the tools.
+    /// By this crate as well; rmcp may need the tools.
     List,
 }
 
@@ -46,64 +48,65 @@ pub(super) fn in_envelope(raw: &str) -> ServerResult {
     ServerResult::CustomResult(CustomResult::new(Value::String(raw.to_owned())))
 }
 
-/// Reads messages, and knows which answers are still to come.
-pub(super) struct Reader {
-    expected: HashMap<RequestId, Reading>,
+/// Reads messages and matches answers to pending requests.
+pub(super) struct MessageReader {
+    expected: HashMap<RequestId, AnswerKind>,
     list: fn(&str) -> ServerResult,
-    inbox: Arc<Inbox>,
+    notifications: Arc<Notifications>,
 }
 
-impl Reader {
-    /// `list` wraps the text of a list of tools.
-    pub(super) fn new(inbox: Arc<Inbox>, list: fn(&str) -> ServerResult) -> Self {
-        Self { expected: HashMap::new(), list, inbox }
+impl MessageReader {
+    /// Creates a reader; `list` wraps the text of a list of tools.
+    pub(super) fn new(notifications: Arc<Notifications>, list: fn(&str) -> ServerResult) -> Self {
+        Self { expected: HashMap::new(), list, notifications }
     }
 
-    /// Notes that a request is on its way.
+    /// Registers a request that is being sent.
     pub(super) fn expect(&mut self, id: &RequestId, request: &ClientRequest) {
         let reading = match request {
-            ClientRequest::DiscoverRequest(_) => Reading::Probe,
-            ClientRequest::ListToolsRequest(_) => Reading::List,
-            ClientRequest::CallToolRequest(_) => Reading::Raw,
-            _ => Reading::Typed,
+            ClientRequest::DiscoverRequest(_) => AnswerKind::Probe,
+            ClientRequest::ListToolsRequest(_) => AnswerKind::List,
+            ClientRequest::CallToolRequest(_) => AnswerKind::Raw,
+            _ => AnswerKind::Typed,
         };
         self.expected.insert(id.clone(), reading);
     }
 
-    /// Takes a later answer for a stray one.
+    /// Removes a request; a later answer to it counts as stray.
     pub(super) fn forget(&mut self, id: &RequestId) {
         self.expected.remove(id);
     }
 
-    /// Returns the answer to one of the requests, in place of a message that was skipped, by the two ends of it.
+    /// Returns the answer to one of the requests, in place of a skipped message, found by the
+    /// message's two ends.
     pub(super) fn too_long(&mut self, head: &[u8], tail: &[u8]) -> Option<ServerJsonRpcMessage> {
-        self.inbox.note_too_long();
+        self.notifications.note_too_long();
         let ids = [id_at_start(head), id_at_end(tail)];
         let id = ids.into_iter().flatten().find(|id| self.expected.contains_key(id))?;
         self.expected.remove(&id);
         Some(failed(id, TOO_LONG))
     }
 
-    /// Returns the answer to a request in place of one that is longer than the limit, if any is still to come.
+    /// Returns a failed answer to any pending request, in place of a message longer than the limit.
     pub(super) fn cut_off(&mut self) -> Option<ServerJsonRpcMessage> {
-        self.inbox.note_too_long();
+        self.notifications.note_too_long();
         let id = self.expected.keys().next()?.clone();
         self.expected.remove(&id);
         Some(failed(id, TOO_LONG))
     }
 
-    /// Returns whether no answer is still to come.
+    /// Returns whether no answer is pending.
     pub(super) fn is_done(&self) -> bool {
         self.expected.is_empty()
     }
 
-    /// Returns the message in a text, if there is one that somebody waits for.
+    /// Parses a message; returns `None` unless it is expected.
     pub(super) fn read(&mut self, line: &[u8]) -> Option<ServerJsonRpcMessage> {
         if line.trim_ascii().is_empty() {
             return None;
         }
-        let Ok(envelope) = serde_json::from_slice::<Envelope<'_>>(line) else {
-            self.inbox.note_garbage(line);
+        let Ok(envelope) = serde_json::from_slice::<RawMessage<'_>>(line) else {
+            self.notifications.note_garbage(line);
             return None;
         };
         if let Some(method) = envelope.method {
@@ -113,7 +116,7 @@ impl Reader {
             envelope.id.and_then(|id| serde_json::from_str(id.get()).ok()).map(same_id);
         let expected = id.and_then(|id| Some((self.expected.remove(&id)?, id)));
         let Some((reading, id)) = expected else {
-            self.inbox.note_stray();
+            self.notifications.note_stray();
             return None;
         };
         if let Some(error) = envelope.error.filter(|error| error.get() != "null") {
@@ -126,16 +129,16 @@ impl Reader {
             return Some(failed(id, "the answer holds neither a result nor an error"));
         };
         let wrap = match reading {
-            Reading::Raw => Some(in_envelope as fn(&str) -> ServerResult),
-            Reading::List => Some(self.list),
-            Reading::Typed | Reading::Probe => None,
+            AnswerKind::Raw => Some(in_envelope as fn(&str) -> ServerResult),
+            AnswerKind::List => Some(self.list),
+            AnswerKind::Typed | AnswerKind::Probe => None,
         };
         if let Some(wrap) = wrap {
             return Some(ServerJsonRpcMessage::response(wrap(result.get()), id));
         }
         Some(match serde_json::from_str::<ServerResult>(result.get()) {
             Ok(result)
-                if reading == Reading::Probe
+                if reading == AnswerKind::Probe
                     && !matches!(result, ServerResult::DiscoverResult(_)) =>
             {
                 let error = ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "no discovery", None);
@@ -146,38 +149,38 @@ impl Reader {
         })
     }
 
-    /// Returns a request or a notification of the server, unless it is for the inbox.
+    /// Returns a request or a notification of the server, unless it was consumed here.
     fn unasked(
         &self,
         line: &[u8],
         method: &RawValue,
-        envelope: &Envelope<'_>,
+        envelope: &RawMessage<'_>,
     ) -> Option<ServerJsonRpcMessage> {
         if envelope.id.is_none() {
             match method.get() {
                 r#""notifications/tools/list_changed""# => {
-                    self.inbox.list_changed();
+                    self.notifications.list_changed();
                     return None;
                 }
                 r#""notifications/progress""# => {
-                    self.inbox.progress(envelope.params?.get());
+                    self.notifications.progress(envelope.params?.get());
                     return None;
                 }
                 r#""notifications/subscriptions/acknowledged""#
                 | r#""notifications/cancelled""# => {}
-                // What a server logs, and what concerns prompts and resources, nobody here reads.
+                // Log messages and notifications about prompts and resources are not used.
                 _ => return None,
             }
         }
         let message = serde_json::from_slice(line).ok();
         if message.is_none() {
-            self.inbox.note_garbage(line);
+            self.notifications.note_garbage(line);
         }
         message
     }
 }
 
-/// Takes `"7"` for 7, as some servers answer.
+/// Converts `"7"` to 7, since some servers answer with strings.
 fn same_id(id: RequestId) -> RequestId {
     let number = match &id {
         RequestId::String(text) => text.parse().ok(),
@@ -186,7 +189,7 @@ fn same_id(id: RequestId) -> RequestId {
     number.map_or(id, RequestId::Number)
 }
 
-/// What the data of an error is that nobody sent: an answer came and cannot be used.
+/// The data of an error that this crate made: an answer came and cannot be used.
 pub(super) const UNREAD: &str = "toolbox/unread";
 
 const TOO_LONG: &str = "the answer was longer than the limit on one message";
@@ -196,14 +199,14 @@ fn failed(id: RequestId, message: &'static str) -> ServerJsonRpcMessage {
     ServerJsonRpcMessage::error(ErrorData::new(ErrorCode::INTERNAL_ERROR, message, mark), Some(id))
 }
 
-/// Returns the number after the first `"id":`, where it stands before any result.
+/// Returns the number after the first `"id":` if it precedes any result.
 fn id_at_start(head: &[u8]) -> Option<RequestId> {
     let text = &head[..head.len().min(256)];
     let result = memchr::memmem::find(text, b"\"result\"").unwrap_or(text.len());
     number_after(&text[..result], memchr::memmem::find(&text[..result], b"\"id\"")?)
 }
 
-/// Returns the number after the last `"id":`, where nothing but the end of the message follows.
+/// Returns the number after the last `"id":` if only the end of the message follows.
 fn id_at_end(tail: &[u8]) -> Option<RequestId> {
     let text = &tail[tail.len().saturating_sub(256)..];
     let at = memchr::memmem::rfind(text, b"\"id\"")?;

@@ -1,4 +1,4 @@
-//! The tools that a server lists: read one by one, so that a bad one spoils no other.
+//! The tools that a server lists, read one by one, so that an invalid one affects no other.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -11,40 +11,40 @@ use super::text;
 use crate::definition::Icon;
 use crate::definition::ToolAnnotations;
 
-/// How many pages of a list are read.
+/// The maximum number of pages of a list.
 pub(super) const MAX_PAGES: usize = 100;
-/// How many tools of one server are taken.
+/// The maximum number of tools of one server.
 pub(super) const MAX_TOOLS: usize = 10_000;
-/// How long a description may be, in bytes; the rest is cut.
+/// The maximum length of a description, in bytes; the rest is cut.
 const MAX_DESCRIPTION: usize = 32 * 1024;
-/// How long the definition of one tool may be, in bytes.
+/// The maximum size of the definition of one tool, in bytes.
 const MAX_DEFINITION: usize = 1024 * 1024;
-/// How long all the definitions of one server may be, in bytes.
+/// The maximum size of all definitions of one server, in bytes.
 const MAX_TOTAL: usize = 64 * 1024 * 1024;
 
-/// A tool as its server tells it, made fit to be shown.
+/// A tool as its server lists it, with its texts cleaned.
 #[derive(Debug, Clone)]
 pub(super) struct ListedTool {
-    /// As the server knows it.
+    /// The server's own name for it.
     pub(super) name: String,
     pub(super) title: Option<String>,
     pub(super) description: String,
     pub(super) input_schema: Value,
     pub(super) output_schema: Option<Value>,
     pub(super) annotations: ToolAnnotations,
-    /// The title among the annotations, which is older than the one beside them.
+    /// The title among the annotations, which predates the one beside them.
     pub(super) hint_title: Option<String>,
     pub(super) icons: Vec<Icon>,
     pub(super) meta: Map<String, Value>,
-    /// The definition as it came, to be told from another.
+    /// The definition as received, for the lock file.
     pub(super) raw: Value,
 }
 
-/// What one reading of a list came to.
+/// The result of reading one list.
 #[derive(Debug, Default)]
-pub(super) struct Listed {
+pub(super) struct ToolList {
     pub(super) tools: Vec<ListedTool>,
-    /// Tools that cannot be used, and why.
+    /// The tools that cannot be used, each with the reason.
     pub(super) dropped: Vec<(String, String)>,
     pub(super) notices: Vec<String>,
     names: HashSet<String>,
@@ -54,14 +54,14 @@ pub(super) struct Listed {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wire {
+struct RawTool {
     name: String,
     title: Option<String>,
     description: Option<String>,
     input_schema: Map<String, Value>,
     output_schema: Option<Value>,
     #[serde(default)]
-    annotations: Option<Hints>,
+    annotations: Option<RawAnnotations>,
     #[serde(default)]
     icons: Option<Value>,
     #[serde(default, rename = "_meta")]
@@ -70,7 +70,7 @@ struct Wire {
 
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Hints {
+struct RawAnnotations {
     title: Option<String>,
     read_only_hint: Option<bool>,
     destructive_hint: Option<bool>,
@@ -78,7 +78,7 @@ struct Hints {
     open_world_hint: Option<bool>,
 }
 
-impl Listed {
+impl ToolList {
     pub(super) fn len(&self) -> usize {
         self.tools.len()
     }
@@ -87,7 +87,8 @@ impl Listed {
         self.notices.push(notice);
     }
 
-    /// Reads one tool, or notes why it cannot be used; those named in `refused` would need headers that cannot be.
+    /// Reads one tool, or records why it cannot be used; the tools in `refused` need headers that
+    /// cannot be sent.
     pub(super) fn add(&mut self, raw: &str, refused: &HashSet<String>) {
         self.bytes += raw.len();
         if self.tools.len() >= MAX_TOOLS || self.bytes > MAX_TOTAL {
@@ -103,11 +104,11 @@ impl Listed {
         match read(raw) {
             Ok(tool) if !self.names.insert(tool.name.clone()) => {
                 let reason = "its name is twice in the list; the first one is used".to_owned();
-                self.drop_tool(shown(&tool.name), reason);
+                self.drop_tool(display_name(&tool.name), reason);
             }
             Ok(tool) if refused.contains(&tool.name) => {
                 let reason = "one of its `x-mcp-header`s is invalid: each has to be a header's name, unlike the others, on a string, an integer or a boolean that does not nest too deep";
-                self.drop_tool(shown(&tool.name), reason.to_owned());
+                self.drop_tool(display_name(&tool.name), reason.to_owned());
             }
             Ok(tool) => self.take(tool),
             Err((name, reason)) => self.drop_tool(name, reason),
@@ -115,18 +116,18 @@ impl Listed {
     }
 
     fn drop_tool(&mut self, name: String, reason: String) {
-        // A list of nothing but bad tools is told of no longer than one that can be read.
+        // The report on a list of invalid tools is no longer than a list that can be read.
         if self.dropped.len() < 1000 {
             self.dropped.push((name, reason));
         }
     }
 
     fn take(&mut self, mut tool: ListedTool) {
-        let name = shown(&tool.name);
-        let mut unseen = matches!(text::clean(&tool.name), Cow::Owned(_));
+        let name = display_name(&tool.name);
+        let mut has_invisible = matches!(text::clean(&tool.name), Cow::Owned(_));
         let description = text::clean(&tool.description);
         if let Cow::Owned(cleaned) = description {
-            self.notice(format!("`{name}`: its description held characters that nobody sees"));
+            self.notice(format!("`{name}`: its description held invisible characters"));
             tool.description = cleaned;
         }
         if tool.description.len() > MAX_DESCRIPTION {
@@ -137,19 +138,17 @@ impl Listed {
         for title in [&mut tool.title, &mut tool.hint_title].into_iter().flatten() {
             *title = text::clean(title).into_owned();
         }
-        unseen |= text::clean_schema(&mut tool.input_schema);
-        unseen |= tool.output_schema.as_mut().is_some_and(text::clean_schema);
-        if unseen {
-            self.notice(format!(
-                "`{name}`: a name or a choice in it holds characters that nobody sees"
-            ));
+        has_invisible |= text::clean_schema(&mut tool.input_schema);
+        has_invisible |= tool.output_schema.as_mut().is_some_and(text::clean_schema);
+        if has_invisible {
+            self.notice(format!("`{name}`: a name or a choice in it holds invisible characters"));
         }
         self.tools.push(tool);
     }
 }
 
-/// Returns a name as it may be shown.
-pub(super) fn shown(name: &str) -> String {
+/// Returns a name cleaned for display.
+pub(super) fn display_name(name: &str) -> String {
     text::clean(text::cut(name, 200)).into_owned()
 }
 
@@ -163,18 +162,18 @@ fn read(raw: &str) -> Result<ListedTool, (String, String)> {
     }
     let whole: Value = serde_json::from_str(raw)
         .map_err(|error| nameless(format!("its definition cannot be read: {error}")))?;
-    let name = whole.get("name").and_then(Value::as_str).map(shown).unwrap_or_default();
-    let wire = Wire::deserialize(&whole)
+    let name = whole.get("name").and_then(Value::as_str).map(display_name).unwrap_or_default();
+    let raw_tool = RawTool::deserialize(&whole)
         .map_err(|error| (name.clone(), format!("its definition cannot be read: {error}")))?;
-    if wire.name.is_empty() {
+    if raw_tool.name.is_empty() {
         return Err((name, "it has no name".to_owned()));
     }
-    let kind = wire.input_schema.get("type");
+    let kind = raw_tool.input_schema.get("type");
     if kind.is_some_and(|kind| kind != "object") {
         let reason = "the schema of its arguments does not describe an object".to_owned();
         return Err((name, reason));
     }
-    let hints = wire.annotations;
+    let hints = raw_tool.annotations;
     let annotations =
         hints.as_ref().map_or_else(ToolAnnotations::default, |hints| ToolAnnotations {
             read_only: hints.read_only_hint,
@@ -183,15 +182,15 @@ fn read(raw: &str) -> Result<ListedTool, (String, String)> {
             open_world: hints.open_world_hint,
         });
     Ok(ListedTool {
-        name: wire.name,
-        title: wire.title,
-        description: wire.description.unwrap_or_default(),
-        input_schema: Value::Object(wire.input_schema),
-        output_schema: wire.output_schema.filter(Value::is_object),
+        name: raw_tool.name,
+        title: raw_tool.title,
+        description: raw_tool.description.unwrap_or_default(),
+        input_schema: Value::Object(raw_tool.input_schema),
+        output_schema: raw_tool.output_schema.filter(Value::is_object),
         annotations,
         hint_title: hints.and_then(|hints| hints.title),
-        icons: Icon::safe_of(wire.icons.as_ref()),
-        meta: match wire.meta {
+        icons: Icon::safe_of(raw_tool.icons.as_ref()),
+        meta: match raw_tool.meta {
             Some(Value::Object(meta)) => handed_on(meta),
             _ => Map::new(),
         },

@@ -1,18 +1,18 @@
-//! The tools of servers in a box.
+//! Mounts the tools of MCP servers into a box.
 
 mod answer;
-mod board;
+mod connection;
 mod envelope;
 mod flags;
 mod http;
-mod inbox;
-mod link;
 mod list;
 mod mount;
+mod notifications;
 #[cfg(feature = "mcp-oauth")]
 mod oauth;
 mod reason;
 mod server;
+mod shared_state;
 mod status;
 mod stdio;
 mod text;
@@ -31,45 +31,49 @@ use super::count::Count;
 use super::lock::{Lock, LockFileError};
 use super::names::{InvalidServerNameError, Names};
 use crate::collection::ToolBox;
-use board::{Board, Listener};
-use link::Common;
+use connection::ConnectionOptions;
 use server::Server;
+use shared_state::{Listener, SharedState};
 
-/// How long children that are ending are waited for at most.
+/// The maximum time to wait for ending children.
 const CLOSING: Duration = Duration::from_secs(5);
 
-/// When servers are connected.
+/// The moment at which servers are connected.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Connect {
-    /// All at once, and [`mount`](ServersBuilder::mount) waits for each to succeed or fail. The tools are in the order of the
-    /// servers.
+    /// All at once; [`mount`](ServersBuilder::mount) waits for each to succeed or fail. Tools are
+    /// in the order of the servers.
     #[default]
     Now,
-    /// All at once, while the program goes on. The tools are in the order in which the servers answered.
+    /// All at once, in the background. Tools are in the order in which the servers answered.
     InBackground,
-    /// When [`Servers::ready`] is waited for the first time. Until then the box holds none of their tools.
+    /// On the first call of [`Servers::ready`]. Until then the box holds none of their tools.
     OnFirstUse,
 }
 
-/// The servers whose tools are in a box.
+/// A handle to the servers whose tools are mounted in a box.
 ///
-/// A cheap handle: clones share the servers. The tools stay in the box as long as one of the handles is there; when the last is
-/// dropped, or with [`close`](Self::close), they leave, and every connection and child process ends. A program that crashes or
-/// is killed takes its child processes along, if need be after 4 seconds.
+/// Cloning is cheap, and clones share the servers. The tools stay in the box as long as one handle
+/// exists; when the last is dropped, or with [`close`](Self::close), they are removed, and every
+/// connection and child process ends. The child processes of a program that crashes or is killed
+/// end with it, after at most 4 seconds.
 ///
-/// Each tool is an ordinary one under the name `<server>_<tool>` (see [`Names`] for when it differs), with
-/// [`Tool::source`](crate::Tool::source) and [`Tool::name_at_source`](crate::Tool::name_at_source) to tell where it is from.
-/// Its calls pass the gate of the box like all others. What a server says of itself grants nothing: annotations are shown, and
-/// no approval is spared for them. A conversation in which a tool answered is [tainted](crate::context::Taint), unless the program
-/// [vouches](ServerConfig::trusted) for the server. A result that is not as the tool's output schema says is handed on as it is, and told of in
-/// the server's [`notices`](ServerStatus::notices).
+/// Each tool is an ordinary one under the name `<server>_<tool>` (see [`Names`] for exceptions),
+/// with its origin in [`Tool::source`](crate::Tool::source) and
+/// [`Tool::name_at_source`](crate::Tool::name_at_source). Its calls pass the gate of the box like
+/// all others. A server's statements about itself grant nothing: annotations are displayed, and
+/// never replace an approval. A conversation in which a tool answered is
+/// [tainted](crate::context::Taint), unless the program [vouches](ServerConfig::trusted) for the
+/// server. A result that does not match the tool's output schema is returned unchanged and reported
+/// in the server's [`notices`](ServerStatus::notices).
 ///
 /// ```no_run
 /// use toolbox::mcp::{ServerConfig, Servers};
 /// use toolbox::{ToolBox, ToolCall};
 ///
-/// # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
 /// let toolbox = ToolBox::new();
 /// let servers = Servers::builder()
 ///     .server("time", ServerConfig::command("uvx").arg("mcp-server-time"))
@@ -87,25 +91,26 @@ pub enum Connect {
 #[derive(Clone)]
 #[must_use = "the tools leave the box when the last handle is dropped"]
 pub struct Servers {
-    shared: Arc<Shared>,
+    shared: Arc<ServersInner>,
 }
 
-struct Shared {
+struct ServersInner {
     servers: Vec<Arc<Server>>,
-    board: Arc<Board>,
+    shared: Arc<SharedState>,
 }
 
 impl Servers {
-    /// Starts with no servers. Nothing is connected before [`mount`](ServersBuilder::mount).
+    /// Returns a builder with no servers. Nothing is connected before
+    /// [`mount`](ServersBuilder::mount).
     pub fn builder() -> ServersBuilder {
         ServersBuilder::default()
     }
 
-    /// Waits until every server has been tried once, and starts those that nobody has used yet.
+    /// Waits until a connection to every server has been tried, and starts those not used yet.
     ///
     /// # Cancellation
     ///
-    /// Dropping the future leaves the servers to go on connecting.
+    /// Dropping the future does not stop the servers from connecting.
     pub async fn ready(&self) {
         self.start();
         for server in &self.shared.servers {
@@ -122,7 +127,7 @@ impl Servers {
         }
     }
 
-    /// Returns what is known of every server, in the order they were given.
+    /// Returns the status of every server, in the order they were added.
     #[must_use]
     pub fn status(&self) -> Vec<ServerStatus> {
         let mut all: Vec<ServerStatus> =
@@ -135,9 +140,10 @@ impl Servers {
         all
     }
 
-    /// Drops the connection to a server, if there is one, and makes a new one; returns whether there is a server of that name.
+    /// Closes the connection to a server, if any, and opens a new one; returns `false` if there is
+    /// no server of that name.
     ///
-    /// How it went is in the [`status`](Self::status).
+    /// The outcome is in the [`status`](Self::status).
     pub async fn reconnect(&self, name: &str) -> bool {
         let server = self.shared.servers.iter().find(|server| *server.name == *name);
         if let Some(server) = server {
@@ -146,9 +152,11 @@ impl Servers {
         server.is_some()
     }
 
-    /// Approves of the tools of a server as they are now; returns whether there is a server of that name.
+    /// Approves the current definitions of a server's tools; returns `false` if there is no server
+    /// of that name.
     ///
-    /// Tools that were withheld because they changed, or were new, come into the box. Of no effect without a lock file.
+    /// Tools that were withheld because they changed or were new are added to the box. Has no
+    /// effect without a lock file.
     ///
     /// # Errors
     ///
@@ -158,7 +166,8 @@ impl Servers {
         server.map_or(Ok(false), |server| self.approve_server(server).map(|()| true))
     }
 
-    /// Approves of all tools of all servers as they are now, like [`approve`](Self::approve).
+    /// Approves the current definitions of all tools of all servers, like
+    /// [`approve`](Self::approve).
     ///
     /// # Errors
     ///
@@ -170,7 +179,7 @@ impl Servers {
     fn approve_server(&self, server: &Arc<Server>) -> Result<(), LockFileError> {
         let Some(listed) = server.listed() else { return Ok(()) };
         {
-            let Some(mut lock) = self.shared.board.lock() else { return Ok(()) };
+            let Some(mut lock) = self.shared.shared.lock() else { return Ok(()) };
             let mut next = lock.clone();
             next.update(|lock| {
                 for tool in &listed.tools {
@@ -183,11 +192,12 @@ impl Servers {
         Ok(())
     }
 
-    /// Takes the tools out of the box and ends every connection and child process, with all that these started.
+    /// Removes the tools from the box and ends every connection and child process, with everything
+    /// these started.
     ///
-    /// A child is asked to end first; it is killed after 4 seconds.
+    /// A child is asked to end first, and killed after 4 seconds.
     pub async fn close(&self) {
-        self.shared.board.closed.cancel();
+        self.shared.shared.closed.cancel();
         let closing: Vec<_> = self
             .shared
             .servers
@@ -198,8 +208,9 @@ impl Servers {
         for server in closing {
             let _ = server.await;
         }
-        // Those that never came to be servers end by themselves, as nobody waits for them any more.
-        let children = self.shared.board.common.children.none();
+        // Children that never became servers end by themselves, since nothing waits for them any
+        // more.
+        let children = self.shared.shared.common.children.none();
         let _ = tokio::time::timeout(CLOSING, children).await;
         for server in &self.shared.servers {
             server.announce();
@@ -207,9 +218,9 @@ impl Servers {
     }
 }
 
-impl Drop for Shared {
+impl Drop for ServersInner {
     fn drop(&mut self) {
-        self.board.closed.cancel();
+        self.shared.closed.cancel();
     }
 }
 
@@ -223,7 +234,7 @@ impl fmt::Debug for Servers {
     }
 }
 
-/// Servers in the making: see [`Servers::builder`].
+/// A builder of [`Servers`]: see [`Servers::builder`].
 #[must_use = "nothing is connected before `.mount(&toolbox)`"]
 pub struct ServersBuilder {
     servers: Vec<(String, ServerConfig)>,
@@ -254,7 +265,7 @@ impl Default for ServersBuilder {
 }
 
 impl ServersBuilder {
-    /// Adds a server. Its name starts the names of its tools.
+    /// Adds a server. Its name is the prefix of its tools' names.
     pub fn server(mut self, name: impl Into<String>, config: ServerConfig) -> Self {
         self.servers.push((name.into(), config));
         self
@@ -268,99 +279,104 @@ impl ServersBuilder {
         servers.into_iter().fold(self, |builder, (name, config)| builder.server(name, config))
     }
 
-    /// Keeps the tools out of the list that is sent to a model, to be found by search. Default no; what a server's own
-    /// configuration says wins.
+    /// Sets whether tools are left out of the list sent to a model, to be found by search. Default
+    /// `false`; a server's own configuration takes precedence.
     pub fn deferred(mut self, deferred: bool) -> Self {
         self.deferred = deferred;
         self
     }
 
-    /// Keeps digests of the tools' definitions in a file, and withholds a tool that is another than it was.
+    /// Keeps digests of tool definitions in a file, and withholds a tool whose definition changed.
     ///
-    /// A tool is pinned as it is first seen. When its title, description, schemas or annotations differ later, it leaves the
-    /// box until somebody approves ([`Servers::approve`]). Default: no file, and tools change as their servers like.
+    /// A tool is pinned when it is first listed. When its title, description, schemas or
+    /// annotations change later, it is removed from the box until it is approved
+    /// ([`Servers::approve`]). Default: no file, and definitions may change at any time.
     ///
-    /// Programs may share a file: each writes what it adds to what the others wrote. They take turns by an empty file beside it,
-    /// `.NAME.guard`, which may be deleted when none of them runs.
+    /// Programs may share a file: each adds its entries to those of the others. An empty lock file
+    /// beside it, `.NAME.guard`, orders their writes and may be deleted when none of them runs.
     pub fn lock_file(mut self, path: impl Into<PathBuf>) -> Self {
         self.lock_file = Some(path.into());
         self
     }
 
-    /// Withholds tools that the lock file does not know, instead of approving of them on first sight. Default no.
+    /// Withholds tools that the lock file does not know, instead of approving them when first
+    /// listed. Default `false`.
     ///
-    /// What is in the box was then approved by a person, so its definitions do not [taint](crate::context::Taint) a conversation that they
-    /// are shown in, as those do that were pinned on first sight. Start with a file that was not written without this.
+    /// All definitions in the box were then approved by a person, so they do not
+    /// [taint](crate::context::Taint) a conversation, as definitions pinned when first listed do.
+    /// Start with a file that was not written without this option.
     pub fn withhold_new(mut self, withhold: bool) -> Self {
         self.withhold_new = withhold;
         self
     }
 
-    /// Limits the bytes of one message of a server. Default 16 MiB.
+    /// Limits the size of one message of a server, in bytes. Default 16 MiB.
     ///
-    /// A longer one is skipped in little memory, and the call that it answers fails; the connection goes on. Over HTTP it is
-    /// the body of an answer that counts, or one event of a stream, which ends there.
+    /// A longer message is skipped in little memory, and the call that it answers fails; the
+    /// connection goes on. Over HTTP the limit applies to the body of a response or one event of a
+    /// stream, and the stream ends there.
     pub fn max_message_bytes(mut self, bytes: usize) -> Self {
         self.max_message_bytes = bytes;
         self
     }
 
-    /// Has a function told whenever something about a server changes. It must not block.
+    /// Calls a function whenever the status of a server changes. It must not block.
     pub fn on_change(mut self, listener: impl Fn(&ServerStatus) + Send + Sync + 'static) -> Self {
         self.on_change = Some(Arc::new(listener));
         self
     }
 
-    /// Sends servers at a URL the tokens that somebody got by a [`SignIn`], and renews them. Default none.
+    /// Sends the tokens of a [`SignIn`] to servers with a URL, and renews them. Default none.
     ///
-    /// A server with a header `Authorization` of its own gets that one. One that wants to know who asks, and where nobody signed
-    /// in, is not reached: [`ServerStatus::wants_sign_in`].
+    /// A server with a configured `Authorization` header gets that one. A server that requires
+    /// authorization and was not signed in to is not connected: [`ServerStatus::wants_sign_in`].
     #[cfg(feature = "mcp-oauth")]
     pub fn credentials(mut self, credentials: CredentialFile) -> Self {
         self.credentials = Some(credentials);
         self
     }
 
-    /// Says when the servers are connected. Default [`Connect::Now`].
+    /// Sets the moment at which the servers are connected. Default [`Connect::Now`].
     pub fn connect_when(mut self, connect: Connect) -> Self {
         self.connect = connect;
         self
     }
 
-    /// Connects the servers, all at once, and puts their tools into a box.
+    /// Connects the servers, all at once, and adds their tools to a box.
     ///
-    /// A server that cannot be reached is no error: its [`status`](Servers::status) says why, and the others are there.
+    /// A server that cannot be reached is no error: its [`status`](Servers::status) holds the
+    /// reason, and the other servers are mounted.
     ///
     /// # Errors
     ///
-    /// [`MountServersError`] if the name of a server cannot be one, or the lock file cannot be used.
+    /// [`MountServersError`] if a server's name is invalid or the lock file cannot be used.
     ///
     /// # Cancellation
     ///
-    /// Dropping the future ends what was started.
+    /// Dropping the future ends all connections made so far.
     pub async fn mount(self, toolbox: &ToolBox) -> Result<Servers, MountServersError> {
         let names = Names::new(self.servers.iter().map(|(name, _)| name.as_str()))
             .map_err(MountServersError::Name)?;
-        let common = Common {
+        let common = ConnectionOptions {
             message: self.max_message_bytes.max(1),
-            http: http::Shared::default(),
+            http: http::SharedClient::default(),
             children: Count::default(),
             #[cfg(feature = "mcp-oauth")]
             credentials: self.credentials,
         };
-        let mut board = Board::new(toolbox.clone(), names, common);
+        let mut shared = SharedState::new(toolbox.clone(), names, common);
         if let Some(path) = &self.lock_file {
-            board.lock = Some(Mutex::new(Lock::read(path).map_err(MountServersError::Lock)?));
+            shared.lock = Some(Mutex::new(Lock::read(path).map_err(MountServersError::Lock)?));
         }
-        board.withhold_new = self.withhold_new;
-        board.on_change = self.on_change;
-        let board = Arc::new(board);
+        shared.withhold_new = self.withhold_new;
+        shared.on_change = self.on_change;
+        let shared = Arc::new(shared);
         let server = |(name, config): (String, ServerConfig)| {
             let deferred = config.deferred.unwrap_or(self.deferred);
-            Server::new(Arc::from(name), config, deferred, Arc::clone(&board))
+            Server::new(Arc::from(name), config, deferred, Arc::clone(&shared))
         };
         let all: Vec<_> = self.servers.into_iter().map(server).collect();
-        let servers = Servers { shared: Arc::new(Shared { servers: all, board }) };
+        let servers = Servers { shared: Arc::new(ServersInner { servers: all, shared }) };
         match self.connect {
             Connect::Now => connect_all(&servers.shared.servers).await,
             Connect::InBackground => servers.start(),
@@ -370,7 +386,7 @@ impl ServersBuilder {
     }
 }
 
-/// Connects all servers at the same time, and mounts their tools in the order of the servers.
+/// Connects all servers concurrently, and mounts their tools in the order of the servers.
 async fn connect_all(servers: &[Arc<Server>]) {
     let connecting: Vec<_> = servers
         .iter()
@@ -378,9 +394,9 @@ async fn connect_all(servers: &[Arc<Server>]) {
         .map(|server| tokio::spawn(async move { server.establish().await }))
         .collect();
     for (server, connecting) in servers.iter().zip(connecting) {
-        if let Ok(Some((link, listed))) = connecting.await {
+        if let Ok(Some((connection, listed))) = connecting.await {
             server.mount(listed).await;
-            server.settle(link);
+            server.settle(connection);
         }
     }
 }
@@ -394,11 +410,11 @@ impl fmt::Debug for ServersBuilder {
     }
 }
 
-/// Why servers cannot be mounted at all.
+/// An error that prevents mounting servers.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum MountServersError {
-    /// The name of a server cannot be one.
+    /// The name of a server is invalid.
     Name(InvalidServerNameError),
     /// The lock file cannot be used.
     Lock(LockFileError),

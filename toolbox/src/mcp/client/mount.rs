@@ -1,19 +1,19 @@
-//! What a server lists, as tools of a box.
+//! The tools that a server lists, as tools of a box.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::flags;
-use super::list::{self, Listed, ListedTool};
-use super::server::{Called, Server};
+use super::list::{self, ListedTool, ToolList};
+use super::server::{CalledTool, Server};
 use super::status::{WithheldReason, WithheldTool};
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::mcp::lock::{Lock, Verdict};
+use crate::mcp::lock::{Lock, PinStatus};
 use crate::mcp::names;
 use crate::tool::Tool;
 
-/// What of a list is in the box, and what is not.
+/// The tools of a list that are in the box, and those that are withheld.
 #[derive(Debug, Default)]
 pub(super) struct Mounted {
     pub(super) tools: Vec<Tool>,
@@ -23,24 +23,24 @@ pub(super) struct Mounted {
 
 impl Mounted {
     fn withhold(&mut self, name: &str, reason: WithheldReason, detail: String) {
-        self.withheld.push(WithheldTool { name: list::shown(name), reason, detail });
+        self.withheld.push(WithheldTool { name: list::display_name(name), reason, detail });
     }
 }
 
-/// Makes tools of a list; nothing is put into the box yet.
-pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
+/// Makes tools of a list; the box is not changed yet.
+pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> Mounted {
     let mut mounted = Mounted::default();
     for (name, detail) in &listed.dropped {
         mounted.withhold(name, WithheldReason::Invalid, detail.clone());
     }
     let approved = approved(server, listed, &mut mounted);
-    // What was pinned on first sight was read by nobody.
-    let is_read = server.config.trusted || server.board.has_lock() && server.board.withhold_new;
-    let board = &server.board;
-    let taken = board.taken();
-    // All that is listed counts for the names, so that an approval renames no other tool.
+    // A definition that was pinned when first listed was not reviewed.
+    let is_read = server.config.trusted || server.shared.has_lock() && server.shared.withhold_new;
+    let shared = &server.shared;
+    let taken = shared.taken();
+    // Names are chosen over the whole list, so that an approval renames no other tool.
     let all = listed.tools.iter().map(|tool| tool.name.as_str());
-    let names = board.names.of_server(&server.name, all);
+    let names = shared.names.of_server(&server.name, all);
     for (tool, name) in listed.tools.iter().zip(names) {
         if !approved.contains(&tool.name.as_str()) {
             continue;
@@ -59,7 +59,7 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
             mounted.withhold(&tool.name, WithheldReason::NameTaken, detail);
             continue;
         };
-        match made(server, tool, &name, &mut mounted.notices) {
+        match make_tool(server, tool, &name, &mut mounted.notices) {
             Ok(made) if is_read => mounted.tools.push(made),
             Ok(made) => mounted.tools.push(made.with_untrusted_definition()),
             Err(detail) => mounted.withhold(&tool.name, WithheldReason::Invalid, detail),
@@ -68,18 +68,18 @@ pub(super) fn mount(server: &Arc<Server>, listed: &Listed) -> Mounted {
     mounted
 }
 
-/// Returns the tools that the lock lets in, and notes the others.
-fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> HashSet<&'a str> {
+/// Returns the tools that the lock admits, and withholds the others.
+fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) -> HashSet<&'a str> {
     let names = listed.tools.iter().map(|tool| tool.name.as_str());
-    let Some(mut lock) = server.board.lock() else { return names.collect() };
+    let Some(mut lock) = server.shared.lock() else { return names.collect() };
     let is_new = |lock: &Lock, tool: &ListedTool| {
-        lock.judge(&server.name, &tool.name, &tool.raw) == Verdict::New
+        lock.judge(&server.name, &tool.name, &tool.raw) == PinStatus::New
     };
     let mut kept = lock.refresh();
-    if !server.board.withhold_new && listed.tools.iter().any(|tool| is_new(&lock, tool)) {
+    if !server.shared.withhold_new && listed.tools.iter().any(|tool| is_new(&lock, tool)) {
         kept = lock.update(|lock| {
             for tool in &listed.tools {
-                // Another program may have seen it first.
+                // Another program may have pinned it first.
                 if is_new(lock, tool) {
                     lock.pin(&server.name, &tool.name, &tool.raw);
                 }
@@ -87,25 +87,25 @@ fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> H
         });
     }
     if let Err(error) = kept {
-        tracing::warn!(%error, "what was approved cannot be read or kept");
+        tracing::warn!(%error, "the lock file cannot be read or written");
         mounted.notices.push(error.to_string());
     }
     let mut approved = HashSet::new();
     for tool in &listed.tools {
         match lock.judge(&server.name, &tool.name, &tool.raw) {
-            Verdict::Approved => {
+            PinStatus::Approved => {
                 approved.insert(tool.name.as_str());
             }
-            Verdict::Unreadable => {
+            PinStatus::Unreadable => {
                 let detail = "its entry in the lock file cannot be read; look at it, then approve of the server's tools";
                 mounted.withhold(&tool.name, WithheldReason::Unreadable, detail.to_owned());
             }
-            Verdict::New => {
+            PinStatus::New => {
                 let detail =
                     "it was never approved; look at it, then approve of the server's tools";
                 mounted.withhold(&tool.name, WithheldReason::New, detail.to_owned());
             }
-            Verdict::Changed(parts) => {
+            PinStatus::Changed(parts) => {
                 let detail = format!(
                     "its {} changed since it was approved; look at it, then approve of the server's tools",
                     parts.join(", ")
@@ -117,7 +117,7 @@ fn approved<'a>(server: &Server, listed: &'a Listed, mounted: &mut Mounted) -> H
     approved
 }
 
-fn made(
+fn make_tool(
     server: &Arc<Server>,
     listed: &ListedTool,
     name: &str,
@@ -132,7 +132,7 @@ fn made(
     let owner = Arc::downgrade(server);
     let own_name: Arc<str> = Arc::from(listed.name.as_str());
     let output_schema = listed.output_schema.clone();
-    let called = Arc::new(Called { name: Arc::clone(&own_name), output_schema });
+    let called = Arc::new(CalledTool { name: Arc::clone(&own_name), output_schema });
     let call = move |context: ToolContext, arguments: Arguments| {
         let (owner, called) = (owner.clone(), Arc::clone(&called));
         async move {
@@ -175,20 +175,21 @@ fn made(
     Ok(if server.deferred { tool.deferred() } else { tool })
 }
 
-/// Says which tools of a server speak of tools of other servers.
+/// Returns a notice for each tool whose description names a tool of another server.
 pub(super) fn mentions(tools: &[Tool], others: &HashMap<&str, &Tool>) -> Vec<String> {
-    let spoken_of = |tool: &Tool| {
+    let mentioned = |tool: &Tool| {
         let mut words = flags::words(tool.description());
         words.find_map(|word| others.get(word).filter(|other| other.source() != tool.source()))
     };
     let notice = |tool: &Tool| {
-        let (name, other) = (tool.name(), spoken_of(tool)?.name());
+        let (name, other) = (tool.name(), mentioned(tool)?.name());
         Some(format!("the description of `{name}` speaks of `{other}`, a tool of another server"))
     };
     tools.iter().filter_map(notice).collect()
 }
 
-/// Returns tools by the words that speak of them: their names in the box, and the servers' own where no plain word is one.
+/// Returns tools by the words that refer to them: their names in the box, and the servers' own
+/// names unless they are plain words.
 pub(super) fn by_word<'a>(tools: impl IntoIterator<Item = &'a Tool>) -> HashMap<&'a str, &'a Tool> {
     let mut words = HashMap::new();
     for tool in tools {

@@ -1,6 +1,7 @@
-//! Why rmcp could not do something, in words that fit after the name of a server.
+//! Reasons for failures of rmcp; the text fits after the name of a server.
 //!
-//! rmcp's own texts name its types, leave out what lies beneath, and hold the whole URL, which may be a secret.
+//! rmcp's own messages name its types, omit the cause, and contain the whole URL, which may be a
+//! secret.
 
 use std::error::Error;
 
@@ -13,25 +14,25 @@ use crate::call::chain;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
-/// Says why the handshake failed.
+/// Describes why the handshake failed.
 pub(super) fn of_handshake(error: &ClientInitializeError) -> String {
     match error {
         ClientInitializeError::TransportError { error, .. } => of_transport(error),
-        // The older handshake was tried last, and its failure says more.
+        // The older handshake was tried last, and its failure is more specific.
         ClientInitializeError::LegacyFallbackFailed { fallback, .. } => of_handshake(fallback),
-        other => shown(other),
+        other => cleaned(other),
     }
 }
 
-/// Says why a request has no answer.
+/// Describes why a request has no answer.
 pub(super) fn of_request(error: &ServiceError) -> String {
     match error {
         ServiceError::TransportSend(error) => of_transport(error),
-        other => shown(other),
+        other => cleaned(other),
     }
 }
 
-/// Tells whether a server wants to know who asks.
+/// Returns whether the server requires authorization.
 pub(super) fn is_unauthorized(error: &ClientInitializeError) -> bool {
     match error {
         ClientInitializeError::TransportError { error, .. } => is_challenge(error),
@@ -40,7 +41,7 @@ pub(super) fn is_unauthorized(error: &ClientInitializeError) -> bool {
     }
 }
 
-/// Tells whether an answer was that the server wants to know who asks.
+/// Returns whether the error is a server's demand for authorization.
 pub(super) fn is_challenge(error: &DynamicTransportError) -> bool {
     let error: &(dyn Error + 'static) = &*error.error;
     matches!(
@@ -55,22 +56,22 @@ fn of_transport(error: &DynamicTransportError) -> String {
         Some(HttpError::Client(error)) => of_http(error),
         #[cfg(feature = "mcp-oauth")]
         Some(HttpError::Auth(error)) => {
-            format!("what was granted cannot be used: {}", super::oauth::told(error))
+            format!("the stored token cannot be used: {}", super::oauth::error_text(error))
         }
         Some(HttpError::InsufficientScope(error)) => match &error.required_scope {
             Some(scope) => {
                 let scope = text::clean(text::cut(scope, 256));
                 format!(
-                    "it wants more than was granted: sign in again, for the scope `{scope}` too"
+                    "it requires more scopes than were granted: sign in again, for the scope `{scope}` too"
                 )
             }
-            None => "it wants more than was granted: sign in again".to_owned(),
+            None => "it requires more scopes than were granted: sign in again".to_owned(),
         },
         Some(HttpError::AuthRequired(_)) => {
-            "it wants to know who asks: sign in, or give it a header `Authorization`".to_owned()
+            "it requires authorization: sign in, or configure a header `Authorization`".to_owned()
         }
-        Some(other) => shown(other),
-        None => shown(error),
+        Some(other) => cleaned(other),
+        None => cleaned(error),
     }
 }
 
@@ -87,6 +88,6 @@ fn of_http(error: &reqwest::Error) -> String {
     }
 }
 
-fn shown(error: &(dyn Error + 'static)) -> String {
+fn cleaned(error: &(dyn Error + 'static)) -> String {
     text::clean(&chain(error)).into_owned()
 }

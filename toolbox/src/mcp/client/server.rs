@@ -1,4 +1,4 @@
-//! One server over the whole of its life: connected, lost, connected again.
+//! One server over its lifetime: connected, lost, reconnected.
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -10,59 +10,59 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
-use super::board::Board;
-use super::link::{Link, LinkError};
-use super::list::Listed;
+use super::connection::{Connection, ConnectionError};
+use super::list::ToolList;
 use super::mount::{self, Mounted};
+use super::shared_state::SharedState;
 use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
 use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
-use crate::mcp::config::{Reach, ServerConfig, shown_url};
+use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
 use crate::mcp::trace::TraceContext;
 
-/// A list is read again at most this often.
+/// The minimum interval between two readings of a list.
 const REFRESH: Duration = Duration::from_secs(1);
-/// A connection that held this long counts as a sound one.
+/// The age from which a connection counts as stable.
 const SOUND: Duration = Duration::from_secs(30);
-/// How long a failure answers further calls, before a call tries to connect again.
+/// The time for which a failure answers further calls, before a call tries to reconnect.
 const FAILURE_HOLDS: Duration = Duration::from_millis(500);
 
 pub(super) struct Server {
     pub(super) name: Arc<str>,
     pub(super) config: ServerConfig,
     pub(super) deferred: bool,
-    pub(super) board: Arc<Board>,
-    /// Held by whoever connects.
+    pub(super) shared: Arc<SharedState>,
+    /// Held while connecting.
     connecting: tokio::sync::Mutex<()>,
     now: Mutex<Now>,
-    /// Held by whoever changes what of this server is in the box.
+    /// Held while changing this server's tools in the box.
     mounting: Mutex<()>,
-    /// Whether a connection was tried at all.
+    /// `true` once a connection was tried.
     tried: watch::Sender<bool>,
-    /// Connections in a row that did not hold.
+    /// The number of consecutive connections that did not become stable.
     losses: AtomicU32,
 }
 
-/// What a tool of the box has to know to be called.
-pub(super) struct Called {
-    /// The server's own name of it.
+/// The data needed to call a mounted tool.
+pub(super) struct CalledTool {
+    /// The server's own name of the tool.
     pub(super) name: Arc<str>,
-    /// What its results are to look like.
+    /// The schema that its results should match.
     pub(super) output_schema: Option<Value>,
 }
 
-/// What is so at the moment.
+/// The current state of a server.
 #[derive(Default)]
 struct Now {
-    link: Option<Arc<Link>>,
+    connection: Option<Arc<Connection>>,
     state: Option<ServerState>,
     error: Option<(String, Instant)>,
     wants_sign_in: bool,
-    listed: Option<Arc<Listed>>,
+    listed: Option<Arc<ToolList>>,
     mounted: Mounted,
     notices: Vec<String>,
-    /// Tools that gave a result which their output schema does not describe.
+    /// The tools that returned a result which does not match their output schema.
     misfits: HashSet<Arc<str>>,
 }
 
@@ -71,13 +71,13 @@ impl Server {
         name: Arc<str>,
         config: ServerConfig,
         deferred: bool,
-        board: Arc<Board>,
+        shared: Arc<SharedState>,
     ) -> Arc<Self> {
         Arc::new(Self {
             name,
             config,
             deferred,
-            board,
+            shared,
             connecting: tokio::sync::Mutex::default(),
             now: Mutex::default(),
             mounting: Mutex::default(),
@@ -90,20 +90,20 @@ impl Server {
         self.now.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the right to change what is in the box; `None` once everything is closed.
+    /// Locks the right to change the box; `None` once everything is closed.
     fn mounting(&self) -> Option<MutexGuard<'_, ()>> {
         let guard = self.mounting.lock().unwrap_or_else(PoisonError::into_inner);
-        (!self.board.closed.is_cancelled()).then_some(guard)
+        (!self.shared.closed.is_cancelled()).then_some(guard)
     }
 
     fn change(&self, change: impl FnOnce(&mut Now)) {
         change(&mut self.now());
-        if let Some(listener) = &self.board.on_change {
+        if let Some(listener) = &self.shared.on_change {
             listener(&self.status());
         }
     }
 
-    /// Tells who listens how it is.
+    /// Reports the current status to the listener.
     pub(super) fn announce(&self) {
         self.change(|_| {});
     }
@@ -118,33 +118,33 @@ impl Server {
     pub(super) fn status(&self) -> ServerStatus {
         let now = self.now();
         let idle = if self.config.enabled { ServerState::Waiting } else { ServerState::Disabled };
-        let state = if self.board.closed.is_cancelled() {
+        let state = if self.shared.closed.is_cancelled() {
             ServerState::Closed
         } else {
             now.state.unwrap_or(idle)
         };
-        let info = now.link.as_ref().and_then(|link| link.info());
-        let shown = |text: &str| text::clean(text::cut(text, 4096)).into_owned();
+        let info = now.connection.as_ref().and_then(|connection| connection.info());
+        let cleaned = |text: &str| text::clean(text::cut(text, 4096)).into_owned();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
         let mut notices = now.notices.clone();
         notices.extend(now.listed.iter().flat_map(|listed| listed.notices.iter().cloned()));
         notices.extend(now.mounted.notices.iter().cloned());
-        if let Some(link) = &now.link {
-            notices.extend(link.inbox.notices());
+        if let Some(connection) = &now.connection {
+            notices.extend(connection.notifications.notices());
         }
         ServerStatus {
             name: self.name.to_string(),
-            target: match &self.config.reach {
-                Reach::Command { program, arguments, .. } => {
+            target: match &self.config.endpoint {
+                ServerEndpoint::Command { program, arguments, .. } => {
                     std::iter::once(program).chain(arguments).cloned().collect()
                 }
-                Reach::Url { url, .. } => vec![shown_url(url)],
+                ServerEndpoint::Url { url, .. } => vec![public_url(url)],
             },
             state,
-            protocol_version: info.as_ref().map(|info| shown(info.protocol_version.as_str())),
-            server_name: own.map(|own| shown(&own.name)),
-            server_version: own.map(|own| shown(&own.version)),
-            instructions: info.as_ref().and_then(|info| info.instructions.as_deref()).map(shown),
+            protocol_version: info.as_ref().map(|info| cleaned(info.protocol_version.as_str())),
+            server_name: own.map(|own| cleaned(&own.name)),
+            server_version: own.map(|own| cleaned(&own.version)),
+            instructions: info.as_ref().and_then(|info| info.instructions.as_deref()).map(cleaned),
             tools: now.mounted.tools.iter().map(|tool| tool.name().to_owned()).collect(),
             withheld: now.mounted.withheld.clone(),
             notices,
@@ -153,26 +153,26 @@ impl Server {
         }
     }
 
-    /// Returns what is mounted: for notes about one server in the words of another.
+    /// Returns the mounted tools, to find their names in descriptions of other servers.
     pub(super) fn mounted(&self) -> Vec<crate::tool::Tool> {
         self.now().mounted.tools.clone()
     }
 
-    fn link(&self) -> Option<Arc<Link>> {
-        self.now().link.clone().filter(|link| !link.is_closed())
+    fn connection(&self) -> Option<Arc<Connection>> {
+        self.now().connection.clone().filter(|connection| !connection.is_closed())
     }
 
-    /// Connects, trying again as often as the configuration says, and leaves it to `mount` to put the tools into the box.
-    pub(super) async fn establish(self: &Arc<Self>) -> Option<(Arc<Link>, Listed)> {
-        if !self.config.enabled || self.board.closed.is_cancelled() {
+    /// Connects, retrying as configured, and leaves it to `mount` to put the tools into the box.
+    pub(super) async fn establish(self: &Arc<Self>) -> Option<(Arc<Connection>, ToolList)> {
+        if !self.config.enabled || self.shared.closed.is_cancelled() {
             return None;
         }
         let mut attempt = 0;
         loop {
             match self.attempt().await {
                 Ok(established) => return Some(established),
-                // Who asks does not change by asking again.
-                Err(LinkError::Unauthorized(_)) => return None,
+                // A retry sends the same credentials.
+                Err(ConnectionError::Unauthorized(_)) => return None,
                 Err(_) if attempt == self.config.retries => return None,
                 Err(_) => {
                     let stopped = self.sleep_unless_closed(backoff(attempt)).await;
@@ -185,26 +185,27 @@ impl Server {
         }
     }
 
-    /// Connects once and lists the tools, in the time the server has for both.
-    async fn attempt(&self) -> Result<(Arc<Link>, Listed), LinkError> {
+    /// Connects once and lists the tools, within the connect timeout for both.
+    async fn attempt(&self) -> Result<(Arc<Connection>, ToolList), ConnectionError> {
         self.change(|now| now.state = Some(ServerState::Connecting));
         let limit = self.config.connect_timeout;
         let connect = async {
-            let link = Link::connect(&self.name, &self.config, &self.board.common).await?;
-            let listed = link.list().await?;
-            Ok::<_, LinkError>((Arc::new(link), listed))
+            let connection =
+                Connection::connect(&self.name, &self.config, &self.shared.common).await?;
+            let listed = connection.list().await?;
+            Ok::<_, ConnectionError>((Arc::new(connection), listed))
         };
         let outcome = tokio::select! {
             biased;
-            () = self.board.closed.cancelled() => {
-                return Err(LinkError::Lost("the server was closed".to_owned()));
+            () = self.shared.closed.cancelled() => {
+                return Err(ConnectionError::Lost("the server was closed".to_owned()));
             }
             outcome = tokio::time::timeout(limit, connect) => outcome,
         };
         let error = match outcome {
             Ok(Ok(established)) => return Ok(established),
             Ok(Err(error)) => self.explained(error),
-            Err(_) => LinkError::Lost(format!(
+            Err(_) => ConnectionError::Lost(format!(
                 "the server did not answer within {} seconds; a slow one may need a longer connect timeout",
                 limit.as_secs_f32()
             )),
@@ -219,35 +220,38 @@ impl Server {
         Err(error)
     }
 
-    /// Blames the token of the configuration where there is one: a sign-in would be of no use.
-    fn explained(&self, error: LinkError) -> LinkError {
+    /// Blames the configured token if there is one: a sign-in would not help.
+    fn explained(&self, error: ConnectionError) -> ConnectionError {
         match error {
-            LinkError::Unauthorized(_) if self.config.has_own_token() => LinkError::Unauthorized(
-                "it does not take the header `Authorization` of the configuration: mend that"
-                    .to_owned(),
-            ),
+            ConnectionError::Unauthorized(_) if self.config.has_own_token() => {
+                ConnectionError::Unauthorized(
+                    "it does not take the header `Authorization` of the configuration: correct it"
+                        .to_owned(),
+                )
+            }
             error => error,
         }
     }
 
-    fn wants_sign_in(&self, error: &LinkError) -> bool {
-        matches!(error, LinkError::Unauthorized(_)) && !self.config.has_own_token()
+    fn wants_sign_in(&self, error: &ConnectionError) -> bool {
+        matches!(error, ConnectionError::Unauthorized(_)) && !self.config.has_own_token()
     }
 
-    /// Makes a fresh connection the server's own, whose tools are in the box by now: somebody looks after it.
-    pub(super) fn settle(self: &Arc<Self>, link: Arc<Link>) {
+    /// Adopts a new connection, whose tools are in the box already, and spawns the task that
+    /// supervises it.
+    pub(super) fn settle(self: &Arc<Self>, connection: Arc<Connection>) {
         self.change(|now| {
-            now.link = Some(Arc::clone(&link));
+            now.connection = Some(Arc::clone(&connection));
             now.state = Some(ServerState::Ready);
             now.error = None;
             now.wants_sign_in = false;
         });
         self.tried.send_replace(true);
-        tokio::spawn(look_after(Arc::downgrade(self), Arc::clone(&self.board), link));
+        tokio::spawn(supervise(Arc::downgrade(self), Arc::clone(&self.shared), connection));
     }
 
-    /// Puts the tools of a list into the box, in the place of those that were there.
-    pub(super) async fn mount(self: &Arc<Self>, listed: Listed) {
+    /// Puts the tools of a list into the box, in place of the previous ones.
+    pub(super) async fn mount(self: &Arc<Self>, listed: ToolList) {
         let server = Arc::clone(self);
         let mount = move || {
             let Some(_mounting) = server.mounting() else { return };
@@ -255,22 +259,22 @@ impl Server {
             server.now().listed = Some(Arc::new(listed));
             server.exchange(mounted);
         };
-        if self.board.has_lock() {
-            // Another program may have the file, and a disk takes its time.
+        if self.shared.has_lock() {
+            // Another program may hold the lock file, and reading a disk blocks.
             let _ = tokio::task::spawn_blocking(mount).await;
         } else {
             mount();
         }
     }
 
-    /// Puts what is mounted now in the place of what was. `mounting` is held.
+    /// Replaces the mounted tools. The caller holds `mounting`.
     fn exchange(&self, mounted: Mounted) {
         let before = std::mem::take(&mut self.now().mounted);
-        self.board.put(&before.tools, &mounted.tools);
+        self.shared.put(&before.tools, &mounted.tools);
         self.now().mounted = mounted;
     }
 
-    /// Looks at the last list again: something else is approved now.
+    /// Evaluates the last list again after an approval.
     pub(super) fn remount(self: &Arc<Self>) {
         let Some(listed) = self.listed() else { return };
         {
@@ -280,58 +284,60 @@ impl Server {
         self.announce();
     }
 
-    pub(super) fn listed(&self) -> Option<Arc<Listed>> {
+    pub(super) fn listed(&self) -> Option<Arc<ToolList>> {
         self.now().listed.clone()
     }
 
-    /// Connects unless it is connected, in a task of its own: nobody who stops waiting spoils it for the others.
+    /// Connects unless connected, in a task of its own, so that a caller that stops waiting does
+    /// not abort it for the others.
     pub(super) async fn connect(self: &Arc<Self>) {
         let server = Arc::clone(self);
         let _ = tokio::spawn(async move {
             let _connecting = server.connecting.lock().await;
-            if server.link().is_none()
-                && let Some((link, listed)) = server.establish().await
+            if server.connection().is_none()
+                && let Some((connection, listed)) = server.establish().await
             {
                 server.mount(listed).await;
-                server.settle(link);
+                server.settle(connection);
             }
         })
         .await;
     }
 
-    /// Drops the connection there is, and makes a new one.
+    /// Closes the current connection and opens a new one.
     pub(super) async fn reconnect(self: &Arc<Self>) {
-        let link = self.now().link.take();
-        if let Some(link) = link {
-            link.close().await;
+        let connection = self.now().connection.take();
+        if let Some(connection) = connection {
+            connection.close().await;
         }
         self.losses.store(0, Ordering::Relaxed);
         self.connect().await;
     }
 
-    /// Returns a connection for a call, made anew if there is none.
-    async fn link_for_call(self: &Arc<Self>) -> Result<Arc<Link>, String> {
-        if let Some(link) = self.link() {
-            return Ok(link);
+    /// Returns the connection for a call, and connects if there is none.
+    async fn connection_for_call(self: &Arc<Self>) -> Result<Arc<Connection>, String> {
+        if let Some(connection) = self.connection() {
+            return Ok(connection);
         }
         let server = Arc::clone(self);
         let connected = tokio::spawn(async move {
             let _connecting = server.connecting.lock().await;
-            if let Some(link) = server.link() {
-                return Some(link);
+            if let Some(connection) = server.connection() {
+                return Some(connection);
             }
             let failed = server.now().error.as_ref().map(|(_, at)| *at);
-            if server.now().link.is_none() && failed.is_some_and(|at| at.elapsed() < FAILURE_HOLDS)
+            if server.now().connection.is_none()
+                && failed.is_some_and(|at| at.elapsed() < FAILURE_HOLDS)
             {
                 return None;
             }
-            let (link, listed) = server.attempt().await.ok()?;
+            let (connection, listed) = server.attempt().await.ok()?;
             server.mount(listed).await;
-            server.settle(Arc::clone(&link));
-            Some(link)
+            server.settle(Arc::clone(&connection));
+            Some(connection)
         });
         match connected.await {
-            Ok(Some(link)) => Ok(link),
+            Ok(Some(connection)) => Ok(connection),
             _ => Err(self
                 .now()
                 .error
@@ -340,63 +346,63 @@ impl Server {
         }
     }
 
-    /// Makes one call of a tool.
+    /// Calls one tool.
     pub(super) async fn call(
         self: &Arc<Self>,
-        tool: &Called,
+        tool: &CalledTool,
         context: &ToolContext,
         arguments: &str,
     ) -> ToolResult {
-        let shown = context.tool_name();
+        let tool_name = context.tool_name();
         let arguments: Map<String, Value> = match serde_json::from_str(arguments) {
             Ok(arguments) => arguments,
             Err(error) => {
-                let message = format!("the arguments of `{shown}` are no JSON object: {error}");
+                let message = format!("the arguments of `{tool_name}` are no JSON object: {error}");
                 return ToolResult::failure(FailureKind::InvalidArguments, message);
             }
         };
-        let link = match self.link_for_call().await {
-            Ok(link) => link,
-            Err(reason) => return self.lost(shown, &reason),
+        let connection = match self.connection_for_call().await {
+            Ok(connection) => connection,
+            Err(reason) => return self.lost(tool_name, &reason),
         };
-        let answer = link.call(&tool.name, arguments, meta_of(context), context).await;
+        let answer = connection.call(&tool.name, arguments, meta_of(context), context).await;
         match answer.map_err(|error| self.explained(error)) {
             Ok(raw) => {
                 if self.now().wants_sign_in {
-                    // Somebody signed in meanwhile.
+                    // A user has signed in meanwhile.
                     self.change(|now| now.wants_sign_in = false);
                 }
-                let result = answer::result_of(shown, &raw);
+                let result = answer::result_of(tool_name, &raw);
                 if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
-                    link.inbox.note_misfit(shown, fault);
+                    connection.notifications.note_misfit(tool_name, fault);
                     self.withdraw_output_schema(&tool.name).await;
                 }
                 result
             }
-            Err(LinkError::Unread(reason)) => answer::unreadable(shown, &reason),
-            Err(LinkError::Lost(reason)) => self.lost(shown, &reason),
-            Err(error @ LinkError::Unauthorized(_)) => {
+            Err(ConnectionError::Unread(reason)) => answer::unreadable(tool_name, &reason),
+            Err(ConnectionError::Lost(reason)) => self.lost(tool_name, &reason),
+            Err(error @ ConnectionError::Unauthorized(_)) => {
                 self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
-                self.lost(shown, &error.to_string())
+                self.lost(tool_name, &error.to_string())
             }
-            Err(LinkError::Refused { code, message }) => ToolResult::error(format!(
-                "server `{}` refused the call of `{shown}` (error {code}): {message}",
+            Err(ConnectionError::Refused { code, message }) => ToolResult::error(format!(
+                "server `{}` refused the call of `{tool_name}` (error {code}): {message}",
                 self.name
             )),
         }
     }
 
-    /// Returns whether a tool gave a result that its output schema does not describe.
+    /// Returns whether a tool returned a result that does not match its output schema.
     pub(super) fn distrusts_output_of(&self, tool: &str) -> bool {
         self.now().misfits.contains(tool)
     }
 
-    /// Takes the output schema off a tool whose results do not fit it: whoever is served the tool again would be promised
-    /// something else than what comes.
+    /// Removes the output schema of a tool whose results do not match it: it would be passed on to
+    /// clients that rely on it.
     async fn withdraw_output_schema(self: &Arc<Self>, tool: &Arc<str>) {
         if self.now().misfits.insert(Arc::clone(tool)) {
             let server = Arc::clone(self);
-            // The lock file may be held by another program.
+            // Another program may hold the lock file.
             let _ = tokio::task::spawn_blocking(move || server.remount()).await;
         }
     }
@@ -409,9 +415,9 @@ impl Server {
         ToolResult::failure(FailureKind::Infrastructure, message)
     }
 
-    /// Reads the list anew.
-    async fn refresh(self: &Arc<Self>, link: &Link) {
-        match tokio::time::timeout(self.config.connect_timeout, link.list()).await {
+    /// Reads the list again.
+    async fn refresh(self: &Arc<Self>, connection: &Connection) {
+        match tokio::time::timeout(self.config.connect_timeout, connection.list()).await {
             Ok(Ok(listed)) => {
                 self.mount(listed).await;
                 self.change(|now| now.notices.clear());
@@ -426,25 +432,25 @@ impl Server {
         self.change(|now| now.notices = vec![notice]);
     }
 
-    /// Ends the connection, if there is one; nothing is left running.
+    /// Ends the connection, if any, and everything it runs.
     pub(super) async fn close(&self) {
         {
-            // Whoever mounts meanwhile is waited for; whoever comes later finds everything closed.
+            // A mount in progress is waited for; a later one finds everything closed.
             let _mounting = self.mounting.lock().unwrap_or_else(PoisonError::into_inner);
             self.exchange(Mounted::default());
         }
-        let link = self.now().link.take();
-        if let Some(link) = link {
-            link.close().await;
+        let connection = self.now().connection.take();
+        if let Some(connection) = connection {
+            connection.close().await;
         }
         self.tried.send_replace(true);
     }
 
-    /// Waits, and returns whether everything was closed meanwhile.
+    /// Waits; returns `true` if everything was closed meanwhile.
     async fn sleep_unless_closed(&self, time: Duration) -> bool {
         tokio::select! {
             () = tokio::time::sleep(time) => false,
-            () = self.board.closed.cancelled() => true,
+            () = self.shared.closed.cancelled() => true,
         }
     }
 }
@@ -452,16 +458,16 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         let now = std::mem::take(&mut *self.now());
-        self.board.clear(&now.mounted.tools);
+        self.shared.clear(&now.mounted.tools);
     }
 }
 
-/// How long to wait after the failure of this number: a quarter of a second first, a minute at most.
+/// Returns the delay after a failed attempt: 250 ms at first, one minute at most.
 fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(250).saturating_mul(1 << attempt.min(10)).min(Duration::from_secs(60))
 }
 
-/// Returns what goes along with a call beside its arguments.
+/// Returns the `_meta` that is sent with a call.
 fn meta_of(context: &ToolContext) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     if let Some(trace) = context.get::<TraceContext>() {
@@ -479,42 +485,43 @@ fn meta_of(context: &ToolContext) -> RequestMetaObject {
     meta
 }
 
-/// Follows one connection: reads the list again when it changes, and sees to what comes after its end.
-async fn look_after(server: Weak<Server>, board: Arc<Board>, link: Arc<Link>) {
+/// Supervises one connection: reads the list again when it changes, and reconnects when it ends.
+async fn supervise(server: Weak<Server>, shared: Arc<SharedState>, connection: Arc<Connection>) {
     let since = Instant::now();
-    let changes = link.hear_of_changes();
+    let changes = connection.subscribe_to_changes();
     let mut changes = std::pin::pin!(changes);
     loop {
         tokio::select! {
-            () = board.closed.cancelled() => return link.close().await,
-            () = link.closed() => break,
+            () = shared.closed.cancelled() => return connection.close().await,
+            () = connection.closed() => break,
             () = &mut changes => {}
-            () = link.inbox.changed() => {
-                let Some(server) = server.upgrade() else { return link.close().await };
-                server.refresh(&link).await;
+            () = connection.notifications.changed() => {
+                let Some(server) = server.upgrade() else { return connection.close().await };
+                server.refresh(&connection).await;
                 drop(server);
-                // Changes in the meantime count as one.
+                // Changes that arrive in the meantime count as one.
                 tokio::select! {
                     () = tokio::time::sleep(REFRESH) => {}
-                    () = board.closed.cancelled() => return link.close().await,
-                    () = link.closed() => break,
+                    () = shared.closed.cancelled() => return connection.close().await,
+                    () = connection.closed() => break,
                 }
             }
         }
     }
-    let Some(server) = server.upgrade() else { return link.close().await };
-    let ours = server.now().link.as_ref().is_some_and(|current| Arc::ptr_eq(current, &link));
+    let Some(server) = server.upgrade() else { return connection.close().await };
+    let ours =
+        server.now().connection.as_ref().is_some_and(|current| Arc::ptr_eq(current, &connection));
     if !ours {
-        // Somebody took the connection away on purpose, or has a new one.
-        return link.close().await;
+        // The connection was closed on purpose or replaced.
+        return connection.close().await;
     }
-    let reason = link.describe_end().await;
+    let reason = connection.describe_end().await;
     tracing::warn!(server = &*server.name, reason, "the connection to a server was lost");
     server.change(|now| {
         now.state = Some(ServerState::Failed);
         now.error = Some((reason, Instant::now()));
     });
-    link.close().await;
+    connection.close().await;
     if since.elapsed() >= SOUND {
         server.losses.store(0, Ordering::Relaxed);
     }

@@ -1,53 +1,53 @@
-//! What is known of a server at a moment.
+//! The status of a server.
 
-/// How far a server has come.
+/// The connection state of a server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ServerState {
-    /// It was not asked for anything yet.
+    /// It has not been used yet.
     Waiting,
-    /// It is being started or reached.
+    /// It is being started or connected to.
     Connecting,
     /// Its tools can be called.
     Ready,
     /// It cannot be reached. The next call of one of its tools tries again.
     Failed,
-    /// The configuration says that it is not used.
+    /// The configuration disables it.
     Disabled,
     /// It was closed with all the others.
     Closed,
 }
 
-/// What is known of one server.
+/// The status of one server.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ServerStatus {
-    /// The name it is configured by.
+    /// The name it is configured under.
     pub name: String,
-    /// What is run or reached: the words of the command, or the URL up to its query and without a user. The environment and
-    /// the headers are not part of it.
+    /// The words of the command, or the URL without user and query. The environment and the headers
+    /// are not included.
     pub target: Vec<String>,
-    /// How far it has come.
+    /// The connection state.
     pub state: ServerState,
-    /// The version of the protocol that was agreed on, such as `2026-07-28`.
+    /// The negotiated version of the protocol, such as `2026-07-28`.
     pub protocol_version: Option<String>,
-    /// What the server calls itself.
+    /// The name that the server reports.
     pub server_name: Option<String>,
-    /// Which version of itself it is.
+    /// The version that the server reports.
     pub server_version: Option<String>,
-    /// What the server says about its use.
+    /// The server's instructions for its use.
     pub instructions: Option<String>,
     /// The names of its tools in the box, in the order of its list.
     pub tools: Vec<String>,
-    /// Tools it lists that are not in the box.
+    /// The listed tools that are not in the box.
     pub withheld: Vec<WithheldTool>,
-    /// What somebody should look at: suspicious descriptions, a list that was cut, garbage between
-    /// messages, results that are not as the output schema of their tool says.
+    /// Findings for the user: suspicious descriptions, a list that was cut, garbage between
+    /// messages, results that do not match the output schema of their tool.
     pub notices: Vec<String>,
-    /// Why it cannot be reached, if it cannot.
+    /// The reason why it cannot be reached, if it cannot.
     pub error: Option<String>,
-    /// Whether that is because it wants to know who asks, and nobody signed in, or what was granted is good no more.
-    /// Where the configuration has a header `Authorization`, it is that which has to be mended, and this is `false`.
+    /// `true` if it requires authorization and there is no valid token. `false` if the
+    /// configuration has a header `Authorization`: that one has to be corrected.
     pub wants_sign_in: bool,
 }
 
@@ -55,23 +55,23 @@ pub struct ServerStatus {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WithheldTool {
-    /// As the server calls it; empty if it has no name that can be read.
+    /// The server's own name; empty if it has no readable name.
     pub name: String,
-    /// Why it is not in the box.
+    /// The reason why it is not in the box.
     pub reason: WithheldReason,
-    /// The same in words.
+    /// The reason as text.
     pub detail: String,
 }
 
-/// Why a tool is not in the box.
+/// The reason why a tool is not in the box.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WithheldReason {
-    /// Its definition is another than was approved.
+    /// Its definition differs from the approved one.
     Changed,
-    /// It was never approved, and only approved tools are let in.
+    /// It was never approved, and only approved tools are admitted.
     New,
-    /// What was approved of it cannot be read: its entry in the lock file is broken.
+    /// Its entry in the lock file cannot be read.
     Unreadable,
     /// Its definition cannot be used.
     Invalid,

@@ -1,4 +1,4 @@
-//! Texts that servers wrote, made fit for models and terminals.
+//! Cleaning of texts from servers for models and terminals.
 
 use std::borrow::Cow;
 
@@ -8,11 +8,11 @@ pub(crate) use crate::text::clean;
 
 /// Cleans the texts of a schema that a model reads, its `title`s and `description`s, in place.
 ///
-/// Returns whether another text of it, such as a property's name or a choice, holds something unseen: such texts have a meaning
-/// to the server and stay as they are.
+/// Returns whether another text of it, such as a property's name or a choice, contains invisible
+/// characters: such texts have a meaning to the server and stay unchanged.
 pub(crate) fn clean_schema(schema: &mut Value) -> bool {
-    let mut unseen = false;
-    // Schemas nest no deeper than their reader allows, and the stack of this walk is its own.
+    let mut found = false;
+    // The reader limits the depth of schemas, and this walk does not recurse.
     let mut pending = vec![(schema, false)];
     while let Some((value, is_prose)) = pending.pop() {
         match value {
@@ -21,14 +21,14 @@ pub(crate) fn clean_schema(schema: &mut Value) -> bool {
                     if is_prose {
                         *text = cleaned;
                     } else {
-                        unseen = true;
+                        found = true;
                     }
                 }
             }
             Value::Array(items) => pending.extend(items.iter_mut().map(|item| (item, false))),
             Value::Object(map) => {
                 for (key, item) in map.iter_mut() {
-                    unseen |= matches!(clean(key), Cow::Owned(_));
+                    found |= matches!(clean(key), Cow::Owned(_));
                     let is_prose = matches!(key.as_str(), "description" | "title" | "$comment");
                     pending.push((item, is_prose));
                 }
@@ -36,7 +36,7 @@ pub(crate) fn clean_schema(schema: &mut Value) -> bool {
             _ => {}
         }
     }
-    unseen
+    found
 }
 
 /// Cleans every text of a structured result in place.
@@ -56,7 +56,7 @@ pub(crate) fn clean_value(value: &mut Value) {
     }
 }
 
-/// Cuts a text to at most `bytes`, at a character.
+/// Cuts a text to at most `bytes`, at a character boundary.
 pub(crate) fn cut(text: &str, bytes: usize) -> &str {
     if text.len() <= bytes {
         return text;

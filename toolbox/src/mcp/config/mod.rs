@@ -1,4 +1,4 @@
-//! What a program is told about servers: one server as a value, and the file that names many.
+//! Configuration of servers: one server as a value, and the file that lists many.
 
 mod problem;
 mod read;
@@ -11,26 +11,27 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 pub use problem::ConfigProblem;
-use read::{Fields, GivenServer, Reader};
+use read::{ConfigReader, ObjectValues, RawServer};
 #[cfg(feature = "mcp-oauth")]
 pub(crate) use server::OAuthClient;
 pub use server::ServerConfig;
-pub(crate) use server::{Reach, shown_url};
+pub(crate) use server::{ServerEndpoint, public_url};
 
-/// The longest file that is read, in bytes.
+/// The maximum size of a file, in bytes.
 const MAX_BYTES: u64 = 4 << 20;
 
-/// The variable that names the file.
+/// The variable with the path of the file.
 const PATH_VARIABLE: &str = "OPENCODE_TOOLBOX_CONFIG";
 
 /// Servers and settings from a file: `toolbox.jsonc`.
 ///
-/// JSON with comments and trailing commas. Servers stand under `mcp`, the way `OpenCode` writes them, or under `mcpServers`, the
-/// way desktop hosts do; in any text, `{env:NAME}` is the variable of that name, and `{env:NAME:-default}` has a default.
-/// [`Config::schema`] is the whole of it.
+/// JSON with comments and trailing commas. Servers are listed under `mcp`, as `OpenCode` writes
+/// them, or under `mcpServers`, as desktop hosts do; in any string, `{env:NAME}` is the variable of
+/// that name, and `{env:NAME:-default}` has a default. [`Config::schema`] describes all keys.
 ///
-/// A file with a fault is read as far as possible, and every fault is reported. A server with a fault is left out and the others
-/// stay; when it cannot be known which tools are forbidden, no server stays.
+/// A file with a fault is read as far as possible, and every fault is reported. A server with a
+/// fault is left out and the others stay; if the list of forbidden tools is unreadable, no server
+/// stays.
 ///
 /// ```
 /// use toolbox::mcp::Config;
@@ -43,7 +44,10 @@ const PATH_VARIABLE: &str = "OPENCODE_TOOLBOX_CONFIG";
 /// }"#;
 /// let (config, problems) = Config::parse(text, "toolbox.jsonc", |_| None);
 /// assert_eq!(config.servers().len(), 1);
-/// assert_eq!(problems[0].message(), "the environment variable `EXA_KEY` that `headers` of server `exa` needs is not set");
+/// assert_eq!(
+///     problems[0].message(),
+///     "the environment variable `EXA_KEY` that `headers` of server `exa` needs is not set"
+/// );
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Config {
@@ -51,29 +55,33 @@ pub struct Config {
     settings: Settings,
 }
 
-/// What a file says for all servers.
+/// The settings of a file that apply to all servers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Settings {
-    /// Whether tools are found by search instead of listed. Default true.
+    /// `true` if tools are found by search instead of listed. Default `true`.
     pub deferred: bool,
-    /// Whether servers are started at the first search or call instead of at once. Default false.
+    /// `true` if servers are started at the first search or call instead of at once. Default
+    /// `false`.
     pub lazy: bool,
-    /// How many tools a search finds when the model does not say, from 1 to 20. Default 5.
+    /// The number of tools that a search returns if the model does not specify it, from 1 to 20.
+    /// Default 5.
     pub default_limit: usize,
-    /// The longest reply to a search, in bytes. Default 16 KiB.
+    /// The maximum length of a reply to a search, in bytes. Default 16 KiB.
     pub max_reply_bytes: usize,
-    /// The longest result of a call, in bytes ([`ToolBoxBuilder::max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)). Default 256 KiB.
+    /// The maximum length of a result, in bytes
+    /// ([`ToolBoxBuilder::max_result_bytes`](crate::ToolBoxBuilder::max_result_bytes)). Default 256
+    /// KiB.
     pub max_result_bytes: usize,
-    /// Whether a search ranks by BM25 of the textbook instead of the tuned ranking. Default false.
+    /// `true` if a search ranks by textbook BM25 instead of the tuned ranking. Default `false`.
     pub plain_ranking: bool,
-    /// Tools that are neither found nor called, as rules. Default: none.
+    /// Rules for tools that are neither found nor called. Default: none.
     pub blacklist: Vec<String>,
-    /// The only tools that are found and called, as rules; `None` is all.
+    /// Rules for the only tools that are found and called; `None` admits all.
     pub allow: Option<Vec<String>>,
     /// The file with digests of approved definitions. Default: none, and nothing is withheld.
     pub lock_file: Option<PathBuf>,
-    /// The file with the tokens of servers that somebody signed in at. Default: the program's own.
+    /// The file with the tokens of servers that a user signed in to. Default: the program's own.
     #[cfg(feature = "mcp-oauth")]
     pub credential_file: Option<PathBuf>,
 }
@@ -97,11 +105,11 @@ impl Default for Settings {
 }
 
 impl Config {
-    /// Returns where the file is when nobody says otherwise: what the variable `OPENCODE_TOOLBOX_CONFIG` names, or else
+    /// Returns the default path: the value of the variable `OPENCODE_TOOLBOX_CONFIG`, else
     /// `opencode/toolbox.jsonc` in `XDG_CONFIG_HOME` or `~/.config`.
     ///
-    /// A file in the current directory is not looked for: a program that starts what a folder names would run whatever comes
-    /// with a folder. `None` if the home directory is unknown.
+    /// The current directory is not searched: a program that runs commands from a file there would
+    /// run whatever a folder contains. Returns `None` if the home directory is unknown.
     #[must_use]
     pub fn default_path() -> Option<PathBuf> {
         let named = |name: &str| std::env::var_os(name).filter(|value| !value.is_empty());
@@ -115,8 +123,8 @@ impl Config {
 
     /// Reads a file, with the variables of this process.
     ///
-    /// Returns what could be read, and everything that is wrong. Relative paths in the file are seen from its folder. More than
-    /// 4 MiB are refused.
+    /// Returns everything that could be read, and all problems. Relative paths in the file are
+    /// resolved from its folder. A file over 4 MiB is refused.
     #[must_use = "the second part says what is wrong with the file"]
     pub fn read(path: impl AsRef<Path>) -> (Self, Vec<ConfigProblem>) {
         let path = path.as_ref();
@@ -126,9 +134,10 @@ impl Config {
         }
     }
 
-    /// Reads the text of a file; `environment` gives the values of variables.
+    /// Parses the text of a file; `environment` returns the values of variables.
     ///
-    /// Nothing is read from the file system: `path` is named in problems, and relative paths are seen from its folder.
+    /// The file system is not accessed: `path` is named in problems, and relative paths are
+    /// resolved from its folder.
     #[must_use = "the second part says what is wrong with the text"]
     pub fn parse(
         text: &str,
@@ -137,22 +146,22 @@ impl Config {
     ) -> (Self, Vec<ConfigProblem>) {
         let path = path.as_ref();
         let text = text.strip_prefix('\u{feff}').unwrap_or(text);
-        let mut reader = Reader::new(text, path, &environment);
+        let mut reader = ConfigReader::new(text, path, &environment);
         let Some(mut file) = reader.file() else {
             return (Self::default(), reader.problems);
         };
-        let folder = Folder { of_file: path.parent(), home: environment("HOME") };
+        let folder = BaseFolder { of_file: path.parent(), home: environment("HOME") };
         let unreadable = file.is_refused("settings");
-        let mut said = file.object("settings").unwrap_or_default();
-        // Nobody knows then what was meant to be forbidden.
-        let closed = unreadable || said.is_refused("blacklist") || said.is_refused("allow");
-        let usual = Usual {
-            timeout: said.time("timeout"),
-            connect_timeout: said.time("connectTimeout"),
-            retries: said.count("retries"),
-            strict: said.flag("strict"),
+        let mut given = file.object("settings").unwrap_or_default();
+        // The list of forbidden tools is unknown then.
+        let closed = unreadable || given.is_refused("blacklist") || given.is_refused("allow");
+        let usual = ServerDefaults {
+            timeout: given.time("timeout"),
+            connect_timeout: given.time("connectTimeout"),
+            retries: given.count("retries"),
+            strict: given.flag("strict"),
         };
-        let settings = settings(&mut said, &folder);
+        let settings = settings(&mut given, &folder);
         let mut config = Self { servers: Vec::new(), settings };
         let mut names = Vec::new();
         for key in ["mcp", "mcpServers"] {
@@ -168,17 +177,17 @@ impl Config {
 
     fn add(
         &mut self,
-        mut server: GivenServer,
+        mut server: RawServer,
         names: &mut Vec<String>,
-        reader: &mut Reader<'_>,
-        usual: &Usual,
-        folder: &Folder<'_>,
+        reader: &mut ConfigReader<'_>,
+        usual: &ServerDefaults,
+        folder: &BaseFolder<'_>,
     ) {
         let name = std::mem::take(&mut server.name);
-        reader.about(Some(&name));
+        reader.set_server(Some(&name));
         let lower = name.to_ascii_lowercase();
         if names.contains(&lower) {
-            // Which of them was meant is not known, so that neither stays.
+            // It is unknown which of them was meant, so both are removed.
             self.servers.retain(|(other, _)| !other.eq_ignore_ascii_case(&name));
             let message = format!("there are two servers `{name}`, whatever the case");
             reader.problem(server.place, message, Some("rename one of them".to_owned()));
@@ -187,22 +196,22 @@ impl Config {
             let config = assembled(&mut server, reader, usual, folder);
             self.servers.extend(config.map(|config| (name, config)));
         }
-        reader.about(None);
+        reader.set_server(None);
     }
 
-    /// Returns the servers by name, in the order of the file; those that are not enabled too.
+    /// Returns the servers by name, in the order of the file, including disabled ones.
     #[must_use]
     pub fn servers(&self) -> &[(String, ServerConfig)] {
         &self.servers
     }
 
-    /// Returns what the file says for all servers.
+    /// Returns the settings that apply to all servers.
     #[must_use]
     pub fn settings(&self) -> &Settings {
         &self.settings
     }
 
-    /// Returns the JSON Schema of the file, made of the table by which it is read.
+    /// Returns the JSON Schema of the file, generated from the table that the reader uses.
     #[must_use]
     pub fn schema() -> serde_json::Value {
         let mut schema = table::schema(table::FILE);
@@ -211,28 +220,28 @@ impl Config {
         schema
     }
 
-    /// Returns a file with comments that shows what can be said, for a beginning.
+    /// Returns a commented file that shows the available keys, to start from.
     #[must_use]
     pub fn starter() -> &'static str {
         include_str!("starter.jsonc")
     }
 }
 
-/// What servers have that say nothing of their own.
-struct Usual {
+/// Defaults for servers that set no values of their own.
+struct ServerDefaults {
     timeout: Option<Duration>,
     connect_timeout: Option<Duration>,
     retries: Option<u64>,
     strict: Option<bool>,
 }
 
-/// From where relative paths are seen.
-struct Folder<'a> {
+/// The folder from which relative paths are resolved.
+struct BaseFolder<'a> {
     of_file: Option<&'a Path>,
     home: Option<String>,
 }
 
-impl Folder<'_> {
+impl BaseFolder<'_> {
     fn path(&self, text: &str) -> PathBuf {
         match (text.strip_prefix("~/"), &self.home) {
             (Some(rest), Some(home)) => Path::new(home).join(rest),
@@ -241,47 +250,47 @@ impl Folder<'_> {
     }
 }
 
-fn settings(said: &mut Fields, folder: &Folder<'_>) -> Settings {
+fn settings(given: &mut ObjectValues, folder: &BaseFolder<'_>) -> Settings {
     let usual = Settings::default();
-    let bytes = |given: Option<u64>, usual: usize| {
-        given.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usual)
+    let bytes = |value: Option<u64>, usual: usize| {
+        value.and_then(|bytes| usize::try_from(bytes).ok()).unwrap_or(usual)
     };
     Settings {
-        deferred: said.flag("deferred").unwrap_or(usual.deferred),
-        lazy: said.text("connect").is_some_and(|when| when == "lazy"),
-        default_limit: bytes(said.count("defaultLimit"), usual.default_limit),
-        plain_ranking: said.text("ranking").is_some_and(|ranking| ranking == "plain"),
-        max_reply_bytes: bytes(said.count("maxReplyBytes"), usual.max_reply_bytes),
-        max_result_bytes: bytes(said.count("maxResultBytes"), usual.max_result_bytes),
-        blacklist: said.texts("blacklist").unwrap_or_default(),
-        allow: said.texts("allow"),
-        lock_file: said.text("lockFile").map(|path| folder.path(&path)),
+        deferred: given.flag("deferred").unwrap_or(usual.deferred),
+        lazy: given.text("connect").is_some_and(|when| when == "lazy"),
+        default_limit: bytes(given.count("defaultLimit"), usual.default_limit),
+        plain_ranking: given.text("ranking").is_some_and(|ranking| ranking == "plain"),
+        max_reply_bytes: bytes(given.count("maxReplyBytes"), usual.max_reply_bytes),
+        max_result_bytes: bytes(given.count("maxResultBytes"), usual.max_result_bytes),
+        blacklist: given.texts("blacklist").unwrap_or_default(),
+        allow: given.texts("allow"),
+        lock_file: given.text("lockFile").map(|path| folder.path(&path)),
         #[cfg(feature = "mcp-oauth")]
-        credential_file: said.text("credentialFile").map(|path| folder.path(&path)),
+        credential_file: given.text("credentialFile").map(|path| folder.path(&path)),
     }
 }
 
-/// Makes a server of what the file says, if it fits together.
+/// Makes a server of its keys if they are consistent.
 fn assembled(
-    server: &mut GivenServer,
-    reader: &mut Reader<'_>,
-    usual: &Usual,
-    folder: &Folder<'_>,
+    server: &mut RawServer,
+    reader: &mut ConfigReader<'_>,
+    usual: &ServerDefaults,
+    folder: &BaseFolder<'_>,
 ) -> Option<ServerConfig> {
     let (place, before) = (server.place.clone(), reader.problems.len());
     let fields = &mut server.fields;
     let kind = fields.text("type");
     let local = kind.as_deref().map(|kind| table::LOCAL.contains(&kind));
-    let said = |key: &str| fields.has(key) || fields.is_refused(key);
-    let (command, url) = (said("command"), said("url"));
+    let given = |key: &str| fields.has(key) || fields.is_refused(key);
+    let (command, url) = (given("command"), given("url"));
     let is_local = local.unwrap_or(command || !url);
     let (needed, foreign): (&str, &[&str]) = if is_local {
         ("command", &["url", "headers", "oauth"])
     } else {
         ("url", &["command", "args", "environment", "cwd"])
     };
-    // A key that nobody knows may have been meant for it.
-    if !said(needed) && !server.broken {
+    // An unknown key may be a misspelling of it.
+    if !given(needed) && !server.broken {
         let (message, help) = match local {
             None => (
                 "the server has neither a `command` nor a `url`".to_owned(),
@@ -336,9 +345,9 @@ fn assembled(
 }
 
 fn local_server(
-    fields: &mut Fields,
-    reader: &mut Reader<'_>,
-    folder: &Folder<'_>,
+    fields: &mut ObjectValues,
+    reader: &mut ConfigReader<'_>,
+    folder: &BaseFolder<'_>,
 ) -> Option<ServerConfig> {
     let (place, args_place) = (fields.place("command"), fields.place("args"));
     let environment_place = fields.place("environment");
@@ -380,7 +389,7 @@ fn local_server(
     Some(server)
 }
 
-fn remote_server(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<ServerConfig> {
+fn remote_server(fields: &mut ObjectValues, reader: &mut ConfigReader<'_>) -> Option<ServerConfig> {
     let (place, headers_place) = (fields.place("url"), fields.place("headers"));
     let url = fields.text("url")?;
     let reachable = |url: &reqwest::Url| matches!(url.scheme(), "http" | "https") && url.has_host();
@@ -402,27 +411,27 @@ fn remote_server(fields: &mut Fields, reader: &mut Reader<'_>) -> Option<ServerC
         server = server.header(name, value);
     }
     #[cfg(feature = "mcp-oauth")]
-    if let Some(said) = fields.object("oauth") {
-        server = oauth(server, said);
+    if let Some(given) = fields.object("oauth") {
+        server = oauth(server, given);
     }
     Some(server)
 }
 
 #[cfg(feature = "mcp-oauth")]
-fn oauth(mut server: ServerConfig, mut said: Fields) -> ServerConfig {
-    if let Some(id) = said.text("clientId") {
-        server = server.oauth_client(id, said.text("clientSecret"));
+fn oauth(mut server: ServerConfig, mut given: ObjectValues) -> ServerConfig {
+    if let Some(id) = given.text("clientId") {
+        server = server.oauth_client(id, given.text("clientSecret"));
     }
-    if let Some(scope) = said.text("scope") {
+    if let Some(scope) = given.text("scope") {
         server = server.oauth_scopes(scope.split_whitespace());
     }
-    match said.count("callbackPort").map(u16::try_from) {
+    match given.count("callbackPort").map(u16::try_from) {
         Some(Ok(port)) => server.oauth_callback_port(port),
         _ => server,
     }
 }
 
-/// The text of a file, or why there is none.
+/// Returns the text of a file, or the problem reading it.
 fn text_of(path: &Path) -> Result<String, Box<ConfigProblem>> {
     let problem = |message: String| ConfigProblem::new(path, message);
     let unreadable = |error: &std::io::Error| {

@@ -1,16 +1,16 @@
-//! What is wrong with a file, and where.
+//! Problems in a configuration file, with their position.
 
 use std::fmt::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-/// How many characters of a line are shown.
-const SHOWN: usize = 100;
+/// The maximum number of characters displayed of a line.
+const MAX_EXCERPT: usize = 100;
 
-/// One thing that is wrong with a configuration file.
+/// One problem in a configuration file.
 ///
-/// `Display` shows it the way compilers do, with the line of the file; [`summary`](Self::summary) is one line that quotes nothing
-/// of the file's values, for logs and for models.
+/// `Display` formats it as compilers do, with the line of the file; [`summary`](Self::summary) is
+/// one line without values from the file, for logs and for models.
 ///
 /// ```
 /// use toolbox::mcp::Config;
@@ -26,24 +26,27 @@ const SHOWN: usize = 100;
 ///   |                   ^^^^^^^^
 ///   = help: did you mean `command`?"#,
 /// );
-/// assert_eq!(problems[0].summary(), "toolbox.jsonc:1:19: unknown key `comand` of server `time`: did you mean `command`?");
+/// assert_eq!(
+///     problems[0].summary(),
+///     "toolbox.jsonc:1:19: unknown key `comand` of server `time`: did you mean `command`?"
+/// );
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
     file: PathBuf,
-    place: Option<Place>,
+    place: Option<LinePosition>,
     server: Option<String>,
     message: String,
     help: Option<String>,
 }
 
-/// A place in a file, counted from 1, and its line.
+/// A position in a file, counted from 1, and its line.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Place {
+struct LinePosition {
     line: usize,
     column: usize,
-    /// The line as it is shown, with where in it the marks begin and how many there are.
-    shown: String,
+    /// The displayed part of the line, with the start and the width of the marks in it.
+    excerpt: String,
     indent: usize,
     width: usize,
 }
@@ -59,7 +62,7 @@ impl ConfigProblem {
         }
     }
 
-    /// The home directory is unknown, and nobody says where the file is.
+    /// Returns the problem of an unknown home directory without a configured path.
     #[cfg(feature = "cli")]
     pub(crate) fn without_home() -> Self {
         let message = "there is no home directory in which to look for a configuration";
@@ -67,7 +70,7 @@ impl ConfigProblem {
     }
 
     pub(super) fn at(mut self, text: &str, range: Range<usize>) -> Self {
-        self.place = Some(Place::of(text, range));
+        self.place = Some(LinePosition::of(text, range));
         self
     }
 
@@ -87,41 +90,41 @@ impl ConfigProblem {
         &self.file
     }
 
-    /// Returns the line, counted from 1, if a place in the file is at fault.
+    /// Returns the line, counted from 1, if the problem has a position.
     #[must_use]
     pub fn line(&self) -> Option<usize> {
         self.place.as_ref().map(|place| place.line)
     }
 
-    /// Returns the column, counted from 1 in characters, if a place in the file is at fault.
+    /// Returns the column, counted from 1 in characters, if the problem has a position.
     #[must_use]
     pub fn column(&self) -> Option<usize> {
         self.place.as_ref().map(|place| place.column)
     }
 
-    /// Returns the server that is left out because of it, if it is about one.
+    /// Returns the server that is left out because of the problem, if it concerns one.
     #[must_use]
     pub fn server(&self) -> Option<&str> {
         self.server.as_deref()
     }
 
-    /// Returns what is wrong.
+    /// Returns the description of the problem.
     #[must_use]
     pub fn message(&self) -> &str {
         &self.message
     }
 
-    /// Returns how to mend it, where that is known.
+    /// Returns the correction, if known.
     #[must_use]
     pub fn hint(&self) -> Option<&str> {
         self.help.as_deref()
     }
 
-    /// Returns the problem as one line: place, message and hint.
+    /// Returns the problem as one line: position, message and hint.
     #[must_use]
     pub fn summary(&self) -> String {
         let mut text = self.file.display().to_string();
-        if let Some(Place { line, column, .. }) = &self.place {
+        if let Some(LinePosition { line, column, .. }) = &self.place {
             let _ = write!(text, ":{line}:{column}");
         }
         let _ = write!(text, ": {}", self.message);
@@ -142,10 +145,10 @@ impl fmt::Display for ConfigProblem {
                 None => Ok(()),
             };
         };
-        let Place { line, column, shown, indent, width } = place;
+        let LinePosition { line, column, excerpt, indent, width } = place;
         let gutter = line.to_string().len();
         write!(f, "\n{:gutter$}--> {}:{line}:{column}", "", self.file.display())?;
-        write!(f, "\n{:gutter$} |\n{line} | {shown}", "")?;
+        write!(f, "\n{:gutter$} |\n{line} | {excerpt}", "")?;
         write!(f, "\n{:gutter$} | {:indent$}{:^<width$}", "", "", "")?;
         match &self.help {
             Some(help) => write!(f, "\n{:gutter$} = help: {help}", ""),
@@ -156,7 +159,7 @@ impl fmt::Display for ConfigProblem {
 
 impl std::error::Error for ConfigProblem {}
 
-impl Place {
+impl LinePosition {
     fn of(text: &str, range: Range<usize>) -> Self {
         let start = boundary(text, range.start);
         let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
@@ -164,21 +167,23 @@ impl Place {
         let stop = boundary(text, range.end.clamp(start, end));
         let (before, marked) = (text[begin..start].chars().count(), &text[start..stop]);
         let width = marked.chars().count().max(1);
-        // Of a long line the part around the fault is shown.
-        let skipped = if before + width > SHOWN { before.saturating_sub(SHOWN / 4) } else { 0 };
+        // Of a long line, the part around the fault is displayed.
+        let skipped =
+            if before + width > MAX_EXCERPT { before.saturating_sub(MAX_EXCERPT / 4) } else { 0 };
         let plain = |c: char| if c.is_control() { ' ' } else { c };
-        let shown: String = text[begin..end].chars().skip(skipped).take(SHOWN).map(plain).collect();
+        let excerpt: String =
+            text[begin..end].chars().skip(skipped).take(MAX_EXCERPT).map(plain).collect();
         Self {
             line: text[..begin].matches('\n').count() + 1,
             column: before + 1,
             indent: before - skipped,
-            width: width.min(SHOWN - (before - skipped).min(SHOWN - 1)),
-            shown: shown.trim_end().to_owned(),
+            width: width.min(MAX_EXCERPT - (before - skipped).min(MAX_EXCERPT - 1)),
+            excerpt: excerpt.trim_end().to_owned(),
         }
     }
 }
 
-/// The nearest place at or before `at` that is between two characters.
+/// Returns the nearest character boundary at or before `at`.
 fn boundary(text: &str, at: usize) -> usize {
     (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }

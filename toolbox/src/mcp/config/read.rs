@@ -1,4 +1,4 @@
-//! The text of a file to values, by the tables: every fault with its place.
+//! Reads a configuration file by its tables, and reports every fault with its position.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -10,45 +10,45 @@ use jsonc_parser::common::Ranged;
 use jsonc_parser::{CollectOptions, ParseOptions, parse_to_ast};
 
 use super::problem::ConfigProblem;
-use super::table::{FILE, Key, Kind, SERVER};
-use super::variables::{self, Fault};
+use super::table::{FILE, KeySpec, SERVER, ValueKind};
+use super::variables::{self, VariableFault};
 use crate::context::InvalidRuleError;
 use crate::mcp::names::{InvalidServerNameError, check_server_name};
 use crate::text::nearest_n;
 
-/// The longest time that a setting may say.
+/// The longest time that a setting may have.
 pub(super) const LONGEST: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// The longest name of a server, in characters.
+/// The maximum length of a server's name, in characters.
 pub(super) const LONGEST_NAME: usize = 64;
 
-/// A value that is of the kind its key wants.
-pub(super) enum Given {
+/// A value of the kind that its key requires.
+pub(super) enum ConfigValue {
     Flag(bool),
     Count(u64),
     Time(Duration),
     Text(String),
     Texts(Vec<String>),
     Map(BTreeMap<String, String>),
-    Object(Fields),
-    Servers(Vec<GivenServer>),
+    Object(ObjectValues),
+    Servers(Vec<RawServer>),
 }
 
-/// What an object says, under the names of its table.
+/// The values of an object, under the names of its table.
 #[derive(Default)]
-pub(super) struct Fields {
-    values: BTreeMap<&'static str, (Given, Range<usize>)>,
-    /// Keys whose values were refused.
+pub(super) struct ObjectValues {
+    values: BTreeMap<&'static str, (ConfigValue, Range<usize>)>,
+    /// Keys with invalid values.
     refused: Vec<&'static str>,
 }
 
-/// A server as the file has it.
-pub(super) struct GivenServer {
+/// A server as read from the file.
+pub(super) struct RawServer {
     pub(super) name: String,
-    /// Where the name stands.
+    /// The range of the name in the text.
     pub(super) place: Range<usize>,
-    pub(super) fields: Fields,
-    /// Whether something in it is wrong.
+    pub(super) fields: ObjectValues,
+    /// `true` if any part of it is invalid.
     pub(super) broken: bool,
 }
 
@@ -56,14 +56,14 @@ macro_rules! getters {
     ($($name:ident: $variant:ident -> $type:ty),* $(,)?) => {
         $(pub(super) fn $name(&mut self, key: &str) -> Option<$type> {
             match self.values.remove(key) {
-                Some((Given::$variant(value), _)) => Some(value),
+                Some((ConfigValue::$variant(value), _)) => Some(value),
                 _ => None,
             }
         })*
     };
 }
 
-impl Fields {
+impl ObjectValues {
     getters! {
         flag: Flag -> bool,
         count: Count -> u64,
@@ -71,11 +71,11 @@ impl Fields {
         text: Text -> String,
         texts: Texts -> Vec<String>,
         map: Map -> BTreeMap<String, String>,
-        object: Object -> Fields,
-        servers: Servers -> Vec<GivenServer>,
+        object: Object -> ObjectValues,
+        servers: Servers -> Vec<RawServer>,
     }
 
-    /// Where the value of a key stands, if there is one.
+    /// Returns the range of a key's value, if there is one.
     pub(super) fn place(&self, key: &str) -> Option<Range<usize>> {
         self.values.get(key).map(|(_, place)| place.clone())
     }
@@ -84,25 +84,25 @@ impl Fields {
         self.values.contains_key(key)
     }
 
-    /// Whether a value stands behind the key that could not be read.
+    /// Returns whether a key has an invalid value.
     pub(super) fn is_refused(&self, key: &str) -> bool {
         self.refused.contains(&key)
     }
 }
 
-/// Reads one file, and keeps what is wrong with it.
-pub(super) struct Reader<'a> {
+/// A reader of one file, with the problems found so far.
+pub(super) struct ConfigReader<'a> {
     text: &'a str,
     file: &'a Path,
     environment: &'a dyn Fn(&str) -> Option<String>,
     /// The server that is being read.
     server: Option<String>,
-    /// Whether it is used at all; if not, its variables need not be set.
+    /// `true` if it is disabled; its variables need not be set then.
     unused: bool,
     pub(super) problems: Vec<ConfigProblem>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> ConfigReader<'a> {
     pub(super) fn new(
         text: &'a str,
         file: &'a Path,
@@ -121,13 +121,13 @@ impl<'a> Reader<'a> {
         self.problems.push(problem);
     }
 
-    /// Says which server the problems that follow are about.
-    pub(super) fn about(&mut self, server: Option<&str>) {
+    /// Sets the server that the following problems concern.
+    pub(super) fn set_server(&mut self, server: Option<&str>) {
         self.server = server.map(str::to_owned);
     }
 
-    /// Reads the whole file; `None` if it is no object at all.
-    pub(super) fn file(&mut self) -> Option<Fields> {
+    /// Reads the whole file; `None` if it is not an object.
+    pub(super) fn file(&mut self) -> Option<ObjectValues> {
         let strict = ParseOptions {
             allow_comments: true,
             allow_trailing_commas: true,
@@ -163,8 +163,8 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn object(&mut self, object: &Object<'_>, keys: &'static [Key]) -> Fields {
-        let mut fields = Fields::default();
+    fn object(&mut self, object: &Object<'_>, keys: &'static [KeySpec]) -> ObjectValues {
+        let mut fields = ObjectValues::default();
         for property in &object.properties {
             let name = property.name.as_str();
             let place = name_span(property);
@@ -174,7 +174,7 @@ impl<'a> Reader<'a> {
             };
             if fields.has(key.name) || fields.is_refused(key.name) {
                 let whose = self.whose();
-                let message = format!("`{}` is said twice{whose}", key.name);
+                let message = format!("`{}` is given twice{whose}", key.name);
                 self.problem(place, message, Some("keep one of them".to_owned()));
                 fields.values.remove(key.name);
                 fields.refused.push(key.name);
@@ -190,7 +190,7 @@ impl<'a> Reader<'a> {
         fields
     }
 
-    fn unknown(&mut self, place: Range<usize>, name: &str, keys: &[Key]) {
+    fn unknown(&mut self, place: Range<usize>, name: &str, keys: &[KeySpec]) {
         let known =
             || keys.iter().flat_map(|key| [key.name].into_iter().chain(key.also.iter().copied()));
         let help = match nearest_n(name, known(), 1).first() {
@@ -208,44 +208,44 @@ impl<'a> Reader<'a> {
         self.server.as_ref().map_or_else(String::new, |server| format!(" of server `{server}`"))
     }
 
-    fn value(&mut self, key: &Key, value: &Value<'_>) -> Option<Given> {
+    fn value(&mut self, key: &KeySpec, value: &Value<'_>) -> Option<ConfigValue> {
         match (key.kind, value) {
-            (Kind::Flag, Value::BooleanLit(flag)) => Some(Given::Flag(flag.value)),
-            (Kind::Count { least, most }, Value::NumberLit(number)) => {
+            (ValueKind::Flag, Value::BooleanLit(flag)) => Some(ConfigValue::Flag(flag.value)),
+            (ValueKind::Count { least, most }, Value::NumberLit(number)) => {
                 let count =
                     number.value.parse().ok().filter(|count| (least..=most).contains(count));
                 if count.is_none() {
                     self.mismatch(key, value, number.value);
                 }
-                count.map(Given::Count)
+                count.map(ConfigValue::Count)
             }
-            (Kind::Time, Value::NumberLit(number)) => {
+            (ValueKind::Time, Value::NumberLit(number)) => {
                 let time = number.value.parse().ok().map(Duration::from_millis).filter(is_sensible);
                 if time.is_none() {
                     self.mismatch(key, value, number.value);
                 }
-                time.map(Given::Time)
+                time.map(ConfigValue::Time)
             }
-            (Kind::Time, Value::StringLit(_)) => {
+            (ValueKind::Time, Value::StringLit(_)) => {
                 let text = self.text_of(value, key)?;
                 let time = time(&text).filter(is_sensible);
                 if time.is_none() {
                     self.mismatch(key, value, &format!("{text:?}"));
                 }
-                time.map(Given::Time)
+                time.map(ConfigValue::Time)
             }
-            (Kind::Text, Value::StringLit(_)) => {
+            (ValueKind::Text, Value::StringLit(_)) => {
                 let text = self.text_of(value, key)?;
                 if text.is_empty() {
                     self.mismatch(key, value, "an empty string");
                     return None;
                 }
-                Some(Given::Text(text))
+                Some(ConfigValue::Text(text))
             }
-            (Kind::OneOf(words), Value::StringLit(_)) => {
+            (ValueKind::OneOf(words), Value::StringLit(_)) => {
                 let text = self.text_of(value, key)?;
                 if words.contains(&text.as_str()) {
-                    return Some(Given::Text(text));
+                    return Some(ConfigValue::Text(text));
                 }
                 if key.name == "type" && text == "sse" {
                     let message =
@@ -258,21 +258,25 @@ impl<'a> Reader<'a> {
                 }
                 None
             }
-            (Kind::Command, Value::StringLit(_)) => self.program(key, value),
-            (Kind::Texts | Kind::Command, Value::Array(array)) => {
+            (ValueKind::Command, Value::StringLit(_)) => self.program(key, value),
+            (ValueKind::Texts | ValueKind::Command, Value::Array(array)) => {
                 let texts = self.texts(key, array)?;
-                if matches!(key.kind, Kind::Command) && texts.first().is_none_or(String::is_empty) {
+                if matches!(key.kind, ValueKind::Command)
+                    && texts.first().is_none_or(String::is_empty)
+                {
                     self.mismatch(key, value, "a list without a program");
                     return None;
                 }
-                Some(Given::Texts(texts))
+                Some(ConfigValue::Texts(texts))
             }
-            (Kind::Rules, Value::Array(array)) => self.rules(key, array),
-            (Kind::Map, Value::Object(object)) => self.map(key, object),
-            (Kind::Object(keys), Value::Object(object)) => {
-                Some(Given::Object(self.object(object, keys)))
+            (ValueKind::Rules, Value::Array(array)) => self.rules(key, array),
+            (ValueKind::Map, Value::Object(object)) => self.map(key, object),
+            (ValueKind::Object(keys), Value::Object(object)) => {
+                Some(ConfigValue::Object(self.object(object, keys)))
             }
-            (Kind::Servers, Value::Object(object)) => Some(Given::Servers(self.servers(object))),
+            (ValueKind::Servers, Value::Object(object)) => {
+                Some(ConfigValue::Servers(self.servers(object)))
+            }
             _ => {
                 self.mismatch(key, value, found(value));
                 None
@@ -280,14 +284,15 @@ impl<'a> Reader<'a> {
         }
     }
 
-    fn mismatch(&mut self, key: &Key, value: &Value<'_>, found: &str) {
+    fn mismatch(&mut self, key: &KeySpec, value: &Value<'_>, found: &str) {
         let expected = key.kind.expected();
         let message = format!("`{}`{} must be {expected}, found {found}", key.name, self.whose());
         self.problem(span(value), message, None);
     }
 
-    /// A program that stands alone. A line for a shell is refused: nothing would split it.
-    fn program(&mut self, key: &Key, value: &Value<'_>) -> Option<Given> {
+    /// Reads a program without arguments. A shell command line is refused, since nothing would
+    /// split it.
+    fn program(&mut self, key: &KeySpec, value: &Value<'_>) -> Option<ConfigValue> {
         let text = self.text_of(value, key)?;
         if text.is_empty() {
             self.mismatch(key, value, "an empty string");
@@ -308,17 +313,17 @@ impl<'a> Reader<'a> {
             self.problem(span(value), message, Some(help));
             return None;
         }
-        Some(Given::Texts(vec![text]))
+        Some(ConfigValue::Texts(vec![text]))
     }
 
-    fn texts(&mut self, key: &Key, array: &Array<'_>) -> Option<Vec<String>> {
-        // Each is read, so that every fault is reported.
+    fn texts(&mut self, key: &KeySpec, array: &Array<'_>) -> Option<Vec<String>> {
+        // All elements are read, so that every fault is reported.
         let texts: Vec<Option<String>> =
             array.elements.iter().map(|element| self.text_of(element, key)).collect();
         texts.into_iter().collect()
     }
 
-    fn rules(&mut self, key: &Key, array: &Array<'_>) -> Option<Given> {
+    fn rules(&mut self, key: &KeySpec, array: &Array<'_>) -> Option<ConfigValue> {
         let mut rules = Vec::with_capacity(array.elements.len());
         for element in &array.elements {
             let Some(rule) = self.text_of(element, key) else { continue };
@@ -327,10 +332,10 @@ impl<'a> Reader<'a> {
                 Err(error) => self.problem(span(element), error.to_string(), None),
             }
         }
-        (rules.len() == array.elements.len()).then_some(Given::Texts(rules))
+        (rules.len() == array.elements.len()).then_some(ConfigValue::Texts(rules))
     }
 
-    fn map(&mut self, key: &Key, object: &Object<'_>) -> Option<Given> {
+    fn map(&mut self, key: &KeySpec, object: &Object<'_>) -> Option<ConfigValue> {
         let mut map = BTreeMap::new();
         let before = self.problems.len();
         for property in &object.properties {
@@ -351,45 +356,45 @@ impl<'a> Reader<'a> {
             };
             let Some(text) = text else { continue };
             if map.insert(name.to_owned(), text).is_some() {
-                let message = format!("`{name}` is said twice in `{}`{}", key.name, self.whose());
+                let message = format!("`{name}` is given twice in `{}`{}", key.name, self.whose());
                 self.problem(name_span(property), message, Some("keep one of them".to_owned()));
             }
         }
-        (self.problems.len() == before).then_some(Given::Map(map))
+        (self.problems.len() == before).then_some(ConfigValue::Map(map))
     }
 
-    fn servers(&mut self, object: &Object<'_>) -> Vec<GivenServer> {
+    fn servers(&mut self, object: &Object<'_>) -> Vec<RawServer> {
         let mut servers = Vec::with_capacity(object.properties.len());
         for property in &object.properties {
             let name = property.name.as_str().to_owned();
             let place = name_span(property);
             let before = self.problems.len();
-            self.about(Some(&name));
+            self.set_server(Some(&name));
             if let Some((what, help)) = fault_of_name(&name) {
                 self.problem(place.clone(), format!("the server name {name:?} {what}"), Some(help));
             }
             let fields = if let Value::Object(object) = &property.value {
-                let said = |key: &str, value: bool| {
+                let is_set = |key: &str, value: bool| {
                     object.get_boolean(key).is_some_and(|flag| flag.value == value)
                 };
-                self.unused = said("enabled", false) || said("disabled", true);
+                self.unused = is_set("enabled", false) || is_set("disabled", true);
                 self.object(object, SERVER)
             } else {
                 let message =
                     format!("server `{name}` must be an object, found {}", found(&property.value));
                 self.problem(span(&property.value), message, None);
-                Fields::default()
+                ObjectValues::default()
             };
-            self.about(None);
+            self.set_server(None);
             self.unused = false;
             let broken = self.problems.len() > before;
-            servers.push(GivenServer { name, place, fields, broken });
+            servers.push(RawServer { name, place, fields, broken });
         }
         servers
     }
 
-    /// A text with its variables in place.
-    fn text_of(&mut self, value: &Value<'_>, key: &Key) -> Option<String> {
+    /// Returns a string with its variables expanded.
+    fn text_of(&mut self, value: &Value<'_>, key: &KeySpec) -> Option<String> {
         let Value::StringLit(literal) = value else {
             let message = format!(
                 "`{}`{} must be {}, found {} in it",
@@ -411,7 +416,7 @@ impl<'a> Reader<'a> {
         let source = &self.text[source.start..source.end];
         for fault in faults {
             let (variable, message, help) = match fault {
-                Fault::Missing(name) => (
+                VariableFault::Missing(name) => (
                     format!("{{env:{name}"),
                     format!(
                         "the environment variable `{name}` that `{}`{} needs is not set",
@@ -422,13 +427,13 @@ impl<'a> Reader<'a> {
                         "set it where the host is started, or write a default: {{env:{name}:-…}}"
                     ),
                 ),
-                Fault::Malformed(text) => (
+                VariableFault::Malformed(text) => (
                     text,
                     format!("a variable in `{}`{} is not well formed", key.name, self.whose()),
                     "write {env:NAME} or {env:NAME:-default}".to_owned(),
                 ),
             };
-            // Where the literal has no escapes, the variable itself is shown.
+            // If the literal has no escapes, the variable itself is marked.
             let place = match source.find(&variable) {
                 Some(at) => {
                     let end =
@@ -443,7 +448,7 @@ impl<'a> Reader<'a> {
     }
 }
 
-/// Says what is wrong with the name of a server, and how to mend it.
+/// Returns the fault in the name of a server, and its correction.
 fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
     let kept: String = name
         .chars()
@@ -466,7 +471,7 @@ fn fault_of_name(name: &str) -> Option<(&'static str, String)> {
     Some((what, help))
 }
 
-/// Reads a number with a unit, such as `1.5s`.
+/// Parses a number with a unit, such as `1.5s`.
 fn time(text: &str) -> Option<Duration> {
     let unit_at = text.find(|c: char| !c.is_ascii_digit() && c != '.')?;
     let (number, unit) = text.split_at(unit_at);
@@ -510,7 +515,7 @@ fn name_span(property: &ObjectProp<'_>) -> Range<usize> {
     property.name.start()..property.name.end()
 }
 
-/// A message in the style of the others.
+/// Returns a message in the style of the others.
 fn lowered(message: &str) -> String {
     let mut chars = message.chars();
     chars.next().map_or_else(String::new, |first| first.to_lowercase().chain(chars).collect())

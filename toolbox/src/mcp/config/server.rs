@@ -1,11 +1,11 @@
-//! How one server is reached.
+//! The configuration of one server.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-/// How an MCP server is reached, and what is expected of it.
+/// The configuration of an MCP server: its command or URL, limits and trust.
 ///
 /// ```
 /// use std::time::Duration;
@@ -16,7 +16,7 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, PartialEq, Eq)]
 pub struct ServerConfig {
-    pub(crate) reach: Reach,
+    pub(crate) endpoint: ServerEndpoint,
     pub(crate) connect_timeout: Duration,
     pub(crate) timeout: Duration,
     pub(crate) retries: u32,
@@ -28,7 +28,7 @@ pub struct ServerConfig {
     pub(crate) oauth: OAuthClient,
 }
 
-/// How this client is known where the tokens of a server are given out.
+/// The registration of this client at an authorization server.
 #[cfg(feature = "mcp-oauth")]
 #[derive(Clone, Default, PartialEq, Eq)]
 pub(crate) struct OAuthClient {
@@ -38,25 +38,26 @@ pub(crate) struct OAuthClient {
     pub(crate) callback_port: Option<u16>,
 }
 
-/// Where a server is.
+/// The transport and address of a server.
 #[derive(Clone, PartialEq, Eq)]
-pub(crate) enum Reach {
-    /// A child process that speaks over its standard streams.
+pub(crate) enum ServerEndpoint {
+    /// A child process that uses its standard streams.
     Command {
         program: String,
         arguments: Vec<String>,
         environment: BTreeMap<String, String>,
         directory: Option<PathBuf>,
     },
-    /// A service that speaks streamable HTTP.
+    /// A streamable HTTP endpoint.
     Url { url: String, headers: BTreeMap<String, String> },
 }
 
 impl ServerConfig {
-    /// Returns a server that is a child process. The program is looked up in `PATH`; no shell reads the line.
+    /// Returns a server that is a child process. The program is looked up in `PATH`, without a
+    /// shell.
     #[must_use]
     pub fn command(program: impl Into<String>) -> Self {
-        Self::reached(Reach::Command {
+        Self::with_endpoint(ServerEndpoint::Command {
             program: program.into(),
             arguments: Vec::new(),
             environment: BTreeMap::new(),
@@ -64,21 +65,21 @@ impl ServerConfig {
         })
     }
 
-    /// Returns a server that answers at a URL, over streamable HTTP.
+    /// Returns a server at a URL, over streamable HTTP.
     #[must_use]
     pub fn url(url: impl Into<String>) -> Self {
-        Self::reached(Reach::Url { url: url.into(), headers: BTreeMap::new() })
+        Self::with_endpoint(ServerEndpoint::Url { url: url.into(), headers: BTreeMap::new() })
     }
 
-    /// Returns whether a token is configured, which goes before what was granted at a sign-in.
+    /// Returns whether a token is configured, which takes precedence over one from a sign-in.
     pub(crate) fn has_own_token(&self) -> bool {
-        let Reach::Url { headers, .. } = &self.reach else { return false };
+        let ServerEndpoint::Url { headers, .. } = &self.endpoint else { return false };
         headers.keys().any(|name| name.eq_ignore_ascii_case("authorization"))
     }
 
-    fn reached(reach: Reach) -> Self {
+    fn with_endpoint(endpoint: ServerEndpoint) -> Self {
         Self {
-            reach,
+            endpoint,
             connect_timeout: Duration::from_secs(10),
             timeout: Duration::from_secs(60),
             retries: 2,
@@ -91,53 +92,54 @@ impl ServerConfig {
         }
     }
 
-    /// Adds an argument to the command. Of no effect on a server with a URL.
+    /// Adds an argument to the command. Has no effect on a server with a URL.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<String>) -> Self {
-        if let Reach::Command { arguments, .. } = &mut self.reach {
+        if let ServerEndpoint::Command { arguments, .. } = &mut self.endpoint {
             arguments.push(argument.into());
         }
         self
     }
 
-    /// Adds arguments to the command. Of no effect on a server with a URL.
+    /// Adds arguments to the command. Has no effect on a server with a URL.
     #[must_use]
     pub fn args<A: Into<String>>(self, arguments: impl IntoIterator<Item = A>) -> Self {
         arguments.into_iter().fold(self, Self::arg)
     }
 
-    /// Sets a variable in the environment of the command. Of no effect on a server with a URL.
+    /// Sets a variable in the environment of the command. Has no effect on a server with a URL.
     ///
-    /// The child gets these variables and the few that programs need to start at all (`PATH`, `HOME` and the like), and none
-    /// of the others that this process has.
+    /// The child inherits only these variables and the few that programs need to start (`PATH`,
+    /// `HOME` and the like).
     #[must_use]
     pub fn env(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        if let Reach::Command { environment, .. } = &mut self.reach {
+        if let ServerEndpoint::Command { environment, .. } = &mut self.endpoint {
             environment.insert(name.into(), value.into());
         }
         self
     }
 
-    /// Sets the directory the command runs in. Default: the one of this process. Of no effect on a server with a URL.
+    /// Sets the working directory of the command. Default: that of this process. Has no effect on a
+    /// server with a URL.
     #[must_use]
     pub fn current_dir(mut self, path: impl Into<PathBuf>) -> Self {
-        if let Reach::Command { directory, .. } = &mut self.reach {
+        if let ServerEndpoint::Command { directory, .. } = &mut self.endpoint {
             *directory = Some(path.into());
         }
         self
     }
 
-    /// Adds a header to every request to the URL. Of no effect on a command.
+    /// Adds a header to every request to the URL. Has no effect on a command.
     #[must_use]
     pub fn header(mut self, name: impl Into<String>, value: impl Into<String>) -> Self {
-        if let Reach::Url { headers, .. } = &mut self.reach {
+        if let ServerEndpoint::Url { headers, .. } = &mut self.endpoint {
             headers.insert(name.into(), value.into());
         }
         self
     }
 
-    /// Names the client that a [`SignIn`](crate::mcp::SignIn) asks as, for servers where one has to be registered beforehand.
-    /// Default: it registers by itself. Of no effect on a command.
+    /// Sets the registered client that a [`SignIn`](crate::mcp::SignIn) uses. Default: it registers
+    /// dynamically. Has no effect on a command.
     #[cfg(feature = "mcp-oauth")]
     #[must_use]
     pub fn oauth_client(mut self, id: impl Into<String>, secret: Option<String>) -> Self {
@@ -146,7 +148,8 @@ impl ServerConfig {
         self
     }
 
-    /// Asks for these scopes at a [`SignIn`](crate::mcp::SignIn). Default: those that the server names. Of no effect on a command.
+    /// Sets the scopes that a [`SignIn`](crate::mcp::SignIn) requests. Default: those that the
+    /// server names. Has no effect on a command.
     #[cfg(feature = "mcp-oauth")]
     #[must_use]
     pub fn oauth_scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
@@ -154,8 +157,9 @@ impl ServerConfig {
         self
     }
 
-    /// Sets the port of the loopback that a browser comes back to at a [`SignIn`](crate::mcp::SignIn), where the address had to
-    /// be registered: `http://127.0.0.1:<port>/callback`. Default: any that is free. Of no effect on a command.
+    /// Sets the loopback port that a browser is redirected to at a [`SignIn`](crate::mcp::SignIn),
+    /// for a client registered with a fixed address: `http://127.0.0.1:<port>/callback`. Default:
+    /// any free port. Has no effect on a command.
     #[cfg(feature = "mcp-oauth")]
     #[must_use]
     pub fn oauth_callback_port(mut self, port: u16) -> Self {
@@ -177,38 +181,38 @@ impl ServerConfig {
         self
     }
 
-    /// Sets how often a failed connection is tried again before it is given up for now. Default 2; 0 means once and no more.
+    /// Sets the number of retries after a failed connection. Default 2.
     #[must_use]
     pub fn retries(mut self, retries: u32) -> Self {
         self.retries = retries;
         self
     }
 
-    /// Keeps the server's tools out of the list that is sent to a model, or puts them into it. Default: as all servers are
-    /// mounted.
+    /// Sets whether the server's tools are left out of the list sent to a model. Default: the
+    /// setting for all servers.
     #[must_use]
     pub fn deferred(mut self, deferred: bool) -> Self {
         self.deferred = Some(deferred);
         self
     }
 
-    /// Says whether the server is used at all. Default yes.
+    /// Sets whether the server is used. Default `true`.
     #[must_use]
     pub fn enabled(mut self, enabled: bool) -> Self {
         self.enabled = enabled;
         self
     }
 
-    /// Says whether the program vouches for what the server's tools return. Default no: a conversation in which one
-    /// answered is [tainted](crate::context::Taint).
+    /// Sets whether the program vouches for the results of the server's tools. Default `false`: a
+    /// conversation with one is [tainted](crate::context::Taint).
     #[must_use]
     pub fn trusted(mut self, trusted: bool) -> Self {
         self.trusted = trusted;
         self
     }
 
-    /// Closes the schemas of the server's tools for `OpenAI`'s strict mode, as [`Tool::strict`](crate::Tool::strict) does. Default
-    /// no.
+    /// Sets whether the schemas of the server's tools are closed for `OpenAI`'s strict mode, as
+    /// [`Tool::strict`](crate::Tool::strict) does. Default `false`.
     #[must_use]
     pub fn strict(mut self, strict: bool) -> Self {
         self.strict = strict;
@@ -216,34 +220,34 @@ impl ServerConfig {
     }
 }
 
-/// Returns a URL as it may be shown: without user, query and fragment, where secrets are.
-pub(crate) fn shown_url(url: &str) -> String {
-    let Ok(mut shown) = reqwest::Url::parse(url) else { return "a URL that is none".to_owned() };
-    // Of no effect where a URL has no host, and so no user either.
-    let _ = shown.set_username("");
-    let _ = shown.set_password(None);
-    shown.set_query(None);
-    shown.set_fragment(None);
-    shown.into()
+/// Returns a URL for display: without user, query and fragment, which may hold secrets.
+pub(crate) fn public_url(url: &str) -> String {
+    let Ok(mut public) = reqwest::Url::parse(url) else { return "a URL that is none".to_owned() };
+    // This fails only for a URL without a host, which has no user either.
+    let _ = public.set_username("");
+    let _ = public.set_password(None);
+    public.set_query(None);
+    public.set_fragment(None);
+    public.into()
 }
 
-/// Shows no value of a variable or a header, and of a URL no part that may be secret.
+/// Hides the values of variables and headers, and the parts of a URL that may be secret.
 impl fmt::Debug for ServerConfig {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut shown = f.debug_struct("ServerConfig");
-        match &self.reach {
-            Reach::Command { program, arguments, environment, directory } => shown
+        let mut fields = f.debug_struct("ServerConfig");
+        match &self.endpoint {
+            ServerEndpoint::Command { program, arguments, environment, directory } => fields
                 .field("command", program)
                 .field("arguments", arguments)
                 .field("environment", &environment.keys())
                 .field("directory", directory),
-            Reach::Url { url, headers } => {
-                shown.field("url", &shown_url(url)).field("headers", &headers.keys())
+            ServerEndpoint::Url { url, headers } => {
+                fields.field("url", &public_url(url)).field("headers", &headers.keys())
             }
         };
         #[cfg(feature = "mcp-oauth")]
-        shown.field("oauth", &self.oauth);
-        shown
+        fields.field("oauth", &self.oauth);
+        fields
             .field("connect_timeout", &self.connect_timeout)
             .field("timeout", &self.timeout)
             .field("retries", &self.retries)
@@ -255,7 +259,7 @@ impl fmt::Debug for ServerConfig {
     }
 }
 
-/// Shows no secret.
+/// Hides the secret.
 #[cfg(feature = "mcp-oauth")]
 impl fmt::Debug for OAuthClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -1,43 +1,43 @@
-//! The keys of the file: one table for the reader, for its messages and for the JSON Schema.
+//! The keys of the file: one table for the reader, its messages and the JSON Schema.
 
 use super::variables;
 
 /// One key of an object.
-pub(super) struct Key {
+pub(super) struct KeySpec {
     pub(super) name: &'static str,
-    /// Other spellings, from the files of other programs.
+    /// Alternative spellings, from the files of other programs.
     pub(super) also: &'static [&'static str],
-    pub(super) kind: Kind,
-    /// What it is for, with its default.
+    pub(super) kind: ValueKind,
+    /// The purpose of the key, with its default.
     pub(super) about: &'static str,
 }
 
-/// What may stand behind a key.
+/// The kind of a key's value.
 #[derive(Clone, Copy)]
-pub(super) enum Kind {
+pub(super) enum ValueKind {
     Flag,
     Count {
         least: u64,
         most: u64,
     },
-    /// Milliseconds, or a text such as `30s`.
+    /// Milliseconds, or a string such as `30s`.
     Time,
     Text,
     Texts,
     /// A program, or a program with its arguments.
     Command,
-    /// Texts by name.
+    /// Strings by name.
     Map,
     OneOf(&'static [&'static str]),
-    /// Names of tools, with `*` for any run of characters.
+    /// Names of tools, with `*` for any sequence of characters.
     Rules,
-    Object(&'static [Key]),
+    Object(&'static [KeySpec]),
     /// Servers by name.
     Servers,
 }
 
-impl Kind {
-    /// What a message calls it.
+impl ValueKind {
+    /// Returns the name of the kind in messages.
     pub(super) fn expected(self) -> String {
         match self {
             Self::Flag => "`true` or `false`".to_owned(),
@@ -62,11 +62,11 @@ impl Kind {
     }
 }
 
-const fn key(name: &'static str, kind: Kind, about: &'static str) -> Key {
-    Key { name, also: &[], kind, about }
+const fn key(name: &'static str, kind: ValueKind, about: &'static str) -> KeySpec {
+    KeySpec { name, also: &[], kind, about }
 }
 
-impl Key {
+impl KeySpec {
     const fn also(mut self, also: &'static [&'static str]) -> Self {
         self.also = also;
         self
@@ -78,165 +78,172 @@ impl Key {
 }
 
 /// The file itself.
-pub(super) const FILE: &[Key] = &[
-    key("$schema", Kind::Text, "Where an editor finds the schema of this file; not read."),
-    key("mcp", Kind::Servers, "The servers by name."),
-    key("mcpServers", Kind::Servers, "The same under the name that desktop hosts use."),
-    key("settings", Kind::Object(SETTINGS), "What holds for all servers."),
+pub(super) const FILE: &[KeySpec] = &[
+    key("$schema", ValueKind::Text, "The schema of this file for editors; not read."),
+    key("mcp", ValueKind::Servers, "The servers by name."),
+    key("mcpServers", ValueKind::Servers, "The same under the name that desktop hosts use."),
+    key("settings", ValueKind::Object(SETTINGS), "Settings for all servers."),
 ];
 
-/// The words for a server that is a child process; the others of `type` are for one that is reached over HTTP.
+/// The values of `type` for a child process; the others are for HTTP.
 pub(super) const LOCAL: &[&str] = &["local", "stdio"];
 
-pub(super) const SERVER: &[Key] = &[
+pub(super) const SERVER: &[KeySpec] = &[
     key(
         "type",
-        Kind::OneOf(&["local", "remote", "stdio", "http", "streamable-http", "streamableHttp"]),
-        "How the server is reached. Default: `local` with a `command`, `remote` with a `url`.",
+        ValueKind::OneOf(&[
+            "local",
+            "remote",
+            "stdio",
+            "http",
+            "streamable-http",
+            "streamableHttp",
+        ]),
+        "The transport of the server. Default: `local` with a `command`, `remote` with a `url`.",
     ),
     key(
         "command",
-        Kind::Command,
+        ValueKind::Command,
         "The program to start: with its arguments in a list, or alone. No shell reads it.",
     ),
-    key("args", Kind::Texts, "The arguments of a program that stands alone in `command`."),
+    key("args", ValueKind::Texts, "The arguments of a program that stands alone in `command`."),
     key(
         "environment",
-        Kind::Map,
+        ValueKind::Map,
         "Variables for the program. It gets these, PATH, HOME and the like, and no others.",
     )
     .also(&["env"]),
     key(
         "cwd",
-        Kind::Text,
+        ValueKind::Text,
         "The directory the program runs in, seen from this file. Default: that of the host.",
     ),
-    key("url", Kind::Text, "Where the server answers, over streamable HTTP."),
-    key("headers", Kind::Map, "Headers of every request to the URL."),
+    key("url", ValueKind::Text, "The URL of the server, over streamable HTTP."),
+    key("headers", ValueKind::Map, "Headers of every request to the URL."),
     #[cfg(feature = "mcp-oauth")]
     key(
         "oauth",
-        Kind::Object(OAUTH),
-        "What `toolbox login` asks with, where the server cannot tell.",
+        ValueKind::Object(OAUTH),
+        "The OAuth client and scopes of `toolbox login`, where the server does not provide them.",
     ),
-    key("enabled", Kind::Flag, "Whether the server is used at all. Default true."),
-    key("disabled", Kind::Flag, "The opposite of `enabled`. Default false."),
-    key("timeout", Kind::Time, "The longest a call may take. Default 60s."),
+    key("enabled", ValueKind::Flag, "`true` if the server is used. Default true."),
+    key("disabled", ValueKind::Flag, "The opposite of `enabled`. Default false."),
+    key("timeout", ValueKind::Time, "The longest a call may take. Default 60s."),
     key(
         "connectTimeout",
-        Kind::Time,
+        ValueKind::Time,
         "The longest it may take until the server has listed its tools. Default 10s.",
     ),
     key(
         "retries",
-        Kind::Count { least: 0, most: 100 },
-        "How often a failed connection is tried again; 0 is once and no more. Default 2.",
+        ValueKind::Count { least: 0, most: 100 },
+        "The number of retries after a failed connection. Default 2.",
     ),
     key(
         "deferred",
-        Kind::Flag,
-        "Whether the tools are found by search instead of listed. Default: that of the settings.",
+        ValueKind::Flag,
+        "`true` if the tools are found by search instead of listed. Default: that of the settings.",
     ),
     key(
         "strict",
-        Kind::Flag,
-        "Whether the tools are closed for OpenAI's strict mode. Default: that of the settings.",
+        ValueKind::Flag,
+        "`true` if the schemas of the tools are closed for OpenAI's strict mode. Default: that of the settings.",
     ),
     key(
         "trusted",
-        Kind::Flag,
-        "Whether you vouch for what the tools return, to agents over this box. Default false.",
+        ValueKind::Flag,
+        "`true` if the results of the tools are trusted by agents over this box. Default false.",
     ),
 ];
 
 #[cfg(feature = "mcp-oauth")]
-const OAUTH: &[Key] = &[
+const OAUTH: &[KeySpec] = &[
     key(
         "clientId",
-        Kind::Text,
+        ValueKind::Text,
         "A client that is registered there. Default: it registers by itself.",
     ),
-    key("clientSecret", Kind::Text, "The secret of that client, if it has one."),
+    key("clientSecret", ValueKind::Text, "The secret of that client, if it has one."),
     key(
         "scope",
-        Kind::Text,
+        ValueKind::Text,
         "The scopes to ask for, with spaces. Default: those that the server names.",
     ),
     key(
         "callbackPort",
-        Kind::Count { least: 1, most: 65_535 },
+        ValueKind::Count { least: 1, most: 65_535 },
         "The port a browser comes back to: http://127.0.0.1:PORT/callback. Default: any that is free.",
     ),
 ];
 
-pub(super) const SETTINGS: &[Key] = &[
+pub(super) const SETTINGS: &[KeySpec] = &[
     key(
         "deferred",
-        Kind::Flag,
-        "Whether tools are found by search: false lists them all to the host. Default true.",
+        ValueKind::Flag,
+        "`true` if tools are found by search; `false` lists them all to the host. Default true.",
     ),
     key(
         "strict",
-        Kind::Flag,
-        "Whether the tools of all servers are closed for OpenAI's strict mode. Default false.",
+        ValueKind::Flag,
+        "`true` if the schemas of the tools of all servers are closed for OpenAI's strict mode. Default false.",
     ),
     key(
         "connect",
-        Kind::OneOf(&["eager", "lazy"]),
+        ValueKind::OneOf(&["eager", "lazy"]),
         "When servers are started: at once, or at the first search or call. Default eager.",
     ),
     key(
         "defaultLimit",
-        Kind::Count { least: 1, most: 20 },
-        "How many tools a search finds when the model does not say. Default 5.",
+        ValueKind::Count { least: 1, most: 20 },
+        "The number of tools that a search returns if the model does not specify it. Default 5.",
     ),
     key(
         "ranking",
-        Kind::OneOf(&["tuned", "plain"]),
-        "How a search by words ranks the tools: tuned for tools and requests, or plain BM25. Default tuned.",
+        ValueKind::OneOf(&["tuned", "plain"]),
+        "The ranking of a search by words: tuned for tools and requests, or plain BM25. Default tuned.",
     ),
     key(
         "maxReplyBytes",
-        Kind::Count { least: 1 << 10, most: 1 << 20 },
+        ValueKind::Count { least: 1 << 10, most: 1 << 20 },
         "The longest reply to a search, in bytes. Default 16384.",
     ),
     key(
         "maxResultBytes",
-        Kind::Count { least: 1 << 10, most: 64 << 20 },
+        ValueKind::Count { least: 1 << 10, most: 64 << 20 },
         "The longest result of a call, in bytes. Longer text is cut in the middle; a larger image, document or structured result is a failure. Default 262144.",
     ),
     key(
         "timeout",
-        Kind::Time,
+        ValueKind::Time,
         "The longest a call may take, for servers that say nothing. Default 60s.",
     ),
     key(
         "connectTimeout",
-        Kind::Time,
+        ValueKind::Time,
         "The longest a connection may take, for servers that say nothing. Default 10s.",
     ),
     key(
         "retries",
-        Kind::Count { least: 0, most: 100 },
-        "How often a failed connection is tried again, for servers that say nothing. Default 2.",
+        ValueKind::Count { least: 0, most: 100 },
+        "The number of retries after a failed connection, unless a server sets its own. Default 2.",
     ),
-    key("blacklist", Kind::Rules, "Tools that are neither found nor called. Default: none."),
-    key("allow", Kind::Rules, "The only tools that are found and called. Default: all."),
+    key("blacklist", ValueKind::Rules, "Tools that are neither found nor called. Default: none."),
+    key("allow", ValueKind::Rules, "The only tools that are found and called. Default: all."),
     key(
         "lockFile",
-        Kind::Text,
+        ValueKind::Text,
         "A file with digests of approved definitions, seen from this file: tools that differ are withheld. Default: none.",
     ),
     #[cfg(feature = "mcp-oauth")]
     key(
         "credentialFile",
-        Kind::Text,
+        ValueKind::Text,
         "The file with the tokens of `toolbox login`, seen from this file. Default: ~/.local/share/toolbox/credentials.json.",
     ),
 ];
 
-/// Writes the JSON Schema of an object from its table.
-pub(super) fn schema(keys: &[Key]) -> serde_json::Value {
+/// Returns the JSON Schema of an object, generated from its table.
+pub(super) fn schema(keys: &[KeySpec]) -> serde_json::Value {
     let mut properties = serde_json::Map::new();
     for key in keys {
         let mut schema = of_kind(key.kind);
@@ -248,35 +255,35 @@ pub(super) fn schema(keys: &[Key]) -> serde_json::Value {
     serde_json::json!({"type": "object", "properties": properties, "additionalProperties": false})
 }
 
-fn of_kind(kind: Kind) -> serde_json::Value {
+fn of_kind(kind: ValueKind) -> serde_json::Value {
     use serde_json::json;
 
-    // A text may come from a variable whole, so that no pattern can hold it.
+    // The whole string may come from a variable, so no pattern can be required.
     let variable = json!({"type": "string", "pattern": variables::PATTERN});
     match kind {
-        Kind::Flag => json!({"type": "boolean"}),
-        Kind::Count { least, most } => {
+        ValueKind::Flag => json!({"type": "boolean"}),
+        ValueKind::Count { least, most } => {
             json!({"type": "integer", "minimum": least, "maximum": most})
         }
-        Kind::Time => json!({"anyOf": [
+        ValueKind::Time => json!({"anyOf": [
             {"type": "integer", "minimum": 1, "maximum": super::read::LONGEST.as_millis()},
             {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? *(ms|s|m|h)$"},
             variable,
         ]}),
-        Kind::Text => json!({"type": "string", "minLength": 1}),
-        Kind::Texts => json!({"type": "array", "items": {"type": "string"}}),
-        Kind::Command => json!({"anyOf": [
+        ValueKind::Text => json!({"type": "string", "minLength": 1}),
+        ValueKind::Texts => json!({"type": "array", "items": {"type": "string"}}),
+        ValueKind::Command => json!({"anyOf": [
             {"type": "string", "minLength": 1},
             {"type": "array", "items": {"type": "string"}, "minItems": 1},
         ]}),
-        Kind::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
-        Kind::OneOf(words) => json!({"anyOf": [{"enum": words}, variable]}),
-        Kind::Rules => json!({"type": "array", "items": {"anyOf": [
+        ValueKind::Map => json!({"type": "object", "additionalProperties": {"type": "string"}}),
+        ValueKind::OneOf(words) => json!({"anyOf": [{"enum": words}, variable]}),
+        ValueKind::Rules => json!({"type": "array", "items": {"anyOf": [
             {"type": "string", "pattern": r"^[A-Za-z0-9_.*-]*[A-Za-z0-9_.-][A-Za-z0-9_.*-]*$"},
             variable,
         ]}}),
-        Kind::Object(keys) => schema(keys),
-        Kind::Servers => json!({
+        ValueKind::Object(keys) => schema(keys),
+        ValueKind::Servers => json!({
             "type": "object",
             "propertyNames": {"pattern": "^[A-Za-z0-9_-]+$", "maxLength": super::read::LONGEST_NAME, "not": {"pattern": "__"}},
             "additionalProperties": schema(SERVER),

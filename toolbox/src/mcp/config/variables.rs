@@ -1,26 +1,26 @@
-//! `{env:NAME}` and `{env:NAME:-default}` in texts.
+//! Expansion of `{env:NAME}` and `{env:NAME:-default}` in strings.
 
-/// What a text with a variable looks like, for the schema.
+/// The pattern of a string with a variable, for the schema.
 pub(super) const PATTERN: &str = r"\{env:[A-Za-z_][A-Za-z0-9_]*(:-[^}]*)?\}";
 
 const OPENING: &str = "{env:";
 
-/// What is wrong with a variable in a text.
+/// A fault in a variable reference.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Fault {
-    /// It is not set, and has no default.
+pub(super) enum VariableFault {
+    /// The variable is not set, and has no default.
     Missing(String),
-    /// No `}` ends it, or its name is none.
+    /// The closing `}` is missing, or the name is invalid.
     Malformed(String),
 }
 
-/// Puts the values of variables into a text, or says what is wrong with each of them.
+/// Expands the variables in a string, or returns all faults.
 ///
-/// What a variable holds is not looked at again: a value cannot name another variable.
+/// Values are not expanded again: a value cannot reference another variable.
 pub(super) fn expand(
     text: &str,
     environment: &dyn Fn(&str) -> Option<String>,
-) -> Result<String, Vec<Fault>> {
+) -> Result<String, Vec<VariableFault>> {
     let mut expanded = String::with_capacity(text.len());
     let mut faults = Vec::new();
     let mut rest = text;
@@ -28,7 +28,7 @@ pub(super) fn expand(
         expanded.push_str(&rest[..start]);
         let inner = &rest[start + OPENING.len()..];
         let Some(end) = inner.find('}') else {
-            faults.push(Fault::Malformed(rest[start..].to_owned()));
+            faults.push(VariableFault::Malformed(rest[start..].to_owned()));
             return Err(faults);
         };
         let (name, default) = match inner[..end].split_once(":-") {
@@ -36,16 +36,18 @@ pub(super) fn expand(
             None => (&inner[..end], None),
         };
         if is_name(name) {
-            // As in a shell, a variable that is empty counts as one that is not set.
+            // As in a shell, an empty variable counts as unset.
             match environment(name).filter(|value| !value.is_empty()) {
                 Some(value) => expanded.push_str(&value),
                 None => match default {
                     Some(default) => expanded.push_str(default),
-                    None => faults.push(Fault::Missing(name.to_owned())),
+                    None => faults.push(VariableFault::Missing(name.to_owned())),
                 },
             }
         } else {
-            faults.push(Fault::Malformed(rest[start..=start + OPENING.len() + end].to_owned()));
+            faults.push(VariableFault::Malformed(
+                rest[start..=start + OPENING.len() + end].to_owned(),
+            ));
         }
         rest = &inner[end + 1..];
     }

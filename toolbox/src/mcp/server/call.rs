@@ -1,4 +1,4 @@
-//! `tools/call`: through the gate of the box, with what the protocol gives along.
+//! `tools/call`: dispatches calls through the gate of the box.
 
 use std::pin::pin;
 use std::sync::{Mutex, PoisonError};
@@ -14,30 +14,32 @@ use tokio::sync::oneshot;
 
 use super::caller::{Caller, MissingCapability, trace_of};
 use super::head;
-use super::result::{Reader, written};
-use super::running::Running;
-use super::shared::Shared;
-use super::text::Text;
+use super::result::{ResultFormat, written};
+use super::running::ServiceActivity;
+use super::shared::ServiceShared;
+use super::text::ArgumentsText;
 use super::version::ClientVersion;
 use crate::call::{FailureKind, ToolCall};
 use crate::context::{Conversation, Principal, Progress, ToolContext};
 use crate::dispatch::Pass;
 
-/// How many agents are at work above a call in other processes, as `_meta` of a request may say.
+/// The key in `_meta` of a request for the number of agents running above the call in other
+/// processes.
 const DEPTH: &str = "toolbox/depth";
 
-/// Reports of progress that wait to be sent; those beyond are dropped, since a later one says more.
+/// The maximum number of progress reports waiting to be sent; more are dropped, since a later one
+/// supersedes them.
 const WAITING_REPORTS: usize = 64;
 
-/// Makes one call. What went wrong with the tool is a result; an error says that there is no such tool.
+/// Makes one call. A failure of the tool is a result; an error means that there is no such tool.
 pub(super) async fn call(
-    shared: &Shared,
-    running: &Running,
+    shared: &ServiceShared,
+    running: &ServiceActivity,
     request: CallToolRequestParams,
     context: RequestContext<RoleServer>,
 ) -> Result<CallToolResult, ErrorData> {
-    let Some(arguments) = Text::of(&context) else {
-        // The SDK took for a call what is none.
+    let Some(arguments) = ArgumentsText::of(&context) else {
+        // The SDK took an invalid message for a call.
         let message = "the parameters of `tools/call` cannot be read: a key is in them twice";
         return Err(ErrorData::invalid_params(message, None));
     };
@@ -47,16 +49,16 @@ pub(super) async fn call(
             "too many calls came at once; nothing was called, call again in {wait} ms"
         )));
     }
-    let Some(_place) = running.call(shared.options.max_calls) else {
+    let Some(_running) = running.call(shared.options.max_calls) else {
         return Ok(refused("the server is busy; nothing was called, call again later"));
     };
     let version = ClientVersion::of(&context);
     let cancellation = running.ending().child();
     let (reports, outbox) = mpsc::channel(WAITING_REPORTS);
     let token = context.meta.get_progress_token();
-    let mut given = given(&context).with_cancellation(cancellation.clone());
+    let mut tool_context = call_context(&context).with_cancellation(cancellation.clone());
     if token.is_some() {
-        given = given.with_progress(rising(move |report| {
+        tool_context = tool_context.with_progress(rising(move |report| {
             let _ = reports.try_send(report);
         }));
     }
@@ -64,7 +66,7 @@ pub(super) async fn call(
     let pass = Pass { approved: false, hidden: shared.options.list_deferred };
     let (done, is_done) = oneshot::channel::<()>();
     let work = async {
-        let mut work = pin!(shared.toolbox.dispatch(Some(&given), wanted, pass));
+        let mut work = pin!(shared.toolbox.dispatch(Some(&tool_context), wanted, pass));
         let result = tokio::select! {
             result = &mut work => result,
             () = context.ct.cancelled() => {
@@ -75,8 +77,8 @@ pub(super) async fn call(
         drop(done);
         result
     };
-    let told = tell(&context.peer, token, outbox, is_done);
-    let (result, ()) = tokio::join!(work, told);
+    let reports = send_progress(&context.peer, token, outbox, is_done);
+    let (result, ()) = tokio::join!(work, reports);
     if result.failure_kind() == Some(FailureKind::NotFound)
         && shared.listing().get(&request.name).is_none()
     {
@@ -88,43 +90,44 @@ pub(super) async fn call(
         return Err(error);
     }
     let limit = shared.toolbox.shared.settings.result_bytes;
-    // Looked up after the call: the schema of a server whose result does not fit it is withdrawn meanwhile.
+    // Looked up after the call: the output schema is withdrawn meanwhile if the result of a mounted
+    // server does not match it.
     let definition = shared.toolbox.get(&request.name);
     let output_schema =
         definition.as_ref().and_then(|tool| tool.definition().output_schema.as_ref());
-    Ok(written(&result, Reader { version: &version, output_schema, limit }))
+    Ok(written(&result, ResultFormat { version: &version, output_schema, limit }))
 }
 
 fn refused(text: &str) -> CallToolResult {
     CallToolResult::error(vec![ContentBlock::text(text)])
 }
 
-/// Returns who is signed in, over HTTP.
+/// Returns the authenticated principal, over HTTP.
 fn principal(context: &RequestContext<RoleServer>) -> Option<Principal> {
     head::get::<Principal>(context).cloned()
 }
 
-/// Returns what a tool may learn of the request that called it.
-fn given(context: &RequestContext<RoleServer>) -> ToolContext {
-    let mut given = ToolContext::new().with(Caller::of(context));
+/// Returns the context of a call, with everything known of its request.
+fn call_context(context: &RequestContext<RoleServer>) -> ToolContext {
+    let mut tool_context = ToolContext::new().with(Caller::of(context));
     if let Some(trace) = trace_of(&context.meta) {
-        given = given.with(trace);
+        tool_context = tool_context.with(trace);
     }
-    // A hint of the client can make a call deeper, and so allow less; never more.
+    // The client's value can only increase the depth, and so only restrict the call.
     let depth = context.meta.get(DEPTH).and_then(serde_json::Value::as_u64);
     if let Some(depth) = depth {
-        given = given.with_depth(u32::try_from(depth).unwrap_or(u32::MAX));
+        tool_context = tool_context.with_depth(u32::try_from(depth).unwrap_or(u32::MAX));
     }
     if let Some(principal) = principal(context) {
-        given = given.with(principal);
+        tool_context = tool_context.with(principal);
     }
     match head::get::<Conversation>(context) {
-        Some(session) => given.with(session.clone()),
-        None => given,
+        Some(session) => tool_context.with(session.clone()),
+        None => tool_context,
     }
 }
 
-/// Lets through only reports that say more is done than before, as the protocol wants it.
+/// Returns a sink that passes only reports with increased progress, as the protocol requires.
 fn rising(sink: impl Fn(Progress) + Send + Sync) -> impl Fn(Progress) + Send + Sync {
     let last = Mutex::new(f64::NEG_INFINITY);
     move |report| {
@@ -136,8 +139,8 @@ fn rising(sink: impl Fn(Progress) + Send + Sync) -> impl Fn(Progress) + Send + S
     }
 }
 
-/// Sends reports until the call is done, and then those that are left.
-async fn tell(
+/// Sends reports until the call is done, and then the remaining ones.
+async fn send_progress(
     peer: &Peer<RoleServer>,
     token: Option<ProgressToken>,
     mut outbox: Receiver<Progress>,
@@ -148,7 +151,7 @@ async fn tell(
         let mut params = ProgressNotificationParam::new(token.clone(), report.done);
         params.total = report.total.filter(|total| total.is_finite());
         params.message = report.message;
-        // A client that is gone is noticed by the transport.
+        // The transport detects a client that is gone.
         let _ = peer.notify_progress(params).await;
     };
     loop {

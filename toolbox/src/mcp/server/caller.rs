@@ -1,4 +1,4 @@
-//! What a tool can learn about the client that calls it.
+//! The client that calls a tool.
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,10 +12,11 @@ use crate::call::{ToolError, ToolResult};
 use crate::context::{FromContext, ToolContext};
 use crate::mcp::trace::TraceContext;
 
-/// The MCP client that made a call: who it says it is, and what it can do.
+/// The MCP client that made a call: its claimed name and capabilities.
 ///
-/// A tool takes it as an argument; `Option<Caller>` where the tool is called by others as well. What a client says of
-/// itself is a claim, not a proof: see [`Principal`](crate::context::Principal).
+/// A tool takes it as an argument, or `Option<Caller>` if the tool is also called by others. A
+/// client's statements about itself are claims, not proof: see
+/// [`Principal`](crate::context::Principal).
 ///
 /// ```
 /// use toolbox::mcp::{Caller, MissingCapability};
@@ -53,31 +54,31 @@ impl Caller {
         }))
     }
 
-    /// Returns the name of the client, as it says; empty if it does not.
+    /// Returns the name that the client claims; empty if it names none.
     #[must_use]
     pub fn name(&self) -> &str {
         &self.0.name
     }
 
-    /// Returns the version of the client, as it says; empty if it does not.
+    /// Returns the version that the client claims; empty if it names none.
     #[must_use]
     pub fn version(&self) -> &str {
         &self.0.version
     }
 
-    /// Returns the version of the protocol that the call came in, such as `2026-07-28`.
+    /// Returns the protocol version of the call, such as `2026-07-28`.
     #[must_use]
     pub fn protocol(&self) -> &str {
         &self.0.protocol
     }
 
-    /// Returns what the client says it can do, as the protocol writes it: `{"sampling": {}}`.
+    /// Returns the declared capabilities in the form of the protocol: `{"sampling": {}}`.
     #[must_use]
     pub fn capabilities(&self) -> &Value {
         &self.0.capabilities
     }
 
-    /// Returns whether the client says it can do something, such as `sampling` or `elicitation.url`.
+    /// Returns whether the client declares a capability, such as `sampling` or `elicitation.url`.
     #[must_use]
     pub fn supports(&self, capability: &str) -> bool {
         let mut parts = capability.split('.');
@@ -86,12 +87,13 @@ impl Caller {
             .is_some_and(|found| !found.is_null())
     }
 
-    /// Returns an error if the client does not say it can do something.
+    /// Returns an error unless the client declares a capability.
     ///
     /// # Errors
     ///
-    /// [`MissingCapability`], to be returned from the tool with `?`: a client of protocol 2026-07-28 or later is told by
-    /// the protocol's own error −32021 and can declare the capability and call again, an older one by a failed result.
+    /// [`MissingCapability`], to be returned from the tool with `?`: a client of protocol
+    /// 2026-07-28 or later receives the protocol's own error −32021 and can declare the capability
+    /// and call again; an older one receives a failed result.
     pub fn require(&self, capability: &str) -> Result<(), MissingCapability> {
         if self.supports(capability) {
             return Ok(());
@@ -106,20 +108,20 @@ impl FromContext for Caller {
     }
 }
 
-/// A tool needs something that its client does not say it can do.
+/// A required capability that the client does not declare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingCapability {
     capability: String,
 }
 
 impl MissingCapability {
-    /// Returns what is missing, such as `sampling`.
+    /// Returns the missing capability, such as `sampling`.
     #[must_use]
     pub fn capability(&self) -> &str {
         &self.capability
     }
 
-    /// Returns the protocol's error for a failure that comes from this one.
+    /// Returns the protocol error of a failure caused by a missing capability.
     pub(super) fn in_result(result: &ToolResult) -> Option<ErrorData> {
         let own = result.source()?.downcast_ref::<Self>()?;
         let leaf = Value::Object(Map::new());
@@ -148,9 +150,9 @@ impl fmt::Display for MissingCapability {
 
 impl std::error::Error for MissingCapability {}
 
-/// Returns the trace that a call belongs to, as its client says in `_meta`, when that is well-formed.
+/// Returns the trace context in a client's `_meta`, if it is well-formed.
 ///
-/// It is a claim: good to link traces by, and to decide nothing.
+/// It is a claim: use it to link traces, never for decisions.
 pub(super) fn trace_of(meta: &RequestMetaObject) -> Option<TraceContext> {
     let text = |key: &str, limit: usize| {
         let text = meta.get(key)?.as_str()?;
@@ -170,7 +172,8 @@ impl FromContext for TraceContext {
     }
 }
 
-/// Checks `version-traceid-parentid-flags`, all of it lower-case hexadecimal, and neither id all zeros.
+/// Returns whether a text is a valid `version-traceid-parentid-flags`: lower-case hexadecimal, and
+/// neither id all zeros.
 fn is_traceparent(text: &str) -> bool {
     let parts: Vec<&str> = text.split('-').collect();
     let [version, trace, parent, flags, more @ ..] = &parts[..] else { return false };

@@ -1,18 +1,19 @@
-//! Why there is no server.
+//! Errors of serving a box.
 
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 
-/// Why a box could not be served.
+/// An error that prevents serving a box.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum ServeError {
     /// The streams or the address cannot be used.
     Io(io::Error),
-    /// Other machines would reach the address, and everybody there could call every tool.
+    /// The address is reachable from other machines without authentication, which would let anyone
+    /// call every tool.
     PublicWithoutAuth {
-        /// Where it would have listened.
+        /// The address to listen on.
         address: SocketAddr,
     },
 }
@@ -23,7 +24,7 @@ impl fmt::Display for ServeError {
             Self::Io(error) => write!(f, "the server cannot be reached: {error}"),
             Self::PublicWithoutAuth { address } => write!(
                 f,
-                "other machines reach {address}, and no token is asked for: listen on 127.0.0.1, set `.bearer_token(..)` or `.token_verifier(..)`, or say `.allow_public_without_auth()`"
+                "other machines reach {address}, and no token is required: listen on 127.0.0.1, set `.bearer_token(..)` or `.token_verifier(..)`, or say `.allow_public_without_auth()`"
             ),
         }
     }

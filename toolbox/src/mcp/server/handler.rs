@@ -1,4 +1,4 @@
-//! What each request of the protocol is answered with.
+//! The handlers of protocol requests.
 
 use std::sync::Arc;
 
@@ -15,36 +15,36 @@ use rmcp::{RoleServer, ServerHandler};
 
 use super::call;
 use super::list::for_version;
-use super::running::Running;
-use super::shared::Shared;
+use super::running::ServiceActivity;
+use super::shared::ServiceShared;
 use super::version::ClientVersion;
 use crate::context::CancellationToken;
-use crate::mcp::count::Place;
+use crate::mcp::count::CountGuard;
 use crate::text::{QUOTED, quote};
 
 /// The service as one connection, session or request sees it.
-pub(super) struct Handler {
-    shared: Arc<Shared>,
-    running: Running,
-    /// Cancelled when nobody is served by this handler any longer.
+pub(super) struct ConnectionHandler {
+    shared: Arc<ServiceShared>,
+    running: ServiceActivity,
+    /// Cancelled when this handler serves no client any longer.
     gone: CancellationToken,
-    _connection: Place,
+    _connection: CountGuard,
 }
 
-impl Handler {
-    pub(super) fn new(shared: Arc<Shared>, running: Running) -> Self {
+impl ConnectionHandler {
+    pub(super) fn new(shared: Arc<ServiceShared>, running: ServiceActivity) -> Self {
         let connection = running.connection();
         Self { shared, running, gone: CancellationToken::new(), _connection: connection }
     }
 }
 
-impl Drop for Handler {
+impl Drop for ConnectionHandler {
     fn drop(&mut self) {
         self.gone.cancel();
     }
 }
 
-impl ServerHandler for Handler {
+impl ServerHandler for ConnectionHandler {
     fn get_info(&self) -> ServerConfig {
         let options = &self.shared.options;
         let capabilities =
@@ -83,11 +83,12 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // In a box of its own: the SDK moves the futures of its requests several times, and this one is large.
+        // Boxed: the SDK moves the futures of its requests several times, and this one is large.
         Box::pin(call::call(&self.shared, &self.running, request, context)).await.map(Into::into)
     }
 
-    /// What the SDK could not read as one of its requests comes here as well, to be taken for a method that nobody knows.
+    /// Also receives messages that the SDK could not parse as one of its requests, as unknown
+    /// methods.
     async fn on_custom_request(
         &self,
         request: CustomRequest,
@@ -110,7 +111,7 @@ impl ServerHandler for Handler {
         Err(ErrorData::invalid_params(message, None))
     }
 
-    /// There is nothing to complete, and no prompt or resource: the SDK would answer with empty lists.
+    /// There are no completions, prompts or resources: the SDK would answer with empty lists.
     async fn complete(
         &self,
         _: CompleteRequestParams,
@@ -143,12 +144,12 @@ impl ServerHandler for Handler {
         Err(ErrorData::method_not_found::<ListResourceTemplatesRequestMethod>())
     }
 
-    /// Headers of HTTP requests that repeat arguments are checked against this.
+    /// HTTP headers that repeat arguments are checked against this definition.
     fn get_tool(&self, name: &str) -> Option<Tool> {
         self.shared.listing().get(name).cloned()
     }
 
-    /// Clients before 2026-07-28 are told of changes from here on.
+    /// Clients before 2026-07-28 are notified of changes from here on.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
         let (shared, peer) = (Arc::clone(&self.shared), context.peer);
         let (gone, closing) = (self.gone.clone(), self.running.closing().clone());
@@ -174,7 +175,7 @@ impl ServerHandler for Handler {
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
         let sink = context.sink().clone();
-        let tell = async {
+        let notify = async {
             let mut changes = Changes::of(&self.shared);
             loop {
                 changes.next().await;
@@ -184,7 +185,7 @@ impl ServerHandler for Handler {
             }
         };
         tokio::select! {
-            () = tell => {}
+            () = notify => {}
             () = context.cancelled() => {}
             () = self.running.closing().cancelled() => {}
         }
@@ -192,7 +193,7 @@ impl ServerHandler for Handler {
     }
 }
 
-async fn tell_of_changes(shared: &Shared, peer: &Peer<RoleServer>) {
+async fn tell_of_changes(shared: &ServiceShared, peer: &Peer<RoleServer>) {
     let mut changes = Changes::of(shared);
     loop {
         changes.next().await;
@@ -202,20 +203,20 @@ async fn tell_of_changes(shared: &Shared, peer: &Peer<RoleServer>) {
     }
 }
 
-/// The changes of a box that a client can see.
+/// The changes of a box that are visible to a client.
 struct Changes<'a> {
-    shared: &'a Shared,
+    shared: &'a ServiceShared,
     generation: u64,
     seen: Vec<Tool>,
 }
 
 impl<'a> Changes<'a> {
-    fn of(shared: &'a Shared) -> Self {
+    fn of(shared: &'a ServiceShared) -> Self {
         let generation = shared.toolbox.generation();
         Self { shared, generation, seen: shared.listing().tools().to_vec() }
     }
 
-    /// Waits until the list is another one. Several changes at once count as one.
+    /// Waits until the list changes. Several changes at once count as one.
     async fn next(&mut self) {
         loop {
             self.generation = self.shared.toolbox.changed_since(self.generation).await;

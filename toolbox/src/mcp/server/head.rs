@@ -1,9 +1,9 @@
-//! What stands in the head of a request over HTTP, put there on its way in. Over streams there is no head.
+//! Values attached to the head of an HTTP request. Requests over streams have none.
 
 use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
-/// Returns what the head of a request carries of a type.
+/// Returns the value of a type attached to the head of a request.
 #[cfg(feature = "mcp-server-http")]
 pub(super) fn get<T: Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<&T> {
     context.extensions.get::<axum::http::request::Parts>()?.extensions.get::<T>()

@@ -1,8 +1,8 @@
-//! The requests of a session that are being answered: over one stream, or over HTTP.
+//! The requests of a session that are being answered, over one stream or over HTTP.
 //!
-//! Two answers under one id could not be told apart, and the SDK would lose one of them, or take the end of a call that was
-//! cancelled for the answer to the next one. Between requests over HTTP that stand alone there is nothing to confuse: each has
-//! its answer on its own connection.
+//! Two answers under one id could not be distinguished: the SDK would lose one of them, or take the
+//! end of a cancelled call for the answer to the next one. Stateless requests over HTTP cannot be
+//! confused: each has its answer on its own connection.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,70 +14,71 @@ use serde::de::IgnoredAny;
 
 use crate::text::{QUOTED, quote};
 
-type Key = (String, RequestId);
+type RequestKey = (String, RequestId);
 
 /// The requests of all sessions.
 #[derive(Clone, Default)]
 pub(super) struct InFlight {
-    open: Arc<Mutex<HashMap<Key, Open>>>,
+    open: Arc<Mutex<HashMap<RequestKey, OpenRequest>>>,
 }
 
-struct Open {
-    /// One of its own: an id may be used again.
+struct OpenRequest {
+    /// A unique number, since an id may be used again.
     number: u64,
-    /// No answer is sent any more, and the id is free once the call has ended.
+    /// `true` if no answer is sent any more; the id is free once the call has ended.
     cancelled: bool,
     call: Weak<()>,
 }
 
-/// The request that an HTTP request brings, until its answer was sent and what it called has ended: an older client may come
-/// back for the answer.
+/// The request of one HTTP exchange, until its answer is sent and its call has ended: an older
+/// client may reconnect for the answer.
 #[derive(Clone)]
-pub(super) struct Slot(Arc<Inner>);
+pub(super) struct Slot(Arc<SlotInner>);
 
-/// Lives as long as the call that a request made.
+/// A guard that lives as long as the call of a request.
 #[derive(Clone)]
 pub(super) struct CallGuard {
     _slot: Slot,
     _call: Arc<()>,
 }
 
-struct Inner {
+struct SlotInner {
     requests: InFlight,
     session: String,
     call: Weak<()>,
-    taken: Mutex<Taken>,
+    taken: Mutex<SlotState>,
 }
 
 #[derive(Default)]
-enum Taken {
+enum SlotState {
     #[default]
     Nothing,
-    Open(Key, u64),
-    /// Another request of the session has the id.
+    Open(RequestKey, u64),
+    /// The id belongs to another request of the session.
     Refused(RequestId),
 }
 
 impl InFlight {
-    /// Returns a slot for one request of a session, and what its call holds.
+    /// Returns a slot for one request of a session, and the guard for its call.
     pub(super) fn slot(&self, session: String) -> (Slot, CallGuard) {
         let call = Arc::new(());
         let (requests, taken) = (self.clone(), Mutex::default());
-        let inner = Inner { requests, session, call: Arc::downgrade(&call), taken };
+        let inner = SlotInner { requests, session, call: Arc::downgrade(&call), taken };
         let slot = Slot(Arc::new(inner));
         (slot.clone(), CallGuard { _slot: slot, _call: call })
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<Key, Open>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<RequestKey, OpenRequest>> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Slot {
-    /// Takes note of the message that was read. Returns false if its id is that of a request which is being answered.
+    /// Registers the request in a message. Returns `false` if a request with its id is being
+    /// answered.
     pub(super) fn read(&self, message: &[u8]) -> bool {
         #[derive(Deserialize)]
-        struct Read {
+        struct MessageHead {
             id: Option<RequestId>,
             method: Option<String>,
             params: Option<Cancelled>,
@@ -96,7 +97,7 @@ impl Slot {
         if let Ok(Request { id, .. }) = serde_json::from_slice(message) {
             return self.begin(id);
         }
-        if let Ok(Read { id: None, method: Some(method), params: Some(params) }) =
+        if let Ok(MessageHead { id: None, method: Some(method), params: Some(params) }) =
             serde_json::from_slice(message)
             && method == "notifications/cancelled"
             && let Some(id) = params.request_id
@@ -106,14 +107,14 @@ impl Slot {
         true
     }
 
-    /// Takes note that a request of the session is cancelled.
+    /// Marks a request of the session as cancelled.
     pub(super) fn cancel(&self, id: RequestId) {
         if let Some(open) = self.0.requests.open().get_mut(&(self.0.session.clone(), id)) {
             open.cancelled = true;
         }
     }
 
-    /// Takes an id. Returns false if it is that of a request which is being answered.
+    /// Reserves an id. Returns `false` if a request with that id is being answered.
     pub(super) fn begin(&self, id: RequestId) -> bool {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
@@ -123,10 +124,10 @@ impl Slot {
             open.get(&key).is_none_or(|open| open.cancelled && open.call.strong_count() == 0);
         let taken = if is_free {
             let call = Weak::clone(&self.0.call);
-            open.insert(key.clone(), Open { number, cancelled: false, call });
-            Taken::Open(key, number)
+            open.insert(key.clone(), OpenRequest { number, cancelled: false, call });
+            SlotState::Open(key, number)
         } else {
-            Taken::Refused(key.1)
+            SlotState::Refused(key.1)
         };
         drop(open);
         *self.taken() = taken;
@@ -136,20 +137,20 @@ impl Slot {
     /// Returns the id of a request that was refused.
     pub(super) fn refused(&self) -> Option<RequestId> {
         match &*self.taken() {
-            Taken::Refused(id) => Some(id.clone()),
+            SlotState::Refused(id) => Some(id.clone()),
             _ => None,
         }
     }
 
-    fn taken(&self) -> MutexGuard<'_, Taken> {
+    fn taken(&self) -> MutexGuard<'_, SlotState> {
         self.0.taken.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Inner {
+impl Drop for SlotInner {
     fn drop(&mut self) {
         let taken = self.taken.get_mut().unwrap_or_else(PoisonError::into_inner);
-        if let Taken::Open(key, number) = std::mem::take(taken) {
+        if let SlotState::Open(key, number) = std::mem::take(taken) {
             let mut open = self.requests.open();
             if open.get(&key).is_some_and(|open| open.number == number) {
                 open.remove(&key);
@@ -158,11 +159,11 @@ impl Drop for Inner {
     }
 }
 
-/// Says that an id is that of a request which is being answered.
+/// Returns the error for an id whose request is being answered.
 pub(super) fn error(id: &RequestId) -> ErrorData {
-    let shown = quote(&id.clone().into_json_value().to_string(), QUOTED);
+    let quoted = quote(&id.clone().into_json_value().to_string(), QUOTED);
     let message = format!(
-        "a request with the id {shown} is still being answered: give each an id of its own"
+        "a request with the id {quoted} is still being answered: give each an id of its own"
     );
     ErrorData::invalid_request(message, None)
 }

@@ -1,9 +1,9 @@
-//! The name and version under which a server introduces itself.
+//! The name and version of a server.
 
-/// The name and version under which a server introduces itself to its clients.
+/// The name and version that a server reports to its clients.
 ///
-/// [`server_info!`](crate::server_info) takes both from the manifest of the crate that calls it. The default is the file name of
-/// the running program, and the version `unknown`.
+/// [`server_info!`](crate::server_info) takes both from the manifest of the crate that calls it.
+/// The default is the file name of the running program, and the version `unknown`.
 ///
 /// ```
 /// use toolbox::mcp::ServerInfo;
@@ -16,7 +16,7 @@
 pub struct ServerInfo {
     /// A name for programs, such as `calculator`.
     pub name: String,
-    /// Its version, such as `1.2.0`.
+    /// The version, such as `1.2.0`.
     pub version: String,
 }
 

@@ -1,8 +1,8 @@
-//! One message a line, over any pair of streams: the transport of servers that are child processes.
+//! The transport of stdio servers: one message per line, over any pair of streams.
 //!
-//! The SDK has such a transport; this one answers what that one passes over in silence (a line that is not JSON, a
-//! request that cannot be read, a line that is too long), ignores what comes before the first request instead of ending,
-//! and lets calls that run when the input ends come to theirs.
+//! Unlike the SDK's transport, this one answers invalid input (a line that is not JSON, an
+//! unreadable request, a line that is too long), ignores messages before the first request instead
+//! of ending, and lets running calls finish when the input ends.
 
 use std::borrow::Cow;
 use std::collections::{HashSet, VecDeque};
@@ -22,54 +22,55 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::time::{Instant, sleep_until};
 
 use super::in_flight::{self, InFlight};
-use super::running::{LAST_WORDS, Running};
-use super::text::{self, Text};
+use super::running::{CANCEL_TIMEOUT, ServiceActivity};
+use super::text::{self, ArgumentsText};
 use crate::text::{QUOTED, quote};
 
-/// Lines that wait to be written.
+/// The maximum number of lines waiting to be written.
 const WAITING_LINES: usize = 64;
 
-/// The answer to a handshake that asks for none.
+/// The answer to an `initialize` without an id.
 const NO_ID: &str = "`initialize` is a request: it needs an `id` that is a number or a string";
 
-/// A line, and who wants to know that it is written.
+/// A line, and the channel that reports when it is written.
 pub(super) type Outgoing = (Vec<u8>, Option<oneshot::Sender<()>>);
 
-/// Where lines go, and what says that all of them are written: it ends once nobody can send any more.
+/// The sender of lines, and the receiver that ends when all of them are written, after the last
+/// sender is dropped.
 pub(super) type Output = (mpsc::Sender<Outgoing>, oneshot::Receiver<()>);
 
-pub(super) struct Lines<R> {
+pub(super) struct LineTransport<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     max_bytes: usize,
-    /// The rest of a line that is too long is being passed over.
+    /// `true` while the rest of a line that is too long is skipped.
     is_discarding: bool,
-    /// Whether a request came yet.
+    /// `true` once a request has arrived.
     is_open: bool,
-    /// Requests that were read, perhaps before anything of them began.
+    /// Requests that were read and not yet answered, started or not.
     unanswered: HashSet<RequestId>,
-    /// The same, and those that were cancelled, until they have ended.
+    /// The same, and cancelled ones until their calls have ended.
     in_flight: InFlight,
-    /// When calls that still run are cancelled, once the input has ended.
+    /// The moment at which running calls are cancelled, after the input has ended.
     ends_at: Option<Instant>,
     replies: VecDeque<Vec<u8>>,
     output: Option<mpsc::Sender<Outgoing>>,
-    running: Running,
+    running: ServiceActivity,
     grace: Duration,
 }
 
-enum Read {
+enum LineRead {
     Line,
     TooLong,
     End,
 }
 
-impl<R: AsyncRead + Send + Unpin> Lines<R> {
+impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
     pub(super) fn new(
         input: R,
         output: mpsc::Sender<Outgoing>,
         max_bytes: usize,
-        running: Running,
+        running: ServiceActivity,
         grace: Duration,
     ) -> Self {
         Self {
@@ -88,12 +89,12 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Reads up to the end of a line. Dropped half-way, it goes on where it was.
-    async fn read(&mut self) -> io::Result<Read> {
+    /// Reads to the end of a line. Cancel-safe: the next call continues.
+    async fn read(&mut self) -> io::Result<LineRead> {
         loop {
             let available = self.input.fill_buf().await?;
             if available.is_empty() {
-                return Ok(Read::End);
+                return Ok(LineRead::End);
             }
             let newline = memchr::memchr(b'\n', available);
             let taken = newline.map_or(available.len(), |at| at + 1);
@@ -105,16 +106,16 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             if is_too_long {
                 self.line = Vec::new();
                 self.is_discarding = newline.is_none();
-                return Ok(Read::TooLong);
+                return Ok(LineRead::TooLong);
             }
             if newline.is_some() && !std::mem::take(&mut self.is_discarding) {
-                return Ok(Read::Line);
+                return Ok(LineRead::Line);
             }
         }
     }
 
     fn refuse(&mut self, code: ErrorCode, message: impl Into<String>, id: Option<RequestId>) {
-        // The SDK leaves out an id that is not known, where JSON-RPC wants `null`.
+        // The SDK omits an unknown id, where JSON-RPC requires `null`.
         let reply = json!({
             "jsonrpc": "2.0",
             "id": id.map(RequestId::into_json_value),
@@ -123,7 +124,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         self.replies.push_back(line(&reply));
     }
 
-    /// Reads the message of the line, or says what is wrong with it.
+    /// Parses the message of the line, or answers it with an error.
     fn message(&mut self) -> Option<ClientJsonRpcMessage> {
         let line = std::mem::take(&mut self.line);
         let text = line.trim_ascii();
@@ -147,7 +148,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         message
     }
 
-    /// Answers a line that is no message, under the id of the request it was meant to be, if that can be read.
+    /// Answers an invalid message, with the id of its request if that can be read.
     fn complain(&mut self, text: &[u8], error: &serde_json::Error) {
         #[derive(Deserialize)]
         struct Meant {
@@ -158,7 +159,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
             Ok(Meant { id: None, method: Some(method) }) if method == "initialize" => {
                 self.refuse(ErrorCode::INVALID_REQUEST, NO_ID, None);
             }
-            // A notification is never answered.
+            // Notifications are never answered.
             Ok(Meant { id: None, method: Some(_) }) => {}
             Ok(Meant { id, .. }) => {
                 let error = quote(&error.to_string(), 4 * QUOTED);
@@ -177,10 +178,11 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
         }
     }
 
-    /// Returns whether a message is for the session: before the first request, nothing else is.
+    /// Returns whether a message is for the session: before the first request, all others are
+    /// ignored.
     fn is_awaited(&mut self, message: &mut ClientJsonRpcMessage) -> bool {
         match message {
-            // The SDK takes a handshake that it cannot read for a method of another protocol.
+            // The SDK takes a handshake that it cannot read for an unknown method.
             JsonRpcMessage::Request(request) if is_handshake(&request.request) => {
                 let message = "`initialize` needs `protocolVersion` (a string), `capabilities` and `clientInfo` with a `name` and a `version`";
                 self.refuse(ErrorCode::INVALID_PARAMS, message, Some(request.id.clone()));
@@ -197,7 +199,8 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 self.is_open = true;
                 let (slot, call) = self.in_flight.slot(String::new());
                 if self.unanswered.contains(&request.id) || !slot.begin(request.id.clone()) {
-                    // On one stream, an error under the id would be taken for the answer to the first.
+                    // On one stream, an error under this id would be taken for the answer to the
+                    // first request.
                     let error = in_flight::error(&request.id);
                     self.refuse(error.code, error.message, None);
                     return false;
@@ -206,7 +209,7 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
                 request.request.extensions_mut().insert(call);
             }
             JsonRpcMessage::Notification(note) => {
-                // What is cancelled gets no answer.
+                // A cancelled request gets no answer.
                 if let ClientNotification::CancelledNotification(cancelled) = &note.notification
                     && let Some(id) = &cancelled.params.request_id
                 {
@@ -219,12 +222,12 @@ impl<R: AsyncRead + Send + Unpin> Lines<R> {
     }
 }
 
-/// Whether a request is a handshake of a form that the SDK does not know.
+/// Returns whether a request is a handshake in a form that the SDK does not know.
 fn is_handshake(request: &ClientRequest) -> bool {
     matches!(request, ClientRequest::CustomRequest(request) if request.method == "initialize")
 }
 
-impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
+impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
     type Error = io::Error;
 
     fn send(
@@ -253,36 +256,37 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
         let running = self.running.clone();
         loop {
             while !self.replies.is_empty() {
-                let place = self.output.as_ref()?.reserve().await.ok()?;
-                place.send((self.replies.pop_front().unwrap_or_default(), None));
+                let permit = self.output.as_ref()?.reserve().await.ok()?;
+                permit.send((self.replies.pop_front().unwrap_or_default(), None));
             }
             if let Some(ends_at) = self.ends_at {
-                // What waits for changes of the box ends; calls go on for a while. The service asks again after each answer.
+                // Subscriptions end; calls continue during the grace period. The service polls
+                // again after each answer.
                 running.closing().cancel();
                 if !self.unanswered.is_empty() {
                     sleep_until(ends_at).await;
                     running.ending().cancel();
-                    sleep_until(ends_at + LAST_WORDS).await;
+                    sleep_until(ends_at + CANCEL_TIMEOUT).await;
                 }
                 return None;
             }
             let read = tokio::select! {
                 read = self.read() => read,
-                () = running.closing().cancelled() => Ok(Read::End),
+                () = running.closing().cancelled() => Ok(LineRead::End),
             };
             match read {
-                Ok(Read::Line) => {
+                Ok(LineRead::Line) => {
                     if let Some(mut message) = self.message()
                         && self.is_awaited(&mut message)
                     {
                         return Some(message);
                     }
                 }
-                Ok(Read::TooLong) => {
+                Ok(LineRead::TooLong) => {
                     let message = format!("a message may hold {} bytes at most", self.max_bytes);
                     self.refuse(ErrorCode::INVALID_REQUEST, message, None);
                 }
-                Ok(Read::End) => self.ends_at = Some(Instant::now() + self.grace),
+                Ok(LineRead::End) => self.ends_at = Some(Instant::now() + self.grace),
                 Err(error) => {
                     tracing::warn!(%error, "the input cannot be read");
                     self.ends_at = Some(Instant::now() + self.grace);
@@ -297,15 +301,15 @@ impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for Lines<R> {
     }
 }
 
-/// Puts the arguments of a call beside it.
+/// Attaches the arguments of a call to its message.
 fn with(mut message: ClientJsonRpcMessage, arguments: Option<String>) -> ClientJsonRpcMessage {
     if let (JsonRpcMessage::Request(request), Some(arguments)) = (&mut message, arguments) {
-        request.request.extensions_mut().insert(Text::from(arguments));
+        request.request.extensions_mut().insert(ArgumentsText::from(arguments));
     }
     message
 }
 
-/// Writes a message as a line. JSON text of serde holds no line break.
+/// Serializes a message as a line. The JSON of serde contains no line break.
 fn line(message: &impl Serialize) -> Vec<u8> {
     let mut text = serde_json::to_vec(message).unwrap_or_default();
     text.push(b'\n');
@@ -323,7 +327,7 @@ pub(super) fn to_stream<W: AsyncWrite + Send + Unpin + 'static>(output: W) -> Ou
     (lines, ended)
 }
 
-/// Returns an output that is written by a thread, which a program that ends need not wait for.
+/// Returns an output that is written by a thread, which does not delay the end of the program.
 pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Output {
     let (lines, mut waiting) = mpsc::channel::<Outgoing>(WAITING_LINES);
     let (ending, ended) = oneshot::channel();
@@ -339,7 +343,7 @@ pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Outpu
     (lines, ended)
 }
 
-/// Writes lines in the order they come, and flushes when none is waiting.
+/// Writes lines in order, and flushes when none is waiting.
 async fn write<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiver<Outgoing>) {
     let mut unflushed = Vec::new();
     while let Some((line, written)) = lines.recv().await {

@@ -1,4 +1,4 @@
-//! `tools/list`: what a client is told of, in pages.
+//! `tools/list`: the tools in pages.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -12,16 +12,16 @@ use crate::collection::{Snapshot, ToolBox};
 use crate::definition::ToolDefinition;
 use crate::dialect::{Dialect, lower};
 
-/// The tools of one generation of a box, as the protocol writes them.
+/// The tools of one generation of a box, in the form of the protocol.
 pub(super) struct Listing {
     generation: u64,
     tools: Vec<Tool>,
-    places: HashMap<String, usize>,
-    /// Whether HTTP requests repeat an argument of the tool in a header.
+    positions: HashMap<String, usize>,
+    /// For each tool, `true` if HTTP requests repeat one of its arguments in a header.
     have_headers: Vec<bool>,
 }
 
-/// The listing of a box, made once for each generation.
+/// The cached listing of a box, rebuilt for each generation.
 #[derive(Default)]
 pub(super) struct Listings(Mutex<Option<Arc<Listing>>>);
 
@@ -47,10 +47,10 @@ impl Listing {
         };
         let tools: Vec<Tool> =
             snapshot.tools().filter(listed).map(|tool| described(tool.definition())).collect();
-        let places =
+        let positions =
             tools.iter().enumerate().map(|(at, tool)| (tool.name.to_string(), at)).collect();
         let have_headers = tools.iter().map(names_a_header).collect();
-        Self { generation: snapshot.generation(), tools, places, have_headers }
+        Self { generation: snapshot.generation(), tools, positions, have_headers }
     }
 
     pub(super) fn tools(&self) -> &[Tool] {
@@ -58,18 +58,20 @@ impl Listing {
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Tool> {
-        self.places.get(name).map(|&at| &self.tools[at])
+        self.positions.get(name).map(|&at| &self.tools[at])
     }
 
-    /// Returns whether headers of an HTTP request may have to be held against the arguments of a tool.
+    /// Returns whether headers of an HTTP request may have to be checked against the arguments of a
+    /// tool.
     pub(super) fn has_headers(&self, name: &str) -> bool {
-        self.places.get(name).is_some_and(|&at| self.have_headers[at])
+        self.positions.get(name).is_some_and(|&at| self.have_headers[at])
     }
 
     /// Returns a page, and the cursor of the next.
     ///
-    /// A cursor names the tools on both sides of the cut and where it was, so it holds when the box changes between two
-    /// pages: no tool that stays comes twice or never, unless both of these are gone.
+    /// A cursor names the tools on both sides of the cut and its position, so it stays valid when
+    /// the box changes between two pages: no remaining tool is repeated or skipped, unless both of
+    /// these are gone.
     pub(super) fn page(
         &self,
         cursor: Option<&str>,
@@ -91,11 +93,11 @@ impl Listing {
 
     fn after(&self, cursor: &str) -> Option<usize> {
         let mut parts = cursor.split(':');
-        let told: usize = parts.next()?.parse().ok()?;
+        let position: usize = parts.next()?.parse().ok()?;
         let (last, next) = (parts.next()?, parts.next()?);
-        let place = |name: &str| self.places.get(name).copied();
-        let from = place(last).map(|at| at + 1).or_else(|| place(next));
-        Some(from.unwrap_or(told.saturating_sub(1)).min(self.tools.len()))
+        let position_of = |name: &str| self.positions.get(name).copied();
+        let from = position_of(last).map(|at| at + 1).or_else(|| position_of(next));
+        Some(from.unwrap_or(position.saturating_sub(1)).min(self.tools.len()))
     }
 }
 
@@ -125,16 +127,17 @@ fn described(definition: &ToolDefinition) -> Tool {
     tool
 }
 
-/// Returns whether the schema may say `x-mcp-header`. A tool with a description that does is only read twice.
+/// Returns whether the schema may contain `x-mcp-header`. A false match in a description only costs
+/// another look-up.
 fn names_a_header(tool: &Tool) -> bool {
     let schema = serde_json::to_string(&*tool.input_schema);
     schema.is_ok_and(|text| text.contains("x-mcp-header"))
 }
 
-/// Returns the tool with the fields that a client's version knows.
+/// Returns the tool with only the fields that a client's version knows.
 pub(super) fn for_version(mut tool: Tool, version: &ClientVersion) -> Tool {
     if !version.is_modern() {
-        // Before 2026-07-28 structured results are objects only.
+        // Before 2026-07-28, structured results are objects only.
         let is_object =
             |schema: &Map<String, Value>| schema.get("type").is_some_and(|kind| kind == "object");
         tool.output_schema = tool.output_schema.filter(|schema| is_object(schema));

@@ -1,4 +1,4 @@
-//! A box as a server of the protocol: over standard streams, and, in `http`, over HTTP.
+//! Serves a box as an MCP server: over standard streams, and, in `http`, over HTTP.
 
 mod call;
 mod caller;

@@ -1,4 +1,4 @@
-//! How often calls may be made, for each principal by itself.
+//! Rate limits on calls, by principal.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
@@ -8,13 +8,13 @@ use tokio::time::Instant;
 
 use crate::context::Principal;
 
-/// Principals that are kept before those with nothing to remember are looked for.
+/// The number of principals above which full buckets are removed.
 const KEPT: usize = 1024;
 
-/// A bucket of calls for each principal, filled at a steady rate, that holds what two seconds bring.
+/// A token bucket for each principal, refilled at a steady rate, with the capacity of two seconds.
 ///
-/// A bucket is one moment (GCRA, ITU-T I.371): when it will be full again. One that is full is the same as none, so memory holds the
-/// principals of the last two seconds.
+/// A bucket is stored as the moment when it will be full again (GCRA, ITU-T I.371). A full bucket
+/// needs no entry, so memory holds the principals of the last two seconds.
 pub(super) struct Pace {
     interval: Duration,
     buckets: Mutex<Buckets>,
@@ -26,17 +26,17 @@ struct Buckets {
 }
 
 impl Pace {
-    /// Returns the pace of so many calls a second; zero is none.
+    /// Returns a limit of calls per second; `None` for zero.
     pub(super) fn new(calls_per_second: u32) -> Option<Self> {
         let interval = Duration::from_secs(1).checked_div(calls_per_second)?;
         let buckets = Buckets { full_at: HashMap::new(), look_at: KEPT };
         Some(Self { interval, buckets: Mutex::new(buckets) })
     }
 
-    /// Takes one call out of a principal's bucket, or says when there will be one.
+    /// Takes one call out of a principal's bucket, or returns the time until one is available.
     pub(super) fn take(&self, principal: &Principal) -> Result<(), Duration> {
         let now = Instant::now();
-        // What two seconds bring, less the call that is taken.
+        // The capacity of two seconds, less the call that is taken.
         let depth = Duration::from_secs(2).saturating_sub(self.interval);
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(full_at) = buckets.full_at.get_mut(principal) {

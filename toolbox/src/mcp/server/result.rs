@@ -1,4 +1,4 @@
-//! A result of the box as the protocol writes it.
+//! Results of the box in the form of the protocol.
 
 use rmcp::model::{
     Annotations, AudioContent, CallToolResult, ContentBlock, EmbeddedResource, Icon, IconTheme,
@@ -11,42 +11,45 @@ use crate::call::{Attributes, Audience, Content, ResourceLink, ToolResult};
 use crate::definition;
 use crate::validate::{self, ValidationLimits};
 
-/// The key in `_meta` of a failed result for data that the output schema of its tool does not describe.
+/// The key in `_meta` of a failed result for data that the output schema of its tool does not
+/// describe.
 const ERROR_DATA: &str = "toolbox/error";
 
-/// What of a result depends on who reads it.
+/// The client's properties that determine the form of a result.
 #[derive(Clone, Copy)]
-pub(super) struct Reader<'a> {
+pub(super) struct ResultFormat<'a> {
     pub(super) version: &'a ClientVersion,
-    /// The schema of structured results that the client was given for the tool.
+    /// The output schema that the client received for the tool.
     pub(super) output_schema: Option<&'a Value>,
-    /// How many bytes a result may have.
+    /// The maximum size of a result, in bytes.
     pub(super) limit: usize,
 }
 
-pub(super) fn written(result: &ToolResult, reader: Reader<'_>) -> CallToolResult {
-    let mut content = blocks(result, reader.version);
+pub(super) fn written(result: &ToolResult, format: ResultFormat<'_>) -> CallToolResult {
+    let mut content = blocks(result, format.version);
     let mut meta = result.meta().cloned().unwrap_or_default();
-    let mut structured = structure(result, reader.output_schema.is_some());
-    // A result without the structure that was promised fits no schema, and a client that checks would blame the tool for it.
+    let mut structured = structure(result, format.output_schema.is_some());
+    // A result without the promised structure matches no output schema, and a client that validates
+    // it would blame the tool.
     let is_cut =
-        reader.output_schema.is_some() && result.omitted_bytes() > 0 && structured.is_none();
+        format.output_schema.is_some() && result.omitted_bytes() > 0 && structured.is_none();
     if result.is_error() {
         if let Some(data) = structured.take() {
-            // A client that checks the structure of a failure would report that, and not the failure.
-            if reader.takes(&data) && fits(&data, reader.output_schema) {
+            // A client that validates the structure of a failure would report the mismatch instead
+            // of the failure.
+            if format.takes(&data) && fits(&data, format.output_schema) {
                 structured = Some(data);
             } else {
                 meta.insert(ERROR_DATA.to_owned(), data);
             }
         }
     } else {
-        structured = structured.filter(|value| reader.takes(value));
-        // The protocol wants the structure as text as well, which makes two of it.
+        structured = structured.filter(|value| format.takes(value));
+        // The protocol requires the structure as text as well, which doubles its size.
         if let Some(value) = &structured {
-            let note = repeated(reader.limit);
+            let note = repeated(format.limit);
             if value.to_string().len() + result.text().len()
-                > reader.limit.saturating_add(note.len())
+                > format.limit.saturating_add(note.len())
             {
                 content = vec![ContentBlock::text(note)];
             }
@@ -64,8 +67,8 @@ pub(super) fn written(result: &ToolResult, reader: Reader<'_>) -> CallToolResult
     written
 }
 
-impl Reader<'_> {
-    /// Returns whether the client's version knows a structured result of this kind.
+impl ResultFormat<'_> {
+    /// Returns whether the client's version supports a structured result of this kind.
     fn takes(self, value: &Value) -> bool {
         self.version.is_modern() || self.version.has_structure() && value.is_object()
     }
@@ -78,14 +81,15 @@ fn fits(value: &Value, schema: Option<&Value>) -> bool {
     })
 }
 
-/// Returns what stands in the place of a text that repeats a structure, where the two together are too large.
+/// Returns the replacement for a text that repeats a structure, if the two together exceed the
+/// limit.
 fn repeated(limit: usize) -> String {
     format!(
         "[the result is in `structuredContent`; with its text as well it would be larger than `max_result_bytes`, {limit}]"
     )
 }
 
-/// Returns the result as JSON: as the tool gave it, or, where it gave nothing but text, what the text says.
+/// Returns the result as JSON: its structured value, or its text if it has nothing else.
 fn structure(result: &ToolResult, is_expected: bool) -> Option<Value> {
     if let Some(value) = result.structured_content() {
         return Some(value);
@@ -142,7 +146,7 @@ fn block(part: &Content, version: &ClientVersion) -> ContentBlock {
             (block.annotations, block.meta) = (annotations, meta);
             ContentBlock::ResourceLink(block)
         }
-        // Older clients may refuse the whole result for a part of a kind that they do not know.
+        // Older clients may refuse a whole result for one part of an unknown kind.
         Content::Audio(media) => {
             let text =
                 format!("[audio of type {}, which this version of MCP lacks]", media.mime_type);

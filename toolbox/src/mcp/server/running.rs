@@ -1,4 +1,4 @@
-//! Who is at work in a service, and how all of it comes to an end.
+//! The running calls and connections of a service, and their shutdown.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -7,27 +7,27 @@ use tokio::time::timeout;
 
 use super::pace::Pace;
 use crate::context::{CancellationToken, Principal};
-use crate::mcp::count::{Count, Place};
+use crate::mcp::count::{Count, CountGuard};
 
-/// How long calls that were cancelled get to say so, beyond any grace.
-pub(super) const LAST_WORDS: Duration = Duration::from_secs(1);
+/// The time for cancelled calls to report their end, after any grace period.
+pub(super) const CANCEL_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The calls and connections of one service while they last.
+/// The calls and connections of one service.
 #[derive(Clone)]
-pub(super) struct Running {
+pub(super) struct ServiceActivity {
     calls: Count,
     pace: Option<Arc<Pace>>,
-    /// Requests over HTTP, until the last byte of their answers.
+    /// HTTP requests, until the last byte of their answers.
     requests: Count,
     connections: Count,
-    /// Nothing new is read or accepted after this, and what waits for changes of the box ends.
+    /// Cancelled to stop reading and accepting; subscriptions to the box end.
     closing: CancellationToken,
-    /// Every call that still runs ends after this.
+    /// Cancelled to end every running call.
     ending: CancellationToken,
 }
 
-/// Ends everything when it is dropped, whatever way that comes about.
-pub(super) struct EndOnDrop(Running);
+/// A guard that ends everything when dropped.
+pub(super) struct EndOnDrop(ServiceActivity);
 
 impl Drop for EndOnDrop {
     fn drop(&mut self) {
@@ -36,8 +36,9 @@ impl Drop for EndOnDrop {
     }
 }
 
-impl Running {
-    /// Begins with nothing at work; each principal may make so many calls a second, and any number where that is zero.
+impl ServiceActivity {
+    /// Returns an idle state; each principal may make this many calls per second, without a limit
+    /// if zero.
     pub(super) fn new(calls_per_second: u32) -> Self {
         Self {
             calls: Count::default(),
@@ -49,21 +50,21 @@ impl Running {
         }
     }
 
-    /// Counts one more call of a principal, or says when it may be made.
+    /// Counts one more call of a principal, or returns the time until it may be made.
     pub(super) fn admit(&self, principal: &Principal) -> Result<(), Duration> {
         self.pace.as_ref().map_or(Ok(()), |pace| pace.take(principal))
     }
 
-    /// Returns a place for one more call, unless there are `limit` already.
-    pub(super) fn call(&self, limit: usize) -> Option<Place> {
+    /// Returns a guard for one more call, unless there are `limit` already.
+    pub(super) fn call(&self, limit: usize) -> Option<CountGuard> {
         self.calls.take_below(limit)
     }
 
-    pub(super) fn request(&self) -> Place {
+    pub(super) fn request(&self) -> CountGuard {
         self.requests.take()
     }
 
-    pub(super) fn connection(&self) -> Place {
+    pub(super) fn connection(&self) -> CountGuard {
         self.connections.take()
     }
 
@@ -75,28 +76,28 @@ impl Running {
         &self.ending
     }
 
-    /// Gives requests that are being answered `grace`, and cancels the calls that are left.
+    /// Waits up to `grace` for running requests, and cancels the remaining calls.
     pub(super) async fn wind_down(&self, grace: Duration) {
         self.closing.cancel();
         if timeout(grace, self.requests.none()).await.is_err() {
             tracing::warn!(?grace, "calls that outlast the grace period are cancelled");
         }
         self.ending.cancel();
-        // They answer at once; a thread that blocks is not waited for.
-        let _ = timeout(LAST_WORDS, self.requests.none()).await;
+        // Cancelled calls answer at once; blocked threads are not waited for.
+        let _ = timeout(CANCEL_TIMEOUT, self.requests.none()).await;
     }
 
     pub(super) fn end_on_drop(&self) -> EndOnDrop {
         EndOnDrop(self.clone())
     }
 
-    /// Waits until every connection and every call has ended, but not for long.
+    /// Waits for a limited time until every connection and every call has ended.
     pub(super) async fn settle(&self) {
         let all = async {
             self.connections.none().await;
             self.calls.none().await;
         };
-        if timeout(LAST_WORDS * 3, all).await.is_err() {
+        if timeout(CANCEL_TIMEOUT * 3, all).await.is_err() {
             tracing::warn!("a connection did not end in time");
         }
     }

@@ -5,24 +5,24 @@ use std::time::Duration;
 
 use super::info::ServerInfo;
 use super::list::{Listing, Listings};
-use super::running::Running;
+use super::running::ServiceActivity;
 use crate::collection::ToolBox;
 
-/// The state that all connections of a service share.
-pub(super) struct Shared {
+/// The state shared by all connections of a service.
+pub(super) struct ServiceShared {
     pub(super) toolbox: ToolBox,
-    pub(super) options: Options,
+    pub(super) options: ServiceOptions,
     pub(super) listings: Listings,
 }
 
-impl Shared {
+impl ServiceShared {
     pub(super) fn listing(&self) -> Arc<Listing> {
         self.listings.of(&self.toolbox, self.options.list_deferred)
     }
 }
 
 #[derive(Clone)]
-pub(super) struct Options {
+pub(super) struct ServiceOptions {
     pub(super) info: ServerInfo,
     pub(super) title: Option<String>,
     pub(super) instructions: Option<String>,
@@ -33,15 +33,15 @@ pub(super) struct Options {
     pub(super) max_calls_per_second: Option<u32>,
     pub(super) max_message_bytes: usize,
     pub(super) grace: Duration,
-    /// Clients are told to keep the list of tools to themselves.
+    /// `true` if clients must not share the list of tools.
     pub(super) private_list: bool,
     #[cfg(feature = "mcp-server-http")]
     pub(super) http: super::http::HttpOptions,
 }
 
-impl Options {
-    /// Begins what runs over streams, where the client is whoever started the program.
-    pub(super) fn running_over_streams(&self) -> Running {
-        Running::new(self.max_calls_per_second.unwrap_or(0))
+impl ServiceOptions {
+    /// Returns the state for serving over streams, where the client is the parent process.
+    pub(super) fn running_over_streams(&self) -> ServiceActivity {
+        ServiceActivity::new(self.max_calls_per_second.unwrap_or(0))
     }
 }

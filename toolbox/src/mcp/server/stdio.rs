@@ -1,4 +1,4 @@
-//! The standard streams of the process, for a server that is somebody's child.
+//! The standard streams of the process, for a server that is a child process.
 
 use std::io::{self, Read};
 use std::pin::Pin;
@@ -7,20 +7,20 @@ use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead, ReadBuf};
 use tokio::sync::mpsc;
 
-/// Bytes that are read at once.
+/// The number of bytes read at once.
 const CHUNK: usize = 64 << 10;
 
-/// Standard input, read by a thread of its own.
+/// Standard input, read by a separate thread.
 ///
-/// tokio's own reads on a thread that the runtime waits for when it shuts down, so a program that is told to stop while
-/// its input is silent would not end.
-pub(super) struct Input {
+/// tokio reads it on a thread that the runtime waits for at shutdown, so a program could not end
+/// while its input is silent.
+pub(super) struct StdinReader {
     chunks: mpsc::Receiver<io::Result<Vec<u8>>>,
     chunk: Vec<u8>,
     at: usize,
 }
 
-impl Input {
+impl StdinReader {
     pub(super) fn open() -> Self {
         let (sender, chunks) = mpsc::channel(2);
         std::thread::spawn(move || {
@@ -43,7 +43,7 @@ impl Input {
     }
 }
 
-impl AsyncRead for Input {
+impl AsyncRead for StdinReader {
     fn poll_read(
         mut self: Pin<&mut Self>,
         context: &mut Context<'_>,
@@ -67,12 +67,13 @@ impl AsyncRead for Input {
     }
 }
 
-/// Keeps standard output for the protocol: until it is dropped, what the program prints goes to standard error.
+/// Reserves standard output for the protocol: until it is dropped, printed output goes to standard
+/// error.
 #[cfg(unix)]
-pub(super) struct Reserved(std::fs::File);
+pub(super) struct StdoutGuard(std::fs::File);
 
 #[cfg(unix)]
-impl Reserved {
+impl StdoutGuard {
     pub(super) fn take() -> io::Result<Self> {
         use std::io::Write;
         use std::os::fd::AsFd;
@@ -83,14 +84,14 @@ impl Reserved {
         Ok(Self(own.into()))
     }
 
-    /// Returns where the protocol's lines go.
+    /// Returns the writer of the protocol's lines.
     pub(super) fn output(&self) -> io::Result<impl io::Write + Send + 'static> {
         self.0.try_clone()
     }
 }
 
 #[cfg(unix)]
-impl Drop for Reserved {
+impl Drop for StdoutGuard {
     fn drop(&mut self) {
         use std::io::Write;
 
@@ -99,12 +100,13 @@ impl Drop for Reserved {
     }
 }
 
-/// Elsewhere there is no safe way to put one stream in the place of another: what a tool prints breaks the protocol.
+/// Other systems have no safe way to redirect a stream: printed output of a tool corrupts the
+/// protocol.
 #[cfg(not(unix))]
-pub(super) struct Reserved;
+pub(super) struct StdoutGuard;
 
 #[cfg(not(unix))]
-impl Reserved {
+impl StdoutGuard {
     pub(super) fn take() -> io::Result<Self> {
         Ok(Self)
     }

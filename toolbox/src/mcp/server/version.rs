@@ -1,4 +1,4 @@
-//! The parts of results and definitions that a client's version of the protocol knows.
+//! The parts of results and definitions that a client's protocol version supports.
 
 use rmcp::RoleServer;
 use rmcp::model::ProtocolVersion;
@@ -9,27 +9,30 @@ use rmcp::service::RequestContext;
 pub(super) struct ClientVersion(ProtocolVersion);
 
 impl ClientVersion {
-    /// Returns the version that a request was made in; one that names none comes from a client with a handshake.
+    /// Returns the protocol version of a request; a request without one comes from a client with a
+    /// handshake.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
         Self(context.protocol_version().unwrap_or(ProtocolVersion::V_2025_11_25))
     }
 
-    /// Returns whether each request stands alone. Structured results may then be of any kind, not only objects.
+    /// Returns whether requests are stateless. Structured results may then be of any kind, not only
+    /// objects.
     pub(super) fn is_modern(&self) -> bool {
         self.0 >= ProtocolVersion::V_2026_07_28
     }
 
-    /// Returns whether audio content is known.
+    /// Returns whether audio content is supported.
     pub(super) fn has_audio(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_03_26
     }
 
-    /// Returns whether structured results, links to resources, titles and `_meta` of definitions and parts are known.
+    /// Returns whether structured results, resource links, titles and `_meta` of definitions and
+    /// parts are supported.
     pub(super) fn has_structure(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_06_18
     }
 
-    /// Returns whether icons are known.
+    /// Returns whether icons are supported.
     pub(super) fn has_icons(&self) -> bool {
         self.0 >= ProtocolVersion::V_2025_11_25
     }

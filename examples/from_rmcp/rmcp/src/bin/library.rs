@@ -53,7 +53,7 @@ enum Order {
 struct AddBookRequest {
     /// The title on the cover
     title: String,
-    /// Who wrote it
+    /// Author of the book
     author: String,
     /// When it was first printed
     #[serde(default)]
@@ -70,10 +70,10 @@ struct BookRequest {
 struct FindBooksRequest {
     /// Words of the title or the author
     query: String,
-    /// How many books to return, 1 to 50
+    /// Number of books to return, 1 to 50
     #[serde(default = "default_limit")]
     limit: u32,
-    /// What comes first
+    /// Sort order
     #[serde(default)]
     order: Order,
 }
@@ -101,7 +101,7 @@ struct UpdateBookRequest {
 struct LendBookRequest {
     /// The id of the book
     id: u32,
-    /// Who takes it home
+    /// Name of the borrower
     to: String,
 }
 

@@ -60,7 +60,7 @@ impl Library {
         /// The title on the cover
         #[arg(length = 1..)]
         title: String,
-        /// Who wrote it
+        /// Author of the book
         author: String,
         /// When it was first printed
         year: Option<u16>,
@@ -88,10 +88,10 @@ impl Library {
         &self,
         /// Words of the title or the author
         query: String,
-        /// How many books to return
+        /// Number of books to return
         #[arg(default = 10, range = 1..=50)]
         limit: usize,
-        /// What comes first
+        /// Sort order
         #[arg(default)]
         order: Order,
     ) -> Books {
@@ -150,7 +150,7 @@ impl Library {
         &self,
         /// The id of the book
         id: u32,
-        /// Who takes it home
+        /// Name of the borrower
         to: String,
     ) -> Result<&'static str, String> {
         let mut books = self.books.lock().await;

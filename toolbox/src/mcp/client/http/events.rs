@@ -1,47 +1,47 @@
-//! A stream of bytes to the events it holds, in memory of a bounded size.
+//! A parser of server-sent events, in memory of a bounded size.
 
 use std::collections::VecDeque;
 
-/// How long the id of an event may be, in bytes.
+/// The maximum length of an event id, in bytes.
 const MAX_ID: usize = 1024;
 
-/// One event, as it came.
+/// One event as received.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Event {
+pub(super) struct SseEvent {
     kind: Vec<u8>,
     pub(super) data: Option<Vec<u8>>,
-    /// What a stream that was cut off is resumed by.
+    /// The id with which an interrupted stream is resumed.
     pub(super) id: Option<String>,
-    /// How long to wait before that, in milliseconds.
+    /// The delay before resuming, in milliseconds.
     pub(super) retry: Option<u64>,
 }
 
-impl Event {
-    /// Returns whether its data is a message of the protocol.
+impl SseEvent {
+    /// Returns whether its data is a JSON-RPC message.
     pub(super) fn is_message(&self) -> bool {
         matches!(&*self.kind, b"" | b"message")
     }
 }
 
-/// Takes bytes and gives events.
+/// An incremental parser of an event stream.
 #[derive(Debug)]
-pub(super) struct Parser {
+pub(super) struct SseParser {
     max: usize,
     line: Vec<u8>,
-    event: Event,
-    ready: VecDeque<Event>,
+    event: SseEvent,
+    ready: VecDeque<SseEvent>,
     after_return: bool,
     begun: bool,
     is_over: bool,
 }
 
-impl Parser {
-    /// An event may have `max` bytes.
+impl SseParser {
+    /// Creates a parser; an event may have `max` bytes.
     pub(super) fn new(max: usize) -> Self {
         Self {
             max,
             line: Vec::new(),
-            event: Event::default(),
+            event: SseEvent::default(),
             ready: VecDeque::new(),
             after_return: false,
             begun: false,
@@ -49,12 +49,12 @@ impl Parser {
         }
     }
 
-    /// Returns the next whole event.
-    pub(super) fn next(&mut self) -> Option<Event> {
+    /// Returns the next complete event.
+    pub(super) fn next(&mut self) -> Option<SseEvent> {
         self.ready.pop_front()
     }
 
-    /// Returns whether an event was longer than the limit; nothing comes after it.
+    /// Returns whether an event exceeded the limit; the parser then yields no more.
     pub(super) fn is_over(&self) -> bool {
         self.is_over
     }
@@ -70,7 +70,7 @@ impl Parser {
             if held + piece.len() > self.max {
                 self.is_over = true;
                 self.line = Vec::new();
-                self.event = Event::default();
+                self.event = SseEvent::default();
                 return;
             }
             self.line.extend_from_slice(piece);
@@ -89,7 +89,7 @@ impl Parser {
         }
     }
 
-    /// Takes what stands at the end for a whole event, as some servers leave out the line that ends it.
+    /// Completes the last event, since some servers omit the empty line that ends it.
     pub(super) fn end(&mut self) {
         if !self.line.is_empty() {
             self.end_line();
@@ -120,7 +120,8 @@ impl Parser {
                 }
                 none => *none = Some(value.to_vec()),
             },
-            // It goes back in a header, which holds no control characters and not too much.
+            // The id is sent back in a header, which has no control characters and a limited
+            // length.
             b"id" if value.len() <= MAX_ID && !value.iter().any(u8::is_ascii_control) => {
                 self.event.id = String::from_utf8(value.to_vec()).ok();
             }
@@ -134,7 +135,7 @@ impl Parser {
 
     fn end_event(&mut self) {
         let event = std::mem::take(&mut self.event);
-        if event != Event::default() {
+        if event != SseEvent::default() {
             self.ready.push_back(event);
         }
     }
@@ -145,21 +146,21 @@ mod tests {
     use super::*;
 
     fn events(pieces: &[&str]) -> Vec<String> {
-        let mut parser = Parser::new(40);
+        let mut parser = SseParser::new(40);
         for piece in pieces {
             parser.feed(piece.as_bytes());
         }
         parser.end();
         let all = std::iter::from_fn(|| parser.next());
-        let told = all.map(|event| {
+        let described = all.map(|event| {
             let data = event.data.map(|data| String::from_utf8_lossy(&data).into_owned());
             format!("{data:?} {:?} {:?}", event.id, event.retry)
         });
-        let mut told: Vec<String> = told.collect();
+        let mut described: Vec<String> = described.collect();
         if parser.is_over() {
-            told.push("over".to_owned());
+            described.push("over".to_owned());
         }
-        told
+        described
     }
 
     #[test]

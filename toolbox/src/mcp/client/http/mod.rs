@@ -1,8 +1,8 @@
-//! A server behind a URL.
+//! Connections to servers with a URL.
 
+mod client;
 mod events;
 mod parameters;
-mod wire;
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
@@ -12,16 +12,16 @@ use std::time::Duration;
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
 
-pub(super) use parameters::{Page, page_of};
-pub(super) use wire::Wire;
+pub(super) use client::HttpTransport;
 #[cfg(feature = "mcp-oauth")]
-pub(super) use wire::scope_of;
+pub(super) use client::scope_of;
+pub(super) use parameters::{WrappedPage, page_of};
 
-/// The HTTP client that the servers of one box share: to make one means to read the certificates of the system.
+/// The HTTP client that the servers of one box share: creating one reads the system's certificates.
 #[derive(Debug, Default)]
-pub(super) struct Shared(Mutex<Option<reqwest::Client>>);
+pub(super) struct SharedClient(Mutex<Option<reqwest::Client>>);
 
-impl Shared {
+impl SharedClient {
     pub(super) fn client(&self) -> Result<reqwest::Client, String> {
         let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(client) = &*shared {
@@ -37,7 +37,7 @@ impl Shared {
     }
 }
 
-/// Follows a redirect within the origin that was asked first, so that no header goes where nobody meant it to.
+/// Follows a redirect within the first request's origin only, so that no header leaks to another.
 fn redirect(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Action {
     let first = attempt.previous().first();
     let same = first.is_some_and(|first| first.origin() == attempt.url().origin());
@@ -49,7 +49,7 @@ fn redirect(attempt: reqwest::redirect::Attempt<'_>) -> reqwest::redirect::Actio
     }
 }
 
-/// Returns where requests go, and with which headers.
+/// Returns the transport's configuration: the URL and the headers.
 pub(super) fn address(
     url: &str,
     headers: &BTreeMap<String, String>,

@@ -1,4 +1,5 @@
-//! A list of tools on its way through rmcp, which learns from it what arguments of calls go into headers too.
+//! Lists of tools on their way through rmcp, which learns from them which arguments of calls go
+//! into headers too.
 
 use std::collections::HashSet;
 use std::sync::Arc;
@@ -10,15 +11,15 @@ use serde_json::{Map, Value};
 
 use crate::mcp::client::envelope::in_envelope;
 
-/// The keyword that names the header an argument goes into.
+/// The keyword that names the header of an argument.
 const KEYWORD: &str = "x-mcp-header";
-/// Where the text of a list stands in the metadata that rmcp hands on.
+/// The metadata key of the list's text.
 const RAW: &str = "toolbox/raw";
-/// Where the names of the tools stand that have such arguments.
+/// The metadata key of the names of tools with such arguments.
 const NAMES: &str = "toolbox/names";
 
 #[derive(Deserialize)]
-struct Tools<'a> {
+struct RawTools<'a> {
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
 }
@@ -35,10 +36,10 @@ struct Annotated {
     input_schema: Map<String, Value>,
 }
 
-/// Wraps the text of a list. Tools with arguments that go into headers come along in rmcp's form: it keeps those whose
-/// annotations are as they must be.
+/// Wraps the text of a list. Tools with arguments that go into headers are added in rmcp's form,
+/// which keeps those with valid annotations.
 pub(super) fn in_envelope_with_headers(raw: &str) -> ServerResult {
-    let annotated: Vec<&str> = match serde_json::from_str::<Tools<'_>>(raw) {
+    let annotated: Vec<&str> = match serde_json::from_str::<RawTools<'_>>(raw) {
         Ok(page) => {
             let may_be_annotated = |tool: &&str| tool.contains(KEYWORD) || tool.contains(r"\u00");
             page.tools.iter().map(|tool| tool.get()).filter(may_be_annotated).collect()
@@ -54,7 +55,7 @@ pub(super) fn in_envelope_with_headers(raw: &str) -> ServerResult {
         if let Ok(named) = serde_json::from_str::<Named>(text) {
             names.push(Value::String(named.name));
         }
-        // What nests deeper could not be read again inside its message.
+        // A deeper value could not be read again inside its message.
         let Ok([[[[[[[[tool]]]]]]]]) =
             serde_json::from_str::<Deep>(&format!("[[[[[[[[{text}]]]]]]]]"))
         else {
@@ -72,14 +73,15 @@ pub(super) fn in_envelope_with_headers(raw: &str) -> ServerResult {
 
 type Deep = [[[[[[[[Annotated; 1]; 1]; 1]; 1]; 1]; 1]; 1]; 1];
 
-/// The text of a list, and the names of the tools that cannot be called for what their headers would be.
-pub(in crate::mcp::client) struct Page {
+/// The text of a list, and the names of the tools that cannot be called for what their headers
+/// would be.
+pub(in crate::mcp::client) struct WrappedPage {
     pub(in crate::mcp::client) raw: String,
     pub(in crate::mcp::client) refused: HashSet<String>,
 }
 
-/// Takes a list out of rmcp's hands; `None` if it is not one that was wrapped here.
-pub(in crate::mcp::client) fn page_of(list: ListToolsResult) -> Option<Page> {
+/// Extracts a list wrapped here; `None` for any other.
+pub(in crate::mcp::client) fn page_of(list: ListToolsResult) -> Option<WrappedPage> {
     let mut meta = list.meta?;
     let Value::String(raw) = meta.remove(RAW)? else { return None };
     let Value::Array(names) = meta.remove(NAMES)? else { return None };
@@ -88,5 +90,5 @@ pub(in crate::mcp::client) fn page_of(list: ListToolsResult) -> Option<Page> {
     for tool in &list.tools {
         refused.remove(tool.name.as_ref());
     }
-    Some(Page { raw, refused })
+    Some(WrappedPage { raw, refused })
 }

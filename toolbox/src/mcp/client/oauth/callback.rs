@@ -1,4 +1,4 @@
-//! The browser's way back: one request to a port of the loopback.
+//! The browser's redirect back: one request to a port on the loopback interface.
 
 use std::time::Duration;
 
@@ -7,19 +7,21 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
 
-/// How long one connection may take to say what it wants.
+/// The maximum time to receive a request on one connection.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// The longest request that is read, in bytes.
+/// The maximum size of a request, in bytes.
 const LONGEST: usize = 16 << 10;
 
-/// The path that a browser comes back to.
+/// The path of the redirect.
 pub(super) const PATH: &str = "/callback";
 
-/// Waits for the request that carries `state`, and returns its query. Others are turned away: any page can send a browser here.
+/// Waits for the request that carries `state`, and returns its query. Other requests get an error:
+/// any page can send a browser here.
 pub(super) async fn wait(listener: TcpListener, state: String) -> std::io::Result<String> {
     let (found, mut queries) = mpsc::channel(1);
-    // They end with this future. A browser opens connections ahead of time, which must not stand in the way.
+    // The tasks end with this future. Browsers open spare connections, which must not block the
+    // real one.
     let mut connections = JoinSet::new();
     loop {
         tokio::select! {
@@ -40,7 +42,7 @@ pub(super) async fn wait(listener: TcpListener, state: String) -> std::io::Resul
     }
 }
 
-/// Answers one connection, and returns the query if it is the one that is waited for.
+/// Answers one connection, and returns the query if it carries `state`.
 async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
     let mut read = Vec::new();
     while !read.windows(4).any(|end| end == b"\r\n\r\n") {
@@ -65,7 +67,7 @@ async fn answer(mut stream: TcpStream, state: &str) -> Option<String> {
     let head = "Content-Type: text/plain; charset=utf-8\r\nCache-Control: no-store\r\nReferrer-Policy: no-referrer\r\nX-Content-Type-Options: nosniff\r\nConnection: close";
     let reply =
         format!("HTTP/1.1 {status}\r\n{head}\r\nContent-Length: {}\r\n\r\n{words}", words.len());
-    // Whoever asked may be gone; what it said counts all the same.
+    // The client may be gone; its query counts all the same.
     let _ = stream.write_all(reply.as_bytes()).await;
     let _ = stream.shutdown().await;
     query.map(str::to_owned)

@@ -1,4 +1,4 @@
-//! What was granted: one file for all servers.
+//! The file of granted tokens, common to all servers.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -12,37 +12,40 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::mcp::file::{SharedFile, Turn};
+use crate::mcp::file::{FileLock, SharedFile};
 use crate::mcp::names::hex;
 
-/// How long another program that writes is waited for.
+/// The maximum time to wait for another program that writes.
 const WRITE: Duration = Duration::from_secs(2);
 
-/// How long another program is waited for that has its token renewed, which is a request to somebody.
+/// The maximum time to wait for another program that renews a token, which takes a network request.
 const REFRESH: Duration = Duration::from_secs(30);
 
-/// The file with the tokens of servers that somebody signed in at.
+/// A file with the tokens of servers that a user signed in to.
 ///
-/// JSON, readable by its owner only where the system knows owners. Several programs may use one file: what one of them
-/// renews, the others have too. A token goes to the server it was given for, and nowhere else; a server is known by its URL.
+/// JSON, readable by its owner only on systems with file permissions. Several programs may use one
+/// file: a token renewed by one is renewed for all. A token is sent only to the server it was
+/// granted for, identified by its URL.
 #[derive(Debug, Clone)]
 pub struct CredentialFile(SharedFile);
 
 #[derive(Serialize, Deserialize)]
-struct Contents {
+struct CredentialContents {
     version: u32,
-    /// Each is read by itself: a broken entry is of its own server, and stays as it is until somebody signs in or out there.
+    /// The entries by server, each read separately: an invalid entry affects its own server only,
+    /// and is kept until the next sign-in or sign-out there.
     servers: BTreeMap<String, Value>,
 }
 
 impl CredentialFile {
-    /// Returns the file of a path. It is made when somebody signs in, with its folder.
+    /// Returns a handle to the file at a path. The file is created at the first sign-in, with its
+    /// folder.
     #[must_use]
     pub fn new(path: impl Into<PathBuf>) -> Self {
         Self(SharedFile::private(path.into()))
     }
 
-    /// Returns where the file is when nobody says otherwise: `toolbox/credentials.json` in `XDG_DATA_HOME` or `~/.local/share`.
+    /// Returns the default path: `toolbox/credentials.json` in `XDG_DATA_HOME` or `~/.local/share`.
     ///
     /// `None` if the home directory is unknown.
     #[must_use]
@@ -63,9 +66,9 @@ impl CredentialFile {
         Ok(kept.is_some_and(|kept| kept.token_response.is_some()))
     }
 
-    /// Forgets what was granted by the server at a URL; returns whether there was anything.
+    /// Deletes the token of the server at a URL; returns `false` if there was none.
     ///
-    /// The server is not told: a token that somebody else has a copy of is good until it expires.
+    /// The server is not notified: copies of the token are valid until it expires.
     ///
     /// # Errors
     ///
@@ -74,18 +77,18 @@ impl CredentialFile {
         self.update(|servers| servers.remove(&key(url)).is_some())
     }
 
-    /// Returns the part of one server.
-    pub(super) fn of(&self, url: &str) -> Kept {
-        Kept { file: self.clone(), key: key(url) }
+    /// Returns the entry of one server.
+    pub(super) fn of(&self, url: &str) -> CredentialEntry {
+        CredentialEntry { file: self.clone(), key: key(url) }
     }
 
-    fn read(&self) -> Result<Contents, CredentialFileError> {
+    fn read(&self) -> Result<CredentialContents, CredentialFileError> {
         let read = self.0.read().map_err(|source| self.failed(source))?;
         let Some(bytes) = read else {
-            return Ok(Contents { version: 1, servers: BTreeMap::new() });
+            return Ok(CredentialContents { version: 1, servers: BTreeMap::new() });
         };
-        let contents = serde_json::from_slice::<Contents>(&bytes);
-        // serde_json's text could hold a piece of a token.
+        let contents = serde_json::from_slice::<CredentialContents>(&bytes);
+        // serde_json's message could contain part of a token.
         let contents = contents.ok().filter(|contents| contents.version == 1);
         let broken =
             || io::Error::new(io::ErrorKind::InvalidData, "it does not hold what it should");
@@ -113,27 +116,27 @@ impl CredentialFile {
     }
 }
 
-/// Reads the entry of one server. One that is broken counts as none: nobody is signed in there.
+/// Reads the entry of one server. An invalid entry counts as signed out.
 fn entry(server: &str, kept: Value) -> Option<StoredCredentials> {
     let read = serde_json::from_value(kept).ok();
     if read.is_none() {
-        // serde_json's text could hold a piece of a token.
+        // serde_json's message could contain part of a token.
         tracing::warn!(
-            server = crate::mcp::config::shown_url(server),
+            server = crate::mcp::config::public_url(server),
             "what was granted by a server cannot be read; sign in there again"
         );
     }
     read
 }
 
-/// Returns what a server is known by.
+/// Returns the key of a server.
 fn key(url: &str) -> String {
     let Ok(mut url) = reqwest::Url::parse(url) else { return url.to_owned() };
     url.set_fragment(None);
     url.into()
 }
 
-/// The file with tokens cannot be read or written.
+/// An error reading or writing the file with tokens.
 #[derive(Debug)]
 pub struct CredentialFileError {
     path: PathBuf,
@@ -157,16 +160,17 @@ impl std::error::Error for CredentialFileError {
     }
 }
 
-/// What was granted by one server.
+/// The entry of one server in the file.
 #[derive(Debug, Clone)]
-pub(super) struct Kept {
+pub(super) struct CredentialEntry {
     file: CredentialFile,
     key: String,
 }
 
-impl Kept {
-    /// Waits until no other program has the token of this server renewed; who renews at another one is in nobody's way.
-    pub(super) async fn turn(&self) -> Result<Turn, AuthError> {
+impl CredentialEntry {
+    /// Waits until no other program renews the token of this server; other servers are not
+    /// affected.
+    pub(super) async fn turn(&self) -> Result<FileLock, AuthError> {
         self.blocking(|file, key| {
             let server = &hex(&Sha256::digest(key.as_bytes()))[..16];
             let turn = file.0.turn(&format!("{server}.refresh"), REFRESH);
@@ -187,7 +191,7 @@ impl Kept {
 }
 
 #[async_trait]
-impl CredentialStore for Kept {
+impl CredentialStore for CredentialEntry {
     async fn load(&self) -> Result<Option<StoredCredentials>, AuthError> {
         self.blocking(|file, key| {
             let kept = file.read()?.servers.remove(&key);

@@ -1,4 +1,4 @@
-//! Servers that want to know who asks: OAuth, as MCP has it.
+//! Authorization at servers with OAuth, as specified by MCP.
 
 mod callback;
 mod credentials;
@@ -16,8 +16,9 @@ pub(super) use tokens::Tokens;
 use super::text;
 use crate::call::chain;
 
-/// Returns the words of a failure, without what a terminal obeys: part of them may be a server's.
-pub(super) fn told(error: &AuthError) -> String {
+/// Returns the message of an error without terminal control sequences: part of it may come from a
+/// server.
+pub(super) fn error_text(error: &AuthError) -> String {
     let whole = match (error, error.source()) {
         (AuthError::CredentialStoreError(reason), _) => reason.clone(),
         (_, Some(_)) => chain(error),

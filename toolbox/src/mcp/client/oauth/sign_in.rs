@@ -1,4 +1,4 @@
-//! Signing in: somebody says yes in a browser, and a token comes back.
+//! Sign-in: a user approves in a browser, and the server grants a token.
 
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr};
@@ -13,19 +13,21 @@ use serde_json::json;
 use tokio::net::TcpListener;
 
 use super::credentials::CredentialFile;
-use super::{callback, told};
+use super::{callback, error_text};
 use crate::mcp::client::{http, text};
-use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::config::{ServerConfig, ServerEndpoint};
 
-/// How long a server may take to say what it wants to know.
+/// The maximum time for a server to send its challenge.
 const ANSWER: Duration = Duration::from_secs(10);
 
-/// A sign-in at a server, with OAuth as MCP has it: the server says who gives out its tokens, this client registers there unless
-/// the configuration [names one](ServerConfig::oauth_client), and somebody agrees in a browser.
+/// A sign-in at a server with OAuth, as specified by MCP: the server names its authorization
+/// server, this client registers there unless the configuration [names a
+/// client](ServerConfig::oauth_client), and a user approves in a browser.
 ///
-/// What a server says about that is looked at before it is followed: it leads to public addresses by `https`, or to this
-/// machine where the server itself is on this machine; never to link-local ones, where clouds keep their keys. PKCE and the
-/// `state` of the request are checked, and the issuer where it names itself.
+/// Addresses from a server are checked before they are used: public ones must be `https`, ones on
+/// this machine are accepted if the server itself is on this machine, and link-local ones, where
+/// clouds serve their credentials, never. PKCE, the `state` of the request and a given issuer are
+/// verified.
 ///
 /// ```no_run
 /// use toolbox::mcp::{CredentialFile, ServerConfig, Servers, SignIn};
@@ -35,7 +37,11 @@ const ANSWER: Duration = Duration::from_secs(10);
 /// let server = ServerConfig::url("https://example.com/mcp");
 /// SignIn::new(&server, &credentials).run(|page| println!("open {page}")).await?;
 ///
-/// let servers = Servers::builder().server("example", server).credentials(credentials).mount(&toolbox).await?;
+/// let servers = Servers::builder()
+///     .server("example", server)
+///     .credentials(credentials)
+///     .mount(&toolbox)
+///     .await?;
 /// # Ok(())
 /// # }
 /// ```
@@ -49,26 +55,28 @@ pub struct SignIn<'a> {
 }
 
 impl<'a> SignIn<'a> {
-    /// Returns a sign-in whose token goes into a file.
+    /// Returns a sign-in that stores its token in a file.
     pub fn new(server: &'a ServerConfig, credentials: &'a CredentialFile) -> Self {
         Self { server, credentials, timeout: Duration::from_secs(300), scopes: Vec::new() }
     }
 
-    /// Asks for these scopes too, beside those that the server names, and those that were granted before.
+    /// Requests these scopes in addition to those that the server names and those granted before.
     pub fn scopes<S: Into<String>>(mut self, scopes: impl IntoIterator<Item = S>) -> Self {
         self.scopes.extend(scopes.into_iter().map(Into::into));
         self
     }
 
-    /// Limits the time until somebody has agreed. Default 5 minutes.
+    /// Limits the time until the user approves. Default 5 minutes.
     pub fn timeout(mut self, timeout: Duration) -> Self {
         self.timeout = timeout;
         self
     }
 
-    /// Asks the server, hands the address of the page to be opened to `show`, and waits until somebody has agreed there.
+    /// Contacts the server, passes the address of the page to open to `show`, and waits until the
+    /// user approves.
     ///
-    /// The browser has to run on this machine: it comes back to a port of the loopback.
+    /// The browser has to run on this machine: it is redirected to a port on the loopback
+    /// interface.
     ///
     /// # Errors
     ///
@@ -76,9 +84,11 @@ impl<'a> SignIn<'a> {
     ///
     /// # Cancellation
     ///
-    /// Dropping the future gives up; nothing is kept.
+    /// Dropping the future aborts the sign-in; no token is stored.
     pub async fn run(self, show: impl FnOnce(&str)) -> Result<(), SignInError> {
-        let Reach::Url { url, .. } = &self.server.reach else { return Err(SignInError::NoUrl) };
+        let ServerEndpoint::Url { url, .. } = &self.server.endpoint else {
+            return Err(SignInError::NoUrl);
+        };
         let client = &self.server.oauth;
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, client.callback_port.unwrap_or(0)));
         let listener = listener.await.map_err(SignInError::Callback)?;
@@ -97,7 +107,7 @@ impl<'a> SignIn<'a> {
         more.extend(challenge.and_then(|(_, more)| more).into_iter().flatten());
         let mut scopes = client.scopes.clone();
         if scopes.is_empty() && !more.is_empty() {
-            // What was granted is not given up for what is wanted now.
+            // The scopes granted before are requested again, so that none is lost.
             scopes = match before {
                 Some(before) => before.granted_scopes,
                 None => manager.select_initial_scopes(&[]).await,
@@ -119,27 +129,28 @@ impl<'a> SignIn<'a> {
 
         let page = session.get_authorization_url();
         let state = openable(page, url).and_then(|page| callback::value(page.query()?, "state"));
-        let state = state
-            .ok_or_else(|| SignInError::Page(shown(page.split('?').next().unwrap_or_default())))?;
+        let state = state.ok_or_else(|| {
+            SignInError::Page(cleaned(page.split('?').next().unwrap_or_default()))
+        })?;
         show(page);
         let query = tokio::time::timeout(self.timeout, callback::wait(listener, state)).await;
         let query = query.map_err(|_| SignInError::TimedOut(self.timeout))?;
         let query = query.map_err(SignInError::Callback)?;
         if let Some(error) = callback::value(&query, "error") {
-            let about = callback::value(&query, "error_description");
-            return Err(SignInError::Denied(shown(&about.unwrap_or(error))));
+            let description = callback::value(&query, "error_description");
+            return Err(SignInError::Denied(cleaned(&description.unwrap_or(error))));
         }
         let answer = format!("{redirect}?{query}");
         session.handle_callback_url(&answer).await.map(drop).map_err(server)
     }
 }
 
-/// Returns what a server says to a request that it does not take, and the scopes it wants beside those that were granted.
+/// Returns the challenge of a server, and the scopes it requires beyond those granted.
 async fn challenge(
     url: &str,
     before: Option<&StoredCredentials>,
 ) -> Option<(String, Option<Vec<String>>)> {
-    let client = http::Shared::default().client().ok()?;
+    let client = http::SharedClient::default().client().ok()?;
     let question = json!({"jsonrpc": "2.0", "id": 0, "method": "server/discover", "params": {}});
     let request =
         client.post(url).timeout(ANSWER).header(ACCEPT, "application/json, text/event-stream");
@@ -148,7 +159,7 @@ async fn challenge(
         Some(granted) => request.bearer_auth(granted.access_token().secret()),
         None => request,
     };
-    // Whatever goes wrong here goes wrong again with what follows, which says so.
+    // Any failure occurs again in the following steps, which report it.
     let response = request.send().await.ok()?;
     let challenge = response.headers().get(WWW_AUTHENTICATE)?.to_str().ok()?.to_owned();
     let wants_more = response.status() == StatusCode::FORBIDDEN;
@@ -156,7 +167,8 @@ async fn challenge(
     Some((challenge, more.map(|more| more.split_whitespace().map(str::to_owned).collect())))
 }
 
-/// Returns a page that a browser may be sent to: by `https`, or on this machine where the server is on it too.
+/// Returns a page that is safe to open in a browser: by `https`, or on this machine if the server
+/// is too.
 fn openable(page: &str, server: &str) -> Option<reqwest::Url> {
     let page = reqwest::Url::parse(page).ok()?;
     let is_plain =
@@ -173,39 +185,39 @@ fn server(error: AuthError) -> SignInError {
     match error {
         AuthError::CredentialStoreError(reason) => SignInError::NotKept(reason),
         AuthError::RegistrationFailed(reason) => {
-            // rmcp says it several times.
-            let said = ["Dynamic registration failed: ", "Registration failed: "];
-            let reason = said.iter().fold(reason, |reason, said| reason.replace(said, ""));
-            SignInError::NotRegistered(shown(&reason))
+            // rmcp repeats the prefix.
+            let prefix = ["Dynamic registration failed: ", "Registration failed: "];
+            let reason = prefix.iter().fold(reason, |reason, prefix| reason.replace(prefix, ""));
+            SignInError::NotRegistered(cleaned(&reason))
         }
-        error => SignInError::Server(told(&error)),
+        error => SignInError::Server(error_text(&error)),
     }
 }
 
-fn shown(text: &str) -> String {
+fn cleaned(text: &str) -> String {
     text::clean(text::cut(text, 512)).into_owned()
 }
 
-/// Why nobody is signed in.
+/// An error during sign-in.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum SignInError {
-    /// The server is a program, and not reached by a URL.
+    /// The server is a program, and has no URL.
     NoUrl,
-    /// The server, or whoever gives out its tokens, cannot be asked, or says what cannot be followed.
+    /// The server or its authorization server cannot be reached, or its answer is invalid.
     Server(String),
-    /// This client is not known there, and cannot register by itself: name one with
-    /// [`oauth_client`](ServerConfig::oauth_client).
+    /// The authorization server does not know this client and refuses to register it: configure one
+    /// with [`oauth_client`](ServerConfig::oauth_client).
     NotRegistered(String),
-    /// The page to be opened is none for a browser: it is neither `https` nor on this machine.
+    /// The page to open is neither `https` nor on this machine.
     Page(String),
-    /// Somebody, or the server, said no.
+    /// The user or the server denied the request.
     Denied(String),
-    /// Nobody agreed in time.
+    /// The user did not approve in time.
     TimedOut(Duration),
-    /// The port that the browser comes back to cannot be used.
+    /// The port of the redirect cannot be used.
     Callback(std::io::Error),
-    /// The token cannot be kept.
+    /// The token cannot be stored.
     NotKept(String),
 }
 
@@ -213,7 +225,7 @@ impl fmt::Display for SignInError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::NoUrl => f.write_str("the server is a program: there is nothing to sign in at"),
-            Self::Server(reason) => write!(f, "nobody can sign in there: {reason}"),
+            Self::Server(reason) => write!(f, "the sign-in failed: {reason}"),
             Self::NotRegistered(reason) => write!(
                 f,
                 "this client cannot register there ({reason}): name one that is registered, in the configuration by `oauth`: {{\"clientId\": …}}"
@@ -222,7 +234,9 @@ impl fmt::Display for SignInError {
                 write!(f, "the server wants `{page}` opened, which is no page of the web")
             }
             Self::Denied(reason) => write!(f, "the sign-in was refused: {reason}"),
-            Self::TimedOut(limit) => write!(f, "nobody agreed within {} seconds", limit.as_secs()),
+            Self::TimedOut(limit) => {
+                write!(f, "the sign-in was not approved within {} seconds", limit.as_secs())
+            }
             Self::Callback(error) => {
                 write!(f, "the port that the browser comes back to cannot be used: {error}")
             }

@@ -1,4 +1,4 @@
-//! The token of one server, on requests to it.
+//! The token of one server, added to requests.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -12,31 +12,31 @@ use rmcp::transport::auth::{
 use rmcp::transport::streamable_http_client::StreamableHttpError;
 use tokio::sync::Mutex;
 
-use super::credentials::{CredentialFile, Kept};
+use super::credentials::{CredentialEntry, CredentialFile};
 use crate::mcp::config::OAuthClient;
 
 type Error = StreamableHttpError<reqwest::Error>;
 
-/// Where a renewal says that it came from; nothing is ever sent there.
+/// The redirect URI of a renewal; nothing is ever sent there.
 const NOWHERE: &str = "http://127.0.0.1/callback";
 
-/// How long before its end a token is renewed: a request takes its time.
+/// The time before its expiry at which a token is renewed.
 const AHEAD: Duration = Duration::from_secs(30);
 
-/// What somebody was granted at one server. Cloning is cheap.
+/// The tokens granted by one server. Cloning is cheap.
 #[derive(Clone)]
 pub(in crate::mcp::client) struct Tokens(Arc<Granted>);
 
 struct Granted {
     url: String,
     client: OAuthClient,
-    kept: Kept,
-    /// One renews for all who wait.
+    kept: CredentialEntry,
+    /// Held during a renewal, which serves all waiting requests.
     renewing: Mutex<()>,
 }
 
 impl Tokens {
-    /// Returns what was granted at a server, or will be: it is looked up for each request.
+    /// Returns the tokens of a server; the file is read for each request.
     pub(in crate::mcp::client) fn of(
         url: &str,
         client: &OAuthClient,
@@ -50,7 +50,7 @@ impl Tokens {
         }))
     }
 
-    /// Sends a request with the token; one that the server does not take is renewed once.
+    /// Sends a request with the token; renews the token once if the server refuses it.
     pub(in crate::mcp::client) async fn send<F: Future<Output = Result<Response, Error>>>(
         &self,
         request: RequestBuilder,
@@ -58,7 +58,7 @@ impl Tokens {
     ) -> Result<Response, Error> {
         let stored = match self.0.kept.load().await {
             Ok(stored) => stored,
-            // A file that cannot be read is of no matter to a server that asks nobody who they are.
+            // An unreadable file does not matter to a server that requires no authorization.
             Err(unread) => {
                 return match send(request).await {
                     Err(StreamableHttpError::AuthRequired(_)) => Err(unread.into()),
@@ -85,7 +85,8 @@ impl Tokens {
         }
     }
 
-    /// Renews the token, in a task of its own: if whoever waits for it ended it, what was given out for the old one would be lost.
+    /// Renews the token in a task of its own: dropping it midway would lose the newly granted
+    /// token.
     async fn renewed(&self, refused: Option<String>) -> Result<Option<String>, AuthError> {
         let granted = Arc::clone(&self.0);
         let renewing = tokio::spawn(async move { granted.renewed(refused).await });
@@ -94,9 +95,9 @@ impl Tokens {
 }
 
 impl Granted {
-    /// Renews the token, unless somebody else did: another request, or another program with the same file.
+    /// Renews the token, unless another request or program has already done so.
     ///
-    /// `None` if nothing is granted any more, and somebody has to sign in again.
+    /// Returns `None` if the grant is void and the user has to sign in again.
     async fn renewed(&self, refused: Option<String>) -> Result<Option<String>, AuthError> {
         let _one = self.renewing.lock().await;
         let _turn = self.kept.turn().await?;
@@ -112,9 +113,11 @@ impl Granted {
         }
     }
 
-    /// Returns what renews the token that is kept now: a later sign-in may have been another client's.
+    /// Returns the client that renews the stored token; a later sign-in may have used another
+    /// client.
     ///
-    /// The server is asked again who gives out its tokens: those of another are of no use, and are forgotten.
+    /// The server is asked again for its authorization server: tokens of another are invalid, and
+    /// are deleted.
     async fn manager(&self) -> Result<Option<AuthorizationManager>, AuthError> {
         if token(self.kept.load().await?.as_ref()).is_none() {
             return Ok(None);
@@ -135,7 +138,7 @@ impl Granted {
     }
 }
 
-/// Returns the token, if it does not end soon.
+/// Returns the token unless it expires soon.
 fn usable(stored: Option<&StoredCredentials>) -> Option<String> {
     let received = stored?.token_received_at.map(Duration::from_secs);
     let lifetime = stored?.token_response.as_ref()?.expires_in();

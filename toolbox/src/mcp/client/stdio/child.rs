@@ -1,4 +1,4 @@
-//! The child process behind a server, from its start to the end of everything it started.
+//! The child process of a server, from its start to the end of everything it started.
 
 use std::collections::VecDeque;
 use std::ffi::OsString;
@@ -15,20 +15,20 @@ use tokio::process::{ChildStderr, ChildStdin, ChildStdout};
 use super::guard::Group;
 use super::marked::{Mark, VARIABLE};
 #[cfg(target_os = "linux")]
-use super::tree::{self, Tree};
+use super::tree::{self, ServerProcesses};
 use crate::context::CancellationToken;
 use crate::mcp::client::text;
-use crate::mcp::config::Reach;
+use crate::mcp::config::ServerEndpoint;
 use crate::mcp::count::Count;
 
-/// How long a child may take to end by itself once its input is closed.
+/// The time for a child to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
-/// How long it may take to end after it was told to.
+/// The time for a child to exit after `SIGTERM`.
 const TERM: Duration = Duration::from_secs(2);
-/// How much of what it writes to its error stream is kept, in bytes.
+/// The number of bytes kept of a child's error stream.
 const STDERR_TAIL: usize = 4096;
 
-/// Variables that a program needs to start and to find the user's things. None of them is a secret.
+/// Variables that a program needs to start and to find the user's files. None of them is a secret.
 #[cfg(not(windows))]
 const INHERITED: &[&str] =
     &["HOME", "LANG", "LOGNAME", "PATH", "SHELL", "TERM", "TMPDIR", "TZ", "USER"];
@@ -53,7 +53,7 @@ const INHERITED: &[&str] = &[
     "WINDIR",
 ];
 
-/// How a child ended, and the last it wrote to its error stream.
+/// The exit status of a child, and the end of its error stream.
 #[derive(Default)]
 struct EndOfChild {
     status: Option<ExitStatus>,
@@ -61,7 +61,7 @@ struct EndOfChild {
 }
 
 impl EndOfChild {
-    /// Says how it ended, in words to put after "the server".
+    /// Describes the end, in words to put after "the server".
     fn describe(&self) -> String {
         let mut description = match self.status.map(|status| (status, status.code())) {
             None => "closed its output".to_owned(),
@@ -81,7 +81,7 @@ impl EndOfChild {
     }
 }
 
-/// A running child. Dropping it ends the child and all that belongs to its process group.
+/// A running child. Dropping it ends the child and its process group.
 pub(in crate::mcp::client) struct Child {
     stop: CancellationToken,
     gone: CancellationToken,
@@ -89,17 +89,19 @@ pub(in crate::mcp::client) struct Child {
 }
 
 impl Child {
-    /// Starts a child, one of `children` until it is gone; its input and output are returned with it.
+    /// Starts a child, counted in `children` until it is gone; returns it with its input and
+    /// output.
     pub(in crate::mcp::client) fn spawn(
-        reach: &Reach,
+        endpoint: &ServerEndpoint,
         children: &Count,
     ) -> io::Result<(Self, ChildStdin, ChildStdout)> {
-        let Reach::Command { program, arguments, environment, directory } = reach else {
+        let ServerEndpoint::Command { program, arguments, environment, directory } = endpoint
+        else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let mark = Mark::new();
         #[cfg(target_os = "linux")]
-        let mut tree = Tree::new();
+        let mut tree = ServerProcesses::new();
         #[cfg(target_os = "linux")]
         let mut group = Group::new(tree.group());
         #[cfg(all(unix, not(target_os = "linux")))]
@@ -129,7 +131,7 @@ impl Child {
             #[cfg(unix)]
             command.process_group(group.to_join());
         });
-        // A job ends with its last handle, which is this process's, however that goes.
+        // A job ends with its last handle, which belongs to this process, however the process ends.
         #[cfg(windows)]
         command.wrap(process_wrap::tokio::KillOnDrop).wrap(process_wrap::tokio::JobObject);
         let child = command.spawn()?;
@@ -158,11 +160,11 @@ impl Child {
         };
         let drain = tokio::spawn(drain(stderr, Arc::clone(&keeper.end)));
         let (stop, gone, end) = (keeper.stop.clone(), keeper.gone.clone(), Arc::clone(&keeper.end));
-        let place = children.take();
+        let count = children.take();
         tokio::spawn(async move {
-            let _place = place;
+            let _count = count;
             let status = keep(child, &stop).await;
-            // A grandchild may hold the error stream open for ever.
+            // A grandchild may keep the error stream open.
             let reading = drain.abort_handle();
             let _ = tokio::time::timeout(Duration::from_millis(250), drain).await;
             reading.abort();
@@ -172,18 +174,18 @@ impl Child {
         Ok((keeper, stdin, stdout))
     }
 
-    /// Ends the child, and waits until it is gone: at most 4 seconds, and a little more for the system.
+    /// Ends the child, and waits until it is gone: at most 4 seconds, plus the system's overhead.
     pub(in crate::mcp::client) async fn close(&self) {
         self.stop.cancel();
         self.gone.cancelled().await;
     }
 
-    /// Waits until the child is gone by itself.
+    /// Waits until the child exits.
     pub(in crate::mcp::client) async fn gone(&self) {
         self.gone.cancelled().await;
     }
 
-    /// Says how the child ended.
+    /// Describes the end of the child.
     pub(in crate::mcp::client) fn describe_end(&self) -> String {
         lock(&self.end).describe()
     }
@@ -199,7 +201,7 @@ fn lock(end: &Mutex<EndOfChild>) -> std::sync::MutexGuard<'_, EndOfChild> {
     end.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Returns the variables that a child gets from this process.
+/// Returns the variables that a child inherits from this process.
 fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     std::env::vars_os().filter(|(name, _)| {
         name.to_str().is_some_and(|name| {
@@ -209,7 +211,7 @@ fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
     })
 }
 
-/// Reads the error stream as long as it is open, and keeps its end.
+/// Reads the error stream until it is closed, and keeps its end.
 async fn drain(mut stderr: ChildStderr, end: Arc<Mutex<EndOfChild>>) {
     let mut chunk = vec![0; 8192];
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
@@ -220,18 +222,18 @@ async fn drain(mut stderr: ChildStderr, end: Arc<Mutex<EndOfChild>>) {
     }
 }
 
-/// Waits for a child to end, or ends it when told to; whatever it left in its group is killed.
+/// Waits for a child to exit, or ends it when cancelled; then kills the rest of its process group.
 async fn keep(mut child: Reaped, stop: &CancellationToken) -> Option<ExitStatus> {
     let by_itself = child.until(stop).await;
     let inner = child.child.as_mut()?;
     let mut status = by_itself.and_then(Result::ok);
     if status.is_none() {
-        // Its input is closed by now, which well-behaved servers take for the end.
+        // Its input is closed by now, which asks well-behaved servers to exit.
         status = within(GRACE, inner).await;
     }
     #[cfg(unix)]
     if status.is_none() {
-        child.group.ask(inner.id());
+        child.group.terminate(inner.id());
         status = within(TERM, inner).await;
     }
     #[cfg(unix)]
@@ -254,30 +256,30 @@ async fn within(time: Duration, child: &mut Box<dyn ChildWrapper>) -> Option<Exi
     tokio::time::timeout(time, child.inner_mut().wait()).await.ok()?.ok()
 }
 
-/// A child that is killed with its group when it is dropped, on whatever thread and with no runtime at all.
+/// A child that is killed with its group when dropped, on any thread and without a runtime.
 struct Reaped {
     child: Option<Box<dyn ChildWrapper>>,
     #[cfg(unix)]
     group: Group,
     mark: Mark,
     #[cfg(target_os = "linux")]
-    tree: Tree,
+    tree: ServerProcesses,
 }
 
 impl Reaped {
-    /// Waits for the child to end by itself; `None` when it is told to.
+    /// Waits for the child to exit; `None` when cancelled.
     async fn until(&mut self, stop: &CancellationToken) -> Option<io::Result<ExitStatus>> {
         let inner = self.child.as_mut()?;
         #[cfg(target_os = "linux")]
-        while self.tree.must_look() {
-            self.tree.look();
+        while self.tree.must_poll() {
+            self.tree.poll();
             tokio::select! {
                 status = inner.inner_mut().wait() => return Some(status),
                 () = stop.cancelled() => {
-                    self.tree.look();
+                    self.tree.poll();
                     return None;
                 }
-                () = tokio::time::sleep(super::tree::LOOK) => {}
+                () = tokio::time::sleep(super::tree::POLL_INTERVAL) => {}
             }
         }
         tokio::select! {
@@ -296,7 +298,7 @@ impl Drop for Reaped {
         #[cfg(target_os = "linux")]
         self.tree.kill();
         self.mark.kill_all();
-        // A killed process is gone within a moment; then its entry in the table of processes goes too.
+        // A killed process is gone shortly after; then its entry in the process table is reaped.
         for _ in 0..50 {
             if !matches!(child.try_wait(), Ok(None)) {
                 break;

@@ -1,8 +1,8 @@
-//! The process group of a child, which ends with this process however that goes.
+//! The process group of a child, which ends with this process, however it ends.
 //!
-//! A process that is killed with `SIGKILL` ends nobody. So a small shell waits in the group of each child for the end of an input
-//! that only this process holds open, and then ends the group. It is the group's leader: as long as it is there, or nobody has
-//! heard of its end, the number of the group is no other's.
+//! A process killed with `SIGKILL` cannot end its children. So a small shell in the group of each
+//! child reads an input that only this process holds open, and ends the group when the input ends.
+//! The shell is the group's leader: until it is reaped, the group's id is not reused.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -13,23 +13,24 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill, killpg};
 use nix::unistd::{Pid, getpgid};
 
-/// What the shell does: it reads until the input ends, and gives the child the same time to go as this process would. Its
-/// argument is the control group of the child, if it has one.
+/// The guard's script: reads until the input ends, and gives the child the same time to exit as
+/// this process would. Its argument is the control group of the child, if any.
 const SCRIPT: &str = "trap '' HUP INT TERM; read -r _; sleep 2; kill -TERM 0; sleep 2; \
      if [ -n \"$1\" ]; then echo 1 >\"$1/cgroup.kill\"; sleep 0.1; rmdir \"$1\"; fi; kill -KILL 0";
 
-/// How long is waited for the end of the shell once it was killed.
+/// The time to wait for the shell to exit once killed.
 const REAP: Duration = Duration::from_millis(50);
 
 /// A process group for one child.
 pub(super) struct Group {
     guard: Option<Child>,
-    /// Nobody leads the group before the child, where there is no guard.
+    /// `None` before the child leads the group, where there is no guard.
     id: Option<Pid>,
 }
 
 impl Group {
-    /// Starts the guard, whose group the child is to join; it also ends the control group of the child.
+    /// Starts the guard, whose group the child is to join; it also ends the control group of the
+    /// child.
     pub(super) fn new(control: Option<&Path>) -> Self {
         let guard = start(control);
         let id = guard.as_ref().and_then(|guard| pid(guard.id()));
@@ -41,15 +42,16 @@ impl Group {
         self.id.map_or(0, Pid::as_raw)
     }
 
-    /// Tells the number of the child.
+    /// Sets the id of the child.
     pub(super) fn joined_by(&mut self, child: Option<u32>) {
         self.id = self.id.or_else(|| child.and_then(pid));
     }
 
-    /// Asks all in the group to end, and the child wherever it is, unless it was waited for. The guard stays.
-    pub(super) fn ask(&self, child: Option<u32>) {
+    /// Sends `SIGTERM` to the group, and to the child wherever it is unless it was reaped. The
+    /// guard stays.
+    pub(super) fn terminate(&self, child: Option<u32>) {
         self.signal(Signal::SIGTERM);
-        // Many programs take a second signal for impatience, and drop what they are at.
+        // Many programs abort their cleanup on a second signal.
         if let Some(child) = child.and_then(pid)
             && getpgid(Some(child)).ok() != self.id
         {
@@ -57,7 +59,7 @@ impl Group {
         }
     }
 
-    /// Kills all in the group, and the guard with them.
+    /// Kills the whole group and the guard.
     pub(super) fn kill(&self) {
         self.signal(Signal::SIGKILL);
     }
@@ -93,7 +95,7 @@ fn start(control: Option<&Path>) -> Option<Child> {
 
     let path = std::env::var_os("PATH").map(|path| (OsString::from("PATH"), path));
     let mut command = Command::new("/bin/sh");
-    // The third word is what lists of processes show. Of the environment it has where `sleep` is.
+    // The third argument is the name in process lists. `PATH` is needed to find `sleep`.
     command.args(["-c", SCRIPT, "toolbox-mcp-guard"]).env_clear().envs(path).current_dir("/");
     command.arg(control.unwrap_or(Path::new("")));
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null()).process_group(0);
@@ -101,8 +103,8 @@ fn start(control: Option<&Path>) -> Option<Child> {
 }
 
 fn said_once(error: &std::io::Error) {
-    static SAID: Once = Once::new();
-    SAID.call_once(|| {
+    static LOGGED: Once = Once::new();
+    LOGGED.call_once(|| {
         tracing::warn!(
             %error,
             "`/bin/sh` cannot be started: MCP servers that ignore the end of their input outlive a killed host"

@@ -1,21 +1,21 @@
-//! A stream of bytes to lines of a bounded length, in memory of a bounded size.
+//! A reader of lines of a bounded length, in memory of a bounded size.
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 
-/// How much of a skipped line is kept from its start and from its end.
+/// The number of bytes kept from the start and from the end of a skipped line.
 const EDGE: usize = 4096;
 
-/// What stood on one line.
+/// One line of input.
 #[derive(Debug)]
-pub(super) enum Line {
-    /// All of it.
+pub(super) enum ChildLine {
+    /// The whole line.
     Whole(Vec<u8>),
-    /// Its two ends, since it was longer than the limit.
+    /// The two ends of a line longer than the limit.
     TooLong { head: Vec<u8>, tail: Vec<u8> },
 }
 
-/// Lines as they come in.
-pub(super) struct Lines<R> {
+/// A buffered reader of lines.
+pub(super) struct ChildLines<R> {
     stream: BufReader<R>,
     max: usize,
     line: Vec<u8>,
@@ -23,19 +23,19 @@ pub(super) struct Lines<R> {
     skipping: Option<Vec<u8>>,
 }
 
-impl<R: AsyncRead + Unpin> Lines<R> {
+impl<R: AsyncRead + Unpin> ChildLines<R> {
     pub(super) fn new(stream: R, max: usize) -> Self {
         let stream = BufReader::with_capacity(64 * 1024, stream);
         Self { stream, max, line: Vec::new(), skipping: None }
     }
 
-    /// Returns the next line without its end; `None` at the end of the stream. What stands after the last line break is no
-    /// line: whoever wrote it died in the middle.
+    /// Returns the next line without its line break; `None` at the end of the stream. Text after
+    /// the last line break is dropped: its writer died in the middle.
     ///
     /// # Cancellation
     ///
     /// Dropping the future loses nothing.
-    pub(super) async fn next(&mut self) -> Option<Line> {
+    pub(super) async fn next(&mut self) -> Option<ChildLine> {
         loop {
             let chunk = self.stream.fill_buf().await.ok()?;
             if chunk.is_empty() {
@@ -62,8 +62,8 @@ impl<R: AsyncRead + Unpin> Lines<R> {
             if end.is_some() {
                 let line = std::mem::take(&mut self.line);
                 return Some(match self.skipping.take() {
-                    None => Line::Whole(line),
-                    Some(tail) => Line::TooLong { head: line, tail },
+                    None => ChildLine::Whole(line),
+                    Some(tail) => ChildLine::TooLong { head: line, tail },
                 });
             }
         }

@@ -1,14 +1,15 @@
-//! Processes that left the group of the child that started them, found again by a mark in their environment.
+//! Processes that left their child's process group, found by a mark in their environment.
 //!
-//! A process group catches what a server starts in the usual way. What starts a session of its own, as daemons do, leaves the
-//! group, but takes the environment along. Only Linux lets others of one's own processes be looked at so.
+//! A process group contains what a server starts in the usual way. A process that starts its own
+//! session, such as a daemon, leaves the group and keeps the environment. Only on Linux can the
+//! environment of other processes be read this way.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The variable that holds the mark.
+/// The environment variable that holds the mark.
 pub(super) const VARIABLE: &str = "TOOLBOX_MCP_CHILD";
 
-/// A mark that no other child has.
+/// A unique mark of one child.
 #[derive(Clone)]
 pub(super) struct Mark(String);
 
@@ -24,7 +25,7 @@ impl Mark {
         &self.0
     }
 
-    /// Kills every process that carries the mark.
+    /// Kills every process with the mark.
     #[cfg(target_os = "linux")]
     pub(super) fn kill_all(&self) {
         use nix::sys::signal::{Signal, kill};
@@ -35,7 +36,7 @@ impl Mark {
         for process in processes.flatten() {
             let pid = process.file_name().to_str().and_then(|name| name.parse::<i32>().ok());
             let Some(pid) = pid else { continue };
-            // Processes of others cannot be read, and are not ours.
+            // Processes of other users cannot be read, and do not belong to the child.
             let Ok(environment) = std::fs::read(process.path().join("environ")) else { continue };
             if environment.split(|byte| *byte == 0).any(|entry| entry == mark.as_bytes()) {
                 let _ = kill(Pid::from_raw(pid), Signal::SIGKILL);

@@ -1,4 +1,4 @@
-//! A server that is a child process: its messages as lines on its standard streams.
+//! Connections to servers that are child processes: messages are lines on the standard streams.
 
 mod child;
 #[cfg(unix)]
@@ -23,45 +23,46 @@ use tokio::sync::Mutex;
 use tokio::time::Instant;
 
 pub(super) use child::Child;
-use lines::{Line, Lines};
+use lines::{ChildLine, ChildLines};
 
-use super::envelope::{Reader, in_envelope};
-use super::inbox::Inbox;
+use super::envelope::{MessageReader, in_envelope};
+use super::notifications::Notifications;
 
-/// The two streams of a child, as rmcp takes them.
+/// The standard streams of a child, as a transport of rmcp.
 pub(super) struct Stdio {
     stdin: Arc<Mutex<Option<ChildStdin>>>,
-    lines: Lines<ChildStdout>,
-    reader: Reader,
-    /// The question whether the server speaks the newer protocol: it may be one that answers no unknown request.
+    lines: ChildLines<ChildStdout>,
+    reader: MessageReader,
+    /// The pending discovery request: the server may be one that leaves unknown requests
+    /// unanswered.
     probe: Option<(RequestId, Instant)>,
     patience: Duration,
-    inbox: Arc<Inbox>,
+    notifications: Arc<Notifications>,
 }
 
 impl Stdio {
     /// Returns the transport over a child's streams.
     ///
-    /// A line longer than `max_line` bytes is skipped. A server that leaves the first question unanswered for `patience` is
-    /// taken for an older one.
+    /// A line longer than `max_line` bytes is skipped. A server that leaves the discovery request
+    /// unanswered for `patience` is taken for one of the older protocol.
     pub(super) fn new(
         stdin: ChildStdin,
         stdout: ChildStdout,
         max_line: usize,
         patience: Duration,
-        inbox: Arc<Inbox>,
+        notifications: Arc<Notifications>,
     ) -> Self {
         Self {
             stdin: Arc::new(Mutex::new(Some(stdin))),
-            lines: Lines::new(stdout, max_line),
-            reader: Reader::new(Arc::clone(&inbox), in_envelope),
+            lines: ChildLines::new(stdout, max_line),
+            reader: MessageReader::new(Arc::clone(&notifications), in_envelope),
             probe: None,
             patience,
-            inbox,
+            notifications,
         }
     }
 
-    /// Answers the probe in the server's place.
+    /// Answers the discovery request in place of the server.
     fn give_up_probe(&mut self, id: &RequestId) -> ServerJsonRpcMessage {
         self.probe = None;
         self.reader.forget(id);
@@ -78,7 +79,7 @@ impl Transport<RoleClient> for Stdio {
         item: ClientJsonRpcMessage,
     ) -> impl Future<Output = Result<(), io::Error>> + Send + 'static {
         if let ClientJsonRpcMessage::Request(request) = &item {
-            // rmcp gives the probe up by itself as well, after 10 seconds; an answer that comes later is a stray one.
+            // rmcp gives up the discovery after 10 seconds as well; a later answer is stray.
             if let Some((id, _)) = self.probe.take() {
                 self.reader.forget(&id);
             }
@@ -114,12 +115,12 @@ impl Transport<RoleClient> for Stdio {
                 }
             };
             let Some(line) = line else {
-                self.inbox.ended();
+                self.notifications.ended();
                 return None;
             };
             let message = match line {
-                Line::Whole(line) => self.reader.read(&line),
-                Line::TooLong { head, tail } => self.reader.too_long(&head, &tail),
+                ChildLine::Whole(line) => self.reader.read(&line),
+                ChildLine::TooLong { head, tail } => self.reader.too_long(&head, &tail),
             };
             if let Some(message) = message {
                 let answers_probe = |(id, _): &(RequestId, Instant)| match &message {
@@ -135,10 +136,10 @@ impl Transport<RoleClient> for Stdio {
         }
     }
 
-    /// Closes the child's input, which asks it to end; the child itself is seen to by its keeper.
+    /// Closes the child's input, which asks it to exit; its supervisor handles the child itself.
     async fn close(&mut self) -> Result<(), io::Error> {
-        self.inbox.ended();
-        // A write that hangs holds the lock; the keeper's signals end the child then.
+        self.notifications.ended();
+        // A blocked write holds the lock; the supervisor's signals end the child then.
         if let Ok(mut stdin) = self.stdin.try_lock() {
             stdin.take();
         }

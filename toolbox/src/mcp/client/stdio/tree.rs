@@ -1,8 +1,10 @@
-//! What a child starts, wherever it goes: a control group where one can be made, else the processes below it that were seen.
+//! The processes that a child starts: a control group where one can be created, else the observed
+//! descendants.
 //!
-//! A process leaves its group with `setsid`, its parent by a second fork, and the mark in its environment by clearing that. It
-//! cannot leave a control group that it may not write to. Where none can be made, the processes below the child are looked at
-//! now and then; what was below it once is remembered by its number and its start.
+//! A process leaves its group with `setsid`, its parent by a second fork, and the mark in its
+//! environment by clearing it. It cannot leave a control group that it may not write to. Without a
+//! control group, the descendants of the child are polled; each one found is remembered by its id
+//! and start time.
 
 use std::collections::HashSet;
 use std::ffi::OsStr;
@@ -14,43 +16,43 @@ use std::time::Duration;
 use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 
-/// How often the processes below a child are looked at, where there is no control group.
-pub(super) const LOOK: Duration = Duration::from_millis(500);
+/// The interval at which the descendants of a child are polled, without a control group.
+pub(super) const POLL_INTERVAL: Duration = Duration::from_millis(500);
 
-/// How long is waited until a group whose processes were killed can be removed.
+/// The maximum time until a killed control group can be removed.
 const REMOVE: Duration = Duration::from_millis(100);
 
-/// What a shell does that becomes the child: it joins the control group, so that nothing the child starts is outside of it, and
-/// takes with it what the shell put into the environment.
+/// The script of the shell that becomes the child: it joins the control group first, so that
+/// nothing is started outside of it, and removes the variables that the shell itself sets.
 pub(super) const JOIN: &str =
     r#"echo 0 >"$1/cgroup.procs"; shift; unset PWD OLDPWD SHLVL _; exec "$@""#;
 
 /// The processes that belong to a child.
-pub(super) struct Tree {
+pub(super) struct ServerProcesses {
     group: Option<PathBuf>,
     root: Option<u32>,
     seen: HashSet<Process>,
 }
 
-/// A process, which another one of its number is not.
+/// A process, identified by its id and start time, since ids are reused.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 struct Process {
     id: u32,
-    /// In ticks since the system began.
+    /// In clock ticks since boot.
     start: u64,
 }
 
-impl Tree {
+impl ServerProcesses {
     pub(super) fn new() -> Self {
         Self { group: make_group(), root: None, seen: HashSet::new() }
     }
 
-    /// Returns the control group, for who ends it when this process is gone.
+    /// Returns the control group, for the guard that ends it when this process is gone.
     pub(super) fn group(&self) -> Option<&Path> {
         self.group.as_deref()
     }
 
-    /// Takes in a child that has just started, which joined the control group if it was told to.
+    /// Adds a child that has just started; `in_group` is `true` if it joined the control group.
     pub(super) fn join(&mut self, child: Option<u32>, in_group: bool) {
         self.root = child;
         if !in_group {
@@ -58,13 +60,13 @@ impl Tree {
         }
     }
 
-    /// Whether processes have to be looked at to be found later.
-    pub(super) fn must_look(&self) -> bool {
+    /// Returns whether processes have to be polled.
+    pub(super) fn must_poll(&self) -> bool {
         self.group.is_none()
     }
 
-    /// Remembers the processes that are below the child now, and below those that were.
-    pub(super) fn look(&mut self) {
+    /// Records the current descendants of the child and of known processes.
+    pub(super) fn poll(&mut self) {
         self.seen.retain(Process::is_there);
         let below = self.below();
         self.seen.extend(below);
@@ -86,12 +88,12 @@ impl Tree {
         found
     }
 
-    /// Kills all of them.
+    /// Kills all processes.
     pub(super) fn kill(&mut self) {
         match &self.group {
             Some(group) => drop(fs::write(group.join("cgroup.kill"), "1")),
             None => {
-                self.look();
+                self.poll();
                 for process in self.seen.iter().filter(|process| process.is_there()) {
                     let id = i32::try_from(process.id).map(Pid::from_raw);
                     let _ = id.map(|id| kill(id, Signal::SIGKILL));
@@ -113,7 +115,7 @@ impl Tree {
     }
 }
 
-impl Drop for Tree {
+impl Drop for ServerProcesses {
     fn drop(&mut self) {
         self.kill();
         self.remove();
@@ -123,7 +125,7 @@ impl Drop for Tree {
 impl Process {
     fn of(id: u32) -> Option<Self> {
         let stat = fs::read_to_string(format!("/proc/{id}/stat")).ok()?;
-        // A name may hold blanks and brackets; the fields begin behind the last of them.
+        // A name may contain spaces and parentheses; the fields start after the last parenthesis.
         let begun = stat.rsplit_once(')')?.1.split_whitespace().nth(19)?.parse().ok()?;
         Some(Self { id, start: begun })
     }
@@ -133,7 +135,8 @@ impl Process {
     }
 }
 
-/// Whether a program can be started by its name: a shell in between would say so in other words than the system.
+/// Returns whether a program can be started by its name: a shell in between would report another
+/// error than the system.
 pub(super) fn is_program(name: &str, path: Option<&OsStr>, directory: Option<&Path>) -> bool {
     use std::os::unix::fs::PermissionsExt as _;
 
@@ -165,14 +168,15 @@ fn ids(list: &str) -> Vec<u32> {
     list.split_whitespace().filter_map(|id| id.parse().ok()).collect()
 }
 
-/// Makes a control group below that of this process, where the system lets it and can kill a group as a whole.
+/// Creates a control group below that of this process, if permitted and if the system can kill a
+/// group as a whole.
 fn make_group() -> Option<PathBuf> {
     static NEXT: AtomicU64 = AtomicU64::new(0);
     let start = std::time::UNIX_EPOCH.elapsed().unwrap_or_default().as_nanos();
     let number = NEXT.fetch_add(1, Ordering::Relaxed);
     let name = format!("toolbox-mcp-{}-{start:x}-{number}", std::process::id());
     let own = own_group()?;
-    // Who moves a process has to be allowed to take it out of where it is.
+    // Moving a process requires write access to the group it leaves.
     fs::OpenOptions::new().write(true).open(own.join("cgroup.procs")).ok()?;
     let group = own.join(name);
     fs::create_dir(&group).ok()?;
@@ -183,7 +187,7 @@ fn make_group() -> Option<PathBuf> {
     None
 }
 
-/// Returns the folder of this process's control group (version 2).
+/// Returns the directory of this process's control group (version 2).
 fn own_group() -> Option<PathBuf> {
     let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
     let path = groups.lines().find_map(|line| line.strip_prefix("0::"))?;

@@ -1,7 +1,7 @@
-//! The host that a request is for and the page that it comes from, held against those that may be.
+//! Checks of the `Host` and `Origin` headers against the allowed ones.
 //!
-//! Both are parsed by the strict grammar that browsers keep to, and compared as a whole: a name that only begins or ends
-//! like one that is allowed is another name. What does not parse is refused like what is not allowed.
+//! Both are parsed by the strict grammar of browsers, and compared as a whole: a name that merely
+//! starts or ends like an allowed one is a different name. Invalid headers are refused.
 
 use std::net::Ipv6Addr;
 
@@ -14,15 +14,15 @@ use super::options::HttpOptions;
 const LOCAL_HOSTS: [&str; 3] = ["localhost", "127.0.0.1", "[::1]"];
 const LOCAL_SCHEMES: [&str; 2] = ["http", "https"];
 
-/// The hosts and pages that requests may name.
+/// The allowed hosts and origins of requests.
 #[derive(Debug)]
-pub(super) struct Allowed {
-    /// Any, where there are none.
+pub(super) struct AllowedOrigins {
+    /// `None` allows any host.
     hosts: Option<Vec<Authority>>,
-    origins: Vec<Origin>,
+    origins: Vec<PageOrigin>,
 }
 
-/// A host, and a port if one is named.
+/// A host with an optional port.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Authority {
     host: Host,
@@ -31,24 +31,24 @@ struct Authority {
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Host {
-    /// In small letters: a name, or an IPv4 address as it is written.
+    /// In lower case: a name, or an IPv4 address as written.
     Name(String),
     V6(Ipv6Addr),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Origin {
-    /// A page that has none, such as one in a sandbox.
+enum PageOrigin {
+    /// An opaque origin, such as a sandboxed page.
     Null,
     Page {
         scheme: String,
         host: Host,
-        /// Any, where there is none.
+        /// `None` matches any port.
         port: Option<u16>,
     },
 }
 
-impl Allowed {
+impl AllowedOrigins {
     pub(super) fn new(options: &HttpOptions) -> Self {
         let host = |text: &String| {
             let read = Authority::allowed(text);
@@ -64,7 +64,7 @@ impl Allowed {
             hosts => Some(hosts.iter().filter_map(host).collect()),
         };
         let origin = |text: &String| {
-            let read = Origin::allowed(text);
+            let read = PageOrigin::allowed(text);
             if read.is_none() {
                 tracing::warn!(origin = text, "no page has this origin, so none is let in by it");
             }
@@ -72,7 +72,11 @@ impl Allowed {
         };
         let local = |scheme: &'static str| {
             let hosts = LOCAL_HOSTS.into_iter().filter_map(Authority::parse);
-            hosts.map(|own| Origin::Page { scheme: scheme.to_owned(), host: own.host, port: None })
+            hosts.map(|own| PageOrigin::Page {
+                scheme: scheme.to_owned(),
+                host: own.host,
+                port: None,
+            })
         };
         let origins = match &options.origins[..] {
             [] => LOCAL_SCHEMES.into_iter().flat_map(local).collect(),
@@ -81,15 +85,17 @@ impl Allowed {
         Self { hosts, origins }
     }
 
-    /// Refuses a request that is for another host, or of a page from elsewhere.
-    pub(super) fn check(&self, request: &Request) -> Result<(), Refusal> {
+    /// Refuses a request for another host, or from a page of another origin.
+    pub(super) fn check(&self, request: &Request) -> Result<(), RefusedRequest> {
         let refused = |status: StatusCode, text: &'static str| {
             tracing::warn!(text, "a request was refused");
-            Err(Refusal(status, text))
+            Err(RefusedRequest(status, text))
         };
         let host = match only(request.headers(), &header::HOST) {
             Ok(host) => host,
-            Err(Several) => return refused(StatusCode::BAD_REQUEST, "there are several hosts"),
+            Err(DuplicateHeader) => {
+                return refused(StatusCode::BAD_REQUEST, "there are several hosts");
+            }
         };
         // HTTP/2 names the host in the target, and so does a request to a proxy.
         let target = request.uri().authority().map(|target| target.as_str().as_bytes());
@@ -108,10 +114,12 @@ impl Allowed {
         }
         let origin = match only(request.headers(), &header::ORIGIN) {
             Ok(origin) => origin,
-            Err(Several) => return refused(StatusCode::FORBIDDEN, "there are several origins"),
+            Err(DuplicateHeader) => {
+                return refused(StatusCode::FORBIDDEN, "there are several origins");
+            }
         };
         let Some(origin) = origin else { return Ok(()) };
-        let origin = std::str::from_utf8(origin).ok().and_then(Origin::parse);
+        let origin = std::str::from_utf8(origin).ok().and_then(PageOrigin::parse);
         if origin.is_some_and(|origin| self.origins.iter().any(|own| own.covers(&origin))) {
             return Ok(());
         }
@@ -119,24 +127,27 @@ impl Allowed {
     }
 }
 
-/// Why a request is not let in.
+/// A refused request: the status and the message.
 #[derive(Debug)]
-pub(super) struct Refusal(StatusCode, &'static str);
+pub(super) struct RefusedRequest(StatusCode, &'static str);
 
-impl IntoResponse for Refusal {
+impl IntoResponse for RefusedRequest {
     fn into_response(self) -> Response {
         (self.0, self.1).into_response()
     }
 }
 
-/// A header that may be there once is there several times.
-struct Several;
+/// A header that must occur once occurs several times.
+struct DuplicateHeader;
 
-fn only<'a>(headers: &'a HeaderMap, name: &HeaderName) -> Result<Option<&'a [u8]>, Several> {
+fn only<'a>(
+    headers: &'a HeaderMap,
+    name: &HeaderName,
+) -> Result<Option<&'a [u8]>, DuplicateHeader> {
     let mut all = headers.get_all(name).iter();
     match (all.next(), all.next()) {
         (one, None) => Ok(one.map(HeaderValue::as_bytes)),
-        (_, Some(_)) => Err(Several),
+        (_, Some(_)) => Err(DuplicateHeader),
     }
 }
 
@@ -145,7 +156,7 @@ fn parse_bytes(bytes: &[u8]) -> Option<Authority> {
 }
 
 impl Authority {
-    /// Reads `host` or `host:port`, and nothing around it.
+    /// Parses `host` or `host:port`, with nothing around it.
     fn parse(text: &str) -> Option<Self> {
         let (host, port) = match text.strip_prefix('[') {
             Some(rest) => {
@@ -165,7 +176,7 @@ impl Authority {
         Some(Self { host, port })
     }
 
-    /// Reads a host as a program allows it, where an address needs no brackets.
+    /// Parses a host in a program's allow list, where an address needs no brackets.
     fn allowed(text: &str) -> Option<Self> {
         let text = text.trim();
         match text.parse() {
@@ -174,7 +185,7 @@ impl Authority {
         }
     }
 
-    /// Whether `other` is this one: at any port, where this one names none.
+    /// Returns whether `other` matches; a missing port in `self` matches any.
     fn covers(&self, other: &Self) -> bool {
         self.host == other.host && (self.port.is_none() || self.port == other.port)
     }
@@ -187,8 +198,8 @@ impl Host {
     }
 }
 
-impl Origin {
-    /// Reads an origin as browsers write it: scheme, host, port, and no path.
+impl PageOrigin {
+    /// Parses an origin as browsers write it: scheme, host, port, and no path.
     fn parse(text: &str) -> Option<Self> {
         if text == "null" {
             return Some(Self::Null);
@@ -204,7 +215,7 @@ impl Origin {
         Some(Self::Page { scheme, host, port })
     }
 
-    /// Reads an origin as a program allows it, with `*` for any port.
+    /// Parses an origin in a program's allow list, with `*` for any port.
     fn allowed(text: &str) -> Option<Self> {
         let text = text.trim();
         match text.strip_suffix(":*") {
@@ -234,7 +245,7 @@ fn usual_port(scheme: &str) -> Option<u16> {
     }
 }
 
-/// Reads a port: digits alone, where Rust's own reader takes a sign.
+/// Parses a port: digits only, while Rust's parser accepts a sign.
 fn number(text: &str) -> Option<u16> {
     text.bytes().all(|byte| byte.is_ascii_digit()).then(|| text.parse().ok())?
 }

@@ -1,4 +1,5 @@
-//! Bearer tokens: whose they are, how long they hold, and what is said to who has none (RFC 6750, RFC 9728).
+//! Bearer tokens: verification, expiry, and the challenge for requests without a valid one (RFC
+//! 6750, RFC 9728).
 
 use std::fmt;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -14,10 +15,10 @@ use super::options::HttpOptions;
 use crate::context::Principal;
 use crate::future::BoxFuture;
 
-/// Where clients look for what a server says of its tokens.
+/// The path of the protected resource metadata.
 const METADATA: &str = "/.well-known/oauth-protected-resource";
 
-/// What an HTTP client showed as its sign: `Authorization: Bearer <token>`.
+/// The token that an HTTP client sent: `Authorization: Bearer <token>`.
 ///
 /// Its `Debug` hides it. Keep it out of logs as well.
 #[derive(Clone)]
@@ -37,7 +38,7 @@ impl fmt::Debug for BearerToken {
     }
 }
 
-/// What a valid token says: whose it is, and until when.
+/// The claims of a valid token: its principal and expiry.
 ///
 /// It does not hold the token itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,48 +48,48 @@ pub struct AccessToken {
 }
 
 impl AccessToken {
-    /// Returns what a token says that is the sign of a principal and does not expire.
+    /// Returns the claims of a token of a principal, without expiry.
     #[must_use]
     pub fn new(principal: Principal) -> Self {
         Self { principal, expires_at: None }
     }
 
-    /// Sets when it expires, in seconds since 1970 (UTC), as the claim `exp` of a JWT has it. Default: never.
+    /// Sets the expiry, in seconds since 1970 (UTC), as in the JWT claim `exp`. Default: never.
     #[must_use]
     pub fn expires_at(mut self, seconds: u64) -> Self {
         self.expires_at = Some(seconds);
         self
     }
 
-    /// Returns whose it is.
+    /// Returns the principal.
     #[must_use]
     pub fn principal(&self) -> &Principal {
         &self.principal
     }
 
-    /// Returns for how long it still holds, if it ever expires.
+    /// Returns the time until it expires, if it ever does.
     fn time_left(&self) -> Option<Duration> {
         let end = UNIX_EPOCH.checked_add(Duration::from_secs(self.expires_at?))?;
         Some(end.duration_since(SystemTime::now()).unwrap_or_default())
     }
 }
 
-/// Why a token does not let in.
+/// The reason why a token is refused.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum VerifyTokenError {
-    /// It is not a token of the issuer, or was altered or withdrawn. Status 401.
+    /// It is not a token of the issuer, or was altered or revoked. Status 401.
     Invalid,
-    /// It was valid once. Status 401.
+    /// It has expired. Status 401.
     Expired,
     /// It was issued for another server, and may not be used here (RFC 8707). Status 401.
     WrongAudience,
-    /// It is valid, and does not grant what this server asks for. Status 403.
+    /// It is valid, and lacks a required scope. Status 403.
     InsufficientScope {
-        /// What it should grant, divided by spaces, such as `tools:call`. The client is told.
+        /// The required scopes, separated by spaces, such as `tools:call`. Sent to the client.
         scope: String,
     },
-    /// Nobody could say now, for example because the issuer cannot be reached. Status 503.
+    /// It cannot be verified now, for example because the issuer is unreachable. Status 503.
     Unavailable,
 }
 
@@ -106,18 +107,21 @@ impl fmt::Display for VerifyTokenError {
 
 impl std::error::Error for VerifyTokenError {}
 
-/// Verifies tokens that somebody else issues: any async closure from a [`BearerToken`] to an [`AccessToken`] or a refusal.
+/// Verifies tokens of an external issuer: any async closure from a [`BearerToken`] to an
+/// [`AccessToken`] or a refusal.
 ///
-/// It has to check all there is to check: that the issuer signed the token, that it was issued *for this server* (the claim
-/// `aud`: a token for another server that is taken here can be stolen by that server), that it holds already and still. It is asked
-/// on every request, beside other requests, so what it asks of others it should keep for a while.
+/// It has to perform all checks: the issuer's signature, the audience (the claim `aud`: a server
+/// that accepts tokens for another can have its own tokens stolen by that one), and the validity
+/// period. It is called for every request, concurrently, so it should cache answers from other
+/// services.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot verify tokens",
     label = "this verifies no tokens",
     note = "an async closure does: `|token: BearerToken| async move {{ Err::<AccessToken, _>(VerifyTokenError::Invalid) }}`"
 )]
 pub trait TokenVerifier: Send + Sync + 'static {
-    /// Verifies one token. The future is dropped when it takes longer than [`Service::read_timeout`](crate::mcp::Service::read_timeout).
+    /// Verifies one token. The future is dropped if it takes longer than
+    /// [`Service::read_timeout`](crate::mcp::Service::read_timeout).
     fn verify_token(
         &self,
         token: BearerToken,
@@ -138,14 +142,14 @@ where
     }
 }
 
-/// What is said of the tokens of a server: where it is, and who issues them.
+/// The protected resource metadata: the server's URL and the token issuers.
 #[derive(Clone)]
-pub(super) struct Resource {
+pub(super) struct ResourceMetadata {
     base_url: String,
     authorization_servers: Vec<String>,
 }
 
-impl Resource {
+impl ResourceMetadata {
     pub(super) fn new(base_url: &str, authorization_servers: Vec<String>) -> Self {
         Self { base_url: base_url.trim_end_matches('/').to_owned(), authorization_servers }
     }
@@ -158,7 +162,8 @@ impl Resource {
         })
     }
 
-    /// Returns the routes where it is said: to everybody, pages of other origins among them, for it is how they come to a token.
+    /// Returns the routes of the metadata, open to all clients and origins, since they need it to
+    /// get a token.
     pub(super) fn router(&self) -> Router {
         let metadata = self.metadata();
         let answer = get(move || {
@@ -168,33 +173,33 @@ impl Resource {
     }
 }
 
-/// Somebody who was let in by a token.
-pub(super) struct Admitted {
+/// A client authenticated by a token.
+pub(super) struct AuthenticatedClient {
     pub(super) principal: Principal,
-    /// How long the token still holds, if it ever expires.
+    /// The time until the token expires, if it ever does.
     pub(super) time_left: Option<Duration>,
 }
 
-/// Returns whose token a request shows, or the answer to who has none that is valid.
+/// Authenticates a request, or returns the response that refuses it.
 pub(super) async fn admitted(
     options: &HttpOptions,
     headers: &HeaderMap,
-) -> Result<Admitted, Response> {
+) -> Result<AuthenticatedClient, Response> {
     let Some(token) = token(headers) else { return Err(refusal(options, None)) };
     if let Some(principal) = holder(options, token) {
-        return Ok(Admitted { principal, time_left: None });
+        return Ok(AuthenticatedClient { principal, time_left: None });
     }
-    let verified = match &options.verifier {
+    let outcome = match &options.verifier {
         Some(verifier) if !token.is_empty() => {
-            let asked = verifier.verify_token(BearerToken(token.to_owned()));
-            let in_time = timeout(options.read_timeout, asked).await;
+            let outcome = verifier.verify_token(BearerToken(token.to_owned()));
+            let in_time = timeout(options.read_timeout, outcome).await;
             in_time.unwrap_or(Err(VerifyTokenError::Unavailable))
         }
         _ => Err(VerifyTokenError::Invalid),
     };
     let verified = verified.and_then(|access| match access.time_left() {
         Some(Duration::ZERO) => Err(VerifyTokenError::Expired),
-        time_left => Ok(Admitted { principal: access.principal, time_left }),
+        time_left => Ok(AuthenticatedClient { principal: access.principal, time_left }),
     });
     verified.map_err(|error| refusal(options, Some(&error)))
 }
@@ -204,7 +209,8 @@ fn token(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Returns whose token it is. All are compared, so that the time says nothing about which was near.
+/// Returns the principal of a token. All tokens are compared, so that the time reveals nothing
+/// about them.
 fn holder(options: &HttpOptions, token: &str) -> Option<Principal> {
     let tokens = options.tokens.iter();
     let found = tokens.fold(
@@ -216,7 +222,7 @@ fn holder(options: &HttpOptions, token: &str) -> Option<Principal> {
     found.cloned()
 }
 
-/// Compares in a time that depends on the length of what was given alone.
+/// Compares in a time that depends only on the length of `given`.
 fn is_same(own: &str, given: &str) -> bool {
     let own = own.as_bytes();
     let differs = given.bytes().enumerate().fold(0, |differs, (at, byte)| {
@@ -226,7 +232,7 @@ fn is_same(own: &str, given: &str) -> bool {
     !own.is_empty() && own.len() == given.len() && differs == 0
 }
 
-/// Answers a request that shows no token, or one that does not let in.
+/// Returns the response to a request without a valid token.
 fn refusal(options: &HttpOptions, error: Option<&VerifyTokenError>) -> Response {
     let Some(error) = error else {
         let text = "a valid bearer token is needed";
@@ -259,7 +265,7 @@ fn challenge(
 ) -> Response {
     let metadata = options.resource.as_ref().map(|own| format!("{}{METADATA}", own.base_url));
     let metadata = metadata.iter().map(|url| ("resource_metadata", url.as_str()));
-    // RFC 6750 takes these characters and no others, and a header breaks at some of the others.
+    // RFC 6750 permits only these characters, and some others would break the header.
     let is_taken = |sign: &char| matches!(sign, ' '..='~') && !matches!(sign, '"' | '\\');
     let mut value = String::from("Bearer realm=\"mcp\"");
     for (name, part) in parts.iter().copied().chain(metadata) {

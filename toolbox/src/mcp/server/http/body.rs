@@ -1,4 +1,4 @@
-//! Bodies of requests and answers over HTTP, and what they are watched for.
+//! Bodies of requests and responses over HTTP, with their limits.
 
 use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,33 +10,33 @@ use axum::body::{Body, Bytes, HttpBody};
 use hyper::body::{Frame, SizeHint};
 use tokio::time::{Sleep, sleep};
 
-use super::share::Held;
-use crate::mcp::count::Place;
+use super::share::RequestGuards;
+use crate::mcp::count::CountGuard;
 use crate::mcp::server::in_flight::Slot;
-use crate::mcp::server::shared::Shared;
-use crate::mcp::server::text::{Text, split};
+use crate::mcp::server::shared::ServiceShared;
+use crate::mcp::server::text::{ArgumentsText, split};
 
-/// A body that has to be there in time, and that leaves the arguments of a call beside it.
+/// A request body with a time limit, whose call arguments are taken out.
 pub(super) struct Incoming {
     body: Option<Body>,
     read: Vec<u8>,
     timeout: Pin<Box<Sleep>>,
     is_late: Arc<AtomicBool>,
-    arguments: Text,
-    /// The request of a session, whose id has to be free.
+    arguments: ArgumentsText,
+    /// The slot of the session's request, whose id has to be free.
     slot: Option<Slot>,
-    /// What is to be done once all of it is there.
+    /// Called once the body is complete.
     whole: Option<Box<dyn FnOnce() + Send>>,
-    shared: Arc<Shared>,
+    shared: Arc<ServiceShared>,
 }
 
 impl Incoming {
     pub(super) fn new(
         body: Body,
         is_late: &Arc<AtomicBool>,
-        arguments: Text,
+        arguments: ArgumentsText,
         slot: Option<Slot>,
-        shared: &Arc<Shared>,
+        shared: &Arc<ServiceShared>,
     ) -> Self {
         Self {
             body: Some(body),
@@ -50,13 +50,13 @@ impl Incoming {
         }
     }
 
-    /// Has something done once all of the body is there.
+    /// Sets the function to call once the body is complete.
     pub(super) fn then(mut self, whole: Option<impl FnOnce() + Send + 'static>) -> Self {
         self.whole = whole.map(|whole| -> Box<dyn FnOnce() + Send> { Box::new(whole) });
         self
     }
 
-    /// Returns the message that was read, as the SDK may see it.
+    /// Returns the message for the SDK.
     fn message(&mut self) -> Bytes {
         let read = std::mem::take(&mut self.read);
         let listing = self.shared.listing();
@@ -83,7 +83,7 @@ impl HttpBody for Incoming {
                     let Ok(data) = frame.into_data() else { continue };
                     self.read.extend_from_slice(&data);
                     if self.read.len() > self.shared.options.max_message_bytes {
-                        // Whoever reads this refuses it for its length.
+                        // The reader refuses it for its length.
                         self.body = None;
                         let read = std::mem::take(&mut self.read);
                         return Poll::Ready(Some(Ok(Frame::data(read.into()))));
@@ -113,25 +113,25 @@ impl HttpBody for Incoming {
     }
 }
 
-/// A body that is counted until it has been sent, and that may have to end at some time.
+/// A response body that is counted until it has been sent, and that may have to end at some time.
 pub(super) struct Outgoing {
     body: Body,
     end: Option<Pin<Box<Sleep>>>,
-    _place: Option<Place>,
+    _count: Option<CountGuard>,
     _slot: Option<Slot>,
-    _held: Arc<Mutex<Held>>,
+    _held: Arc<Mutex<RequestGuards>>,
 }
 
 impl Outgoing {
     pub(super) fn new(
         body: Body,
-        place: Option<Place>,
+        count: Option<CountGuard>,
         slot: Option<Slot>,
-        held: Arc<Mutex<Held>>,
+        guards: Arc<Mutex<RequestGuards>>,
         ends_in: Option<Duration>,
     ) -> Self {
         let end = ends_in.map(|time| Box::pin(sleep(time)));
-        Self { body, end, _place: place, _slot: slot, _held: held }
+        Self { body, end, _count: count, _slot: slot, _held: guards }
     }
 }
 

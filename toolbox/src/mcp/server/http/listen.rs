@@ -1,4 +1,4 @@
-//! Connections over HTTP: how many, how slow, and how they end.
+//! HTTP connections: limits on their number and speed, and their shutdown.
 
 use std::pin::pin;
 use std::time::Duration;
@@ -11,22 +11,22 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
-use super::routes::Http;
+use super::routes::HttpRoutes;
 use super::share::Connections;
-use crate::mcp::server::running::{LAST_WORDS, Running};
-use crate::mcp::server::shared::Options;
+use crate::mcp::server::running::{CANCEL_TIMEOUT, ServiceActivity};
+use crate::mcp::server::shared::ServiceOptions;
 
-/// The greatest head of a request, in bytes.
+/// The maximum size of a request's head, in bytes.
 const MAX_HEAD: usize = 64 << 10;
 
-/// How long accepting rests when the process is out of descriptors.
+/// The pause in accepting when the process is out of descriptors.
 const REST: Duration = Duration::from_millis(100);
 
 pub(super) async fn serve(
     listener: TcpListener,
-    Http { router, stop }: Http,
-    running: Running,
-    options: &Options,
+    HttpRoutes { router, stop }: HttpRoutes,
+    running: ServiceActivity,
+    options: &ServiceOptions,
     shutdown: impl Future<Output = ()>,
 ) {
     let open = Connections::default();
@@ -48,7 +48,7 @@ pub(super) async fn serve(
                 number += 1;
                 let listed =
                     open.admit(number, address.ip(), options.http.max_connections, own_limit);
-                // One too many is closed by being dropped.
+                // An excess connection is closed by dropping it.
                 let Some(listed) = listed else { continue };
                 let (router, running) = (router.clone(), running.clone());
                 let read_timeout = options.http.read_timeout;
@@ -72,15 +72,20 @@ pub(super) async fn serve(
     running.wind_down(options.grace).await;
     drop(stop);
     let all = async { while connections.join_next().await.is_some() {} };
-    // A client that does not read what it is sent is not waited for.
-    if timeout(LAST_WORDS, all).await.is_err() {
+    // A client that does not read its responses is not waited for.
+    if timeout(CANCEL_TIMEOUT, all).await.is_err() {
         connections.shutdown().await;
     }
     running.settle().await;
 }
 
-async fn connection(stream: TcpStream, router: Router, running: Running, read_timeout: Duration) {
-    // Answers are small and waited for.
+async fn connection(
+    stream: TcpStream,
+    router: Router,
+    running: ServiceActivity,
+    read_timeout: Duration,
+) {
+    // Responses are small and waited for.
     let _ = stream.set_nodelay(true);
     let service = TowerToHyperService::new(router);
     let connection = http1::Builder::new()
@@ -101,7 +106,7 @@ async fn connection(stream: TcpStream, router: Router, running: Running, read_ti
     }
 }
 
-/// Does something when it is dropped, whatever way that comes about.
+/// A guard that calls a function when dropped.
 struct OnDrop(Box<dyn Fn() + Send + Sync>);
 
 impl Drop for OnDrop {

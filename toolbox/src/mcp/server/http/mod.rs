@@ -1,4 +1,4 @@
-//! Streamable HTTP: who may come in, sessions, and what ends them.
+//! Streamable HTTP: admission, sessions and shutdown.
 
 mod authority;
 mod bearer;

@@ -1,12 +1,12 @@
-//! The options of a service that hold over HTTP alone.
+//! The options of a service that apply to HTTP only.
 
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::bearer::{Resource, TokenVerifier};
+use super::bearer::{ResourceMetadata, TokenVerifier};
 use crate::context::Principal;
 
-/// The options of a service that hold over HTTP alone.
+/// The options of a service that apply to HTTP only.
 #[derive(Clone)]
 pub(in crate::mcp::server) struct HttpOptions {
     pub(super) max_connections: usize,
@@ -19,7 +19,7 @@ pub(in crate::mcp::server) struct HttpOptions {
     pub(super) origins: Vec<String>,
     pub(super) tokens: Vec<(Principal, String)>,
     pub(super) verifier: Option<Arc<dyn TokenVerifier>>,
-    pub(super) resource: Option<Resource>,
+    pub(super) resource: Option<ResourceMetadata>,
     pub(super) public_without_auth: bool,
 }
 

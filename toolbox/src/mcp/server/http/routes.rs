@@ -1,4 +1,4 @@
-//! Streamable HTTP: what stands before the protocol when it comes over the web.
+//! The HTTP checks and sessions in front of the protocol.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,18 +14,18 @@ use rmcp::model::{ErrorData, ProtocolVersion, ServerJsonRpcMessage};
 use rmcp::transport::streamable_http_server::session::local::LocalSessionManager;
 use rmcp::transport::streamable_http_server::{StreamableHttpServerConfig, StreamableHttpService};
 
-use super::authority::Allowed;
+use super::authority::AllowedOrigins;
 use super::bearer;
-use super::bearer::Resource;
+use super::bearer::ResourceMetadata;
 use super::body::{Incoming, Outgoing};
-use super::share::{Connection, Shares};
+use super::share::{ConnectionShares, HttpConnection};
 use crate::context::{Conversation, Principal};
-use crate::mcp::count::{Count, Place};
-use crate::mcp::server::handler::Handler;
+use crate::mcp::count::{Count, CountGuard};
+use crate::mcp::server::handler::ConnectionHandler;
 use crate::mcp::server::in_flight::{self, InFlight, Slot};
-use crate::mcp::server::running::Running;
-use crate::mcp::server::shared::{Options, Shared};
-use crate::mcp::server::text::Text;
+use crate::mcp::server::running::ServiceActivity;
+use crate::mcp::server::shared::{ServiceOptions, ServiceShared};
+use crate::mcp::server::text::ArgumentsText;
 
 const SESSION: &str = "mcp-session-id";
 const VERSION: &str = "mcp-protocol-version";
@@ -33,36 +33,37 @@ const METHOD: &str = "mcp-method";
 const LISTEN: &str = "subscriptions/listen";
 const INITIALIZE: &str = "initialize";
 
-/// The routes of a service, and what ends the sessions behind them.
-pub(super) struct Http {
+/// The routes of a service, and the means to end their sessions.
+pub(super) struct HttpRoutes {
     pub(super) router: Router,
     pub(super) stop: Box<dyn Fn() + Send + Sync>,
 }
 
-impl Http {
-    pub(super) fn new(shared: &Arc<Shared>, running: Running) -> Self {
+impl HttpRoutes {
+    pub(super) fn new(shared: &Arc<ServiceShared>, running: ServiceActivity) -> Self {
         let options = &shared.options;
         let mut sessions = LocalSessionManager::default();
         sessions.session_config.keep_alive = Some(options.http.session_idle);
         let sessions = Arc::new(sessions);
         let config = config(options);
         let token = config.cancellation_token.clone();
-        let door = Arc::new(Door {
+        let admission = Arc::new(Admission {
             shared: Arc::clone(shared),
-            allowed: Allowed::new(&options.http),
+            allowed: AllowedOrigins::new(&options.http),
             running: running.clone(),
             sessions: Arc::clone(&sessions),
             owners: Mutex::default(),
             beginning: Count::default(),
             in_flight: InFlight::default(),
-            shares: Shares::default(),
+            shares: ConnectionShares::default(),
         });
-        let resource = options.http.resource.as_ref().map(Resource::router);
+        let resource = options.http.resource.as_ref().map(ResourceMetadata::router);
         let shared = Arc::clone(shared);
-        let make = move || Ok(Handler::new(Arc::clone(&shared), running.clone()));
+        let make = move || Ok(ConnectionHandler::new(Arc::clone(&shared), running.clone()));
         let service = StreamableHttpService::new(make, sessions, config);
-        let mut router =
-            Router::new().route_service("/mcp", service).layer(from_fn_with_state(door, enter));
+        let mut router = Router::new()
+            .route_service("/mcp", service)
+            .layer(from_fn_with_state(admission, enter));
         if let Some(resource) = resource {
             router = router.merge(resource);
         }
@@ -70,8 +71,8 @@ impl Http {
     }
 }
 
-fn config(options: &Options) -> StreamableHttpServerConfig {
-    // The SDK takes `[::1].evil.example` for `[::1]`; hosts and origins were looked at before it.
+fn config(options: &ServiceOptions) -> StreamableHttpServerConfig {
+    // The SDK takes `[::1].evil.example` for `[::1]`; hosts and origins have been checked already.
     StreamableHttpServerConfig::default()
         .with_json_response(true)
         .with_sse_keep_alive(Some(options.http.keep_alive))
@@ -80,22 +81,26 @@ fn config(options: &Options) -> StreamableHttpServerConfig {
         .disable_allowed_origins()
 }
 
-/// Who may come in, and whose session is whose.
-struct Door {
-    shared: Arc<Shared>,
-    allowed: Allowed,
-    running: Running,
+/// Admission of requests, and the owners of sessions.
+struct Admission {
+    shared: Arc<ServiceShared>,
+    allowed: AllowedOrigins,
+    running: ServiceActivity,
     sessions: Arc<LocalSessionManager>,
     owners: Mutex<HashMap<String, Principal>>,
-    /// Requests that may begin a session, until they have.
+    /// Requests that may start a session, until they have.
     beginning: Count,
     in_flight: InFlight,
-    shares: Shares,
+    shares: ConnectionShares,
 }
 
-async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) -> Response {
-    let options = &door.shared.options;
-    if let Err(refusal) = door.allowed.check(&request) {
+async fn enter(
+    State(admission): State<Arc<Admission>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let options = &admission.shared.options;
+    if let Err(refusal) = admission.allowed.check(&request) {
         return refusal.into_response();
     }
     let mut time_left = None;
@@ -108,25 +113,26 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
             Err(refusal) => return refusal,
         }
     }
-    // Nothing behind this needs the token, so nothing behind this can pass it on.
+    // Nothing after this needs the token, so nothing after this can leak it.
     request.headers_mut().remove(header::AUTHORIZATION);
     let principal = request.extensions().get::<Principal>().cloned();
     let session = text(request.headers(), SESSION).map(str::to_owned);
-    // What only listens ends with the token that let it in; a call that was let in comes to its end.
+    // A listening stream ends with its token; an admitted call runs to its end.
     let listens =
         request.method() == Method::GET || text(request.headers(), METHOD) == Some(LISTEN);
-    let Some(held) = door.shares.take(options.http.max_connections, principal.as_ref(), listens)
+    let Some(guards) =
+        admission.shares.take(options.http.max_connections, principal.as_ref(), listens)
     else {
         return busy("too many requests of yours are open; come back later");
     };
     let mut beginning = None;
     match &session {
-        Some(session) if door.owner(session).is_some_and(|own| Some(own) != principal) => {
-            // The same answer as for a session that never was.
+        Some(session) if admission.owner(session).is_some_and(|own| Some(own) != principal) => {
+            // The same response as for an unknown session.
             return (StatusCode::NOT_FOUND, "Not Found: Session not found").into_response();
         }
         None if begins_session(&request) => {
-            beginning = door.room().await;
+            beginning = admission.room().await;
             if beginning.is_none() {
                 return busy("too many sessions are open; come back later");
             }
@@ -135,29 +141,29 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     }
     let (was_json, method) = (is_json(request.headers()), request.method().clone());
     let ends_in = time_left.filter(|_| listens);
-    // A stream of notifications is open for as long as the client likes, and never answered.
-    let place = (method == Method::POST).then(|| door.running.request());
+    // A notification stream stays open for as long as the client likes, and never has an answer.
+    let count = (method == Method::POST).then(|| admission.running.request());
     let was_late = Arc::new(AtomicBool::new(false));
-    let arguments = Text::default();
+    let arguments = ArgumentsText::default();
     request.extensions_mut().insert(arguments.clone());
     if let Some(session) = &session {
         request.extensions_mut().insert(Conversation::new("mcp", session));
     }
     let slot = session.clone().map(|session| {
-        let (slot, call) = door.in_flight.slot(session);
+        let (slot, call) = admission.in_flight.slot(session);
         // The call may outlive the connection.
         request.extensions_mut().insert(call);
         slot
     });
     let own = slot.clone();
-    let held = Arc::new(Mutex::new(held));
-    let connection = request.extensions().get::<Connection>().cloned();
+    let guards = Arc::new(Mutex::new(guards));
+    let connection = request.extensions().get::<HttpConnection>().cloned();
     let answering = connection.map(|connection| {
-        let held = Arc::downgrade(&held);
-        // A body that is not there yet keeps no connection from making room.
+        let guards = Arc::downgrade(&guards);
+        // A connection with an incomplete body can be closed to make room.
         move || {
-            if let Some(held) = held.upgrade() {
-                held.lock().unwrap_or_else(PoisonError::into_inner).answering(&connection);
+            if let Some(guards) = guards.upgrade() {
+                guards.lock().unwrap_or_else(PoisonError::into_inner).answering(&connection);
             }
         }
     });
@@ -167,7 +173,7 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
         answering();
     }
     let request = request.map(|body| {
-        Body::new(Incoming::new(body, &was_late, arguments, own, &door.shared).then(answering))
+        Body::new(Incoming::new(body, &was_late, arguments, own, &admission.shared).then(answering))
     });
     let response = next.run(request).await;
     drop(beginning);
@@ -179,9 +185,9 @@ async fn enter(State(door): State<Arc<Door>>, mut request: Request, next: Next) 
     if let (None, Some(principal), Some(opened)) =
         (session, principal, text(response.headers(), SESSION))
     {
-        door.remember(opened, principal).await;
+        admission.remember(opened, principal).await;
     }
-    response.map(|body| Body::new(Outgoing::new(body, place, slot, held, ends_in)))
+    response.map(|body| Body::new(Outgoing::new(body, count, slot, guards, ends_in)))
 }
 
 fn busy(text: &'static str) -> Response {
@@ -189,18 +195,18 @@ fn busy(text: &'static str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, wait, text).into_response()
 }
 
-impl Door {
+impl Admission {
     fn owner(&self, session: &str) -> Option<Principal> {
         self.owners.lock().unwrap_or_else(PoisonError::into_inner).get(session).cloned()
     }
 
-    /// Returns a place for one more session, to be held until it is open.
-    async fn room(&self) -> Option<Place> {
+    /// Returns a guard for one more session, to be held until it is open.
+    async fn room(&self) -> Option<CountGuard> {
         let open = self.sessions.sessions.read().await.len();
         self.beginning.take_below(self.shared.options.http.max_sessions.saturating_sub(open))
     }
 
-    /// Notes whose session it is, and forgets those that have ended.
+    /// Records the owner of a session, and removes ended sessions.
     async fn remember(&self, session: &str, principal: Principal) {
         let open = self.sessions.sessions.read().await;
         let mut owners = self.owners.lock().unwrap_or_else(PoisonError::into_inner);
@@ -213,8 +219,9 @@ fn text<'a>(headers: &'a HeaderMap, name: &str) -> Option<&'a str> {
     headers.get(name)?.to_str().ok()
 }
 
-/// Whether a request without a session can begin one. From 2026-07-28 on, requests have none and name their method; but the
-/// handshake is one of the old era, whatever version it names, and need not say that it is one.
+/// Returns whether a request without a session can start one. From 2026-07-28 on, requests have no
+/// session and name their method; but the handshake belongs to the older protocol, whatever version
+/// it names, and need not name its method.
 fn begins_session(request: &Request) -> bool {
     let modern = ProtocolVersion::V_2026_07_28;
     let is_old = |version: &str| version < modern.as_str();
@@ -224,8 +231,8 @@ fn begins_session(request: &Request) -> bool {
             || method.is_none_or(|method| method == INITIALIZE))
 }
 
-/// Says what the SDK says with less fitting statuses: of a body that is no message, of one that came too late, and of a
-/// session that was ended, where other SDKs take 202 for a failure.
+/// Corrects statuses of the SDK: for an invalid body, for a body that arrived too late, and for the
+/// end of a session, where other SDKs treat 202 as a failure.
 fn corrected(mut response: Response, method: &Method, was_json: bool, was_late: bool) -> Response {
     if was_late {
         return (StatusCode::REQUEST_TIMEOUT, "the body did not come in time").into_response();

@@ -1,8 +1,8 @@
-//! What one client may hold of a server over HTTP, so that something is left for the others.
+//! Limits on the share of the HTTP server that one client may hold.
 //!
-//! Streams that only listen never take all connections: a quarter is kept for requests with an end. Who is signed in holds half
-//! at most. When all connections are taken, one on which nothing is being answered makes room for the next: it has said nothing
-//! yet, or waits, or sends slowly.
+//! Listening streams never take all connections: a quarter is reserved for other requests. An
+//! authenticated principal holds at most half. When all connections are taken, one without a
+//! request in progress is closed for the next: it has sent nothing yet, is idle, or sends slowly.
 
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -11,33 +11,33 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::time::Instant;
 
 use crate::context::{CancellationToken, Principal};
-use crate::mcp::count::{Count, Place};
+use crate::mcp::count::{Count, CountGuard};
 
-/// The requests in progress, by whose they are.
+/// The requests in progress, by principal.
 #[derive(Default)]
-pub(super) struct Shares {
+pub(super) struct ConnectionShares {
     streams: Count,
     of: Mutex<HashMap<Principal, Count>>,
 }
 
-/// What a request holds until its answer was sent.
+/// The guards of a request until its answer is sent.
 #[derive(Default)]
-pub(super) struct Held {
-    places: Vec<Place>,
+pub(super) struct RequestGuards {
+    guards: Vec<CountGuard>,
     answering: Option<Answering>,
 }
 
-impl Shares {
-    /// Takes a place for a request, unless whoever makes it holds too many of the connections.
+impl ConnectionShares {
+    /// Admits a request, unless its client holds too many of the connections.
     pub(super) fn take(
         &self,
         connections: usize,
         principal: Option<&Principal>,
         listens: bool,
-    ) -> Option<Held> {
-        let mut held = Held::default();
+    ) -> Option<RequestGuards> {
+        let mut guards = RequestGuards::default();
         if listens {
-            held.places.push(self.streams.take_below(connections - connections / 4)?);
+            guards.guards.push(self.streams.take_below(connections - connections / 4)?);
         }
         if let Some(principal) = principal {
             let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
@@ -45,63 +45,64 @@ impl Shares {
                 of.retain(|_, count| count.get() > 0);
             }
             let own = of.entry(principal.clone()).or_default();
-            held.places.push(own.take_below(connections.div_ceil(2))?);
+            guards.guards.push(own.take_below(connections.div_ceil(2))?);
         }
-        Some(held)
+        Some(guards)
     }
 }
 
-impl Held {
-    pub(super) fn answering(&mut self, connection: &Connection) {
+impl RequestGuards {
+    pub(super) fn answering(&mut self, connection: &HttpConnection) {
         self.answering = Some(connection.answering());
     }
 }
 
-/// The connections that are open.
+/// The open connections.
 #[derive(Clone, Default)]
-pub(super) struct Connections(Arc<Mutex<HashMap<u64, Connection>>>);
+pub(super) struct Connections(Arc<Mutex<HashMap<u64, HttpConnection>>>);
 
-/// One connection: since when nothing is being answered on it.
+/// One open connection, with the time since when it has been idle.
 #[derive(Clone)]
-pub(super) struct Connection(Arc<Inner>);
+pub(super) struct HttpConnection(Arc<ConnectionInner>);
 
-struct Inner {
+struct ConnectionInner {
     address: IpAddr,
     close: CancellationToken,
-    at_work: Mutex<AtWork>,
+    at_work: Mutex<ConnectionLoad>,
 }
 
-struct AtWork {
+struct ConnectionLoad {
     answers: usize,
     since: Instant,
 }
 
 /// A request of a connection that is being answered.
-pub(super) struct Answering(Connection);
+pub(super) struct Answering(HttpConnection);
 
-/// A connection in the list, until it is closed.
-pub(super) struct Listed {
+/// An entry in the list of connections, removed when dropped.
+pub(super) struct ConnectionEntry {
     connections: Connections,
     number: u64,
-    pub(super) connection: Connection,
+    pub(super) connection: HttpConnection,
 }
 
 impl Connections {
-    /// Lists one more, or returns `None` if there are `limit`, or `own_limit` of its address. One that does nothing makes room.
+    /// Adds a connection, or returns `None` if there are `limit`, or `own_limit` of its address. An
+    /// idle connection is closed to make room.
     pub(super) fn admit(
         &self,
         number: u64,
         address: IpAddr,
         limit: usize,
         own_limit: usize,
-    ) -> Option<Listed> {
+    ) -> Option<ConnectionEntry> {
         let mut open = self.open();
         let address = address.to_canonical();
-        // Behind the loopback there may be anybody: a proxy, or all users of the machine.
+        // The loopback may represent many clients: a proxy, or all users of the machine.
         let own = open.values().filter(|one| one.0.address == address).count();
         let is_over = !address.is_loopback() && own >= own_limit;
         if is_over || open.len() >= limit {
-            let of_it = |one: &Connection| !is_over || one.0.address == address;
+            let of_it = |one: &HttpConnection| !is_over || one.0.address == address;
             let (idle, one) = open
                 .iter()
                 .filter(|(_, one)| of_it(one))
@@ -111,33 +112,33 @@ impl Connections {
             one.0.close.cancel();
             open.remove(&idle);
         }
-        let connection = Connection(Arc::new(Inner {
+        let connection = HttpConnection(Arc::new(ConnectionInner {
             address,
             close: CancellationToken::new(),
-            at_work: Mutex::new(AtWork { answers: 0, since: Instant::now() }),
+            at_work: Mutex::new(ConnectionLoad { answers: 0, since: Instant::now() }),
         }));
         open.insert(number, connection.clone());
-        Some(Listed { connections: self.clone(), number, connection })
+        Some(ConnectionEntry { connections: self.clone(), number, connection })
     }
 
-    fn open(&self) -> MutexGuard<'_, HashMap<u64, Connection>> {
+    fn open(&self) -> MutexGuard<'_, HashMap<u64, HttpConnection>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl Drop for Listed {
+impl Drop for ConnectionEntry {
     fn drop(&mut self) {
         self.connections.open().remove(&self.number);
     }
 }
 
-impl Connection {
+impl HttpConnection {
     /// Waits until the connection has to make room.
     pub(super) async fn closed(&self) {
         self.0.close.cancelled().await;
     }
 
-    fn at_work(&self) -> MutexGuard<'_, AtWork> {
+    fn at_work(&self) -> MutexGuard<'_, ConnectionLoad> {
         self.0.at_work.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -1,4 +1,5 @@
-//! Requests and answers over HTTP, read by us: rmcp sees to sessions and headers, and gets messages that are sound.
+//! Requests and answers over HTTP. rmcp manages sessions and headers, and receives valid messages
+//! only.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -18,10 +19,10 @@ use rmcp::transport::streamable_http_client::{
 use serde::Deserialize;
 use sse_stream::Sse;
 
-use super::events::{Event, Parser};
+use super::events::{SseEvent, SseParser};
 use super::parameters::in_envelope_with_headers;
-use crate::mcp::client::envelope::Reader;
-use crate::mcp::client::inbox::Inbox;
+use crate::mcp::client::envelope::MessageReader;
+use crate::mcp::client::notifications::Notifications;
 #[cfg(feature = "mcp-oauth")]
 use crate::mcp::client::oauth::Tokens;
 use crate::mcp::client::text;
@@ -29,35 +30,35 @@ use crate::mcp::client::text;
 type Error = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
 
-/// How much is read of the body of a refusal, in bytes.
+/// The maximum number of bytes read from the body of a refusal.
 const MAX_REFUSAL: usize = 64 * 1024;
-/// How many streams that were cut off wait to be resumed at most.
+/// The maximum number of interrupted streams that wait to be resumed.
 const MAX_PARKED: usize = 64;
-/// How soon a stream is resumed at the earliest, in milliseconds, whatever the server says.
+/// The minimum delay before a stream is resumed, in milliseconds, whatever the server asks for.
 const SOONEST: u64 = 100;
 
-/// The way to one server.
+/// The HTTP transport to one server.
 #[derive(Clone)]
-pub(in crate::mcp::client) struct Wire {
+pub(in crate::mcp::client) struct HttpTransport {
     client: reqwest::Client,
     max_message: usize,
-    inbox: Arc<Inbox>,
-    parked: Arc<Mutex<VecDeque<(String, Reader)>>>,
-    /// What somebody was granted there.
+    notifications: Arc<Notifications>,
+    parked: Arc<Mutex<VecDeque<(String, MessageReader)>>>,
+    /// The tokens granted by the server.
     #[cfg(feature = "mcp-oauth")]
     tokens: Option<Tokens>,
 }
 
-impl Wire {
+impl HttpTransport {
     pub(in crate::mcp::client) fn new(
         client: reqwest::Client,
         max_message: usize,
-        inbox: Arc<Inbox>,
+        notifications: Arc<Notifications>,
     ) -> Self {
         Self {
             client,
             max_message,
-            inbox,
+            notifications,
             parked: Arc::default(),
             #[cfg(feature = "mcp-oauth")]
             tokens: None,
@@ -87,12 +88,12 @@ impl Wire {
         .await
     }
 
-    fn reader(&self) -> Reader {
-        Reader::new(Arc::clone(&self.inbox), in_envelope_with_headers)
+    fn reader(&self) -> MessageReader {
+        MessageReader::new(Arc::clone(&self.notifications), in_envelope_with_headers)
     }
 
-    /// Keeps what a stream still owes until somebody resumes it.
-    fn park(&self, event: String, reader: Reader) {
+    /// Keeps the pending requests of a stream until it is resumed.
+    fn park(&self, event: String, reader: MessageReader) {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         if parked.len() == MAX_PARKED {
             parked.pop_front();
@@ -100,31 +101,32 @@ impl Wire {
         parked.push_back((event, reader));
     }
 
-    fn unpark(&self, event: &str) -> Option<Reader> {
+    fn unpark(&self, event: &str) -> Option<MessageReader> {
         let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
         let at = parked.iter().position(|(id, _)| id == event)?;
         parked.remove(at).map(|(_, reader)| reader)
     }
 
-    fn events(&self, response: Response, reader: Reader, last: Option<String>) -> Events {
-        let parser = Parser::new(self.max_message);
-        let stream = Stream { wire: self.clone(), response: Some(response), parser, reader, last };
+    fn events(&self, response: Response, reader: MessageReader, last: Option<String>) -> Events {
+        let parser = SseParser::new(self.max_message);
+        let stream =
+            EventStream { transport: self.clone(), response: Some(response), parser, reader, last };
         Box::pin(unfold(stream, |mut stream| async {
             stream.next().await.map(|event| (event, stream))
         }))
     }
 }
 
-/// The events of one answer.
-struct Stream {
-    wire: Wire,
+/// The event stream of one response.
+struct EventStream {
+    transport: HttpTransport,
     response: Option<Response>,
-    parser: Parser,
-    reader: Reader,
+    parser: SseParser,
+    reader: MessageReader,
     last: Option<String>,
 }
 
-impl Stream {
+impl EventStream {
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
             while let Some(event) = self.parser.next() {
@@ -134,7 +136,10 @@ impl Stream {
             }
             if self.parser.is_over() {
                 self.response.take()?;
-                return self.reader.cut_off().map(|message| Ok(said(&message, Sse::default())));
+                return self
+                    .reader
+                    .cut_off()
+                    .map(|message| Ok(with_message(&message, Sse::default())));
             }
             let Some(response) = &mut self.response else {
                 self.park();
@@ -155,8 +160,8 @@ impl Stream {
         }
     }
 
-    /// Returns what rmcp has to know of an event: a message that is sound, or how to resume the stream.
-    fn read(&mut self, event: Event) -> Option<Sse> {
+    /// Converts an event for rmcp: a valid message, or the data to resume the stream.
+    fn read(&mut self, event: SseEvent) -> Option<Sse> {
         let is_message = event.is_message();
         let mut sse = Sse { id: event.id.filter(|id| !id.is_empty()), ..Sse::default() };
         sse.retry = event.retry.map(|retry| retry.max(SOONEST));
@@ -165,27 +170,27 @@ impl Stream {
         }
         let data = event.data.filter(|_| is_message);
         match data.and_then(|data| self.reader.read(&data)) {
-            Some(message) => Some(said(&message, sse)),
+            Some(message) => Some(with_message(&message, sse)),
             None if sse == Sse::default() => None,
             None => Some(sse),
         }
     }
 
-    /// Keeps what is still owed, if the stream can be resumed.
+    /// Keeps the pending requests if the stream can be resumed.
     fn park(&mut self) {
         if let Some(last) = self.last.take().filter(|_| !self.reader.is_done()) {
-            let reader = std::mem::replace(&mut self.reader, self.wire.reader());
-            self.wire.park(last, reader);
+            let reader = std::mem::replace(&mut self.reader, self.transport.reader());
+            self.transport.park(last, reader);
         }
     }
 }
 
-fn said(message: &ServerJsonRpcMessage, mut sse: Sse) -> Sse {
+fn with_message(message: &ServerJsonRpcMessage, mut sse: Sse) -> Sse {
     sse.data = serde_json::to_string(message).ok();
     sse
 }
 
-impl StreamableHttpClient for Wire {
+impl StreamableHttpClient for HttpTransport {
     type Error = reqwest::Error;
 
     async fn post_message(
@@ -220,10 +225,10 @@ impl StreamableHttpClient for Wire {
         let mut reader = self.reader();
         reader.expect(&request.id, &request.request);
         match kind(&response) {
-            Kind::Events => {
+            BodyKind::Events => {
                 Ok(StreamableHttpPostResponse::Sse(self.events(response, reader, None), session))
             }
-            Kind::Json => {
+            BodyKind::Json => {
                 let message = match bounded(response, self.max_message).await? {
                     Some(body) => reader.read(&body),
                     None => reader.cut_off(),
@@ -232,10 +237,10 @@ impl StreamableHttpClient for Wire {
                     Some(message) if reader.is_done() => {
                         Ok(StreamableHttpPostResponse::Json(message, session))
                     }
-                    _ => Err(unexpected("its answer is not one to what was asked")),
+                    _ => Err(unexpected("its answer does not match the request")),
                 }
             }
-            Kind::Other(kind) => Err(StreamableHttpError::UnexpectedContentType(kind)),
+            BodyKind::Other(kind) => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
     }
 
@@ -277,17 +282,17 @@ impl StreamableHttpClient for Wire {
                 Err(StreamableHttpError::ServerDoesNotSupportSse)
             }
             (status, _) if !status.is_success() => Err(refused(response).await.0),
-            (_, Kind::Events) => {
+            (_, BodyKind::Events) => {
                 let reader = last.as_deref().and_then(|last| self.unpark(last));
                 Ok(self.events(response, reader.unwrap_or_else(|| self.reader()), last))
             }
-            (_, Kind::Json) => Err(unexpected("its stream of events is none")),
-            (_, Kind::Other(kind)) => Err(StreamableHttpError::UnexpectedContentType(kind)),
+            (_, BodyKind::Json) => Err(unexpected("its stream of events is none")),
+            (_, BodyKind::Other(kind)) => Err(StreamableHttpError::UnexpectedContentType(kind)),
         }
     }
 }
 
-/// Returns the headers that rmcp and the configuration want.
+/// Returns the headers of rmcp and the configuration.
 fn headers(
     custom: HashMap<HeaderName, HeaderValue>,
     session: Option<&str>,
@@ -301,13 +306,13 @@ fn headers(
     Ok(headers)
 }
 
-/// Sends a request; a server that wants to know who asks is an error at once.
+/// Sends a request; a demand for authorization is returned as an error.
 async fn send(request: RequestBuilder) -> Result<Response, Error> {
     let response = request.send().await.map_err(client_error)?;
     let challenge = response.headers().get(WWW_AUTHENTICATE);
     let challenge = challenge.and_then(|value| value.to_str().ok()).map(str::to_owned);
     match (response.status(), challenge) {
-        // Some servers say no more than that.
+        // Some servers send the status and no challenge.
         (StatusCode::UNAUTHORIZED, challenge) => {
             let challenge = challenge.unwrap_or_default();
             Err(StreamableHttpError::AuthRequired(AuthRequiredError::new(challenge)))
@@ -333,26 +338,26 @@ pub(in crate::mcp::client) fn scope_of(challenge: &str) -> Option<String> {
     scope.map(str::to_owned)
 }
 
-enum Kind {
+enum BodyKind {
     Events,
     Json,
     Other(Option<String>),
 }
 
-fn kind(response: &Response) -> Kind {
+fn kind(response: &Response) -> BodyKind {
     let kind = response.headers().get(CONTENT_TYPE);
     let kind = kind.map(|kind| String::from_utf8_lossy(kind.as_bytes()).into_owned());
     let essence = kind.as_deref().and_then(|kind| kind.split(';').next()).unwrap_or("").trim();
     if essence.eq_ignore_ascii_case("text/event-stream") {
-        Kind::Events
+        BodyKind::Events
     } else if essence.eq_ignore_ascii_case("application/json") {
-        Kind::Json
+        BodyKind::Json
     } else {
-        Kind::Other(kind)
+        BodyKind::Other(kind)
     }
 }
 
-/// Reads a body of at most `max` bytes; `None` if there is more.
+/// Reads a body of at most `max` bytes; `None` if it is longer.
 async fn bounded(mut response: Response, max: usize) -> Result<Option<Vec<u8>>, Error> {
     let mut body = Vec::new();
     while let Some(piece) = response.chunk().await.map_err(client_error)? {
@@ -364,10 +369,10 @@ async fn bounded(mut response: Response, max: usize) -> Result<Option<Vec<u8>>, 
     Ok(Some(body))
 }
 
-/// Returns a refusal as an error, and the error of the protocol that it holds, if it holds one.
+/// Returns a refusal as an error, with the JSON-RPC error in its body, if any.
 async fn refused(response: Response) -> (Error, Option<ErrorData>) {
     #[derive(Deserialize)]
-    struct Refusal {
+    struct RefusalBody {
         error: ErrorData,
     }
     let status = response.status();
@@ -387,27 +392,28 @@ async fn refused(response: Response) -> (Error, Option<ErrorData>) {
             )
         }
     };
-    let told = serde_json::from_slice::<Refusal>(&body).ok().map(|refusal| refusal.error);
-    (error, told)
+    let error_data = serde_json::from_slice::<RefusalBody>(&body).ok().map(|refusal| refusal.error);
+    (error, error_data)
 }
 
-/// Returns the answer that a refusal is. `is_probe` says that any refusal is one: older servers know no such question.
+/// Returns the answer contained in a refusal. With `is_probe`, any refusal is an answer: older
+/// servers do not know the request.
 async fn answer_in_refusal(
     response: Response,
     id: RequestId,
     is_probe: bool,
 ) -> Result<StreamableHttpPostResponse, Error> {
     let status = response.status();
-    let (error, told) = refused(response).await;
+    let (error, error_data) = refused(response).await;
     let is_about_us = matches!(status, StatusCode::FORBIDDEN | StatusCode::TOO_MANY_REQUESTS);
-    let answer = match told {
+    let answer = match error_data {
         _ if is_about_us => None,
         None if is_probe && status.is_client_error() => {
             Some(ErrorData::invalid_request(error.to_string(), None))
         }
-        told => told,
+        error_data => error_data,
     };
-    // Its own id may be missing, since a refusal can come before anything was read.
+    // The id may be missing, since a refusal can be sent before the request is parsed.
     let message = answer.map(|answer| ServerJsonRpcMessage::error(answer, Some(id)));
     message.map(|message| StreamableHttpPostResponse::Json(message, None)).ok_or(error)
 }

@@ -1,9 +1,9 @@
-//! What the servers of one box share: the box, the names, the lock.
+//! The state that the servers of one box share: the box, the names, the lock file.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::link::Common;
+use super::connection::ConnectionOptions;
 use super::status::ServerStatus;
 use crate::collection::ToolBox;
 use crate::context::CancellationToken;
@@ -13,20 +13,20 @@ use crate::tool::Tool;
 
 pub(super) type Listener = Arc<dyn Fn(&ServerStatus) + Send + Sync>;
 
-pub(super) struct Board {
+pub(super) struct SharedState {
     pub(super) toolbox: ToolBox,
     pub(super) names: Names,
-    pub(super) common: Common,
+    pub(super) common: ConnectionOptions,
     pub(super) lock: Option<Mutex<Lock>>,
     pub(super) withhold_new: bool,
     pub(super) on_change: Option<Listener>,
     pub(super) closed: CancellationToken,
-    /// Which name in the box is whose, in lower case: server, and tool by its own name.
+    /// The owners of names in the box, by name in lower case: the server, and the tool's own name.
     owned: Mutex<HashMap<String, (Arc<str>, String)>>,
 }
 
-impl Board {
-    pub(super) fn new(toolbox: ToolBox, names: Names, common: Common) -> Self {
+impl SharedState {
+    pub(super) fn new(toolbox: ToolBox, names: Names, common: ConnectionOptions) -> Self {
         Self {
             toolbox,
             names,
@@ -51,8 +51,8 @@ impl Board {
         Some(self.lock.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// Puts a server's tools into the box in place of those it had there: what is new comes in, what is gone leaves, and the
-    /// rest keeps its place.
+    /// Replaces a server's tools in the box: new tools are added, missing ones removed, and
+    /// unchanged ones keep their position.
     pub(super) fn put(&self, before: &[Tool], now: &[Tool]) {
         let mut owned = self.owned();
         let kept: HashSet<&str> = now.iter().map(Tool::name).collect();
@@ -72,7 +72,7 @@ impl Board {
                 && self.toolbox.has(tool.name())
         };
         let changed = now.iter().filter(|tool| !is_same(tool)).cloned().collect();
-        // What the program has put in the place of a tool since is not the server's to take.
+        // A tool that the program has since put under this name does not belong to the server.
         let is_gone = |there: &Tool| {
             let old = old.get(there.name()).filter(|_| !kept.contains(there.name()));
             old.is_some_and(|old| {
@@ -82,33 +82,33 @@ impl Board {
         self.toolbox.exchange(is_gone, changed);
     }
 
-    /// Takes a server's tools out of the box.
+    /// Removes a server's tools from the box.
     pub(super) fn clear(&self, tools: &[Tool]) {
         self.put(tools, &[]);
     }
 
-    /// Returns the names in the box, to ask which of them are free.
-    pub(super) fn taken(&self) -> Taken {
+    /// Returns a snapshot of the names in the box, to test which are free.
+    pub(super) fn taken(&self) -> NameSnapshot {
         let owned = self.owned().clone();
         let names =
             self.toolbox.tools().into_iter().map(|tool| (tool.name().to_ascii_lowercase(), tool));
-        Taken { names: names.collect(), owned }
+        NameSnapshot { names: names.collect(), owned }
     }
 }
 
-/// The names in a box at a moment, in lower case.
-pub(super) struct Taken {
+/// A snapshot of the names in a box, in lower case.
+pub(super) struct NameSnapshot {
     names: HashMap<String, Tool>,
     owned: HashMap<String, (Arc<str>, String)>,
 }
 
-impl Taken {
+impl NameSnapshot {
     /// Returns whether a name is free for this tool.
     pub(super) fn is_free(&self, name: &str, server: &str, tool: &str) -> bool {
         let name = name.to_ascii_lowercase();
         let there = self.names.get(&name);
         match self.owned.get(&name) {
-            // The program may have put a tool of its own in the place of this one since.
+            // The program may since have put a tool of its own under this name.
             Some((of, called)) => {
                 let is_ours = |there: &Tool| {
                     there.source() == Some(server) && there.name_at_source() == Some(tool)

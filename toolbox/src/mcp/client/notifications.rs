@@ -1,4 +1,4 @@
-//! What a server says without being asked, and what it should not have said.
+//! Notifications of a server, and counts of its invalid messages.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,9 +10,9 @@ use tokio::sync::Notify;
 use crate::context::{CancellationToken, ToolContext};
 use crate::mcp::client::text;
 
-/// The letterbox of one connection.
+/// The incoming notifications of one connection.
 #[derive(Default)]
-pub(super) struct Inbox {
+pub(super) struct Notifications {
     server: Arc<str>,
     changed: Notify,
     ended: CancellationToken,
@@ -23,18 +23,19 @@ pub(super) struct Inbox {
     misfits: Mutex<BTreeMap<String, Misfits>>,
 }
 
-/// How many results of one tool were not as it says they are, and what was wrong with the last.
+/// The number of results of one tool that did not match its output schema, and the last fault.
 #[derive(Default)]
 struct Misfits {
     count: u64,
     last: String,
 }
 
-/// Who hears of the progress of which call.
+/// The listeners for progress, by the token of their call.
 #[derive(Default)]
 struct Listeners {
     calls: HashMap<ProgressToken, Listener>,
-    /// Reports that came before their call was known: it is sent before its token is learned.
+    /// Reports that arrived before their call was registered: a call is sent before its token is
+    /// known.
     early: VecDeque<ProgressNotificationParam>,
 }
 
@@ -44,8 +45,8 @@ struct Listener {
 }
 
 impl Listener {
-    fn hear(&mut self, report: &ProgressNotificationParam) {
-        // Progress grows; what comes late has been overtaken.
+    fn receive(&mut self, report: &ProgressNotificationParam) {
+        // Progress only grows; a smaller value arrived out of order.
         if report.progress > self.done {
             self.done = report.progress;
             let message = text::cut(report.message.as_deref().unwrap_or(""), MAX_MESSAGE);
@@ -55,28 +56,28 @@ impl Listener {
     }
 }
 
-/// How many reports wait for their call at most.
+/// The maximum number of reports that wait for their call.
 const MAX_EARLY: usize = 64;
 
-/// How much of the text of a report is taken, in bytes.
+/// The maximum length of a report's message, in bytes.
 const MAX_MESSAGE: usize = 4096;
 
-impl Inbox {
+impl Notifications {
     pub(super) fn new(server: Arc<str>) -> Arc<Self> {
         Arc::new(Self { server, ..Self::default() })
     }
 
-    /// Says that the list of tools is another.
+    /// Records that the list of tools changed.
     pub(super) fn list_changed(&self) {
         self.changed.notify_one();
     }
 
-    /// Waits until the list of tools is another than when this was last waited for.
+    /// Waits until the list of tools changes, counted from the last wait.
     pub(super) async fn changed(&self) {
         self.changed.notified().await;
     }
 
-    /// Says that nothing more will come.
+    /// Records that the connection has ended.
     pub(super) fn ended(&self) {
         self.ended.cancel();
     }
@@ -93,7 +94,7 @@ impl Inbox {
         self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Hands reports under `token` to the call of `context`, until the guard is dropped.
+    /// Delivers reports under `token` to the call of `context` until the guard is dropped.
     pub(super) fn listen(
         self: &Arc<Self>,
         token: ProgressToken,
@@ -104,15 +105,15 @@ impl Inbox {
         listeners.early.retain(|report| {
             let is_ours = report.progress_token == token;
             if is_ours {
-                listener.hear(report);
+                listener.receive(report);
             }
             !is_ours
         });
         listeners.calls.insert(token.clone(), listener);
-        Listening { inbox: Arc::clone(self), token }
+        Listening { notifications: Arc::clone(self), token }
     }
 
-    /// Takes the parameters of a report as text.
+    /// Reads the parameters of a progress notification.
     pub(super) fn progress(&self, params: &str) {
         match serde_json::from_str(params) {
             Ok(report) => self.report(report),
@@ -123,14 +124,14 @@ impl Inbox {
     pub(super) fn report(&self, mut report: ProgressNotificationParam) {
         let mut listeners = self.listeners();
         if let Some(listener) = listeners.calls.get_mut(&report.progress_token) {
-            listener.hear(&report);
+            listener.receive(&report);
             return;
         }
-        // The tokens of calls are numbers: another is nobody's, and may be of any length.
+        // The tokens of calls are numbers: any other belongs to no call, and may be of any length.
         if matches!(report.progress_token.0, NumberOrString::Number(_)) {
             report.message = report.message.map(|text| text::cut(&text, MAX_MESSAGE).to_owned());
             report.meta = None;
-            // What is left over from calls that have ended makes room.
+            // Reports of calls that have ended make room.
             if listeners.early.len() == MAX_EARLY {
                 listeners.early.pop_front();
             }
@@ -138,24 +139,25 @@ impl Inbox {
         }
     }
 
-    /// Says in words what was counted.
+    /// Describes the counted faults.
     pub(super) fn notices(&self) -> Vec<String> {
         let counts = [
             (&self.garbage, "lines between its messages were no messages"),
             (&self.stray, "of its answers belonged to no request"),
             (&self.too_long, "of its messages were longer than the limit"),
         ];
-        let told = counts.into_iter().map(|(count, what)| (count.load(Ordering::Relaxed), what));
-        let told =
-            told.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
+        let counted = counts.into_iter().map(|(count, what)| (count.load(Ordering::Relaxed), what));
+        let counted =
+            counted.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
         let misfits = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
         let misfits = misfits.iter().map(|(tool, Misfits { count, last })| {
             format!("`{tool}`: {count} of its results did not fit its output schema: {last}")
         });
-        told.chain(misfits).collect()
+        counted.chain(misfits).collect()
     }
 
-    /// Counts a result that is not as the output schema of its tool says, and is handed on all the same.
+    /// Counts a result that does not match the output schema of its tool; the result is delivered
+    /// all the same.
     pub(super) fn note_misfit(&self, tool: &str, fault: String) {
         let mut misfits = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
         let misfits = misfits.entry(tool.to_owned()).or_default();
@@ -173,7 +175,7 @@ impl Inbox {
         misfits.last = fault;
     }
 
-    /// Counts a line that is no message. The first and every tenfold of them is logged.
+    /// Counts a line that is not a message. The first one and every power of ten is logged.
     pub(super) fn note_garbage(&self, line: &[u8]) {
         let count = self.garbage.fetch_add(1, Ordering::Relaxed) + 1;
         if is_power_of_ten(count) {
@@ -183,7 +185,7 @@ impl Inbox {
         }
     }
 
-    /// Counts an answer that nobody waits for, or not any more.
+    /// Counts an answer to no pending request.
     pub(super) fn note_stray(&self) {
         let count = self.stray.fetch_add(1, Ordering::Relaxed) + 1;
         if is_power_of_ten(count) {
@@ -191,7 +193,7 @@ impl Inbox {
         }
     }
 
-    /// Counts a message that was skipped for its length.
+    /// Counts a message that was skipped because it is too long.
     pub(super) fn note_too_long(&self) {
         let count = self.too_long.fetch_add(1, Ordering::Relaxed) + 1;
         if is_power_of_ten(count) {
@@ -204,14 +206,14 @@ fn is_power_of_ten(count: u64) -> bool {
     count.checked_ilog10().is_some_and(|exponent| 10_u64.pow(exponent) == count)
 }
 
-/// Stops listening when dropped.
+/// A guard that removes its listener when dropped.
 pub(super) struct Listening {
-    inbox: Arc<Inbox>,
+    notifications: Arc<Notifications>,
     token: ProgressToken,
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.inbox.listeners().calls.remove(&self.token);
+        self.notifications.listeners().calls.remove(&self.token);
     }
 }

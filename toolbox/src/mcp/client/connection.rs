@@ -1,4 +1,4 @@
-//! One connection to a server: how it comes about, and what is asked over it.
+//! A connection to one server: the handshake, and the requests sent over it.
 
 use std::collections::HashSet;
 use std::io;
@@ -22,41 +22,42 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
 use super::envelope::UNREAD;
-use super::inbox::Inbox;
-use super::list::{Listed, MAX_PAGES, MAX_TOOLS};
+use super::list::{MAX_PAGES, MAX_TOOLS, ToolList};
+use super::notifications::Notifications;
 use super::stdio::{Child, Stdio};
 use super::{http, reason, text};
 use crate::context::ToolContext;
-use crate::mcp::config::{Reach, ServerConfig};
+use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
 
-/// What holds for the connections to all servers of a box.
+/// Options and resources common to the connections of all servers of a box.
 #[derive(Debug)]
-pub(super) struct Common {
-    /// Bytes of one message.
+pub(super) struct ConnectionOptions {
+    /// The maximum size of one message, in bytes.
     pub(super) message: usize,
-    /// What the servers with a URL are reached by.
-    pub(super) http: http::Shared,
-    /// The child processes, until everything they started has ended.
+    /// The HTTP client for servers with a URL.
+    pub(super) http: http::SharedClient,
+    /// The number of child processes that are not fully ended, with everything they started.
     pub(super) children: Count,
-    /// The tokens of servers where somebody signed in.
+    /// The tokens of servers that a user signed in to.
     #[cfg(feature = "mcp-oauth")]
     pub(super) credentials: Option<super::oauth::CredentialFile>,
 }
 
-/// A server that has shaken hands.
-pub(super) struct Link {
-    running: RunningService<RoleClient, Ears>,
+/// An initialized connection to a server.
+pub(super) struct Connection {
+    running: RunningService<RoleClient, NotificationHandler>,
     child: Option<Child>,
-    pub(super) inbox: Arc<Inbox>,
+    pub(super) notifications: Arc<Notifications>,
 }
 
-/// What of rmcp's callbacks is listened to. What servers may ask of a client is refused, for the most part by rmcp's defaults.
-struct Ears {
-    inbox: Arc<Inbox>,
+/// The callbacks of rmcp that are used. Requests from servers are refused, mostly by rmcp's
+/// defaults.
+struct NotificationHandler {
+    notifications: Arc<Notifications>,
 }
 
-impl ClientHandler for Ears {
+impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("toolbox", env!("CARGO_PKG_VERSION"));
         ClientConfig::new(rmcp::model::ClientCapabilities::default(), own)
@@ -76,28 +77,28 @@ impl ClientHandler for Ears {
         report: ProgressNotificationParam,
         _: NotificationContext<RoleClient>,
     ) {
-        self.inbox.report(report);
+        self.notifications.report(report);
     }
 
     async fn on_tool_list_changed(&self, _: NotificationContext<RoleClient>) {
-        self.inbox.list_changed();
+        self.notifications.list_changed();
     }
 }
 
-/// Why a server could not be asked, in words to put after its name.
+/// A failed request or connection; the text fits after the server's name.
 #[derive(Debug)]
-pub(super) enum LinkError {
-    /// It answered with an error of the protocol.
+pub(super) enum ConnectionError {
+    /// The server answered with a JSON-RPC error.
     Refused { code: i32, message: String },
-    /// It answered, and the answer cannot be used.
+    /// The server answered, and the answer cannot be used.
     Unread(String),
-    /// It wants to know who asks, and does not take what it was told, if it was told anything.
+    /// The server requires authorization and refused the credentials that were sent, if any.
     Unauthorized(String),
-    /// The connection is gone, or never was.
+    /// The connection ended or was never established.
     Lost(String),
 }
 
-impl std::fmt::Display for LinkError {
+impl std::fmt::Display for ConnectionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Refused { code, message } => write!(f, "answered with error {code}: {message}"),
@@ -108,34 +109,34 @@ impl std::fmt::Display for LinkError {
     }
 }
 
-/// The first page of a list, or a later one, tool by tool.
+/// One page of a tool list, with each tool as raw JSON.
 #[derive(Deserialize)]
-struct Page<'a> {
+struct ToolListPage<'a> {
     #[serde(borrow)]
     tools: Vec<&'a RawValue>,
     #[serde(rename = "nextCursor", default)]
     next: Option<String>,
 }
 
-impl Link {
-    /// Connects and shakes hands, within the server's time for that.
+impl Connection {
+    /// Connects and initializes, within the server's connect timeout.
     pub(super) async fn connect(
         server: &Arc<str>,
         config: &ServerConfig,
-        common: &Common,
-    ) -> Result<Self, LinkError> {
+        common: &ConnectionOptions,
+    ) -> Result<Self, ConnectionError> {
         let auto = ClientLifecycleMode::Auto {
             preferred_versions: vec![ProtocolVersion::V_2026_07_28],
             legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
         };
         match Self::shake_hands(server, config, common, auto).await {
-            // Some older servers end when the first message is not the one they know.
-            Err((LinkError::Lost(_), true)) => {
+            // Some older servers exit when the first message is not one they know.
+            Err((ConnectionError::Lost(_), true)) => {
                 let older = ClientLifecycleMode::Initialize;
                 Self::shake_hands(server, config, common, older).await
             }
-            // One that was so slow to start that it was taken for an older one.
-            Err((LinkError::Refused { code: NO_HANDSHAKE, .. }, _)) => {
+            // A slow server was taken for one of the older protocol.
+            Err((ConnectionError::Refused { code: NO_HANDSHAKE, .. }, _)) => {
                 let newer = ClientLifecycleMode::Discover {
                     preferred_versions: vec![ProtocolVersion::V_2026_07_28],
                 };
@@ -146,44 +147,46 @@ impl Link {
         .map_err(|(error, _)| error)
     }
 
-    /// Connects in one way; the flag of an error says that the connection ended during the first exchange.
+    /// Connects in one lifecycle mode; the flag of an error is `true` if the connection ended
+    /// during the first exchange.
     async fn shake_hands(
         server: &Arc<str>,
         config: &ServerConfig,
-        common: &Common,
+        common: &ConnectionOptions,
         mode: ClientLifecycleMode,
-    ) -> Result<Self, (LinkError, bool)> {
-        let inbox = Inbox::new(Arc::clone(server));
-        let ears = Ears { inbox: Arc::clone(&inbox) };
-        let (child, running) = match &config.reach {
-            Reach::Command { program, directory, .. } => {
-                let (child, stdin, stdout) = Child::spawn(&config.reach, &common.children)
+    ) -> Result<Self, (ConnectionError, bool)> {
+        let notifications = Notifications::new(Arc::clone(server));
+        let handler = NotificationHandler { notifications: Arc::clone(&notifications) };
+        let (child, running) = match &config.endpoint {
+            ServerEndpoint::Command { program, directory, .. } => {
+                let (child, stdin, stdout) = Child::spawn(&config.endpoint, &common.children)
                     .map_err(|error| {
                         let reason = describe_spawn(program, directory.as_deref(), &error);
-                        (LinkError::Lost(reason), false)
+                        (ConnectionError::Lost(reason), false)
                     })?;
-                // Servers that are slow to start are many, and those that answer nothing unknown are few.
+                // Many servers are slow to start; few leave an unknown request unanswered.
                 let patience = config.connect_timeout.mul_f32(0.8);
-                let inbox = Arc::clone(&inbox);
-                let streams = Stdio::new(stdin, stdout, common.message, patience, inbox);
-                (Some(child), ears.serve_with_lifecycle(streams, mode).await)
+                let notifications = Arc::clone(&notifications);
+                let streams = Stdio::new(stdin, stdout, common.message, patience, notifications);
+                (Some(child), handler.serve_with_lifecycle(streams, mode).await)
             }
-            Reach::Url { url, headers } => {
-                let lost = |reason| (LinkError::Lost(reason), false);
+            ServerEndpoint::Url { url, headers } => {
+                let lost = |reason| (ConnectionError::Lost(reason), false);
                 let to = http::address(url, headers).map_err(lost)?;
                 let client = common.http.client().map_err(lost)?;
-                let wire = http::Wire::new(client, common.message, Arc::clone(&inbox));
+                let transport =
+                    http::HttpTransport::new(client, common.message, Arc::clone(&notifications));
                 #[cfg(feature = "mcp-oauth")]
-                let wire = wire.with_tokens(granted(url, config, common));
-                let transport = StreamableHttpClientTransport::with_client(wire, to);
-                (None, ears.serve_with_lifecycle(transport, mode).await)
+                let transport = transport.with_tokens(granted(url, config, common));
+                let transport = StreamableHttpClientTransport::with_client(transport, to);
+                (None, handler.serve_with_lifecycle(transport, mode).await)
             }
         };
         match running {
-            Ok(running) => Ok(Self { running, child, inbox }),
+            Ok(running) => Ok(Self { running, child, notifications }),
             Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(&error), false)),
             Err(error) if reason::is_unauthorized(&error) => {
-                Err((LinkError::Unauthorized(reason::of_handshake(&error)), false))
+                Err((ConnectionError::Unauthorized(reason::of_handshake(&error)), false))
             }
             Err(error) => {
                 let ended = matches!(
@@ -193,13 +196,13 @@ impl Link {
                 );
                 let lost = match child {
                     Some(child) if ended => {
-                        // How it ended is known a moment after its output did.
-                        let _ = tokio::time::timeout(LAST_WORDS, child.gone()).await;
+                        // The exit status is known shortly after the output ends.
+                        let _ = tokio::time::timeout(EXIT_STATUS_WAIT, child.gone()).await;
                         (format!("the server {}", child.describe_end()), true)
                     }
                     _ => (reason::of_handshake(&error), false),
                 };
-                Err((LinkError::Lost(lost.0), lost.1))
+                Err((ConnectionError::Lost(lost.0), lost.1))
             }
         }
     }
@@ -209,7 +212,9 @@ impl Link {
     }
 
     pub(super) fn is_closed(&self) -> bool {
-        self.inbox.is_ended() || self.running.is_closed() || self.running.is_transport_closed()
+        self.notifications.is_ended()
+            || self.running.is_closed()
+            || self.running.is_transport_closed()
     }
 
     /// Waits until the server is gone.
@@ -221,42 +226,42 @@ impl Link {
             }
         };
         let transport_closed = async {
-            // rmcp tells nobody that its transport closed, but answers when asked.
-            let mut look = tokio::time::interval(Duration::from_millis(500));
+            // rmcp has no event for a closed transport, so it is polled.
+            let mut poll = tokio::time::interval(Duration::from_millis(500));
             while !self.running.is_transport_closed() {
-                look.tick().await;
+                poll.tick().await;
             }
         };
         tokio::select! {
-            () = self.inbox.until_ended() => {}
+            () = self.notifications.until_ended() => {}
             () = child_gone => {}
             () = transport_closed => {}
         }
     }
 
-    /// Says why the connection is gone.
+    /// Returns the reason why the connection ended.
     pub(super) async fn describe_end(&self) -> String {
         match &self.child {
             Some(child) => {
-                let _ = tokio::time::timeout(LAST_WORDS, child.gone()).await;
+                let _ = tokio::time::timeout(EXIT_STATUS_WAIT, child.gone()).await;
                 format!("the server {}", child.describe_end())
             }
             None => "the connection was closed".to_owned(),
         }
     }
 
-    /// Ends the connection, and the child with everything it started.
+    /// Ends the connection, and the child process with everything it started.
     pub(super) async fn close(&self) {
         self.running.cancellation_token().cancel();
-        self.inbox.ended();
+        self.notifications.ended();
         if let Some(child) = &self.child {
             child.close().await;
         }
     }
 
-    /// Asks for the whole list of tools.
-    pub(super) async fn list(&self) -> Result<Listed, LinkError> {
-        let mut listed = Listed::default();
+    /// Requests the whole list of tools.
+    pub(super) async fn list(&self) -> Result<ToolList, ConnectionError> {
+        let mut listed = ToolList::default();
         let mut cursor = None;
         let mut seen = HashSet::new();
         for page in 1.. {
@@ -266,9 +271,10 @@ impl Link {
                 .send(ClientRequest::ListToolsRequest(request), PeerRequestOptions::default())
                 .await?;
             let answer = self.answer(handle).await?;
-            let page_of_tools: Page<'_> = serde_json::from_str(&answer.raw).map_err(|error| {
-                LinkError::Lost(format!("its list of tools cannot be read: {error}"))
-            })?;
+            let page_of_tools: ToolListPage<'_> =
+                serde_json::from_str(&answer.raw).map_err(|error| {
+                    ConnectionError::Lost(format!("its list of tools cannot be read: {error}"))
+                })?;
             for tool in page_of_tools.tools {
                 listed.add(tool.get(), &answer.refused);
             }
@@ -288,20 +294,20 @@ impl Link {
         Ok(listed)
     }
 
-    /// Calls a tool by the server's own name, and returns the text of the result.
+    /// Calls a tool by the server's own name for it, and returns the text of the result.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
         meta: RequestMetaObject,
         context: &ToolContext,
-    ) -> Result<String, LinkError> {
+    ) -> Result<String, ConnectionError> {
         let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut options = PeerRequestOptions::no_options();
         options.meta = Some(meta);
         let handle = self.send(request, options).await?;
-        let _listening = self.inbox.listen(handle.progress_token.clone(), context);
+        let _listening = self.notifications.listen(handle.progress_token.clone(), context);
         Ok(self.answer(handle).await?.raw)
     }
 
@@ -309,22 +315,25 @@ impl Link {
         &self,
         request: ClientRequest,
         options: PeerRequestOptions,
-    ) -> Result<RequestHandle<RoleClient>, LinkError> {
+    ) -> Result<RequestHandle<RoleClient>, ConnectionError> {
         match self.running.send_request_with_option(request, options).await {
             Ok(handle) => Ok(handle),
             Err(error) => Err(self.explain(error).await),
         }
     }
 
-    /// Waits for an answer. Whoever stops waiting tells the server so.
-    async fn answer(&self, handle: RequestHandle<RoleClient>) -> Result<http::Page, LinkError> {
+    /// Waits for an answer. Dropping the future cancels the request at the server.
+    async fn answer(
+        &self,
+        handle: RequestHandle<RoleClient>,
+    ) -> Result<http::WrappedPage, ConnectionError> {
         let mut pending = Pending(Some(handle));
-        let Some(handle) = &mut pending.0 else { return Err(LinkError::Lost(String::new())) };
+        let Some(handle) = &mut pending.0 else { return Err(ConnectionError::Lost(String::new())) };
         let answer = tokio::select! {
             biased;
             answer = &mut handle.rx => answer.unwrap_or(Err(ServiceError::TransportClosed)),
-            () = self.inbox.until_ended() => {
-                // What came before the end may still be on its way through the service.
+            () = self.notifications.until_ended() => {
+                // An answer from before the end may still be on its way through the service.
                 match tokio::time::timeout(Duration::from_millis(20), &mut handle.rx).await {
                     Ok(Ok(answer)) => answer,
                     _ => Err(ServiceError::TransportClosed),
@@ -334,7 +343,7 @@ impl Link {
         pending.0 = None;
         match answer {
             Ok(ServerResult::CustomResult(CustomResult(Value::String(raw)))) => {
-                Ok(http::Page { raw, refused: HashSet::new() })
+                Ok(http::WrappedPage { raw, refused: HashSet::new() })
             }
             Ok(ServerResult::ListToolsResult(list)) => http::page_of(list).ok_or_else(unasked),
             Ok(_) => Err(unasked()),
@@ -342,27 +351,27 @@ impl Link {
         }
     }
 
-    async fn explain(&self, error: ServiceError) -> LinkError {
+    async fn explain(&self, error: ServiceError) -> ConnectionError {
         match error {
             ServiceError::McpError(error)
                 if error.data.as_ref().and_then(Value::as_str) == Some(UNREAD) =>
             {
-                LinkError::Unread(error.message.into_owned())
+                ConnectionError::Unread(error.message.into_owned())
             }
             ServiceError::McpError(error) => refused(&error),
             ServiceError::TransportSend(ref sent) if reason::is_challenge(sent) => {
-                LinkError::Unauthorized(reason::of_request(&error))
+                ConnectionError::Unauthorized(reason::of_request(&error))
             }
-            ServiceError::TransportClosed => LinkError::Lost(self.describe_end().await),
+            ServiceError::TransportClosed => ConnectionError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {
-                LinkError::Lost(self.describe_end().await)
+                ConnectionError::Lost(self.describe_end().await)
             }
-            error => LinkError::Lost(reason::of_request(&error)),
+            error => ConnectionError::Lost(reason::of_request(&error)),
         }
     }
 
-    /// Asks a server of the newer protocol to say when its list changes, as long as it goes on doing so.
-    pub(super) async fn hear_of_changes(&self) {
+    /// Subscribes to list changes at a server of the newer protocol, again after each interruption.
+    pub(super) async fn subscribe_to_changes(&self) {
         let Some(info) = self.info() else { return };
         let announces =
             info.capabilities.tools.as_ref().is_some_and(|tools| tools.list_changed == Some(true));
@@ -378,10 +387,10 @@ impl Link {
                 Ok(mut subscription) => {
                     failures = 0;
                     while let Ok(Some(_)) = subscription.next().await {
-                        self.inbox.list_changed();
+                        self.notifications.list_changed();
                     }
-                    // What was missed while nobody listened is caught up with.
-                    self.inbox.list_changed();
+                    // Changes may have been missed while there was no subscription.
+                    self.notifications.list_changed();
                 }
             }
             tokio::time::sleep(Duration::from_secs(1)).await;
@@ -390,30 +399,35 @@ impl Link {
     }
 }
 
-/// The code by which a server of the newer protocol refuses the older one's handshake.
+/// The error code with which a server of the newer protocol refuses the older handshake.
 const NO_HANDSHAKE: i32 = -32022;
 
-/// How long the end of a child may stay behind the end of its output. It is known at once, but on a machine that is short of time.
-const LAST_WORDS: Duration = Duration::from_millis(500);
+/// The time to wait for a child's exit status after its output ended. Longer than needed unless the
+/// machine is overloaded.
+const EXIT_STATUS_WAIT: Duration = Duration::from_millis(500);
 
-fn unasked() -> LinkError {
-    LinkError::Lost("its answer is not one to what was asked".to_owned())
+fn unasked() -> ConnectionError {
+    ConnectionError::Lost("its answer does not match the request".to_owned())
 }
 
-/// Returns what somebody was granted at a server. A header that is configured goes before.
+/// Returns the tokens granted by a server. A configured `Authorization` header takes precedence.
 #[cfg(feature = "mcp-oauth")]
-fn granted(url: &str, config: &ServerConfig, common: &Common) -> Option<super::oauth::Tokens> {
+fn granted(
+    url: &str,
+    config: &ServerConfig,
+    common: &ConnectionOptions,
+) -> Option<super::oauth::Tokens> {
     let credentials = common.credentials.as_ref().filter(|_| !config.has_own_token())?;
     Some(super::oauth::Tokens::of(url, &config.oauth, credentials))
 }
 
-fn refused(error: &ErrorData) -> LinkError {
+fn refused(error: &ErrorData) -> ConnectionError {
     let message = text::clean(text::cut(&error.message, 2000)).into_owned();
-    LinkError::Refused { code: error.code.0, message }
+    ConnectionError::Refused { code: error.code.0, message }
 }
 
 fn describe_spawn(program: &str, directory: Option<&Path>, error: &io::Error) -> String {
-    // The system says the same of both.
+    // The system reports the same error for both.
     if let Some(directory) = directory.filter(|directory| !directory.is_dir()) {
         return format!("the directory `{}` to run it in is not there", directory.display());
     }
@@ -425,7 +439,7 @@ fn describe_spawn(program: &str, directory: Option<&Path>, error: &io::Error) ->
     }
 }
 
-/// A request that is cancelled when nobody waits for its answer any more.
+/// A request that is cancelled when it is dropped.
 struct Pending(Option<RequestHandle<RoleClient>>);
 
 impl Drop for Pending {
@@ -435,7 +449,7 @@ impl Drop for Pending {
             return;
         };
         runtime.spawn(async move {
-            let cancel = handle.cancel(Some("nobody waits for the answer any more".to_owned()));
+            let cancel = handle.cancel(Some("the answer is no longer needed".to_owned()));
             let _ = tokio::time::timeout(Duration::from_secs(1), cancel).await;
         });
     }
