@@ -17,6 +17,7 @@ mod bounded;
 mod concurrency;
 mod edges;
 mod error_data;
+mod errors_page;
 mod gate;
 mod gateway;
 mod handlers;

@@ -48,31 +48,7 @@
 //! | give a model files, a shell, the web | the module `builtin` (a feature each) |
 //! | work in the background | [`Completion`](context::Completion), [`JobId`](call::JobId), [`ToolContext::with_completions`] |
 //!
-//! # Features
-//!
-//! A module behind a feature is on these pages where they were made with it:
-//! `cargo doc --open -p toolbox --all-features --no-deps` shows all.
-//!
-//! | feature | default | adds |
-//! |---|---|---|
-//! | `macros` | yes | `#[tool]`, `#[toolset]`, `tools![]` |
-//! | `agent` | no | agents, models, transcripts, the formats of the providers, scripted models; no further crate |
-//! | `skills` | no | `load_skill`: a folder of instructions as a tool; no further crate |
-//! | `pattern` | no | `#[arg(pattern = "..")]`, and `pattern` in schemas that are checked; on with `mcp-client` |
-//! | `knowledge` | no | `remember`, `knowledge_search`: a memory in an `SQLite` file |
-//! | `schedule` | no | `schedule_create` and its like: a timetable in the same file, and the runner of what is due |
-//! | `notes` | no | `note_write`, `note_read`, `note_list`, `note_delete`: in the same file |
-//! | `ask-user` | no | `ask_user`: a question to the user of the program; no further crate |
-//! | `openai`, `anthropic`, `gemini` | no | models behind an HTTP service, in `provider` |
-//! | `search` | no | a catalog of tools, searched by words and by pattern (module `search`) |
-//! | `mcp-client` | no | the tools of MCP servers in a box, child processes and streamable HTTP (module `mcp`) |
-//! | `mcp-server` | no | a box as an MCP server over standard streams; nothing of HTTP |
-//! | `mcp-server-http` | no | the same over streamable HTTP: an axum router, or a listener of its own |
-//! | `mcp` | no | `mcp-client` and `mcp-server-http` |
-//! | `mcp-oauth` | no | signing in at MCP servers that require it |
-//! | `cli` | no | the program `toolbox`, and most of its commands for a box of your own (module `cli`) |
-//! | `files`, `shell`, `http`, `web-search` | no | built-in tools (module `builtin`) |
-//! | `panic-abort` | no | builds with `panic = "abort"`, where one panicking tool ends the process |
+#![doc = include_str!("docs/features.md")]
 //!
 //! # What cannot be promised
 //!
@@ -92,6 +68,7 @@
     )),
     allow(
         dead_code,
+        unused_imports,
         reason = "the core serves modules that this build leaves out; the build with all features reports dead code"
     )
 )]
@@ -107,16 +84,7 @@ compile_error!(
 #[cfg(feature = "agent")]
 pub mod agent;
 mod arguments;
-#[cfg(any(
-    feature = "ask-user",
-    feature = "files",
-    feature = "http",
-    feature = "knowledge",
-    feature = "notes",
-    feature = "schedule",
-    feature = "shell",
-    feature = "skills"
-))]
+#[cfg(feature = "_builtin")]
 pub mod builtin;
 pub mod call;
 #[cfg(feature = "cli")]
@@ -127,11 +95,11 @@ pub mod definition;
 pub mod dialect;
 mod dispatch;
 mod future;
-#[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
+#[cfg(feature = "_mcp")]
 pub mod mcp;
 #[cfg(feature = "agent")]
 pub mod model;
-#[cfg(any(feature = "openai", feature = "anthropic", feature = "gemini"))]
+#[cfg(feature = "_provider")]
 pub mod provider;
 pub mod schema;
 #[cfg(feature = "search")]
@@ -187,41 +155,30 @@ macro_rules! server_info {
     };
 }
 
-/// The code blocks of the pages outside of this crate, compiled with its tests.
-#[cfg(all(
-    doctest,
-    unix,
-    feature = "openai",
-    feature = "search",
-    feature = "mcp",
-    feature = "files",
-    feature = "shell",
-    feature = "http"
-))]
-#[doc = include_str!("../../README.md")]
-mod readme {}
+/// Compiles the code blocks of the pages outside of this crate with its documentation tests.
+#[cfg(doctest)]
+macro_rules! pages {
+    ($($name:ident $path:literal if $condition:meta;)*) => {
+        $(
+            #[cfg($condition)]
+            #[doc = include_str!($path)]
+            mod $name {}
+        )*
+    };
+}
 
-/// The page on arguments, which needs no feature.
-#[cfg(all(doctest, feature = "macros"))]
-#[doc = include_str!("../../docs/arguments.md")]
-mod arguments_page {}
-
-/// The page for users of rmcp.
-#[cfg(all(doctest, feature = "mcp-server"))]
-#[doc = include_str!("../../docs/from-rmcp.md")]
-mod from_rmcp_page {}
-
-/// The page for users of rig.
-#[cfg(all(doctest, feature = "agent"))]
-#[doc = include_str!("../../docs/from-rig.md")]
-mod from_rig_page {}
-
-/// The page on commands.
-#[cfg(all(doctest, target_os = "linux", feature = "shell"))]
-#[doc = include_str!("../../docs/shell.md")]
-mod shell_page {}
-
-/// The page on the program.
-#[cfg(all(doctest, feature = "cli"))]
-#[doc = include_str!("../../docs/program.md")]
-mod program_page {}
+#[cfg(doctest)]
+pages! {
+    readme "../../README.md" if all(feature = "macros", feature = "agent");
+    first_tool "../../docs/first-tool.md" if feature = "macros";
+    arguments_page "../../docs/arguments.md" if feature = "macros";
+    taint_page "../../docs/taint.md" if feature = "macros";
+    agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
+    search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
+    mcp_page "../../docs/mcp.md" if feature = "mcp";
+    from_rmcp_page "../../docs/from-rmcp.md" if feature = "mcp-server";
+    from_rig_page "../../docs/from-rig.md" if feature = "agent";
+    builtin_page "../../docs/builtin.md" if all(target_os = "linux", feature = "files", feature = "shell", feature = "http");
+    shell_page "../../docs/shell.md" if all(target_os = "linux", feature = "shell");
+    program_page "../../docs/program.md" if feature = "cli";
+}

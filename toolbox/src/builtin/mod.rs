@@ -26,7 +26,7 @@ pub mod schedule;
 pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
-#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+#[cfg(feature = "_store")]
 mod store;
 #[cfg(feature = "web-search")]
 pub mod web_search;
@@ -39,7 +39,7 @@ mod workspace;
 pub use protected::{ProtectedPath, ProtectedPaths};
 #[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 use quoted::quoted;
-#[cfg(any(feature = "knowledge", feature = "schedule", feature = "notes"))]
+#[cfg(feature = "_store")]
 pub use store::{SqliteStore, StoreError};
 #[cfg(any(feature = "http", all(feature = "shell", target_os = "linux")))]
 pub use while_tainted::WhileTainted;

@@ -1,7 +1,7 @@
 //! The whole way, without a key and without a network: functions become tools, their definitions go to a provider, and
 //! the calls of a recorded model response are dispatched, good and broken ones alike.
 //!
-//! `cargo run --example quickstart`
+//! `cargo run -p toolbox-basics --example quickstart`
 
 #![allow(
     clippy::print_stdout,
@@ -114,7 +114,7 @@ fn search_readme(
         let line = line.to_lowercase();
         words.to_lowercase().split_whitespace().all(|word| line.contains(word))
     };
-    include_str!("../README.md").lines().filter(holds).take(5).collect()
+    include_str!("../../README.md").lines().filter(holds).take(5).collect()
 }
 
 /// The part of a chat completion that holds the calls.
@@ -145,7 +145,9 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     let list = toolbox.definitions_for(Dialect::OpenAiChat);
     println!("{}\n", serde_json::to_string_pretty(&list.to_value())?);
 
-    println!("What a model answered (examples/data/response.json), and what each call came to:\n");
+    println!(
+        "What a model answered (examples/basics/data/response.json), and what each call came to:\n"
+    );
     let response: Response = serde_json::from_str(include_str!("data/response.json"))?;
     for choice in response.choices {
         let calls = choice.message.tool_calls;

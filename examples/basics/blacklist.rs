@@ -2,7 +2,7 @@
 //!
 //! What is blacklisted leaves the list that is sent, and is refused when it is called all the same.
 //!
-//! `cargo run --example blacklist`
+//! `cargo run -p toolbox-basics --example blacklist`
 
 #![allow(
     clippy::print_stdout,

@@ -2,7 +2,7 @@
 //!
 //! A background tool answers at once; its end arrives on the receiver that was given with the call, exactly once.
 //!
-//! `cargo run --example background`
+//! `cargo run -p toolbox-basics --example background`
 
 #![allow(
     clippy::print_stdout,

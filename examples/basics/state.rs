@@ -3,7 +3,7 @@
 //! `State<T>` is a value of the program, found by its type: one of the call goes before one of the box. A box that
 //! lacks a state says so when it is built.
 //!
-//! `cargo run --example state`
+//! `cargo run -p toolbox-basics --example state`
 
 #![allow(
     clippy::print_stdout,

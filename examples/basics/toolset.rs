@@ -2,7 +2,7 @@
 //!
 //! `#[toolset]` on an `impl` block makes its methods tools of one value, which lives as long as they do.
 //!
-//! `cargo run --example toolset`
+//! `cargo run -p toolbox-basics --example toolset`
 
 #![allow(
     clippy::print_stdout,

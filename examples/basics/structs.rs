@@ -1,6 +1,6 @@
 //! How do I take structs and enums as arguments, and how do I make a tool without a macro?
 //!
-//! `cargo run --example structs`
+//! `cargo run -p toolbox-basics --example structs`
 
 #![allow(
     clippy::print_stdout,

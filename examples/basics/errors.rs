@@ -1,6 +1,6 @@
 //! What does the model see when a tool fails, and what does my program see?
 //!
-//! `cargo run --example errors`
+//! `cargo run -p toolbox-basics --example errors`
 
 #![allow(
     clippy::print_stdout,
