@@ -38,7 +38,7 @@ struct EmptyOpen {}
 #[derive(JsonSchema, Deserialize)]
 struct Unit;
 
-/// Doc of InnerStruct.
+/// Doc of the inner struct.
 #[derive(JsonSchema, Deserialize)]
 struct InnerStruct {
     /// Doc of a.
