@@ -189,10 +189,10 @@ pub(super) async fn admitted(
     if let Some(principal) = holder(options, token) {
         return Ok(AuthenticatedClient { principal, time_left: None });
     }
-    let outcome = match &options.verifier {
+    let verified = match &options.verifier {
         Some(verifier) if !token.is_empty() => {
-            let outcome = verifier.verify_token(BearerToken(token.to_owned()));
-            let in_time = timeout(options.read_timeout, outcome).await;
+            let check = verifier.verify_token(BearerToken(token.to_owned()));
+            let in_time = timeout(options.read_timeout, check).await;
             in_time.unwrap_or(Err(VerifyTokenError::Unavailable))
         }
         _ => Err(VerifyTokenError::Invalid),
