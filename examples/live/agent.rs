@@ -26,7 +26,7 @@ use toolbox::provider::{Anthropic, Gemini, OpenAi};
 use toolbox::testing::ScriptedModel;
 use toolbox::{ToolCall, ToolContext, tool, tools};
 
-const CITIES: &str = include_str!("../data/cities.json");
+const CITIES: &str = include_str!("../basics/data/cities.json");
 
 fn city(name: &str) -> Result<Value, String> {
     let cities: Vec<Value> = serde_json::from_str(CITIES).map_err(|error| error.to_string())?;

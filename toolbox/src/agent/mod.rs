@@ -1,4 +1,34 @@
 //! Agents: a model and a box, joined by a loop; and agents as tools of other agents.
+//!
+//! An [`Agent`] asks its model, makes the calls that the model wants, and asks again until there is
+//! an answer or a limit is reached. The [`RunOutcome`] says why it stopped.
+//!
+//! ```
+//! use toolbox::agent::{Agent, StopReason};
+//! use toolbox::testing::ScriptedModel;
+//! use toolbox::{tool, tools};
+//!
+//! /// Adds two numbers.
+//! #[tool]
+//! fn add(a: i64, b: i64) -> i64 {
+//!     a + b
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptedModel::new().calls("add", r#"{"a": 2, "b": 3}"#).text("It is 5.");
+//! let outcome = Agent::builder(model).tools(tools![add]).build()?.run("What is 2 + 3?").await?;
+//! assert_eq!((outcome.content.as_str(), outcome.reason), ("It is 5.", StopReason::Answered));
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | build an agent | [`AgentBuilder`], [`BuildAgentError`], [`MaxIterations`], [`InfrastructurePolicy`], [`JobPolicy`] |
+//! | run it, and read how it ended | [`Run`], [`RunOutcome`], [`StopReason`], [`RunError`], [`ExtractError`] |
+//! | follow it while it works | [`RunEvents`], [`Event`], [`EventKind`] |
+//! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
+//! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`] |
 
 mod agent;
 mod builder;

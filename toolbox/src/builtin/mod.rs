@@ -1,4 +1,19 @@
 //! Tools that come with the crate, each behind its own feature.
+//!
+//! | module | feature | tools |
+//! |---|---|---|
+//! | `ask_user` | `ask-user` | `ask_user` |
+//! | `files` | `files` | `file_read`, `file_list`, `file_search`, `file_write`, `file_edit` |
+//! | `http` | `http` | `http_fetch` |
+//! | `knowledge` | `knowledge` | `remember`, `knowledge_search` |
+//! | `notes` | `notes` | `note_write`, `note_read`, `note_list`, `note_delete` |
+//! | `schedule` | `schedule` | `schedule_create`, `schedule_list`, `schedule_update`, `schedule_delete` |
+//! | `shell` | `shell` | `shell_exec` (Linux) |
+//! | `skills` | `skills` | `load_skill` |
+//! | `web_search` | `web-search` | `web_search` |
+//!
+//! `files` and `shell` share a `Workspace`: a folder held by its handle. Notes, schedules and the
+//! memory share a `SqliteStore`: one file.
 
 #[cfg(feature = "ask-user")]
 pub mod ask_user;

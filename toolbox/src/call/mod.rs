@@ -1,4 +1,29 @@
-//! Calls of tools, and their results.
+//! A call that a model asks for, and its result.
+//!
+//! A [`ToolCall`] is an id, a name and JSON text. What becomes of it is a [`ToolResult`] under the
+//! same id: parts for the model, and for the program a kind of failure, a stable code and the error
+//! below it.
+//!
+//! ```
+//! use toolbox::call::FailureKind;
+//! use toolbox::{ToolBox, ToolCall};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let result = ToolBox::new().call(ToolCall::new("call_1", "missing", "{}")).await;
+//! assert_eq!(result.call_id(), "call_1");
+//! assert_eq!(result.failure_kind(), Some(FailureKind::NotFound));
+//! assert_eq!(result.text(), "tool not found: missing");
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | read a call, or make one | [`ToolCall`], [`Arguments`], [`AsArguments`] |
+//! | read a result | [`ToolResult`], [`FailureKind`], [`JobId`] |
+//! | return more than text | [`Content`], [`Media`], [`Resource`], [`ResourceLink`], [`IntoToolResult`] |
+//! | fail with a kind, a source or data | [`ToolError`], [`StructuredError`], [`IntoToolFailure`] |
+//! | see what was wrong with arguments, and what was repaired | [`ArgumentsError`], [`Faults`], [`Fault`], [`Repair`] |
+//! | hint at a client how to show a part | [`ContentAnnotations`], [`Audience`] |
 
 mod content;
 mod error;

@@ -1,5 +1,35 @@
-//! The context of a call: the values that the program supplies to it, and the settings that apply
-//! to all calls below it.
+//! The context of a call: what the program supplies to it, and what holds for all calls below it.
+//!
+//! A program builds a [`ToolContext`] and gives it with a call; a tool takes it as `&ToolContext`.
+//! A tool that needs one value takes [`State<T>`](State), or a type that implements
+//! [`FromContext`].
+//!
+//! ```
+//! use toolbox::context::Principal;
+//! use toolbox::{tool, tools, ToolBox, ToolCall, ToolContext};
+//!
+//! /// Names the user that asks.
+//! #[tool]
+//! fn whoami(principal: Principal) -> String {
+//!     principal.as_str().to_owned()
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let context = ToolContext::new().with(Principal::new("ada"));
+//! let result = ToolBox::from(tools![whoami]).call_in(&context, ToolCall::new("1", "whoami", "{}")).await;
+//! assert_eq!(result.text(), "ada");
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | give values, a deadline, rules with a call | [`ToolContext`] |
+//! | take a value in a tool | [`State`], [`FromContext`], [`Requirement`], [`MissingStateError`] |
+//! | say for whom and where a call is made | [`Principal`], [`Conversation`] |
+//! | cancel calls | [`CancellationToken`] |
+//! | decide on calls before they run | [`Approver`], [`ApprovalRequest`], [`Decision`] |
+//! | hear of progress and of background jobs | [`Progress`], [`Completion`] |
+//! | know that a conversation holds text of others | [`Taint`] |
 
 pub(crate) mod approval;
 mod cancellation;

@@ -1,4 +1,23 @@
-//! Definitions of tools, as models receive them: name, description, schemas, annotations.
+//! Definitions of tools: name, description, schemas, annotations, icons; and lints on them.
+//!
+//! A [`ToolDefinition`] is what a model, or a client of MCP, is told about one tool.
+//!
+//! ```
+//! use serde_json::json;
+//! use toolbox::definition::{check_name, Lint};
+//! use toolbox::ToolDefinition;
+//!
+//! let schema = json!({"type": "object", "properties": {"host": {"type": "string"}}});
+//! let definition = ToolDefinition::new("ping", "Checks whether a host answers", schema);
+//! assert!(matches!(definition.lints()[0], Lint::UndescribedArgument { .. }));
+//! assert!(check_name("get weather").is_err());
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | describe a tool | [`ToolDefinition`], [`ToolAnnotations`], [`Icon`] |
+//! | check a name | [`check_name`], [`MAX_NAME_LEN`], [`InvalidNameError`] |
+//! | find descriptions that say too little | [`Lint`] |
 
 mod icon;
 mod lint;

@@ -1,4 +1,17 @@
 //! The Model Context Protocol both ways: the tools of servers in a box, and a box as a server.
+//!
+//! `Servers` starts or reaches MCP servers and registers their tools in a box (feature
+//! `mcp-client`). `Service` serves a box to MCP clients, over standard streams (feature
+//! `mcp-server`) or HTTP (feature `mcp-server-http`). Tools only: no prompts, no resources.
+//!
+//! | to | see |
+//! |---|---|
+//! | use the tools of servers | `Servers`, `ServerConfig`, `ServerStatus`, `MountServersError` |
+//! | read them from `toolbox.jsonc` | `Config`, `Settings`, `ConfigProblem` |
+//! | sign in at servers | `SignIn`, `CredentialFile` (feature `mcp-oauth`) |
+//! | serve a box | `Service`, `serve_stdio_as`, `ServerInfo`, `ServeError` |
+//! | let clients in over HTTP | `Service::bearer_token`, `TokenVerifier`, `AccessToken` |
+//! | ask the client of a call something | `Caller`, `MissingCapability` |
 
 #[cfg(feature = "mcp-client")]
 mod client;

@@ -1,4 +1,28 @@
-//! Requests to a model, its replies, and the transcript.
+//! Requests to a model, its replies, and the transcript between them.
+//!
+//! A [`Model`] answers a [`ModelRequest`] with a [`ModelResponse`]. A [`History`] is a transcript
+//! in which every call has its result: one with an unanswered call is another type, [`Unanswered`],
+//! which cannot be sent.
+//!
+//! ```
+//! use toolbox::model::{History, Part, Replied, Reply};
+//! use toolbox::{Tool, ToolBox, ToolCall};
+//!
+//! let reply = Reply::new(vec![Part::call(ToolCall::new("c1", "ping", "{}"))]);
+//! let Replied::Calls(open) = History::from("Is it up?").reply(reply) else { unreachable!() };
+//! let toolbox = ToolBox::from(Tool::new("ping", "Answers").call(|_| "pong"));
+//! # let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+//! let results = runtime.block_on(toolbox.call_all(open.calls()));
+//! let history = open.answer(results);
+//! assert_eq!(history.steps().count(), 1);
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | implement a model | [`Model`], [`Deltas`], [`ModelError`], [`ModelErrorKind`] |
+//! | write a request | [`ModelRequest`], [`ToolChoice`], [`ToolSearch`] |
+//! | read a reply | [`ModelResponse`], [`Reply`], [`Part`], [`Finish`], [`Usage`] |
+//! | keep a transcript | [`History`], [`Message`], [`Step`], [`Replied`], [`Unanswered`] |
 
 mod error;
 mod history;

@@ -2,7 +2,27 @@
 //!
 //! [`for_input`] and [`for_output`] give the schema of a type in a compact normal form of JSON
 //! Schema draft 2020-12. Both are pure: no I/O, no state. [`dialect`](crate::dialect) turns such a
-//! schema into the form that one provider accepts.
+//! schema into the form that one provider takes.
+//!
+//! ```
+//! use schemars::JsonSchema;
+//! use serde::{Deserialize, Serialize};
+//! use toolbox::schema::{for_input, for_output};
+//!
+//! #[derive(Deserialize, Serialize, JsonSchema)]
+//! struct Place {
+//!     /// The name of the city
+//!     city: String,
+//! }
+//!
+//! assert_eq!(for_input::<Place>()["additionalProperties"], false);
+//! assert!(for_output::<Place>().get("additionalProperties").is_none()); // fields may be added later
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | get the schema of what a type is read from | [`for_input`] |
+//! | get the schema of what a type is written as | [`for_output`] |
 
 #[cfg(test)]
 #[allow(dead_code, reason = "only the schemas of these types are read")]

@@ -1,8 +1,29 @@
-//! Helpers for tests of agents and tools, without a model and a network.
+//! Tests of agents and tools, with no model and no network.
 //!
-//! [`Caller`] calls tools with arguments that fit their schemas and with arguments that do not.
-//! [`ScriptedModel`] plays a model from a script, [`Recorder`] records the script of a real one,
-//! and [`check`] makes assertions on a transcript.
+//! ```
+//! use toolbox::testing::{Caller, ScriptedModel, check};
+//! use toolbox::{Agent, tool, tools};
+//!
+//! /// Adds two numbers.
+//! #[tool]
+//! fn add(a: i32, b: i32) -> i64 {
+//!     i64::from(a) + i64::from(b)
+//! }
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let model = ScriptedModel::new().calls("add", r#"{"a": 2, "b": 3}"#).text("5");
+//! let outcome = Agent::builder(model).tools(tools![add]).build()?.run("2 + 3?").await?;
+//! check(&outcome.history).calls("add", serde_json::json!({"a": 2})).returns("5").answers("5");
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | play a model from a script | [`ScriptedModel`] |
+//! | write the script of a real one | [`Recorder`] |
+//! | state what a transcript must hold | [`check`](fn@check), [`HistoryCheck`], [`rendered`] |
+//! | call tools with arguments that fit their schemas, and with some that do not | [`Caller`], [`Finding`], [`Invalid`], [`Generator`] |
 
 mod caller;
 mod check;

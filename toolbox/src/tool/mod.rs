@@ -1,4 +1,32 @@
-//! Tools as values: a definition, a handler, and settings.
+//! A tool as a value: its definition, its handler, and how it may run.
+//!
+//! Most tools come from [`#[tool]`](macro@crate::tool). The types here make tools without a macro,
+//! take them by traits, and put code around their calls.
+//!
+//! ```
+//! use toolbox::tool::Next;
+//! use toolbox::{Tool, ToolBox};
+//!
+//! # #[tokio::main(flavor = "current_thread")] async fn main() {
+//! let shout = Tool::new("shout", "Says a word").param("word", "string", "The word").call(|args| {
+//!     args["word"].as_str().unwrap_or_default().to_owned()
+//! });
+//! let shout = shout.layer(|next: Next| async move {
+//!     let result = next.run().await;
+//!     toolbox::ToolResult::new(result.text().to_uppercase())
+//! });
+//! assert_eq!(ToolBox::from(shout).execute("shout", r#"{"word": "hi"}"#).await.as_deref(), Ok("HI"));
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | make a tool | [`Tool`], [`ToolBuilder`], [`ParamType`], [`ToolFn`], [`ToolInput`], [`MapFn`], [`MakeToolError`] |
+//! | implement a tool by a type | [`ToolHandler`] |
+//! | give several tools at once | [`Toolset`], [`IntoTools`] |
+//! | put code around calls | [`Next`] |
+//! | see where a tool was made | [`Origin`] |
+//! | read which types may be arguments and outputs | [`ToolArgument`], [`LentArgument`], [`ToolOutput`], [`ToolFailure`] |
 
 mod builder;
 mod closure;

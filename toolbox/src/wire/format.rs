@@ -45,7 +45,7 @@ pub struct Transcript {
     pub repairs: Vec<HistoryRepair>,
 }
 
-/// A reply that comes in pieces; [`Events`] splits an HTTP body into them.
+/// A reply that comes in pieces; [`Events`](super::Events) splits an HTTP body into them.
 pub trait ResponseStream: Send {
     /// Takes the data of one event, and emits its deltas. An end marker such as `[DONE]` is an
     /// event like any other.

@@ -81,7 +81,7 @@ pub async fn serve_stdio_as(
 ///   [`Gateway`](crate::search::Gateway) so shows the three tools of the gateway. See
 ///   [`Service::list_deferred`].
 /// - A failure (a denial, bad arguments, a timeout, a panic) as a result with `isError`. Only an
-///   unknown tool and a [`MissingCapability`] are protocol errors, the former −32602.
+///   unknown tool and a [`MissingCapability`](super::MissingCapability) are protocol errors, the former −32602.
 /// - The text of a structured result as text as well. Clients before 2026-07-28 get structured
 ///   results that are objects only. A structured result, an image or a document that is larger than
 ///   the limit of the box (256 KiB by default,
@@ -96,7 +96,7 @@ pub async fn serve_stdio_as(
 ///
 /// # The tool's view
 ///
-/// The context of its call holds a [`Caller`], a [`TraceContext`](super::TraceContext) if the
+/// The context of its call holds a [`Caller`](super::Caller), a [`TraceContext`](crate::mcp::TraceContext) if the
 /// client sent one, a [`Principal`](crate::context::Principal) if the client is authenticated, and
 /// the [`Conversation`](crate::context::Conversation) `mcp` with the id of the session, if any. It
 /// is cancelled when the client cancels the request or, from 2026-07-28 on, closes the connection;

@@ -197,7 +197,7 @@ pub(super) async fn admitted(
         }
         _ => Err(VerifyTokenError::Invalid),
     };
-    let verified = outcome.and_then(|access| match access.time_left() {
+    let verified = verified.and_then(|access| match access.time_left() {
         Some(Duration::ZERO) => Err(VerifyTokenError::Expired),
         time_left => Ok(AuthenticatedClient { principal: access.principal, time_left }),
     });
