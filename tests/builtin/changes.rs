@@ -154,24 +154,24 @@ fn edits(some: usize) -> usize {
 }
 
 #[test]
-fn f13_two_processes_that_edit_one_folder_lose_nothing() {
+fn two_processes_that_edit_one_folder_lose_nothing() {
     edited(Start::Plain, 2, edits(400), 0);
 }
 
 #[test]
-fn f13_eight_processes_that_edit_one_folder_and_are_killed_lose_nothing() {
+fn eight_processes_that_edit_one_folder_and_are_killed_lose_nothing() {
     edited(Start::Plain, 8, edits(480), 24);
 }
 
 #[test]
-fn f13_processes_with_the_same_number_lose_nothing() {
+fn processes_with_the_same_number_lose_nothing() {
     if Start::First.works() {
         edited(Start::First, 2, 200, 0);
     }
 }
 
 #[test]
-fn f13_processes_whose_new_files_have_names_lose_nothing() {
+fn processes_whose_new_files_have_names_lose_nothing() {
     if Start::WithoutProc.works() {
         edited(Start::WithoutProc, 4, 200, 8);
     }
@@ -179,7 +179,7 @@ fn f13_processes_whose_new_files_have_names_lose_nothing() {
 
 /// However the folder is reached, it is one folder.
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn f13_tools_that_share_a_folder_lose_nothing() {
+async fn tools_that_share_a_folder_lose_nothing() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     fs::create_dir(w.join("sub")).unwrap();
@@ -210,7 +210,7 @@ async fn f13_tools_that_share_a_folder_lose_nothing() {
 }
 
 #[tokio::test]
-async fn f13_nobody_waits_for_ever() {
+async fn nobody_waits_for_ever() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     fs::create_dir(w.join("other")).unwrap();
@@ -256,7 +256,7 @@ async fn f13_nobody_waits_for_ever() {
 
 /// A conversation that read a file before does not write over what others wrote since.
 #[tokio::test]
-async fn f13_what_changed_since_it_was_read_is_not_written_over() {
+async fn what_changed_since_it_was_read_is_not_written_over() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let mine = files(&w);
@@ -327,7 +327,7 @@ async fn f13_what_changed_since_it_was_read_is_not_written_over() {
 /// A program that takes no lock writes all the time; sooner or later it does so in the middle of an
 /// edit.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f13_what_changes_in_the_middle_of_an_edit_is_seen() {
+async fn what_changes_in_the_middle_of_an_edit_is_seen() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let path = w.join("x");
@@ -383,7 +383,7 @@ fn watched(folder: &Path, mode: u32, work: impl FnOnce()) -> bool {
 }
 
 #[test]
-fn f13_a_file_that_is_rewritten_permits_no_more_at_any_time() {
+fn a_file_that_is_rewritten_permits_no_more_at_any_time() {
     for start in [Start::Plain, Start::WithoutProc] {
         if !start.works() {
             continue;
@@ -416,7 +416,7 @@ fn f13_a_file_that_is_rewritten_permits_no_more_at_any_time() {
 }
 
 #[tokio::test]
-async fn f13_a_file_that_is_rewritten_keeps_its_owner_and_what_is_noted_about_it() {
+async fn a_file_that_is_rewritten_keeps_its_owner_and_what_is_noted_about_it() {
     const ACCESS: &str = "system.posix_acl_access";
     let scratch = Scratch::new();
     let w = scratch.folder("w");
@@ -521,7 +521,7 @@ async fn f13_a_file_that_is_rewritten_keeps_its_owner_and_what_is_noted_about_it
 
 /// A file of somebody else that looks like one of ours is nobody's business.
 #[tokio::test]
-async fn f13_a_temporary_file_of_another_process_is_left_alone() {
+async fn a_temporary_file_of_another_process_is_left_alone() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let toolbox = files(&w);

@@ -242,7 +242,7 @@ fn number(name: &str) -> String {
 }
 
 #[test]
-fn x09_other_processes_cannot_be_limited_traced_or_rescheduled() {
+fn other_processes_cannot_be_limited_traced_or_rescheduled() {
     let call_of = |name: &str, arguments: &str| call(&number(name), arguments);
     let mut rows = vec![
         ("limit cpu", "prlimit --pid VICTIM --cpu=1:1 && echo done".to_owned(), NEVER),
@@ -294,7 +294,7 @@ fn x09_other_processes_cannot_be_limited_traced_or_rescheduled() {
 }
 
 #[test]
-fn x09_other_processes_cannot_be_signalled_and_with_namespaces_not_seen() {
+fn other_processes_cannot_be_signalled_and_with_namespaces_not_seen() {
     let call_of = |name: &str, arguments: &str| call(&number(name), arguments);
     let rows = [
         ("probe", "kill -0 VICTIM && echo done".to_owned(), NEVER),
@@ -318,7 +318,7 @@ fn x09_other_processes_cannot_be_signalled_and_with_namespaces_not_seen() {
 }
 
 #[test]
-fn x09_kernel_objects_are_out_of_reach_and_none_are_left() {
+fn kernel_objects_are_out_of_reach_and_none_are_left() {
     let call_of = |name: &str, arguments: &str| call(&number(name), arguments);
     let objects = || {
         ["shm", "sem", "msg"].map(|kind| {
@@ -365,7 +365,7 @@ fn x09_kernel_objects_are_out_of_reach_and_none_are_left() {
 }
 
 #[test]
-fn x09_files_outside_keep_their_content_and_with_namespaces_their_attributes() {
+fn files_outside_keep_their_content_and_with_namespaces_their_attributes() {
     let python = |program: &str| format!("python3 -c 'import os; {program}; print(\"done\")'");
     let rows = [
         ("read", "cat OUTSIDE/file && echo done".to_owned(), NEVER),
@@ -440,7 +440,7 @@ fn folders() -> Vec<PathBuf> {
 }
 
 #[test]
-fn x02_nothing_outlives_the_host_however_it_ends() {
+fn nothing_outlives_the_host_however_it_ends() {
     // It tries to end its guard first.
     let command = "for p in /proc/[0-9]*; do \
         grep -qs toolbox-shell-gu[a]rd $p/cmdline && kill -9 ${p#/proc/}; done; touch $TMPDIR/left; sleep MARK & setsid sleep MARK & \
@@ -480,7 +480,7 @@ const BOMB: &str =
     "[ $1 = 0 ] || for _ in 1 2; do LEAVE sh bomb $(($1 - 1)) $2 & done; exec sleep $2";
 
 #[test]
-fn x08_a_bomb_has_no_more_processes_than_it_may() {
+fn a_bomb_has_no_more_processes_than_it_may() {
     let mut at = 50;
     for user in User::all() {
         for mode in ["namespaces", "landlock"] {
@@ -511,7 +511,7 @@ fn x08_a_bomb_has_no_more_processes_than_it_may() {
 }
 
 #[test]
-fn x08_memory_that_no_process_has_mapped_counts() {
+fn memory_that_no_process_has_mapped_counts() {
     let program = "import os\nf = os.memfd_create(\"x\")\nfor at in range(700): os.write(f, b\"x\" * (1 << 20))\nprint(\"done\")";
     for user in User::all() {
         for mode in ["namespaces", "landlock"] {

@@ -27,7 +27,7 @@ async fn check(toolbox: &ToolBox, tool: &str, arguments: Value, expected: &str) 
 }
 
 #[tokio::test]
-async fn s4_17_what_is_written_is_read_listed_searched_and_edited() {
+async fn what_is_written_is_read_listed_searched_and_edited() {
     let (_scratch, toolbox) = workspace();
     let check = async |tool, arguments, expected| check(&toolbox, tool, arguments, expected).await;
 
@@ -106,7 +106,7 @@ async fn s4_17_what_is_written_is_read_listed_searched_and_edited() {
 }
 
 #[tokio::test]
-async fn w4_04_a_workspace_may_be_relative_and_end_with_a_slash() {
+async fn a_workspace_may_be_relative_and_end_with_a_slash() {
     let scratch = Scratch::new();
     let folder = scratch.folder("ws");
     let here = std::env::current_dir().unwrap();
@@ -121,7 +121,7 @@ async fn w4_04_a_workspace_may_be_relative_and_end_with_a_slash() {
 }
 
 #[tokio::test]
-async fn f01_a_path_that_is_not_below_the_workspace_is_refused_by_every_tool() {
+async fn a_path_that_is_not_below_the_workspace_is_refused_by_every_tool() {
     let (scratch, toolbox) = workspace();
     let secret = scratch.path().join("secret.txt");
     let paths = [
@@ -166,7 +166,7 @@ async fn f01_a_path_that_is_not_below_the_workspace_is_refused_by_every_tool() {
 }
 
 #[tokio::test]
-async fn f02_f03_f04_f05_a_link_leads_on_inside_and_never_out() {
+async fn a_link_leads_on_inside_and_never_out() {
     let (scratch, toolbox) = workspace();
     let w = scratch.path().join("w");
     fs::create_dir(w.join("real")).unwrap();
@@ -223,7 +223,7 @@ async fn f02_f03_f04_f05_a_link_leads_on_inside_and_never_out() {
 }
 
 #[tokio::test]
-async fn f06_a_hard_link_is_not_read_unless_allowed_and_never_written_through() {
+async fn a_hard_link_is_not_read_unless_allowed_and_never_written_through() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let secret = scratch.path().join("secret.txt");
@@ -253,7 +253,7 @@ async fn f06_a_hard_link_is_not_read_unless_allowed_and_never_written_through() 
 /// Another program exchanges a folder and a link for each other as fast as it can, while the tools
 /// work below that name.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f07_f08_a_folder_that_becomes_a_link_in_the_middle_never_leads_out() {
+async fn a_folder_that_becomes_a_link_in_the_middle_never_leads_out() {
     const ROUNDS: usize = 4_000;
     let (scratch, toolbox) = workspace();
     let w = scratch.path().join("w");
@@ -304,7 +304,7 @@ async fn f07_f08_a_folder_that_becomes_a_link_in_the_middle_never_leads_out() {
 }
 
 #[tokio::test]
-async fn f09_a_pipe_a_socket_and_a_device_are_refused_at_once() {
+async fn a_pipe_a_socket_and_a_device_are_refused_at_once() {
     let (scratch, toolbox) = workspace();
     let w = scratch.path().join("w");
     let mode = rustix::fs::Mode::from_raw_mode(0o600);
@@ -335,14 +335,14 @@ async fn f09_a_pipe_a_socket_and_a_device_are_refused_at_once() {
 }
 
 #[test]
-fn f10_no_tool_makes_a_link_takes_a_name_away_or_starts_anything() {
+fn no_tool_makes_a_link_takes_a_name_away_or_starts_anything() {
     let (_scratch, toolbox) = workspace();
     let names = toolbox.names();
     assert_eq!(names, ["file_read", "file_list", "file_search", "file_write", "file_edit"]);
 }
 
 #[tokio::test]
-async fn f11_large_files_and_folders_are_given_in_pieces() {
+async fn large_files_and_folders_are_given_in_pieces() {
     let (scratch, toolbox) = workspace();
     let w = scratch.path().join("w");
     let many: String = (1..=20_000)
@@ -400,7 +400,7 @@ async fn f11_large_files_and_folders_are_given_in_pieces() {
 }
 
 #[tokio::test]
-async fn f12_bytes_and_names_that_are_no_plain_text_are_escaped() {
+async fn bytes_and_names_that_are_no_plain_text_are_escaped() {
     let (scratch, toolbox) = workspace();
     let w = scratch.path().join("w");
     fs::write(w.join("latin1"), b"caf\xe9\n").unwrap();
@@ -435,7 +435,7 @@ async fn f12_bytes_and_names_that_are_no_plain_text_are_escaped() {
 }
 
 #[tokio::test]
-async fn f13_a_write_that_fails_leaves_the_old_file_and_nothing_else() {
+async fn a_write_that_fails_leaves_the_old_file_and_nothing_else() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let toolbox = ToolBox::from(Files::in_folder(&w).unwrap().max_write_bytes(100));
@@ -474,7 +474,7 @@ async fn f13_a_write_that_fails_leaves_the_old_file_and_nothing_else() {
 }
 
 #[test]
-fn f13_a_write_that_ends_half_way_leaves_the_old_file_and_nothing_else() {
+fn a_write_that_ends_half_way_leaves_the_old_file_and_nothing_else() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     fs::write(w.join("file"), "old").unwrap();
@@ -492,7 +492,7 @@ fn f13_a_write_that_ends_half_way_leaves_the_old_file_and_nothing_else() {
 }
 
 #[tokio::test]
-async fn f14_the_handle_stays_with_the_folder_when_its_name_does_not() {
+async fn the_handle_stays_with_the_folder_when_its_name_does_not() {
     let (scratch, toolbox) = workspace();
     fs::write(scratch.path().join("w/file"), "mine").unwrap();
     fs::rename(scratch.path().join("w"), scratch.path().join("moved")).unwrap();
@@ -502,7 +502,7 @@ async fn f14_the_handle_stays_with_the_folder_when_its_name_does_not() {
 }
 
 #[tokio::test]
-async fn f15_f16_what_other_programs_obey_is_read_and_not_changed() {
+async fn what_other_programs_obey_is_read_and_not_changed() {
     let (scratch, toolbox) = workspace();
     let w = scratch.path().join("w");
     fs::create_dir_all(w.join(".git/hooks")).unwrap();
@@ -557,7 +557,7 @@ async fn f15_f16_what_other_programs_obey_is_read_and_not_changed() {
 }
 
 #[tokio::test]
-async fn f17_a_workspace_whose_name_begins_another_does_not_reach_it() {
+async fn a_workspace_whose_name_begins_another_does_not_reach_it() {
     let scratch = Scratch::new();
     let (mine, evil) = (scratch.folder("w"), scratch.folder("w-evil"));
     fs::write(evil.join("file"), "the secret").unwrap();
@@ -569,7 +569,7 @@ async fn f17_a_workspace_whose_name_begins_another_does_not_reach_it() {
 }
 
 #[tokio::test]
-async fn s11_a_pattern_of_a_model_costs_no_more_than_its_text() {
+async fn a_pattern_of_a_model_costs_no_more_than_its_text() {
     let (scratch, toolbox) = workspace();
     fs::write(scratch.path().join("w/text"), "a".repeat(50_000)).unwrap();
     for pattern in [

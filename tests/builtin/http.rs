@@ -107,7 +107,7 @@ pub(crate) async fn fetch(http: Http, url: &str) -> (bool, String) {
 }
 
 #[tokio::test]
-async fn s4_18_a_page_is_fetched_as_text_that_is_read() {
+async fn a_page_is_fetched_as_text_that_is_read() {
     let server = Server::start(PUBLIC, 0, |path, _| {
         match path {
         "/page" => page(
@@ -163,7 +163,7 @@ async fn s4_18_a_page_is_fetched_as_text_that_is_read() {
 }
 
 #[tokio::test]
-async fn s1_22_w4_07_other_schemes_are_refused_by_name() {
+async fn other_schemes_are_refused_by_name() {
     for url in [
         "file:///etc/passwd",
         "FILE:///etc/passwd",
@@ -271,7 +271,7 @@ const SPELLED: &[&str] = &[
 /// Each is tried as a URL, as a redirect and, where it is an address, as the answer
 /// of a resolver.
 #[tokio::test]
-async fn w01_w02_w03_w06_w0_10_no_spelling_of_a_private_address_is_connected_to() {
+async fn no_spelling_of_a_private_address_is_connected_to() {
     let secret = Server::start(PRIVATE, 0, |_, _| page("text/plain", "the secret"));
     let port = secret.port;
     // What the system would resolve to this machine, if it were asked.
@@ -315,7 +315,7 @@ async fn w01_w02_w03_w06_w0_10_no_spelling_of_a_private_address_is_connected_to(
 }
 
 #[tokio::test]
-async fn w04_w05_a_name_with_one_private_address_is_refused_and_a_second_answer_changes_nothing() {
+async fn a_name_with_one_private_address_is_refused_and_a_second_answer_changes_nothing() {
     let secret = Server::start(PRIVATE, 0, |_, _| page("text/plain", "the secret"));
     let open = Server::start(PUBLIC, secret.port, |_, _| page("text/plain", "public"));
     let port = open.port;
@@ -347,7 +347,7 @@ async fn w04_w05_a_name_with_one_private_address_is_refused_and_a_second_answer_
 }
 
 #[tokio::test]
-async fn w06_redirects_end_and_lead_to_no_other_scheme() {
+async fn redirects_end_and_lead_to_no_other_scheme() {
     let server = Server::start(PUBLIC, 0, |path, port| match path {
         "/loop" => redirect("/loop"),
         "/file" => redirect("file:///etc/passwd"),
@@ -378,7 +378,7 @@ async fn w06_redirects_end_and_lead_to_no_other_scheme() {
 }
 
 #[tokio::test]
-async fn w07_a_proxy_of_the_environment_is_not_used() {
+async fn a_proxy_of_the_environment_is_not_used() {
     let page_server = Server::start(PUBLIC, 0, |_, _| page("text/plain", "direct"));
     let proxy = Server::start(PRIVATE, 0, |_, _| page("text/plain", "through the proxy"));
     let address = format!("http://{PRIVATE}:{}", proxy.port);
@@ -394,7 +394,7 @@ async fn w07_a_proxy_of_the_environment_is_not_used() {
 }
 
 #[tokio::test]
-async fn w08_what_comes_is_bounded_in_size_and_time() {
+async fn what_comes_is_bounded_in_size_and_time() {
     let server = Server::start(PUBLIC, 0, |path, _| match path {
         "/endless" => [
             b"HTTP/1.1 200 OK\r\nContent-Type: text/plain\r\n\r\n".as_slice(),
@@ -448,7 +448,7 @@ async fn w08_what_comes_is_bounded_in_size_and_time() {
 }
 
 #[tokio::test]
-async fn w10_a_model_sets_only_the_headers_it_may() {
+async fn a_model_sets_only_the_headers_it_may() {
     let server = Server::start(PUBLIC, 0, |path, _| match path {
         "/away" => redirect(&format!("http://127.0.0.3:1{path}")),
         _ => page("text/plain", "ok"),
@@ -493,7 +493,7 @@ async fn w10_a_model_sets_only_the_headers_it_may() {
 }
 
 #[tokio::test]
-async fn w11_w12_hosts_and_ports_can_be_narrowed() {
+async fn hosts_and_ports_can_be_narrowed() {
     let server = Server::start(PUBLIC, 0, |_, _| page("text/plain", "ok"));
     let port = server.port;
     let names = || {

@@ -25,7 +25,7 @@ mod web_search;
 /// Each room is a value that yields tools, and they share one box.
 #[cfg(target_os = "linux")]
 #[test]
-fn s0_33_each_built_in_is_a_value_that_yields_tools() {
+fn each_built_in_is_a_value_that_yields_tools() {
     use toolbox::builtin::{
         SqliteStore, Workspace, ask_user, files, http, knowledge, notes, schedule, shell,
         web_search,

@@ -310,7 +310,7 @@ fn shell(home: &Path, folder: &Path, script: &str) -> bool {
 
 /// Each is planted by the tools and by a program of the user: only the latter runs something.
 #[tokio::test]
-async fn f16_what_is_planted_by_tools_is_run_by_no_program() {
+async fn what_is_planted_by_tools_is_run_by_no_program() {
     let mut tried = 0;
     for case in CASES {
         let program = case.run.split(' ').next().unwrap();
@@ -355,7 +355,7 @@ async fn f16_what_is_planted_by_tools_is_run_by_no_program() {
 /// Every place of the list, at the top and below it, and in the spellings that file systems take
 /// for the same.
 #[tokio::test]
-async fn f15_f16_every_listed_place_is_read_and_not_changed_in_any_spelling() {
+async fn every_listed_place_is_read_and_not_changed_in_any_spelling() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let toolbox = ToolBox::from(Files::in_folder(&w).unwrap());
@@ -423,7 +423,7 @@ async fn f15_f16_every_listed_place_is_read_and_not_changed_in_any_spelling() {
 }
 
 #[tokio::test]
-async fn f16_what_a_project_is_made_of_can_be_written() {
+async fn what_a_project_is_made_of_can_be_written() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let toolbox = ToolBox::from(Files::in_folder(&w).unwrap());
@@ -463,7 +463,7 @@ async fn f16_what_a_project_is_made_of_can_be_written() {
 }
 
 #[tokio::test]
-async fn f16_the_list_is_the_programs_to_change() {
+async fn the_list_is_the_programs_to_change() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     let with = |list: ProtectedPaths| {
@@ -503,7 +503,7 @@ async fn f16_the_list_is_the_programs_to_change() {
 /// Another program exchanges a folder and a link to a protected one for each other as fast as it
 /// can.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn f08_f16_a_folder_that_becomes_a_link_to_a_protected_one_is_not_written_to() {
+async fn a_folder_that_becomes_a_link_to_a_protected_one_is_not_written_to() {
     let scratch = Scratch::new();
     let w = scratch.folder("w");
     fs::create_dir_all(w.join(".git/hooks")).unwrap();
@@ -546,7 +546,7 @@ async fn f08_f16_a_folder_that_becomes_a_link_to_a_protected_one_is_not_written_
 
 /// The table of the documentation is the list.
 #[test]
-fn f16_the_list_is_documented() {
+fn the_list_is_documented() {
     let mut table = String::from("| read by | paths |\n|---|---|\n");
     let list = ProtectedPaths::default();
     let mut readers: Vec<(String, Vec<String>)> = Vec::new();

@@ -72,7 +72,7 @@ async fn due(runner: &mut Runner) -> Vec<Occurrence> {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_15_schedules_are_created_listed_changed_run_and_deleted() {
+async fn schedules_are_created_listed_changed_run_and_deleted() {
     let (_store, clock, toolbox, mut runner) = timetable("2026-03-02T08:00:00Z");
     let check = async |tool, arguments: Value, expected: &str| {
         let result = call(&toolbox, tool, arguments.clone()).await;
@@ -138,7 +138,7 @@ async fn s4_15_schedules_are_created_listed_changed_run_and_deleted() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_15_times_follow_the_clocks_of_their_zone() {
+async fn times_follow_the_clocks_of_their_zone() {
     let daily = |time: &str| json!({"repeat": "daily", "time": time});
     let monthly = |day: u8| json!({"repeat": "monthly", "day": day, "time": "12:00"});
     let cron = |expression: &str| json!({"repeat": "cron", "expression": expression});
@@ -201,7 +201,7 @@ async fn s4_15_times_follow_the_clocks_of_their_zone() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w4_08_what_is_unclear_is_refused_and_never_guessed() {
+async fn what_is_unclear_is_refused_and_never_guessed() {
     let (_, _, toolbox, _) = timetable("2026-03-02T08:00:00Z");
     let time = "`time` must be a time of day";
     let cases = [
@@ -254,7 +254,7 @@ async fn w4_08_what_is_unclear_is_refused_and_never_guessed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w4_08_what_happened_once_does_not_happen_again_without_a_new_time() {
+async fn what_happened_once_does_not_happen_again_without_a_new_time() {
     let (_, clock, toolbox, mut runner) = timetable("2026-03-02T08:00:00Z");
     create(&toolbox, "x", &json!({"repeat": "once", "at": "2026-03-02T09:00"})).await;
     clock.set(parsed("2026-03-02T09:00:00Z"));
@@ -279,7 +279,7 @@ async fn w4_08_what_happened_once_does_not_happen_again_without_a_new_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w4_03_several_are_deleted_only_when_that_is_said() {
+async fn several_are_deleted_only_when_that_is_said() {
     let (_, _, toolbox, _) = timetable("2026-03-02T08:00:00Z");
     for prompt in ["Water the ferns", "Water 100% of it", "Call Ann", "water_x"] {
         create(&toolbox, prompt, &json!({"repeat": "daily", "time": "09:00"})).await;
@@ -329,7 +329,7 @@ async fn w4_03_several_are_deleted_only_when_that_is_said() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b01_a_schedule_does_not_happen_too_often() {
+async fn a_schedule_does_not_happen_too_often() {
     let (_, _, toolbox, _) = timetable("2026-03-02T08:00:00Z");
     for expression in [
         "* * * * * *",
@@ -362,7 +362,7 @@ async fn b01_a_schedule_does_not_happen_too_often() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b02_a_time_that_never_comes_is_refused_at_once() {
+async fn a_time_that_never_comes_is_refused_at_once() {
     let (_, _, toolbox, _) = timetable("2026-03-02T08:00:00Z");
     for expression in ["0 9 30 2 *", "0 0 31 2,4,6 *", "0 0 0 30 2 *", "59 23 31 11 *"] {
         let before = Instant::now();
@@ -378,7 +378,7 @@ async fn b02_a_time_that_never_comes_is_refused_at_once() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b03_schedules_are_counted_and_do_not_breed() {
+async fn schedules_are_counted_and_do_not_breed() {
     let (store, clock, toolbox, mut runner) = timetable("2026-03-02T08:00:00Z");
     let daily = json!({"repeat": "daily", "time": "09:00"});
     for number in 0..100 {
@@ -412,7 +412,7 @@ async fn b03_schedules_are_counted_and_do_not_breed() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b04_d05_what_was_denied_where_a_schedule_was_created_is_denied_when_it_happens() {
+async fn what_was_denied_where_a_schedule_was_created_is_denied_when_it_happens() {
     let (store, clock, toolbox, mut runner) = timetable("2026-03-02T08:00:00Z");
     for name in ["shell_exec", "file_read", "web_search"] {
         toolbox.register(Tool::new(name, "Does something.").call(|_| "done"));
@@ -444,7 +444,7 @@ async fn b04_d05_what_was_denied_where_a_schedule_was_created_is_denied_when_it_
 }
 
 #[tokio::test(start_paused = true)]
-async fn b05_three_days_without_the_program_make_one_occurrence() {
+async fn three_days_without_the_program_make_one_occurrence() {
     let scratch = Scratch::new();
     let path = scratch.path().join("store");
     let clock = Hand::at("2026-03-02T08:00:30Z");
@@ -474,7 +474,7 @@ async fn b05_three_days_without_the_program_make_one_occurrence() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b05_a_clock_that_is_set_back_repeats_nothing_and_stops_nothing() {
+async fn a_clock_that_is_set_back_repeats_nothing_and_stops_nothing() {
     let (store, clock, toolbox, mut runner) = timetable("2026-03-02T08:00:00Z");
     create(&toolbox, "x", &json!({"repeat": "daily", "time": "09:00"})).await;
     create(&toolbox, "y", &json!({"repeat": "once", "at": "2026-03-02T09:00"})).await;
@@ -508,7 +508,7 @@ async fn b05_a_clock_that_is_set_back_repeats_nothing_and_stops_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_15_two_runners_never_hand_out_the_same() {
+async fn two_runners_never_hand_out_the_same() {
     let scratch = Scratch::new();
     let path = scratch.path().join("store");
     let clock = Hand::at("2026-03-02T08:00:00Z");
@@ -534,7 +534,7 @@ async fn s4_15_two_runners_never_hand_out_the_same() {
 }
 
 #[tokio::test]
-async fn s4_15_a_wait_that_is_given_up_loses_no_occurrence() {
+async fn a_wait_that_is_given_up_loses_no_occurrence() {
     let (_, clock, toolbox, mut runner) = timetable("2026-03-02T08:00:00Z");
     for number in 0..20 {
         create(&toolbox, &number.to_string(), &json!({"repeat": "daily", "time": "09:00"})).await;
@@ -556,7 +556,7 @@ async fn s4_15_a_wait_that_is_given_up_loses_no_occurrence() {
 }
 
 #[tokio::test]
-async fn s4_15_a_runner_that_is_killed_hands_nothing_out_twice() {
+async fn a_runner_that_is_killed_hands_nothing_out_twice() {
     let scratch = Scratch::new();
     let path = scratch.path().join("store");
     // Long past by the clock of the programs that run.
@@ -603,7 +603,7 @@ async fn s4_15_a_runner_that_is_killed_hands_nothing_out_twice() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b07_principals_neither_see_nor_change_what_is_anothers() {
+async fn principals_neither_see_nor_change_what_is_anothers() {
     let (_, _, toolbox, _) = timetable("2026-03-02T08:00:00Z");
     let of = |id: &str| ToolContext::new().with(Principal::new(id));
     let arguments = json!({"prompt": "secret", "when": {"repeat": "daily", "time": "09:00"}});
@@ -624,7 +624,7 @@ async fn b07_principals_neither_see_nor_change_what_is_anothers() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn b17_a_schedule_that_could_not_be_kept_is_not_acknowledged() {
+async fn a_schedule_that_could_not_be_kept_is_not_acknowledged() {
     let scratch = Scratch::new();
     let path = scratch.path().join("store");
     let clock = Hand::at("2026-03-02T08:00:00Z");

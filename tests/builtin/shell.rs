@@ -60,7 +60,7 @@ fn gone(mark: &str) {
 }
 
 #[tokio::test]
-async fn s4_16_a_command_starts_in_the_workspace() {
+async fn a_command_starts_in_the_workspace() {
     let (scratch, toolbox) = workspace();
     let path = scratch.path().join("w").canonicalize().unwrap();
     check(&toolbox, "pwd", &format!("{}\n", path.display())).await;
@@ -70,7 +70,7 @@ async fn s4_16_a_command_starts_in_the_workspace() {
 }
 
 #[tokio::test]
-async fn w4_01_what_a_failing_command_printed_reaches_the_model() {
+async fn what_a_failing_command_printed_reaches_the_model() {
     let (_scratch, toolbox) = workspace();
     check(&toolbox, "echo out; exit 3", "!out\n[exit code 3]").await;
     check(&toolbox, "printf out; printf err >&2; exit 3", "!out\n[stderr]\nerr\n[exit code 3]")
@@ -83,7 +83,7 @@ async fn w4_01_what_a_failing_command_printed_reaches_the_model() {
 
 /// Covers the errors of a filter over substrings, in both directions.
 #[tokio::test]
-async fn w4_05_harmless_commands_run_and_harmful_ones_reach_nothing() {
+async fn harmless_commands_run_and_harmful_ones_reach_nothing() {
     let (scratch, toolbox) = workspace();
     let outside = scratch.folder("outside");
     fs::write(outside.join("file"), "kept").unwrap();
@@ -109,7 +109,7 @@ async fn w4_05_harmless_commands_run_and_harmful_ones_reach_nothing() {
 }
 
 #[tokio::test]
-async fn x01_with_a_list_of_programs_no_shell_reads_the_line() {
+async fn with_a_list_of_programs_no_shell_reads_the_line() {
     let scratch = Scratch::new();
     let toolbox = ToolBox::from(confined(&scratch).allow_only(["echo", "ls"]));
     check(&toolbox, "echo a; rm -rf ~", "a; rm -rf ~\n").await;
@@ -135,7 +135,7 @@ async fn x01_with_a_list_of_programs_no_shell_reads_the_line() {
 }
 
 #[tokio::test]
-async fn x02_x03_nothing_that_a_command_started_survives_its_time() {
+async fn nothing_that_a_command_started_survives_its_time() {
     let scratch = Scratch::new();
     let toolbox = ToolBox::from(confined(&scratch).timeout(Duration::from_millis(400)));
     let cases = [
@@ -159,7 +159,7 @@ async fn x02_x03_nothing_that_a_command_started_survives_its_time() {
 }
 
 #[tokio::test]
-async fn x04_a_flood_keeps_its_beginning_and_its_end() {
+async fn a_flood_keeps_its_beginning_and_its_end() {
     let scratch = Scratch::new();
     let toolbox = ToolBox::from(confined(&scratch).max_output_bytes(1000));
     check(&toolbox, "seq 3", "1\n2\n3\n").await;
@@ -180,7 +180,7 @@ async fn x04_a_flood_keeps_its_beginning_and_its_end() {
 }
 
 #[tokio::test]
-async fn x05_something_left_behind_does_not_hold_the_call() {
+async fn something_left_behind_does_not_hold_the_call() {
     let (_scratch, toolbox) = workspace();
     let mark = format!("50000.{:05}", std::process::id());
     let began = Instant::now();
@@ -190,13 +190,13 @@ async fn x05_something_left_behind_does_not_hold_the_call() {
 }
 
 #[tokio::test]
-async fn x06_a_command_that_reads_gets_the_end_of_the_input() {
+async fn a_command_that_reads_gets_the_end_of_the_input() {
     let (_scratch, toolbox) = workspace();
     check(&toolbox, "cat; echo read: $?", "read: 0\n").await;
 }
 
 #[tokio::test]
-async fn x07_the_environment_is_what_it_was_given() {
+async fn the_environment_is_what_it_was_given() {
     let scratch = Scratch::new();
     let toolbox = ToolBox::from(confined(&scratch).env("GREETING", "hello"));
     let result = call(&toolbox, "shell_exec", json!({"command": "env"})).await;
@@ -218,7 +218,7 @@ async fn x07_the_environment_is_what_it_was_given() {
 }
 
 #[tokio::test]
-async fn x08_what_a_command_writes_is_bounded() {
+async fn what_a_command_writes_is_bounded() {
     let (scratch, toolbox) = workspace();
     let command =
         "dd if=/dev/zero of=big bs=1048576 seek=1023 count=3 2>&1; ulimit -f unlimited; echo $?";
@@ -258,7 +258,7 @@ const BOMB: &str =
     "[ $1 = 0 ] || for _ in 1 2; do LEAVE sh bomb $(($1 - 1)) $2 & done; exec sleep $2";
 
 #[tokio::test]
-async fn x08_a_fork_bomb_is_ended_and_nothing_beside_it() {
+async fn a_fork_bomb_is_ended_and_nothing_beside_it() {
     let scratch = Scratch::new();
     let confined = confined(&scratch).timeout(PATIENCE).max_processes(64);
     let unconfined = Shell::unconfined(Workspace::open(scratch.folder("w")).unwrap());
@@ -287,7 +287,7 @@ async fn x08_a_fork_bomb_is_ended_and_nothing_beside_it() {
 /// Few at any time, in a session of their own, and none of them there for longer than it takes to
 /// start the next.
 #[tokio::test]
-async fn x08_what_forks_faster_than_it_can_be_counted_is_ended() {
+async fn what_forks_faster_than_it_can_be_counted_is_ended() {
     let scratch = Scratch::new();
     let toolbox = ToolBox::from(confined(&scratch).timeout(Duration::from_millis(1500)));
     let mark = format!("70000.{:05}", std::process::id());
@@ -301,7 +301,7 @@ async fn x08_what_forks_faster_than_it_can_be_counted_is_ended() {
 }
 
 #[tokio::test]
-async fn x08_threads_count_as_well() {
+async fn threads_count_as_well() {
     let scratch = Scratch::new();
     let (python, prefix) = python();
     let toolbox =
@@ -315,7 +315,7 @@ async fn x08_threads_count_as_well() {
 }
 
 #[tokio::test]
-async fn x08_what_takes_too_much_memory_is_ended() {
+async fn what_takes_too_much_memory_is_ended() {
     let scratch = Scratch::new();
     let (python, prefix) = python();
     let excess = "256 MiB of memory at once; work on less at a time";
@@ -342,7 +342,7 @@ async fn x08_what_takes_too_much_memory_is_ended() {
 /// The memory of a process is attributed to its first thread, which may be gone, and as pages of
 /// its own, which may be few.
 #[tokio::test]
-async fn x08_memory_is_found_where_it_hides() {
+async fn memory_is_found_where_it_hides() {
     let scratch = Scratch::new();
     let (python, prefix) = python();
     let shell = confined(&scratch).timeout(PATIENCE).allow_read(prefix);
@@ -369,7 +369,7 @@ async fn x08_memory_is_found_where_it_hides() {
 }
 
 #[tokio::test]
-async fn x08_memory_that_is_shared_reserved_or_a_file_does_not_count_twice() {
+async fn memory_that_is_shared_reserved_or_a_file_does_not_count_twice() {
     let scratch = Scratch::new();
     let (python, prefix) = python();
     let shell = confined(&scratch).timeout(PATIENCE).allow_read(prefix);
@@ -392,7 +392,7 @@ async fn x08_memory_that_is_shared_reserved_or_a_file_does_not_count_twice() {
 }
 
 #[tokio::test]
-async fn x09_what_is_outside_is_out_of_reach() {
+async fn what_is_outside_is_out_of_reach() {
     let (scratch, toolbox) = workspace();
     let outside = scratch.folder("outside");
     fs::write(outside.join("file"), "the secret").unwrap();
@@ -429,7 +429,7 @@ async fn x09_what_is_outside_is_out_of_reach() {
 }
 
 #[tokio::test]
-async fn x09_d07_the_network_is_there_when_it_is_allowed_and_http_fetch_is_not_denied() {
+async fn the_network_is_there_when_it_is_allowed_and_http_fetch_is_not_denied() {
     let scratch = Scratch::new();
     let toolbox = ToolBox::from(confined(&scratch).allow_network(true));
     let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
@@ -446,7 +446,7 @@ async fn x09_d07_the_network_is_there_when_it_is_allowed_and_http_fetch_is_not_d
 }
 
 #[tokio::test]
-async fn x10_what_terminals_obey_is_taken_out() {
+async fn what_terminals_obey_is_taken_out() {
     let (_scratch, toolbox) = workspace();
     check(
         &toolbox,
@@ -458,7 +458,7 @@ async fn x10_what_terminals_obey_is_taken_out() {
 }
 
 #[tokio::test]
-async fn x11_a_thousand_commands_leave_nothing_behind() {
+async fn a_thousand_commands_leave_nothing_behind() {
     let (_scratch, toolbox) = workspace();
     let descriptors = || fs::read_dir("/proc/self/fd").unwrap().count();
     let zombies = || {
@@ -554,7 +554,7 @@ async fn unconfined_is_said_in_so_many_words_and_is_what_it_says() {
 }
 
 #[tokio::test]
-async fn f14_a_command_runs_in_the_folder_that_was_opened_whatever_its_name_is_now() {
+async fn a_command_runs_in_the_folder_that_was_opened_whatever_its_name_is_now() {
     let (scratch, toolbox) = workspace();
     fs::write(scratch.path().join("w/file"), "mine").unwrap();
     fs::rename(scratch.path().join("w"), scratch.path().join("moved")).unwrap();

@@ -50,7 +50,7 @@ fn keeps_attributes(folder: &Path) -> bool {
 }
 
 #[tokio::test]
-async fn w11_a_file_that_was_written_while_tainted_taints_who_reads_it() {
+async fn a_file_that_was_written_while_tainted_taints_who_reads_it() {
     let scratch = Scratch::new();
     let folder = scratch.path();
     let (tainted, clean) = (conversation(true), conversation(false));
@@ -96,7 +96,7 @@ async fn w11_a_file_that_was_written_while_tainted_taints_who_reads_it() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test]
-async fn w11_the_mark_is_on_the_file_and_goes_where_it_goes() {
+async fn the_mark_is_on_the_file_and_goes_where_it_goes() {
     let scratch = Scratch::new();
     let folder = scratch.folder("work");
     if !keeps_attributes(&folder) {
@@ -125,7 +125,7 @@ async fn w11_the_mark_is_on_the_file_and_goes_where_it_goes() {
 
 #[cfg(target_os = "linux")]
 #[tokio::test(flavor = "multi_thread")]
-async fn w11_a_command_that_ran_while_tainted_marks_what_it_changed() {
+async fn a_command_that_ran_while_tainted_marks_what_it_changed() {
     use toolbox::builtin::shell::Shell;
 
     let scratch = Scratch::new();

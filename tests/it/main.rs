@@ -10,38 +10,15 @@
 )]
 
 mod agents;
-mod agreement;
 mod arguments;
 #[path = "../bounded.rs"]
 mod bounded;
-mod concurrency;
-mod edges;
-mod error_data;
-mod errors_page;
-mod gate;
-mod gateway;
-mod handlers;
-mod hostile_schemas;
-mod hostile_text;
-mod layers;
-mod limits;
-mod made;
-mod media;
-mod names;
-mod outputs;
-mod provenance;
-mod refused_values;
-mod rows;
-mod s0;
-mod s1;
-mod s3;
+mod collection;
+mod dispatch;
+mod repository;
+mod schema;
 mod search;
 mod skills;
-mod strict;
 mod support;
-mod taint;
-mod texts;
-mod tracing_events;
-mod walls;
-mod weaknesses;
+mod tool;
 mod wire;

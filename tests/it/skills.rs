@@ -34,7 +34,7 @@ impl Drop for Folder {
 }
 
 #[tokio::test]
-async fn s0_34_a_folder_of_skills_is_a_tool_that_loads_them() {
+async fn a_folder_of_skills_is_a_tool_that_loads_them() {
     let folder = Folder::new(
         "skills",
         &[

@@ -52,15 +52,15 @@ pub(crate) fn quietly() {
         "gate.rs",
         "handlers.rs",
         "concurrency.rs",
-        "s1.rs",
-        "weaknesses.rs",
+        "tool/builders.rs",
+        "dispatch/safety.rs",
         "builder.rs",
         "agents/approvals.rs",
         "agents/jobs.rs",
         "agents/events.rs",
         "agents/run.rs",
-        "it/taint.rs",
-        "it/provenance.rs",
+        "dispatch/taint.rs",
+        "dispatch/provenance.rs",
     ];
     static ONCE: std::sync::Once = std::sync::Once::new();
     ONCE.call_once(|| {

@@ -340,7 +340,7 @@ fn gemini(contents: &[Value]) -> Result<usize, String> {
 /// A reply as the specification writes it: without the envelope of a service, which adds its own
 /// keys around it.
 #[test]
-fn s3_36_the_reply_of_the_specification_is_read() {
+fn the_reply_of_the_specification_is_read() {
     let message = json!({
         "content": "I'll read that file for you.",
         "tool_calls": [{

@@ -44,7 +44,7 @@ fn server(entry: &str, expected: &str) {
 }
 
 #[test]
-fn s2_09_both_forms_give_the_same_servers() {
+fn both_forms_give_the_same_servers() {
     let own = parse(
         r#"// servers
         {"mcp": {
@@ -127,7 +127,7 @@ fn the_settings_hold_for_servers_that_say_nothing() {
 
 #[test]
 #[allow(clippy::too_many_lines, reason = "one short case for each fault")]
-fn w2_11_every_fault_is_told_with_its_place() {
+fn every_fault_is_told_with_its_place() {
     check(&[
         ("", "1:1: the file is empty"),
         ("// nothing\n", "1:1: the file is empty"),
@@ -247,7 +247,7 @@ fn w2_11_every_fault_is_told_with_its_place() {
 }
 
 #[test]
-fn w2_11_a_variable_is_replaced_or_named_with_its_place() {
+fn a_variable_is_replaced_or_named_with_its_place() {
     let of = |text: &str| format!(r#"{{"mcp": {{"s": {{"command": ["a", "{text}"]}}}}}}"#);
     for (text, expected) in [
         ("{env:KEY}", r#"arguments: ["secret"]"#),
@@ -296,7 +296,7 @@ fn a_fault_takes_out_its_server_and_leaves_the_others() {
 }
 
 #[test]
-fn d10_rules_that_cannot_be_read_allow_nothing() {
+fn rules_that_cannot_be_read_allow_nothing() {
     for (settings, expected) in [
         (r#"{"blacklist": [""]}"#, r#"the rule "" names no tool"#),
         (r#"{"blacklist": ["*"]}"#, r#"the rule "*" names no tool"#),
@@ -318,7 +318,7 @@ fn d10_rules_that_cannot_be_read_allow_nothing() {
 }
 
 #[test]
-fn n07_a_name_with_the_separator_is_refused() {
+fn a_name_with_the_separator_is_refused() {
     let named = |name: &str| format!(r#"{{"mcp": {{"{name}": {{"command": ["a"]}}}}}}"#);
     check(&[
         (
@@ -337,7 +337,7 @@ fn n07_a_name_with_the_separator_is_refused() {
 }
 
 #[test]
-fn p27_a_line_for_a_shell_is_refused_with_what_to_write() {
+fn a_line_for_a_shell_is_refused_with_what_to_write() {
     for entry in
         [r#"{"command": "sh -c 'x | sh'"}"#, r#"{"type": "local", "command": "sh -c 'x | sh'"}"#]
     {

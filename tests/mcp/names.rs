@@ -34,7 +34,7 @@ fn is_valid_for_all(name: &str) -> bool {
 }
 
 #[test]
-fn s2_15_a_tool_is_called_after_its_server_and_itself() {
+fn a_tool_is_called_after_its_server_and_itself() {
     let cases: [(&[&str], &str, &str, &str); 8] = [
         (&["time"], "time", "get_current_time", "time_get_current_time"),
         (&["my_server"], "my_server", "do_it", "my_server_do_it"),
@@ -51,7 +51,7 @@ fn s2_15_a_tool_is_called_after_its_server_and_itself() {
 }
 
 #[test]
-fn n02_names_that_do_not_fit_end_in_a_digest_and_are_stable() {
+fn names_that_do_not_fit_end_in_a_digest_and_are_stable() {
     let long = "x".repeat(128);
     let cases: [(&str, &str, &str); 7] = [
         ("s", "get.weather", "s_get_weather_"),
@@ -75,7 +75,7 @@ fn n02_names_that_do_not_fit_end_in_a_digest_and_are_stable() {
 }
 
 #[test]
-fn n04_tools_that_differ_only_by_case_are_both_told_apart() {
+fn tools_that_differ_only_by_case_are_both_told_apart() {
     let both = names(&["s"], "s", &["Read", "read", "write"]);
     assert!(both[0].starts_with("s_Read_") && both[1].starts_with("s_read_"), "{both:?}");
     assert_ne!(both[0].to_lowercase(), both[1].to_lowercase());
@@ -85,7 +85,7 @@ fn n04_tools_that_differ_only_by_case_are_both_told_apart() {
 }
 
 #[test]
-fn n06_pairs_that_read_alike_have_two_names_whoever_comes_first() {
+fn pairs_that_read_alike_have_two_names_whoever_comes_first() {
     let cases = [
         (("acme_", "status"), ("acme", "_status")),
         (("a_b", "c"), ("a", "b_c")),
@@ -103,7 +103,7 @@ fn n06_pairs_that_read_alike_have_two_names_whoever_comes_first() {
 }
 
 #[test]
-fn n10_mapped_names_never_collapse() {
+fn mapped_names_never_collapse() {
     let tools = ["a.b", "a_b", "a/b", "a b", "a-b"];
     let names = names(&["s"], "s", &tools);
     let different: HashSet<&String> = names.iter().collect();
@@ -112,7 +112,7 @@ fn n10_mapped_names_never_collapse() {
 }
 
 #[test]
-fn n07_a_server_has_a_plain_name() {
+fn a_server_has_a_plain_name() {
     for good in ["time", "a_b", "a-b", "A1", "7zip", "_", "-x", &"x".repeat(64)] {
         assert_eq!(check_server_name(good), Ok(()), "{good}");
     }
@@ -133,14 +133,14 @@ fn n07_a_server_has_a_plain_name() {
 }
 
 #[tokio::test]
-async fn n07_such_a_server_is_refused_before_anything_is_started() {
+async fn such_a_server_is_refused_before_anything_is_started() {
     let builder = Servers::builder().server("a__b", ServerConfig::command("no-such-program"));
     let error = builder.mount(&ToolBox::new()).await.expect_err("the name is refused");
     assert!(error.to_string().contains("contains `__`"), "{error}");
 }
 
 #[test]
-fn n02_w2_02_no_two_of_100_000_random_pairs_collide() {
+fn no_two_of_100_000_random_pairs_collide() {
     const ALPHABET: [&str; 12] = ["a", "b", "A", "B", "_", "-", ".", "/", " ", "é", "1", "longer"];
     let mut dice = Dice(0x5eed);
     let mut word = |most: usize, letters: usize| -> String {
@@ -178,7 +178,7 @@ fn n02_w2_02_no_two_of_100_000_random_pairs_collide() {
 }
 
 #[tokio::test]
-async fn n05_s0_35_w2_01_the_pair_is_kept_and_calls_reach_it() {
+async fn the_pair_is_kept_and_calls_reach_it() {
     let toolbox = ToolBox::new();
     let only = |tools: &'static str, called: &'static str| {
         misbehaving(&["list", "few", "only", tools, "called", called])
@@ -202,7 +202,7 @@ async fn n05_s0_35_w2_01_the_pair_is_kept_and_calls_reach_it() {
 }
 
 #[tokio::test]
-async fn n08_a_tool_that_is_in_the_box_already_is_never_replaced() {
+async fn a_tool_that_is_in_the_box_already_is_never_replaced() {
     let own = Tool::new("S_ECHO", "My own.").call(|_| "mine");
     let toolbox = ToolBox::from(own);
     let servers = Servers::builder()

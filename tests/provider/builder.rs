@@ -10,7 +10,7 @@ use crate::{KEY, add, mul};
 type Service = fn(AgentBuilder, &str) -> AgentBuilder;
 
 #[tokio::test]
-async fn s1_09_the_builder_of_an_agent_asks_the_service_and_model_it_was_given() {
+async fn the_builder_of_an_agent_asks_the_service_and_model_it_was_given() {
     let anthropic = r#"{"type":"message","role":"assistant","content":[{"type":"text","text":"hi"}],"stop_reason":"end_turn"}"#;
     let gemini = r#"{"candidates":[{"content":{"role":"model","parts":[{"text":"hi"}]},"finishReason":"STOP"}]}"#;
     let openai =
@@ -65,7 +65,7 @@ async fn s1_09_the_builder_of_an_agent_asks_the_service_and_model_it_was_given()
 }
 
 #[tokio::test]
-async fn s1_09_the_subagent_of_the_specification_builds_without_the_name_of_a_model() {
+async fn the_subagent_of_the_specification_builds_without_the_name_of_a_model() {
     let call = r#"{"choices":[{"message":{"role":"assistant","content":null,"tool_calls":[{"id":"1","type":"function","function":{"name":"math_specialist","arguments":"{\"task\":\"1 + 1\"}"}}]},"finish_reason":"tool_calls"}]}"#;
     let answer = |text: &str| {
         format!(

@@ -23,7 +23,7 @@ impl Clock for Past {
 }
 
 #[tokio::test]
-async fn w11_what_was_planned_by_a_tainted_model_is_nobodys_word_when_its_time_comes() {
+async fn what_was_planned_by_a_tainted_model_is_nobodys_word_when_its_time_comes() {
     let web = Web::new();
     for (reads_first, leaks) in [(false, true), (true, false)] {
         let store = SqliteStore::in_memory().unwrap();
@@ -53,7 +53,7 @@ async fn w11_what_was_planned_by_a_tainted_model_is_nobodys_word_when_its_time_c
 }
 
 #[tokio::test]
-async fn w11_a_plan_of_a_tainted_model_is_nobodys_word_wherever_it_is_read() {
+async fn a_plan_of_a_tainted_model_is_nobodys_word_wherever_it_is_read() {
     for tainted in [false, true] {
         let web = Web::new();
         let store = SqliteStore::in_memory().unwrap();

@@ -141,7 +141,7 @@ async fn a_run_waits_for_a_decision_in_another_process() {
 }
 
 #[tokio::test]
-async fn d05_what_was_forbidden_meanwhile_does_not_run_on_resume() {
+async fn what_was_forbidden_meanwhile_does_not_run_on_resume() {
     let model = pays(5);
     let agent = super::agent(&model, vec![pay::tool().needs_approval()]);
     let paused = agent.run("x").await.unwrap().paused.unwrap();

@@ -13,7 +13,7 @@ use toolbox::testing::{ScriptedModel, check};
 use toolbox::{Tool, ToolBox, ToolContext};
 
 use super::{Log, agent, counted, offers};
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::says;
 
 /// A script that calls one tool with a task and repeats what comes back.
@@ -39,7 +39,7 @@ fn delegates_forever(to: &str) -> ScriptedModel {
 }
 
 #[tokio::test]
-async fn s1_29_31_32_33_an_agent_is_a_tool_with_a_task() {
+async fn an_agent_is_a_tool_with_a_task() {
     let child_model = ScriptedModel::answering("42");
     let child = agent(&child_model, vec![]);
     let tool = child.as_tool("math_specialist", "Works out sums.");
@@ -65,7 +65,7 @@ async fn s1_29_31_32_33_an_agent_is_a_tool_with_a_task() {
 }
 
 #[tokio::test]
-async fn s1_30_subagents_are_added_in_every_form() {
+async fn subagents_are_added_in_every_form() {
     let child = || AgentBuilder::new("You do sums").llm(ScriptedModel::answering("1"));
     let model = ScriptedModel::answering("ok");
     let boss = Agent::builder(model.clone())
@@ -89,7 +89,7 @@ async fn s1_30_subagents_are_added_in_every_form() {
 }
 
 #[test]
-fn s1_34_three_levels_deep_on_both_kinds_of_runtime() {
+fn three_levels_deep_on_both_kinds_of_runtime() {
     for mut runtime in [
         ::tokio::runtime::Builder::new_current_thread(),
         ::tokio::runtime::Builder::new_multi_thread(),
@@ -103,7 +103,7 @@ fn s1_34_three_levels_deep_on_both_kinds_of_runtime() {
 }
 
 #[tokio::test]
-async fn c07_an_agent_that_calls_itself_is_stopped() {
+async fn an_agent_that_calls_itself_is_stopped() {
     // At once, where it may not be called from below itself.
     let toolbox = ToolBox::new();
     let model = delegates_forever("me");
@@ -136,7 +136,7 @@ async fn c07_an_agent_that_calls_itself_is_stopped() {
 }
 
 #[tokio::test]
-async fn c08_depth_travels_in_the_call_not_in_the_box() {
+async fn depth_travels_in_the_call_not_in_the_box() {
     fn fresh(level: usize, deepest: Arc<AtomicUsize>) -> Agent {
         deepest.fetch_max(level, SeqCst);
         let make = Tool::raw(
@@ -164,7 +164,7 @@ async fn c08_depth_travels_in_the_call_not_in_the_box() {
 }
 
 #[tokio::test]
-async fn c09_a_fan_out_ends_with_the_budget_of_the_root() {
+async fn a_fan_out_ends_with_the_budget_of_the_root() {
     let leaves = Arc::new(AtomicUsize::new(0));
     let fans = |to: &'static str, task: bool| {
         ScriptedModel::new()
@@ -199,7 +199,7 @@ async fn c09_a_fan_out_ends_with_the_budget_of_the_root() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c10_a_child_has_what_is_left_of_the_time() {
+async fn a_child_has_what_is_left_of_the_time() {
     let slow = waits("slow", |_| std::future::pending::<String>());
     let child = Agent::builder(ScriptedModel::new().calls("slow", "{}").text("never"))
         .tools(slow)
@@ -219,7 +219,7 @@ async fn c10_a_child_has_what_is_left_of_the_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c11_cancelling_the_root_cancels_all_below() {
+async fn cancelling_the_root_cancels_all_below() {
     let dropped = Arc::new(AtomicBool::new(false));
     struct Guard(Arc<AtomicBool>);
     impl Drop for Guard {
@@ -251,7 +251,7 @@ async fn c11_cancelling_the_root_cancels_all_below() {
 }
 
 #[tokio::test]
-async fn d03_what_the_root_forbids_no_agent_below_may_call() {
+async fn what_the_root_forbids_no_agent_below_may_call() {
     let count = Arc::new(AtomicUsize::new(0));
     let calls_rm = || {
         ScriptedModel::new().calls("Rm_All", "{}").calls("rm_all", "{}").respond(|request| {
@@ -368,7 +368,7 @@ async fn a_child_that_stops_early_says_why() {
 }
 
 #[tokio::test]
-async fn c07_the_strictest_limit_of_depth_holds_for_all_below() {
+async fn the_strictest_limit_of_depth_holds_for_all_below() {
     let grandchild_model = ScriptedModel::answering("deep");
     let grandchild = Agent::builder(grandchild_model.clone()).max_depth(100).build().unwrap();
     let child = agent(&delegates("grandchild"), vec![grandchild.as_tool("grandchild", "d")]);
@@ -385,7 +385,7 @@ async fn c07_the_strictest_limit_of_depth_holds_for_all_below() {
 }
 
 #[tokio::test]
-async fn c08_a_tool_that_starts_runs_itself_is_held_to_the_depth() {
+async fn a_tool_that_starts_runs_itself_is_held_to_the_depth() {
     let toolbox = ToolBox::new();
     let model = ScriptedModel::new()
         .respond(|request| match request.history.steps().last() {
@@ -419,7 +419,7 @@ async fn c08_a_tool_that_starts_runs_itself_is_held_to_the_depth() {
 }
 
 #[tokio::test]
-async fn d03_what_the_box_of_the_root_forbids_no_agent_below_may_call() {
+async fn what_the_box_of_the_root_forbids_no_agent_below_may_call() {
     let count = Arc::new(AtomicUsize::new(0));
     let calls = || {
         ScriptedModel::new()
@@ -455,7 +455,7 @@ async fn d03_what_the_box_of_the_root_forbids_no_agent_below_may_call() {
 }
 
 #[tokio::test]
-async fn c09_what_an_agent_may_not_spend_is_not_taken_from_those_above() {
+async fn what_an_agent_may_not_spend_is_not_taken_from_those_above() {
     let leaves = Arc::new(AtomicUsize::new(0));
     let fans = |to: &'static str, width: usize, arguments: &'static str| {
         ScriptedModel::new()

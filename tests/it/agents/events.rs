@@ -9,7 +9,7 @@ use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolResult};
 
 use super::Log;
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::says;
 
 /// An event in a word or two.
@@ -75,7 +75,7 @@ async fn a_run_tells_what_happens_in_order() {
 }
 
 #[tokio::test]
-async fn s3_10_11_what_the_user_should_see_is_in_the_event() {
+async fn what_the_user_should_see_is_in_the_event() {
     let shows = Tool::new("show", "d").call(|_| ToolResult::user("Saved."));
     let hides = Tool::new("hide", "d").call(|_| ToolResult::silent("x").with_user_text("y"));
     let model = ScriptedModel::new().calls_all([("show", "{}"), ("hide", "{}")]).text("ok");

@@ -24,7 +24,7 @@ fn boss(toolbox: &ToolBox, clerk: &Agent, times: usize) -> AgentBuilder {
 }
 
 #[tokio::test]
-async fn s0_03_a_child_gets_its_parents_tools_through_the_agent() {
+async fn a_child_gets_its_parents_tools_through_the_agent() {
     let model = ScriptedModel::new().calls("a", "{}").calls("b", "{}").text("done");
     let own = ToolBox::from(says("b", "b of the clerk"));
     let clerk = Agent::builder(model.clone()).toolbox(own.clone()).inherit_tools().build().unwrap();

@@ -13,7 +13,7 @@ use toolbox::model::Message;
 use toolbox::testing::ScriptedModel;
 
 use super::Log;
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 
 fn build(name: &str, seconds: u64, ends: &Arc<AtomicUsize>) -> Tool {
     let ends = Arc::clone(ends);
@@ -166,7 +166,7 @@ async fn a_job_needs_no_second_place_under_the_limit_of_whoever_waits_for_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s3_42_a_run_takes_no_callback_and_hands_no_job_to_one() {
+async fn a_run_takes_no_callback_and_hands_no_job_to_one() {
     // Nothing is set but model and tools, and the job's end is told within the run.
     let ends = Arc::new(AtomicUsize::new(0));
     let script = || ScriptedModel::new().calls("a", "{}").text("started").text("done");

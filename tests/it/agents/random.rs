@@ -12,7 +12,7 @@ use toolbox::model::{Finish, History, ModelErrorKind, Part, Reply};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Tool, ToolBox, ToolCall};
 
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::{quietly, says};
 use crate::wire::keeps_the_rules_everywhere;
 

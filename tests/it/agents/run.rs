@@ -20,7 +20,7 @@ use toolbox::testing::{ScriptedModel, check};
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools};
 
 use super::{Log, agent, counted, offers};
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::says;
 
 /// Adds two numbers.
@@ -40,7 +40,7 @@ fn text(request: &ModelRequest) -> String {
 }
 
 #[tokio::test]
-async fn s0_32_the_agent_dispatches_calls_until_there_is_an_answer() {
+async fn the_agent_dispatches_calls_until_there_is_an_answer() {
     let outcome = agent(&scripted_sum(), tools![add]).run("2 + 3?").await.unwrap();
     check(&outcome.history).calls("add", json!({"a": 2, "b": 3})).returns("5").answers("It is 5.");
     assert_eq!(outcome.content, "It is 5.");
@@ -48,7 +48,7 @@ async fn s0_32_the_agent_dispatches_calls_until_there_is_an_answer() {
 }
 
 #[tokio::test]
-async fn s0_31_the_model_is_told_of_the_tools() {
+async fn the_model_is_told_of_the_tools() {
     let model = ScriptedModel::answering("ok");
     agent(&model, vec![add::tool(), says("hello", "hi")]).run("x").await.unwrap();
     let requests = model.requests();
@@ -58,7 +58,7 @@ async fn s0_31_the_model_is_told_of_the_tools() {
 }
 
 #[tokio::test]
-async fn s1_08_09_the_builder_of_the_specification() {
+async fn the_builder_of_the_specification() {
     let model = ScriptedModel::answering("done");
     let agent = AgentBuilder::new("Count to three")
         .llm(model.clone())
@@ -93,7 +93,7 @@ async fn s1_08_09_the_builder_of_the_specification() {
 }
 
 #[tokio::test]
-async fn s1_50_a_model_may_be_a_trait_object() {
+async fn a_model_may_be_a_trait_object() {
     let models: Vec<Box<dyn Model>> = vec![Box::new(ScriptedModel::answering("a"))];
     for model in models {
         assert_eq!(Agent::builder(model).build().unwrap().run("x").await.unwrap().content, "a");
@@ -104,7 +104,7 @@ async fn s1_50_a_model_may_be_a_trait_object() {
 }
 
 #[tokio::test]
-async fn s1_20_21_a_failure_is_an_observation_under_its_call() {
+async fn a_failure_is_an_observation_under_its_call() {
     let refuses = Tool::new("fetch", "Fetches.").call(|_| Err::<String, _>("no such page"));
     let model = ScriptedModel::new().calls("fetch", "{}").text("sorry");
     let agent =
@@ -118,7 +118,7 @@ async fn s1_20_21_a_failure_is_an_observation_under_its_call() {
 }
 
 #[tokio::test]
-async fn s3_40_an_answer_without_calls_ends_the_turn() {
+async fn an_answer_without_calls_ends_the_turn() {
     let model = ScriptedModel::new().text("Hello.");
     let outcome = agent(&model, tools![add]).run("Hi").await.unwrap();
     assert_eq!((outcome.content.as_str(), outcome.iterations), ("Hello.", 1));
@@ -126,7 +126,7 @@ async fn s3_40_an_answer_without_calls_ends_the_turn() {
 }
 
 #[tokio::test]
-async fn s3_41_nothing_but_the_name_decides() {
+async fn nothing_but_the_name_decides() {
     let model = ScriptedModel::new()
         .calls_all([("a", "{}"), ("b", "{}"), ("A", "{}"), ("c", "{}")])
         .text("ok");
@@ -144,7 +144,7 @@ async fn s3_41_nothing_but_the_name_decides() {
 }
 
 #[tokio::test]
-async fn s3_45_46_results_stand_behind_the_reply_that_asked() {
+async fn results_stand_behind_the_reply_that_asked() {
     let model = scripted_sum().calls("add", r#"{"a":5,"b":5}"#).text("unused");
     let outcome = agent(&model, tools![add]).run("x").await.unwrap();
     let steps: Vec<_> = outcome.history.steps().collect();
@@ -155,7 +155,7 @@ async fn s3_45_46_results_stand_behind_the_reply_that_asked() {
 }
 
 #[tokio::test]
-async fn s3_47_48_options_reach_the_model_and_tools_may_be_absent() {
+async fn options_reach_the_model_and_tools_may_be_absent() {
     let model = ScriptedModel::answering("ok");
     let agent = Agent::builder(model.clone())
         .system("Be brief.")
@@ -175,14 +175,14 @@ async fn s3_47_48_options_reach_the_model_and_tools_may_be_absent() {
 }
 
 #[tokio::test]
-async fn s4_22_no_call_is_forced_unless_asked_for() {
+async fn no_call_is_forced_unless_asked_for() {
     let model = ScriptedModel::answering("ok");
     agent(&model, tools![add]).run("x").await.unwrap();
     assert_eq!(model.requests()[0].tool_choice, ToolChoice::Auto);
 }
 
 #[tokio::test]
-async fn s3_49_a_tool_registered_meanwhile_is_offered_in_the_next_step() {
+async fn a_tool_registered_meanwhile_is_offered_in_the_next_step() {
     let toolbox = ToolBox::new();
     let own = toolbox.clone();
     toolbox.register(Tool::new("install", "Installs.").call(move |_| {
@@ -198,7 +198,7 @@ async fn s3_49_a_tool_registered_meanwhile_is_offered_in_the_next_step() {
 }
 
 #[tokio::test]
-async fn s3_51_iterations_count_the_rounds() {
+async fn iterations_count_the_rounds() {
     for rounds in 0..4_u32 {
         let script = (0..rounds).fold(ScriptedModel::new(), |model, at| {
             model.calls("add", format!(r#"{{"a":{at},"b":1}}"#))
@@ -210,7 +210,7 @@ async fn s3_51_iterations_count_the_rounds() {
 }
 
 #[tokio::test]
-async fn s3_50_w3_02_reaching_the_limit_is_told_from_an_answer() {
+async fn reaching_the_limit_is_told_from_an_answer() {
     let script = || {
         let model = (0..9).fold(ScriptedModel::new(), |model, at| {
             model.calls("add", format!(r#"{{"a":{at},"b":1}}"#))
@@ -233,7 +233,7 @@ async fn s3_50_w3_02_reaching_the_limit_is_told_from_an_answer() {
 }
 
 #[tokio::test]
-async fn s3_50_at_the_limit_the_model_may_sum_up() {
+async fn at_the_limit_the_model_may_sum_up() {
     let model = ScriptedModel::new().calls("add", r#"{"a":1,"b":1}"#).reply(Reply::new(vec![
         Part::text("So far: 2."),
         Part::call(ToolCall::new("again", "add", "{}")),
@@ -255,7 +255,7 @@ async fn s3_50_at_the_limit_the_model_may_sum_up() {
 }
 
 #[tokio::test]
-async fn s3_52_53_the_conversation_so_far_and_the_place_of_it_go_in() {
+async fn the_conversation_so_far_and_the_place_of_it_go_in() {
     let place = waits("place", |context: ToolContext| async move {
         let place = context.get::<Conversation>().cloned().unwrap();
         format!("{}/{}", place.channel, place.chat_id)
@@ -284,7 +284,7 @@ fn history_of(texts: &[&str; 2]) -> History {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s4_20_21_three_calls_run_beside_each_other_and_one_request_follows() {
+async fn three_calls_run_beside_each_other_and_one_request_follows() {
     let slow = |name: &'static str| {
         waits(name, move |_| async move {
             let wait = if name == "web_search" { 300 } else { 100 };
@@ -305,7 +305,7 @@ async fn s4_20_21_three_calls_run_beside_each_other_and_one_request_follows() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s1_24_parallel_tools_can_be_turned_off() {
+async fn parallel_tools_can_be_turned_off() {
     for (parallel, took) in [(true, 10), (false, 30)] {
         let model = ScriptedModel::new().calls_all([("t", "{}"); 3]).text("ok");
         let tool = waits("t", |_| async {
@@ -320,7 +320,7 @@ async fn s1_24_parallel_tools_can_be_turned_off() {
 }
 
 #[tokio::test]
-async fn s1_36_37_w1_04_a_blacklisted_call_is_told_and_the_model_has_another_chance() {
+async fn a_blacklisted_call_is_told_and_the_model_has_another_chance() {
     let count = Arc::new(AtomicUsize::new(0));
     let model = ScriptedModel::new().calls("rm", "{}").calls("ls", "{}").text("ok");
     let agent = Agent::builder(model.clone())
@@ -356,7 +356,7 @@ async fn s1_36_37_w1_04_a_blacklisted_call_is_told_and_the_model_has_another_cha
 }
 
 #[tokio::test]
-async fn w1_07_garbage_from_the_model_never_ends_the_run() {
+async fn garbage_from_the_model_never_ends_the_run() {
     for garbage in ["{", "[1]", "nonsense", r#"{"a":1,"a":2}"#, "", r#"{"a":"x","b":1e999}"#] {
         let model = ScriptedModel::new().calls("add", garbage).text("ok");
         let outcome = agent(&model, tools![add]).run("x").await.unwrap();
@@ -369,7 +369,7 @@ async fn w1_07_garbage_from_the_model_never_ends_the_run() {
 }
 
 #[tokio::test]
-async fn w1_07_a_call_in_a_run_is_read_as_it_was_written() {
+async fn a_call_in_a_run_is_read_as_it_was_written() {
     // A tool that would take any object never sees one that stands for a broken one.
     let count = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&count);
@@ -396,7 +396,7 @@ async fn w1_07_a_call_in_a_run_is_read_as_it_was_written() {
 }
 
 #[tokio::test]
-async fn w3_05_a_failing_model_leaves_the_transcript() {
+async fn a_failing_model_leaves_the_transcript() {
     let model = ScriptedModel::new()
         .calls("add", r#"{"a":1,"b":1}"#)
         .error(ModelErrorKind::Unavailable, "overloaded");
@@ -491,7 +491,7 @@ async fn the_same_call_again_and_again_is_told_then_stopped() {
 }
 
 #[tokio::test]
-async fn s4_06_what_becomes_of_infrastructure_failures_is_a_policy() {
+async fn what_becomes_of_infrastructure_failures_is_a_policy() {
     let flaky = |name: &str, fails: usize, read_only: bool| {
         let count = Arc::new(AtomicUsize::new(0));
         let tool = Tool::new(name, "Fails at first.").call(move |_| {
@@ -575,7 +575,7 @@ async fn the_time_of_a_run_is_bounded() {
 }
 
 #[tokio::test]
-async fn c02_calls_beyond_the_limit_of_a_reply_are_refused_in_order() {
+async fn calls_beyond_the_limit_of_a_reply_are_refused_in_order() {
     let model = ScriptedModel::new().calls_all((0..10_000).map(|_| ("t", "{}"))).text("ok");
     let count = Arc::new(AtomicUsize::new(0));
     let outcome = agent(&model, vec![counted("t", &count)]).run("x").await.unwrap();

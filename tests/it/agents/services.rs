@@ -6,7 +6,7 @@ use toolbox::testing::ScriptedModel;
 use crate::support::says;
 
 #[test]
-fn s1_08_a_service_a_key_and_a_model_are_an_agent() {
+fn a_service_a_key_and_a_model_are_an_agent() {
     fn chain(
         service: impl Fn(AgentBuilder) -> AgentBuilder,
         model: &str,

@@ -80,7 +80,7 @@ async fn structured_results_are_told_once() {
 }
 
 #[tokio::test]
-async fn w1_10_w2_05_an_error_of_a_tool_is_a_reported_failure() {
+async fn an_error_of_a_tool_is_a_reported_failure() {
     let mounted = Mounted::new(&[]).await;
     let result = mounted.call("fail", "{}").await;
     assert_eq!(result.failure_kind(), Some(FailureKind::Reported));

@@ -36,7 +36,7 @@ fn locked(path: &Path, arguments: &[&str]) -> ServersBuilder {
 }
 
 #[tokio::test]
-async fn p13_a_tool_that_changed_is_withheld_until_it_is_approved() {
+async fn a_tool_that_changed_is_withheld_until_it_is_approved() {
     let scratch = Scratch::new("changed");
     let toolbox = ToolBox::new();
     let servers = locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock");
@@ -68,7 +68,7 @@ async fn p13_a_tool_that_changed_is_withheld_until_it_is_approved() {
 }
 
 #[tokio::test]
-async fn p13_every_part_of_a_definition_counts() {
+async fn every_part_of_a_definition_counts() {
     let scratch = Scratch::new("parts");
     let toolbox = ToolBox::new();
     locked(&scratch.file(), &[]).mount(&toolbox).await.expect("a new lock").close().await;
@@ -89,7 +89,7 @@ async fn p13_every_part_of_a_definition_counts() {
 }
 
 #[tokio::test]
-async fn p14_a_tool_of_an_approved_name_on_another_server_is_new() {
+async fn a_tool_of_an_approved_name_on_another_server_is_new() {
     let scratch = Scratch::new("new");
     let toolbox = ToolBox::new();
     locked(&scratch.file(), &["list", "few", "only", "echo"])
@@ -117,7 +117,7 @@ async fn p14_a_tool_of_an_approved_name_on_another_server_is_new() {
 }
 
 #[tokio::test]
-async fn p13_what_one_program_approves_survives_what_another_sees_first() {
+async fn what_one_program_approves_survives_what_another_sees_first() {
     let scratch = Scratch::new("shared");
     let (here, there) = (ToolBox::new(), ToolBox::new());
     // The other program read the file before the approval, and knows only what was so then.
@@ -142,7 +142,7 @@ async fn p13_what_one_program_approves_survives_what_another_sees_first() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn p13_programs_that_write_at_the_same_time_lose_nothing() {
+async fn programs_that_write_at_the_same_time_lose_nothing() {
     const PROGRAMS: usize = 8;
     for round in 0..12 {
         let scratch = Scratch::new(&format!("crowd-{round}"));
@@ -173,7 +173,7 @@ async fn p13_programs_that_write_at_the_same_time_lose_nothing() {
 }
 
 #[tokio::test]
-async fn p13_a_program_that_stopped_while_it_wrote_stops_no_other() {
+async fn a_program_that_stopped_while_it_wrote_stops_no_other() {
     let scratch = Scratch::new("stopped");
     let toolbox = ToolBox::new();
     let arguments = ["list", "few", "only", "echo"];
@@ -211,7 +211,7 @@ async fn what_lies_beside_a_lock_file_leads_to_no_other_file() {
 }
 
 #[tokio::test]
-async fn p13_a_program_that_stopped_while_it_wrote_keeps_no_thread() {
+async fn a_program_that_stopped_while_it_wrote_keeps_no_thread() {
     let scratch = Scratch::new("thread");
     let held = std::fs::File::create(scratch.0.join(".toolbox.lock.guard")).expect("a file");
     held.lock().expect("nobody has it");
@@ -272,7 +272,7 @@ async fn a_broken_lock_file_approves_of_nothing() {
 }
 
 #[tokio::test]
-async fn w11_definitions_taint_unless_somebody_vouched_for_them() {
+async fn definitions_taint_unless_somebody_vouched_for_them() {
     use toolbox::context::Taint;
 
     let scratch = Scratch::new("definitions");

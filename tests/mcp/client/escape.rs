@@ -73,7 +73,7 @@ fn ways() -> impl Iterator<Item = (&'static str, String, String)> {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p20_no_process_of_a_server_outlives_close_wherever_it_goes() {
+async fn no_process_of_a_server_outlives_close_wherever_it_goes() {
     for (what, script, words) in ways() {
         let mounted = Mounted::of(ServerConfig::command("sh").args(["-c", &script])).await;
         until(what, true, &words);
@@ -85,7 +85,7 @@ async fn p20_no_process_of_a_server_outlives_close_wherever_it_goes() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn p20_nor_one_that_the_server_left_when_it_ended_by_itself() {
+async fn nor_one_that_the_server_left_when_it_ended_by_itself() {
     for (what, script, words) in ways() {
         let mounted =
             Mounted::of(ServerConfig::command("sh").args(["-c", &script]).retries(0)).await;
@@ -98,7 +98,7 @@ async fn p20_nor_one_that_the_server_left_when_it_ended_by_itself() {
 }
 
 #[test]
-fn p21_nor_one_of_a_host_that_is_killed() {
+fn nor_one_of_a_host_that_is_killed() {
     if !has_groups() {
         // No control group can be made here, and it is not promised.
         return;

@@ -16,7 +16,7 @@ use super::support::{Mounted, call, eventually, misbehaving};
 const MOMENT: Duration = Duration::from_secs(5);
 
 #[tokio::test]
-async fn p01_a_server_that_dies_in_mid_call_is_back_with_the_next() {
+async fn a_server_that_dies_in_mid_call_is_back_with_the_next() {
     let mounted = Mounted::new(&[]).await;
     let before = mounted.text("pid").await;
     let started = Instant::now();
@@ -34,7 +34,7 @@ async fn p01_a_server_that_dies_in_mid_call_is_back_with_the_next() {
 }
 
 #[tokio::test]
-async fn p01_calls_in_flight_all_end_when_their_server_dies() {
+async fn calls_in_flight_all_end_when_their_server_dies() {
     let mounted = Mounted::new(&[]).await;
     let never = (0..20).map(|at| ToolCall::new(format!("n{at}"), "s_never", "{}"));
     let die = ToolCall::new("d", "s_die", "{}");
@@ -48,7 +48,7 @@ async fn p01_calls_in_flight_all_end_when_their_server_dies() {
 }
 
 #[tokio::test]
-async fn p01_a_crashed_server_comes_back_by_itself_and_zero_retries_mean_none() {
+async fn a_crashed_server_comes_back_by_itself_and_zero_retries_mean_none() {
     for (retries, comes_back) in [(2, true), (0, false)] {
         let mounted = Mounted::of(misbehaving(&[]).retries(retries)).await;
         mounted.call("die", "{}").await;
@@ -64,7 +64,7 @@ async fn p01_a_crashed_server_comes_back_by_itself_and_zero_retries_mean_none() 
 }
 
 #[tokio::test]
-async fn p02_a_server_that_never_answers_fails_in_its_time() {
+async fn a_server_that_never_answers_fails_in_its_time() {
     let started = Instant::now();
     let config = misbehaving(&["silent"]).connect_timeout(Duration::from_millis(500)).retries(0);
     let mounted = Mounted::of(config).await;
@@ -77,7 +77,7 @@ async fn p02_a_server_that_never_answers_fails_in_its_time() {
 }
 
 #[tokio::test]
-async fn p02_a_program_that_is_not_there_or_ends_at_once_says_so() {
+async fn a_program_that_is_not_there_or_ends_at_once_says_so() {
     let cases = [
         (ServerConfig::command("no-such-program-anywhere"), "was not found"),
         (
@@ -95,7 +95,7 @@ async fn p02_a_program_that_is_not_there_or_ends_at_once_says_so() {
 }
 
 #[tokio::test]
-async fn p03_a_call_without_an_answer_ends_in_time_and_is_cancelled() {
+async fn a_call_without_an_answer_ends_in_time_and_is_cancelled() {
     let mounted = Mounted::of(misbehaving(&[]).timeout(Duration::from_millis(300))).await;
     let result = mounted.call("never", "{}").await;
     assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
@@ -104,7 +104,7 @@ async fn p03_a_call_without_an_answer_ends_in_time_and_is_cancelled() {
 }
 
 #[tokio::test]
-async fn p03_a_cancelled_call_is_cancelled_at_the_server() {
+async fn a_cancelled_call_is_cancelled_at_the_server() {
     let mounted = Mounted::new(&["modern"]).await;
     let token = CancellationToken::new();
     let context = ToolContext::new().with_cancellation(token.clone());
@@ -121,7 +121,7 @@ async fn p03_a_cancelled_call_is_cancelled_at_the_server() {
 }
 
 #[tokio::test]
-async fn p03_the_shorter_deadline_counts() {
+async fn the_shorter_deadline_counts() {
     let mounted = Mounted::of(misbehaving(&[]).timeout(Duration::from_secs(60))).await;
     let context = ToolContext::new().with_deadline(Instant::now() + Duration::from_millis(200));
     let call = ToolCall::new("c", "s_never", "{}");
@@ -131,7 +131,7 @@ async fn p03_the_shorter_deadline_counts() {
 }
 
 #[tokio::test]
-async fn p04_an_answer_among_garbage_lines_is_found() {
+async fn an_answer_among_garbage_lines_is_found() {
     let mounted = Mounted::new(&[]).await;
     assert_eq!(mounted.text("garbage").await, "after the noise");
     let notices = mounted.status().notices.join("\n");
@@ -140,7 +140,7 @@ async fn p04_an_answer_among_garbage_lines_is_found() {
 }
 
 #[tokio::test]
-async fn p05_a_line_past_the_limit_fails_its_call_at_once_and_no_other() {
+async fn a_line_past_the_limit_fails_its_call_at_once_and_no_other() {
     let mounted = Mounted::new(&[]).await;
     for tool in ["big", "big_id_last"] {
         let before = peak_memory();
@@ -158,7 +158,7 @@ async fn p05_a_line_past_the_limit_fails_its_call_at_once_and_no_other() {
 }
 
 #[tokio::test]
-async fn p06_a_line_that_never_ends_takes_the_call_to_its_deadline() {
+async fn a_line_that_never_ends_takes_the_call_to_its_deadline() {
     let mounted = Mounted::of(misbehaving(&[]).timeout(Duration::from_millis(500))).await;
     let result = mounted.call("drip", "{}").await;
     assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
@@ -166,7 +166,7 @@ async fn p06_a_line_that_never_ends_takes_the_call_to_its_deadline() {
 }
 
 #[tokio::test]
-async fn p07_a_result_that_nests_too_deep_fails_at_once() {
+async fn a_result_that_nests_too_deep_fails_at_once() {
     let mounted = Mounted::new(&[]).await;
     let result = tokio::time::timeout(MOMENT, mounted.call("deep", "{}")).await.expect("it ends");
     assert_eq!(result.failure_kind(), Some(FailureKind::InvalidOutput));
@@ -176,7 +176,7 @@ async fn p07_a_result_that_nests_too_deep_fails_at_once() {
 }
 
 #[tokio::test]
-async fn p08_a_call_has_one_result_however_often_it_is_answered() {
+async fn a_call_has_one_result_however_often_it_is_answered() {
     let mounted = Mounted::new(&[]).await;
     let cases = [
         ("twice", "first"),
@@ -193,7 +193,7 @@ async fn p08_a_call_has_one_result_however_often_it_is_answered() {
 }
 
 #[tokio::test]
-async fn p09_a_repeating_cursor_ends_the_list() {
+async fn a_repeating_cursor_ends_the_list() {
     for (list, tools, notice) in
         [("repeats", 29, "repeats a page"), ("endless", 100, "goes on after 100 pages")]
     {
@@ -206,7 +206,7 @@ async fn p09_a_repeating_cursor_ends_the_list() {
 }
 
 #[tokio::test]
-async fn s2_11_every_page_of_a_list_is_read() {
+async fn every_page_of_a_list_is_read() {
     let whole = Mounted::new(&[]).await;
     let paged = Mounted::new(&["list", "paged"]).await;
     assert_eq!(paged.status().tools, whole.status().tools);
@@ -215,7 +215,7 @@ async fn s2_11_every_page_of_a_list_is_read() {
 }
 
 #[tokio::test]
-async fn p10_a_malformed_tool_spoils_no_other() {
+async fn a_malformed_tool_spoils_no_other() {
     let mounted = Mounted::new(&["list", "malformed"]).await;
     let status = mounted.status();
     assert_eq!(status.tools.len(), 29);
@@ -237,7 +237,7 @@ async fn p10_a_malformed_tool_spoils_no_other() {
 }
 
 #[tokio::test]
-async fn n11_the_first_of_two_tools_of_one_name_is_used() {
+async fn the_first_of_two_tools_of_one_name_is_used() {
     let mounted = Mounted::new(&["list", "twice"]).await;
     let status = mounted.status();
     assert_eq!(status.tools.len(), 29);
@@ -248,7 +248,7 @@ async fn n11_the_first_of_two_tools_of_one_name_is_used() {
 }
 
 #[tokio::test]
-async fn p11_lists_are_capped_and_the_cap_is_told() {
+async fn lists_are_capped_and_the_cap_is_told() {
     // In a build without optimizations such a list takes seconds to read, and more beside other
     // work.
     let patient = misbehaving(&["list", "many"]).connect_timeout(Duration::from_secs(60));
@@ -265,7 +265,7 @@ async fn p11_lists_are_capped_and_the_cap_is_told() {
 }
 
 #[tokio::test]
-async fn p12_a_flood_of_changes_is_read_once_a_second() {
+async fn a_flood_of_changes_is_read_once_a_second() {
     for era in ["legacy", "modern"] {
         let mounted = Mounted::new(&[era]).await;
         let before: u32 = mounted.text("listings").await.parse().expect("a number");
@@ -283,7 +283,7 @@ async fn p12_a_flood_of_changes_is_read_once_a_second() {
 }
 
 #[tokio::test]
-async fn p12_tools_come_and_go_in_the_box_while_a_call_runs() {
+async fn tools_come_and_go_in_the_box_while_a_call_runs() {
     let mounted = Mounted::new(&[]).await;
     let order = mounted.toolbox.names();
     let result = mounted.call("change_list", "{}").await;
@@ -298,7 +298,7 @@ async fn p12_tools_come_and_go_in_the_box_while_a_call_runs() {
 }
 
 #[tokio::test]
-async fn p15_a_suspicious_description_is_flagged_and_quoted() {
+async fn a_suspicious_description_is_flagged_and_quoted() {
     let mounted = Mounted::new(&["list", "hostile"]).await;
     let tool = mounted.toolbox.get("s_echo").expect("it is there");
     let description = tool.description();
@@ -316,7 +316,7 @@ async fn p15_a_suspicious_description_is_flagged_and_quoted() {
 }
 
 #[tokio::test]
-async fn p16_nothing_unseen_reaches_model_or_terminal() {
+async fn nothing_unseen_reaches_model_or_terminal() {
     let mounted = Mounted::new(&["list", "hostile"]).await;
     let tool = mounted.toolbox.get("s_ask").expect("it is there");
     assert_eq!(tool.description(), "Asks plainly.");
@@ -334,7 +334,7 @@ async fn p16_nothing_unseen_reaches_model_or_terminal() {
 }
 
 #[tokio::test]
-async fn p17_a_description_that_speaks_of_another_server_is_flagged() {
+async fn a_description_that_speaks_of_another_server_is_flagged() {
     let mounted = Mounted::new(&["list", "hostile"]).await;
     let notices = mounted.status().notices.join("\n");
     assert!(notices.contains("the description of `s_big` speaks of `other_echo`"), "{notices}");
@@ -342,7 +342,7 @@ async fn p17_a_description_that_speaks_of_another_server_is_flagged() {
 }
 
 #[tokio::test]
-async fn p18_a_hint_of_a_server_spares_no_approval() {
+async fn a_hint_of_a_server_spares_no_approval() {
     let mounted = Mounted::new(&["list", "hostile"]).await;
     let tool = mounted.toolbox.get("s_big_id_last").expect("it is there");
     assert_eq!(tool.definition().annotations.read_only, Some(true));
@@ -356,7 +356,7 @@ async fn p18_a_hint_of_a_server_spares_no_approval() {
 }
 
 #[tokio::test]
-async fn p19_a_server_that_ignores_its_end_is_ended() {
+async fn a_server_that_ignores_its_end_is_ended() {
     // The program `env` runs it with the signal that asks it to end ignored.
     let own = env!("CARGO_BIN_EXE_misbehaving");
     let config = ServerConfig::command("env").args(["--ignore-signal=TERM", own, "ignore-end"]);
@@ -369,7 +369,7 @@ async fn p19_a_server_that_ignores_its_end_is_ended() {
 
 #[cfg(unix)]
 #[tokio::test]
-async fn p20_what_a_server_leaves_behind_is_ended_too() {
+async fn what_a_server_leaves_behind_is_ended_too() {
     for (how, flag) in
         [("in its group", "grandchild"), ("in a session of its own", "escaped-grandchild")]
     {
@@ -396,7 +396,7 @@ async fn p20_what_a_server_leaves_behind_is_ended_too() {
 }
 
 #[test]
-fn p22_dropping_without_a_runtime_panics_nothing_and_leaves_nothing() {
+fn dropping_without_a_runtime_panics_nothing_and_leaves_nothing() {
     let runtime = ::tokio::runtime::Runtime::new().expect("a runtime");
     let (mounted, pid) = runtime.block_on(async {
         let mounted = Mounted::new(&["ignore-end"]).await;
@@ -416,7 +416,7 @@ fn p22_dropping_without_a_runtime_panics_nothing_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn p23_a_flood_of_errors_blocks_nobody() {
+async fn a_flood_of_errors_blocks_nobody() {
     let before = peak_memory();
     let mounted = Mounted::new(&["stderr-flood"]).await;
     assert_eq!(mounted.text("echo").await, "echo: {}");
@@ -428,7 +428,7 @@ async fn p23_a_flood_of_errors_blocks_nobody() {
 }
 
 #[tokio::test]
-async fn p26_and_p28_a_server_gets_no_input_from_a_client_that_has_nobody_to_ask() {
+async fn and_p28_a_server_gets_no_input_from_a_client_that_has_nobody_to_ask() {
     let mounted = Mounted::new(&["modern"]).await;
     let result = mounted.call("input_required", "{}").await;
     assert_eq!(result.failure_kind(), Some(FailureKind::Reported));
@@ -449,7 +449,7 @@ async fn p26_and_p28_a_server_gets_no_input_from_a_client_that_has_nobody_to_ask
 }
 
 #[tokio::test]
-async fn p27_a_child_gets_the_variables_that_the_configuration_names() {
+async fn a_child_gets_the_variables_that_the_configuration_names() {
     let config = misbehaving(&[]).env("GIVEN", "by name");
     let mounted = Mounted::of(config).await;
     let names: Vec<String> = serde_json::from_str(&mounted.text("env").await).expect("names");
@@ -539,7 +539,7 @@ fn peak_memory() -> u64 {
 }
 
 #[tokio::test]
-async fn p20_a_server_that_never_came_to_be_is_gone_after_close_as_well() {
+async fn a_server_that_never_came_to_be_is_gone_after_close_as_well() {
     for (how, wait) in [("while it connects", 300), ("after its time is up", 900)] {
         let file = scratch(&format!("unborn-{wait}"));
         let path = file.to_str().expect("a plain path");
@@ -624,7 +624,7 @@ fn connecting_and_closing_over_and_over_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn p02_a_directory_that_is_not_there_is_not_blamed_on_the_program() {
+async fn a_directory_that_is_not_there_is_not_blamed_on_the_program() {
     let config = misbehaving(&[]).current_dir("/no/such/directory").retries(0);
     let mounted = Mounted::of(config).await;
     let error = mounted.status().error.unwrap_or_default();
@@ -633,7 +633,7 @@ async fn p02_a_directory_that_is_not_there_is_not_blamed_on_the_program() {
 }
 
 #[tokio::test]
-async fn n08_a_tool_that_took_the_place_of_a_mounted_one_stays() {
+async fn a_tool_that_took_the_place_of_a_mounted_one_stays() {
     let mounted = Mounted::new(&[]).await;
     mounted.toolbox.register(Tool::new("s_echo", "One of the program's own.").call(|_| "own"));
     mounted.call("change_list", "{}").await;
@@ -648,8 +648,8 @@ async fn n08_a_tool_that_took_the_place_of_a_mounted_one_stays() {
 }
 
 #[tokio::test]
-async fn p12_reports_that_belong_to_no_call_take_no_memory_and_hide_no_others() {
-    if !is_alone("p12_reports_that_belong_to_no_call_take_no_memory_and_hide_no_others") {
+async fn reports_that_belong_to_no_call_take_no_memory_and_hide_no_others() {
+    if !is_alone("reports_that_belong_to_no_call_take_no_memory_and_hide_no_others") {
         return;
     }
     let mounted = Mounted::new(&["list", "few", "only", "progress_of_nobody"]).await;
@@ -696,7 +696,7 @@ async fn nothing_comes_into_the_box_after_close() {
 }
 
 #[tokio::test]
-async fn h18_what_ends_a_process_ends_no_more_than_the_process_of_its_tool() {
+async fn what_ends_a_process_ends_no_more_than_the_process_of_its_tool() {
     let config = || ServerConfig::command(env!("CARGO_BIN_EXE_served"));
     // A panic is no such thing: the server itself contains it.
     let ways = [
@@ -742,7 +742,7 @@ async fn h18_what_ends_a_process_ends_no_more_than_the_process_of_its_tool() {
 }
 
 #[tokio::test]
-async fn p01_no_timer_stands_between_a_death_and_its_answer() {
+async fn no_timer_stands_between_a_death_and_its_answer() {
     // Whatever time was given is an hour: the answer comes of the death itself.
     let hour = Duration::from_secs(3600);
     let mounted = Mounted::of(misbehaving(&[]).timeout(hour).connect_timeout(hour)).await;
@@ -760,7 +760,7 @@ async fn p01_no_timer_stands_between_a_death_and_its_answer() {
 
 /// A home with a key in it, and tools for files of a folder beside it.
 #[tokio::test]
-async fn p15_a_call_that_a_description_asks_for_is_stopped_by_the_folder() {
+async fn a_call_that_a_description_asks_for_is_stopped_by_the_folder() {
     use toolbox::agent::Agent;
     use toolbox::builtin::files::Files;
     use toolbox::testing::ScriptedModel;

@@ -320,7 +320,7 @@ async fn events_arguments_in_headers_and_refusals_are_understood() {
 }
 
 #[tokio::test]
-async fn p24_bodies_that_never_end_are_capped_and_streams_end_in_time() {
+async fn bodies_that_never_end_are_capped_and_streams_end_in_time() {
     let (url, _) = serve(modern).await;
     let mounted = Mounted::of(ServerConfig::url(url).timeout(Duration::from_secs(20))).await;
     let cases = [
@@ -343,7 +343,7 @@ async fn p24_bodies_that_never_end_are_capped_and_streams_end_in_time() {
 }
 
 #[tokio::test]
-async fn p24_no_redirect_takes_a_header_to_another_origin() {
+async fn no_redirect_takes_a_header_to_another_origin() {
     let (other, stolen) = serve(modern).await;
     for status in [301, 302, 307, 308] {
         let to = other.clone();

@@ -47,7 +47,7 @@ impl Drop for Scratch {
 /// The server, and what it started, ignore the end of their input and the signals that ask them to
 /// end.
 #[test]
-fn p21_no_server_outlives_a_program_that_is_killed() {
+fn no_server_outlives_a_program_that_is_killed() {
     for signal in ["KILL", "ABRT"] {
         let scratch = Scratch::new(signal);
         let (file, config) = (scratch.0.join("pid"), scratch.0.join("toolbox.jsonc"));
@@ -90,7 +90,7 @@ fn p21_no_server_outlives_a_program_that_is_killed() {
 }
 
 #[tokio::test]
-async fn p21_what_watches_over_a_server_ends_with_it() {
+async fn what_watches_over_a_server_ends_with_it() {
     for end in ["close", "drop", "die"] {
         let mounted = Mounted::of(misbehaving(&[]).retries(0)).await;
         let group = group_of(&mounted.text("pid").await).expect("it is there");

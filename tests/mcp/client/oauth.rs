@@ -494,7 +494,7 @@ async fn only_the_answer_to_what_was_asked_signs_in() {
 }
 
 #[tokio::test]
-async fn p25_what_metadata_leads_to_is_looked_at_before_it_is_followed() {
+async fn what_metadata_leads_to_is_looked_at_before_it_is_followed() {
     let (page, registers, unusable) =
         ("which is no page of the web", "cannot register", "unusable");
     let cases = [

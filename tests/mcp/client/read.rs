@@ -79,7 +79,7 @@ async fn mounted_with(
 }
 
 #[tokio::test]
-async fn p10_a_malformed_tool_over_http_is_dropped_alone() {
+async fn a_malformed_tool_over_http_is_dropped_alone() {
     for how in BOTH {
         for server in [modern, legacy] {
             let (url, _) = serve(move |request| {
@@ -150,7 +150,7 @@ async fn tools_whose_headers_cannot_be_are_withheld_and_the_others_send_theirs()
 }
 
 #[tokio::test]
-async fn p07_a_result_over_http_that_nests_too_deep_fails_at_once() {
+async fn a_result_over_http_that_nests_too_deep_fails_at_once() {
     for how in BOTH {
         let (result, mounted) = one_call(move |request| {
             let deep = format!("{}{}", "[".repeat(100_000), "]".repeat(100_000));
@@ -168,7 +168,7 @@ async fn p07_a_result_over_http_that_nests_too_deep_fails_at_once() {
 }
 
 #[tokio::test]
-async fn p04_an_answer_among_garbage_events_is_found() {
+async fn an_answer_among_garbage_events_is_found() {
     let (result, mounted) = one_call(|request| {
         let mut body = String::with_capacity(8 << 20);
         for at in 0..200_000 {
@@ -188,7 +188,7 @@ async fn p04_an_answer_among_garbage_events_is_found() {
 }
 
 #[tokio::test]
-async fn p08_a_call_over_http_has_one_result_however_often_it_is_answered() {
+async fn a_call_over_http_has_one_result_however_often_it_is_answered() {
     let (mounted, _) = mounted_with(|request| {
         let id = &request.body["id"];
         let told = |id: Value, text: &str| json!({"jsonrpc": "2.0", "id": id, "result": text_of(text)}).to_string();
@@ -228,7 +228,7 @@ async fn p08_a_call_over_http_has_one_result_however_often_it_is_answered() {
 }
 
 #[tokio::test]
-async fn p24_the_limit_on_a_message_is_the_one_that_was_given() {
+async fn the_limit_on_a_message_is_the_one_that_was_given() {
     for how in BOTH {
         let (url, _) =
             serve(move |request| match request.body["params"]["arguments"]["size"].as_u64() {

@@ -103,7 +103,7 @@ fn a_command_line_that_is_not_understood_ends_with_two() {
 }
 
 #[test]
-fn s2_28_tools_are_found_by_words_and_by_pattern() {
+fn tools_are_found_by_words_and_by_pattern() {
     #[cfg(target_os = "linux")]
     own(&["check"]).check(0, "processes outside cannot be signalled: ", "");
     #[cfg(target_os = "linux")]
@@ -153,7 +153,7 @@ fn an_interrupt_cancels_the_call_that_runs() {
 }
 
 #[test]
-fn s2_04_10_12_the_tools_of_all_servers_are_one_list() {
+fn the_tools_of_all_servers_are_one_list() {
     let folder = Folder::new();
     let config = folder.write("toolbox.jsonc", &two_servers().to_string());
     let value = toolbox(&config, &["list", "--json"]).json();
@@ -191,7 +191,7 @@ fn the_file_chooses_how_a_search_ranks() {
 }
 
 #[test]
-fn w2_11_a_file_with_faults_gives_what_it_can() {
+fn a_file_with_faults_gives_what_it_can() {
     let folder = Folder::new();
     let mut value = two_servers();
     value["mcp"]["dead"] = json!({"command": ["/nonexistent/program"]});
@@ -236,7 +236,7 @@ fn leak(value: &Value) -> &'static str {
 }
 
 #[test]
-fn p27_a_child_gets_the_environment_that_is_named() {
+fn a_child_gets_the_environment_that_is_named() {
     let folder = Folder::new();
     let value = json!({"mcp": {"own": {"command": [OWN, "serve"], "environment": {"NAMED": "{env:OPENCODE_TOOLBOX_CONFIG}!"}}}});
     let config = folder.write("toolbox.jsonc", &value.to_string());
@@ -247,7 +247,7 @@ fn p27_a_child_gets_the_environment_that_is_named() {
 }
 
 #[test]
-fn w2_12_check_calls_nothing_and_says_what_all_costs() {
+fn check_calls_nothing_and_says_what_all_costs() {
     let folder = Folder::new();
     let wiped = folder.path("wiped");
     let mut value = two_servers();
@@ -405,7 +405,7 @@ fn check_tells_what_is_amiss_in_words_for_those_who_only_use_a_server() {
 }
 
 #[test]
-fn p20_no_server_outlives_the_program_however_that_ends() {
+fn no_server_outlives_the_program_however_that_ends() {
     for (words, interrupt) in [
         (&["list"][..], false),
         (&["list"], true),
@@ -450,7 +450,7 @@ fn p20_no_server_outlives_the_program_however_that_ends() {
 type Variables<'a> = &'a [(&'a str, &'a str)];
 
 #[test]
-fn s2_09_the_usual_file_is_read_where_none_is_named() {
+fn the_usual_file_is_read_where_none_is_named() {
     let folder = Folder::new();
     let (home, other) = (folder.path("home"), folder.path("xdg"));
     let usual = [home.join(".config"), other.clone()];

@@ -95,7 +95,7 @@ impl Host {
 const THREE: [&str; 3] = ["toolbox_search_bm25", "toolbox_search_regex", "toolbox_execute"];
 
 #[test]
-fn s2_19_20_21_22_23_a_host_sees_three_tools_and_reaches_them_all() {
+fn a_host_sees_three_tools_and_reaches_them_all() {
     let folder = Folder::new();
     let config = folder.write("toolbox.jsonc", &two_servers().to_string());
     for words in [&["serve"][..], &["serve", "--lazy"], &["serve", "--eager"]] {
@@ -144,7 +144,7 @@ fn what_a_foreign_server_gives_reaches_the_host_of_the_program() {
 }
 
 #[test]
-fn s2_32_without_a_gateway_all_tools_are_listed() {
+fn without_a_gateway_all_tools_are_listed() {
     let folder = Folder::new();
     let mut value = two_servers();
     let config = folder.write("toolbox.jsonc", &value.to_string());
@@ -171,7 +171,7 @@ fn s2_32_without_a_gateway_all_tools_are_listed() {
 }
 
 #[test]
-fn w2_11_a_gateway_starts_whatever_the_file_says_and_tells_what_is_wrong() {
+fn a_gateway_starts_whatever_the_file_says_and_tells_what_is_wrong() {
     let folder = Folder::new();
     for (text, expected) in [
         ("{\"mcp\": {,}}", ":1:10: unexpected token in object"),

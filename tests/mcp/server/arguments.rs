@@ -114,7 +114,7 @@ fn box_service() -> Service {
 }
 
 #[tokio::test]
-async fn j01_to_29_arguments_over_streams_are_read_as_they_were_written() {
+async fn arguments_over_streams_are_read_as_they_were_written() {
     for era in ERAS {
         let mut peer = Peer::connect(box_service(), era).await;
         for (row, text, expected) in cases() {
@@ -126,7 +126,7 @@ async fn j01_to_29_arguments_over_streams_are_read_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn j01_to_29_arguments_over_http_are_read_as_they_were_written() {
+async fn arguments_over_http_are_read_as_they_were_written() {
     let served = Served::start(box_service()).await;
     let session = served.open(&[]).await;
     for era in ERAS {
@@ -147,7 +147,7 @@ async fn j01_to_29_arguments_over_http_are_read_as_they_were_written() {
 }
 
 #[tokio::test]
-async fn j06_what_a_header_repeats_cannot_be_there_twice_either() {
+async fn what_a_header_repeats_cannot_be_there_twice_either() {
     let served = Served::start(box_service()).await;
     let cases = [
         (r#"{"region":"eu"}"#, "eu", 200, "looked in eu"),
@@ -169,7 +169,7 @@ async fn j06_what_a_header_repeats_cannot_be_there_twice_either() {
 }
 
 #[tokio::test]
-async fn j06_j07_a_message_with_a_key_twice_is_no_call() {
+async fn a_message_with_a_key_twice_is_no_call() {
     let parts = |inner: &str| format!(r#"{{"jsonrpc":"2.0","id":7,{inner}}}"#);
     let cases = [
         parts(

@@ -37,7 +37,7 @@ async fn both_eras_are_served_at_one_address() {
 }
 
 #[tokio::test]
-async fn a01_a_foreign_host_or_origin_is_refused_before_anything_is_read() {
+async fn a_foreign_host_or_origin_is_refused_before_anything_is_read() {
     let served = Served::start(service()).await;
     let cases: [(&[(&str, &str)], u16); 11] = [
         (&[], 200),
@@ -69,7 +69,7 @@ async fn a01_a_foreign_host_or_origin_is_refused_before_anything_is_read() {
 }
 
 #[tokio::test]
-async fn a01_hosts_and_origins_can_be_named() {
+async fn hosts_and_origins_can_be_named() {
     let service = service().allow_host("mcp.example").allow_origin("https://app.example:443");
     let served = Served::start(service).await;
     let cases = [
@@ -88,7 +88,7 @@ async fn a01_hosts_and_origins_can_be_named() {
 }
 
 #[tokio::test]
-async fn a02_a_public_address_is_refused_unless_somebody_said_so() {
+async fn a_public_address_is_refused_unless_somebody_said_so() {
     let serve = async |service: Service| service.serve_http("0.0.0.0:0", async {}).await;
     let error = serve(service()).await.unwrap_err();
     let text = error.to_string();
@@ -102,7 +102,7 @@ async fn a02_a_public_address_is_refused_unless_somebody_said_so() {
 }
 
 #[tokio::test]
-async fn a03_only_a_valid_token_lets_in() {
+async fn only_a_valid_token_lets_in() {
     let service = service()
         .bearer_token("s3cret")
         .bearer_token_of(Principal::new("ann"), "an0ther")
@@ -135,7 +135,7 @@ async fn a03_only_a_valid_token_lets_in() {
 }
 
 #[tokio::test]
-async fn a04_a_session_belongs_to_whoever_opened_it() {
+async fn a_session_belongs_to_whoever_opened_it() {
     let service = service()
         .bearer_token_of(Principal::new("ann"), "a")
         .bearer_token_of(Principal::new("bob"), "b");
@@ -154,7 +154,7 @@ async fn a04_a_session_belongs_to_whoever_opened_it() {
 }
 
 #[tokio::test]
-async fn a05_a_body_beyond_the_limit_is_refused() {
+async fn a_body_beyond_the_limit_is_refused() {
     let served = Served::start(service()).await;
     let mut stream = served.connect().await;
     let request = Request::call("echo", json!({"word": "x".repeat(10 << 20)}));
@@ -185,7 +185,7 @@ async fn a05_a_body_beyond_the_limit_is_refused() {
 }
 
 #[tokio::test]
-async fn a05_a_slow_client_is_cut_off() {
+async fn a_slow_client_is_cut_off() {
     let served = Served::start(service().read_timeout(Duration::from_millis(200))).await;
     let request = Request::call("add", json!({"a": 1, "b": 1}));
     // Nothing at all; half a head; a whole head and half a body.
@@ -204,7 +204,7 @@ async fn a05_a_slow_client_is_cut_off() {
 }
 
 #[tokio::test]
-async fn a05_connections_and_sessions_are_counted() {
+async fn connections_and_sessions_are_counted() {
     let service = service().max_connections(3).max_sessions(2);
     let served = Served::start(service).await;
     let mut idle = Vec::new();
@@ -235,7 +235,7 @@ async fn a05_connections_and_sessions_are_counted() {
 }
 
 #[tokio::test]
-async fn a05_no_way_to_begin_a_session_goes_by_the_count() {
+async fn no_way_to_begin_a_session_goes_by_the_count() {
     let served = Served::start(service().max_sessions(1)).await;
     served.open(&[]).await;
     for version in ["2026-07-28", "2999-01-01"] {
@@ -279,7 +279,7 @@ async fn a05_no_way_to_begin_a_session_goes_by_the_count() {
 }
 
 #[tokio::test]
-async fn a05_a_session_that_is_idle_ends() {
+async fn a_session_that_is_idle_ends() {
     let served = Served::start(service().session_idle(Duration::from_millis(100))).await;
     let session = served.open(&[]).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});
@@ -295,7 +295,7 @@ async fn a05_a_session_that_is_idle_ends() {
 }
 
 #[tokio::test]
-async fn a06_headers_that_differ_from_the_body_are_refused() {
+async fn headers_that_differ_from_the_body_are_refused() {
     let served = Served::start(service()).await;
     let call = || Request::call("add", json!({"a": 2, "b": 3}));
     let look = || Request::call("look", json!({"region": "eu"}));
@@ -324,7 +324,7 @@ async fn a06_headers_that_differ_from_the_body_are_refused() {
 }
 
 #[tokio::test]
-async fn a07_and_a08_failures_are_results_over_http_too() {
+async fn and_a08_failures_are_results_over_http_too() {
     quietly();
     let served = Served::start(service()).await;
     let cases = [
@@ -351,7 +351,7 @@ async fn a07_and_a08_failures_are_results_over_http_too() {
 }
 
 #[tokio::test]
-async fn a09_one_call_too_many_is_told_that_the_server_is_busy() {
+async fn one_call_too_many_is_told_that_the_server_is_busy() {
     let (toolbox, _watch, mut events) = watched();
     let served = Served::start(Service::new(toolbox).max_calls(1)).await;
     let mut first = served.connect().await;
@@ -364,7 +364,7 @@ async fn a09_one_call_too_many_is_told_that_the_server_is_busy() {
 }
 
 #[tokio::test]
-async fn a10_a_client_that_goes_away_cancels_its_call() {
+async fn a_client_that_goes_away_cancels_its_call() {
     let (toolbox, watch, mut events) = watched();
     let served = Served::start(Service::new(toolbox)).await;
     let mut stream = served.connect().await;
@@ -428,7 +428,7 @@ async fn a_server_that_stops_lets_calls_end_and_leaves_nothing() {
 }
 
 #[tokio::test]
-async fn d04_a_tool_that_is_forbidden_meanwhile_is_refused() {
+async fn a_tool_that_is_forbidden_meanwhile_is_refused() {
     let toolbox = ToolBox::from(super::tools::add::tool());
     let served = Served::start(Service::new(toolbox.clone())).await;
     let call = Request::call("add", json!({"a": 1, "b": 1}));

@@ -10,7 +10,7 @@ use super::peer::{ERAS, Era, Peer, names_of, text_of};
 use super::tools::{add, all, echo, service};
 
 #[tokio::test]
-async fn s0_36_a_box_is_listed_and_called_in_both_eras() {
+async fn a_box_is_listed_and_called_in_both_eras() {
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;
         assert_eq!(peer.names().await, all().names(), "{era:?}");
@@ -111,7 +111,7 @@ async fn a_server_introduces_itself_as_its_program() {
 }
 
 #[tokio::test]
-async fn d04_what_is_forbidden_is_not_listed_and_is_refused() {
+async fn what_is_forbidden_is_not_listed_and_is_refused() {
     for era in ERAS {
         let toolbox = all();
         toolbox.blacklist("ech*");
@@ -131,7 +131,7 @@ async fn d04_what_is_forbidden_is_not_listed_and_is_refused() {
 }
 
 #[tokio::test]
-async fn d04_neither_a_policy_nor_an_approval_can_be_sent_along() {
+async fn neither_a_policy_nor_an_approval_can_be_sent_along() {
     let toolbox = ToolBox::from(vec![echo::tool(), add::tool().needs_approval()]);
     toolbox.blacklist("echo");
     for era in ERAS {

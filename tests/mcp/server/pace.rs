@@ -23,7 +23,7 @@ async fn flood(peer: &mut Peer) -> (usize, String) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a09_too_many_calls_are_told_when_to_call_again() {
+async fn too_many_calls_are_told_when_to_call_again() {
     for era in ERAS {
         let mut peer = Peer::connect(service().max_calls_per_second(10), era).await;
         // What two seconds bring may come at once; then it is one every 100 ms, and 20 again after
@@ -41,7 +41,7 @@ async fn a09_too_many_calls_are_told_when_to_call_again() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a09_zero_is_any_number_and_so_is_what_streams_begin_with() {
+async fn zero_is_any_number_and_so_is_what_streams_begin_with() {
     for service in [service(), service().max_calls_per_second(0)] {
         let mut peer = Peer::connect(service, Era::Modern).await;
         for _ in 0..1000 {
@@ -52,7 +52,7 @@ async fn a09_zero_is_any_number_and_so_is_what_streams_begin_with() {
 }
 
 #[tokio::test]
-async fn a09_the_flood_of_one_principal_slows_no_other() {
+async fn the_flood_of_one_principal_slows_no_other() {
     const RATE: u32 = 2;
     let service = service()
         .max_calls_per_second(RATE)
@@ -95,7 +95,7 @@ async fn a09_the_flood_of_one_principal_slows_no_other() {
 }
 
 #[tokio::test]
-async fn a09_over_http_those_without_a_principal_count_as_one() {
+async fn over_http_those_without_a_principal_count_as_one() {
     let served = Served::start(service().max_calls_per_second(1)).await;
     let call = Request::call("add", json!({"a": 1, "b": 1}));
     let mut refused = 0;

@@ -9,7 +9,7 @@ use super::peer::{ERAS, Era, Peer, text_of};
 use super::tools::{all, find_many, quietly, service};
 
 #[tokio::test]
-async fn a07_a_panic_is_a_failed_result_and_the_connection_lives() {
+async fn a_panic_is_a_failed_result_and_the_connection_lives() {
     quietly();
     for era in ERAS {
         let mut peer = Peer::connect(service(), era).await;
@@ -20,7 +20,7 @@ async fn a07_a_panic_is_a_failed_result_and_the_connection_lives() {
 }
 
 #[tokio::test]
-async fn a08_a_failure_is_a_result_and_only_an_unknown_tool_is_an_error() {
+async fn a_failure_is_a_result_and_only_an_unknown_tool_is_an_error() {
     let cases = [
         ("add", json!({"a": 1}), "missing required argument `b`"),
         ("add", json!({"a": 1, "b": "x"}), "`b` must be an integer"),
@@ -162,7 +162,7 @@ async fn a_tool_knows_who_calls_it() {
 }
 
 #[tokio::test]
-async fn a11_what_a_client_says_of_traces_and_depth_is_a_claim() {
+async fn what_a_client_says_of_traces_and_depth_is_a_claim() {
     let trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
     let cases = [
         (json!({"traceparent": trace}), format!("depth 0 trace {trace}")),

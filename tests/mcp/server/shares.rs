@@ -49,7 +49,7 @@ fn answers(served: &Served, request: Request) -> impl Future<Output = ()> + '_ {
 }
 
 #[tokio::test]
-async fn a05_streams_leave_connections_for_requests_with_an_end() {
+async fn streams_leave_connections_for_requests_with_an_end() {
     let served = Served::start(service().max_connections(MOST)).await;
     let mut open = Vec::new();
     let mut statuses = Vec::new();
@@ -86,7 +86,7 @@ async fn a05_streams_leave_connections_for_requests_with_an_end() {
 }
 
 #[tokio::test]
-async fn a05_connections_on_which_nothing_happens_make_room() {
+async fn connections_on_which_nothing_happens_make_room() {
     let sends: [&[u8]; 5] = [
         b"",
         b"POST /mcp HT",
@@ -131,7 +131,7 @@ fn for_two() -> Service {
 }
 
 #[tokio::test]
-async fn a05_whoever_is_signed_in_holds_half_at_most() {
+async fn whoever_is_signed_in_holds_half_at_most() {
     let hang = || Request::call("hang", json!({}));
     for request in [listen(), hang()] {
         let served = Served::start(for_two()).await;

@@ -229,7 +229,7 @@ async fn ten_thousand_calls_at_once_are_all_answered() {
 }
 
 #[tokio::test]
-async fn c03_an_id_that_is_still_in_use_is_refused_and_nothing_runs_twice() {
+async fn an_id_that_is_still_in_use_is_refused_and_nothing_runs_twice() {
     let mut peer = Peer::connect(service(), Era::Old).await;
     let call = json!({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "sleep", "arguments": {"ms": 200}}});
     for _ in 0..3 {

@@ -37,7 +37,7 @@ fn call(id: Value, tool: &str, era: Era) -> Value {
 }
 
 #[tokio::test]
-async fn c03_a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_keeps_its_answer() {
+async fn a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_keeps_its_answer() {
     for era in ERAS {
         for id in [json!(7), json!("7"), json!(0), json!("\u{202e}x")] {
             let (service, permits) = waiting();
@@ -85,7 +85,7 @@ async fn c03_a_request_with_an_id_in_flight_is_refused_at_once_and_the_first_kee
 }
 
 #[tokio::test]
-async fn c03_over_http_an_id_is_one_of_its_session() {
+async fn over_http_an_id_is_one_of_its_session() {
     let (service, permits) = waiting();
     let served = Served::start(service).await;
     let (here, there) = (served.open(&[]).await, served.open(&[]).await);
@@ -143,7 +143,7 @@ async fn c03_over_http_an_id_is_one_of_its_session() {
 }
 
 #[tokio::test]
-async fn a01_a_host_is_compared_as_a_whole() {
+async fn a_host_is_compared_as_a_whole() {
     let served = Served::start(service()).await;
     let add = || Request::call("add", json!({"a": 2, "b": 3}));
     for host in ["localhost", "LocalHost:1", "127.0.0.1", "[::1]", "[0:0::1]:65535", "[::1]:80"] {
@@ -248,7 +248,7 @@ async fn a01_a_host_is_compared_as_a_whole() {
 }
 
 #[tokio::test]
-async fn a01_what_is_allowed_is_an_exact_name_as_well() {
+async fn what_is_allowed_is_an_exact_name_as_well() {
     let service = service()
         .allow_host("MCP.example:8080")
         .allow_host("::1")

@@ -67,7 +67,7 @@ fn with(token: &str) -> Request {
 }
 
 #[tokio::test]
-async fn a03_a_token_lets_in_when_its_issuer_says_so_and_it_holds() {
+async fn a_token_lets_in_when_its_issuer_says_so_and_it_holds() {
     let service = service()
         .bearer_token_of(Principal::new("robot"), "of-our-own")
         .read_timeout(Duration::from_secs(2));
@@ -121,7 +121,7 @@ async fn a03_a_token_lets_in_when_its_issuer_says_so_and_it_holds() {
 }
 
 #[tokio::test]
-async fn a03_a_session_does_not_outlive_its_token() {
+async fn a_session_does_not_outlive_its_token() {
     const FOR_EVER: u64 = 1 << 40;
     // The same token all along: it holds for so long whenever it is looked at, and in the end no
     // longer.
@@ -188,7 +188,7 @@ impl io::Write for Log {
 }
 
 #[tokio::test]
-async fn a03_a_token_goes_no_further_than_its_verifier() {
+async fn a_token_goes_no_further_than_its_verifier() {
     // With one subscriber alone, a place that logs first on the thread of another test would be
     // silent everywhere (https://github.com/tokio-rs/tracing/issues/3611).
     let _second = tracing::Dispatch::new(tracing_subscriber::registry());
@@ -241,7 +241,7 @@ async fn a03_a_token_goes_no_further_than_its_verifier() {
 }
 
 #[tokio::test]
-async fn a03_a_refusal_says_where_tokens_come_from() {
+async fn a_refusal_says_where_tokens_come_from() {
     let service = service()
         .protected_resource("https://mcp.example.com/tools/", ["https://login.example.com"]);
     let served = Served::start(service).await;
@@ -273,7 +273,7 @@ async fn a03_a_refusal_says_where_tokens_come_from() {
 }
 
 #[tokio::test]
-async fn a02_a_verifier_lets_a_server_be_public() {
+async fn a_verifier_lets_a_server_be_public() {
     let serve = async |service: Service| service.serve_http("0.0.0.0:0", async {}).await;
     serve(service()).await.unwrap();
     let told = Service::new(ToolBox::new())
@@ -284,7 +284,7 @@ async fn a02_a_verifier_lets_a_server_be_public() {
 }
 
 #[tokio::test]
-async fn a04_a_session_belongs_to_whom_the_verifier_named() {
+async fn a_session_belongs_to_whom_the_verifier_named() {
     let served = Served::start(service()).await;
     let session = served.open(&[("authorization", "Bearer right")]).await;
     let ping = json!({"jsonrpc": "2.0", "id": 1, "method": "ping"});

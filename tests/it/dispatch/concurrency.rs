@@ -12,7 +12,7 @@ use toolbox::call::Arguments;
 use toolbox::context::Conversation;
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool};
 
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::{echo, quietly, says};
 
 /// Counts how many calls run at once, and the most there ever were.
@@ -57,7 +57,7 @@ fn in_order(results: &[ToolResult], count: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c01_ten_thousand_parallel_calls_are_all_answered() {
+async fn ten_thousand_parallel_calls_are_all_answered() {
     let gauge = Arc::new(Gauge::default());
     let toolbox =
         ToolBox::builder().max_batch_calls(10_000).tools(gauge.tool("t")).build().unwrap();
@@ -70,7 +70,7 @@ async fn c01_ten_thousand_parallel_calls_are_all_answered() {
 }
 
 #[tokio::test]
-async fn c02_of_a_batch_over_the_limit_the_first_run_and_the_rest_are_refused() {
+async fn of_a_batch_over_the_limit_the_first_run_and_the_rest_are_refused() {
     for limit in [1024, 64] {
         let mut builder = ToolBox::builder().tools(echo());
         if limit != 1024 {
@@ -90,7 +90,7 @@ async fn c02_of_a_batch_over_the_limit_the_first_run_and_the_rest_are_refused() 
 }
 
 #[tokio::test]
-async fn c03_of_two_calls_with_one_id_the_second_is_refused_under_an_id_of_its_own() {
+async fn of_two_calls_with_one_id_the_second_is_refused_under_an_id_of_its_own() {
     let toolbox = ToolBox::from(echo());
     let ids = ["a", "b", "a", "", "", "a"];
     let results = toolbox.call_all(ids.map(|id| ToolCall::new(id, "echo", "{}"))).await;
@@ -125,7 +125,7 @@ fn version(version: usize) -> Tool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 4)]
-async fn c04_s3_21_each_call_sees_one_consistent_snapshot() {
+async fn each_call_sees_one_consistent_snapshot() {
     let toolbox = ToolBox::from([says("first", "1"), version(0), says("last", "2")]);
     let stop = Arc::new(AtomicBool::new(false));
     let threads: Vec<_> = (0..8)
@@ -187,7 +187,7 @@ async fn c04_s3_21_each_call_sees_one_consistent_snapshot() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c05_a_call_ends_although_its_tool_was_taken_out() {
+async fn a_call_ends_although_its_tool_was_taken_out() {
     let gauge = Arc::new(Gauge::default());
     let toolbox = ToolBox::from([gauge.tool("t"), echo()]);
     let running = tokio::spawn({
@@ -204,7 +204,7 @@ async fn c05_a_call_ends_although_its_tool_was_taken_out() {
 }
 
 #[tokio::test]
-async fn c06_what_a_box_returns_is_owned_and_locks_nothing() {
+async fn what_a_box_returns_is_owned_and_locks_nothing() {
     let toolbox = ToolBox::from([echo(), says("a", "")]);
     let (tool, tools, list) = (toolbox.get("echo"), toolbox.tools(), toolbox.definitions());
     let json = toolbox.definitions_for(toolbox::dialect::Dialect::Mcp);
@@ -226,7 +226,7 @@ async fn c06_what_a_box_returns_is_owned_and_locks_nothing() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn c12_of_a_turn_one_panics_one_hangs_one_succeeds() {
+async fn of_a_turn_one_panics_one_hangs_one_succeeds() {
     quietly();
     let toolbox = ToolBox::builder()
         .timeout(Duration::from_secs(5))
@@ -264,7 +264,7 @@ async fn c12_of_a_turn_one_panics_one_hangs_one_succeeds() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h16_a_call_within_a_call_does_not_wait_for_its_own_parent() {
+async fn a_call_within_a_call_does_not_wait_for_its_own_parent() {
     for way in 0..3 {
         let (sender, receiver) = tokio::sync::watch::channel(None::<ToolBox>);
         let nested = waits("nested", move |_| {
@@ -299,7 +299,7 @@ async fn h16_a_call_within_a_call_does_not_wait_for_its_own_parent() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h17_context_and_values_are_released_before_the_place_is() {
+async fn context_and_values_are_released_before_the_place_is() {
     /// Notes its name when it is dropped.
     struct Noted(&'static str, Arc<Mutex<Vec<&'static str>>>);
     impl Drop for Noted {
@@ -354,7 +354,7 @@ async fn h17_context_and_values_are_released_before_the_place_is() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w0_06_w4_10_concurrency_is_bounded() {
+async fn concurrency_is_bounded() {
     for (limit, box_limit, tool_limit) in
         [(4, Some(4), None), (3, None, Some(3)), (2, Some(5), Some(2)), (1, Some(0), None)]
     {
@@ -376,7 +376,7 @@ async fn w0_06_w4_10_concurrency_is_bounded() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s1_24_25_28_s4_19_calls_run_beside_each_other_unless_switched_off() {
+async fn calls_run_beside_each_other_unless_switched_off() {
     let gauge = Arc::new(Gauge::default());
     let own = gauge.tool("own").exclusive();
     for (builder, most, time) in [
@@ -399,7 +399,7 @@ async fn s1_24_25_28_s4_19_calls_run_beside_each_other_unless_switched_off() {
 
 /// The threads meet at a barrier: none gets past it unless all are there at once.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn s1_25_blocking_tools_run_on_threads_of_their_own() {
+async fn blocking_tools_run_on_threads_of_their_own() {
     /// Blocks its thread until seven others do.
     #[tool(blocking)]
     fn blocks(barrier: toolbox::State<std::sync::Barrier>) -> &'static str {
@@ -413,7 +413,7 @@ async fn s1_25_blocking_tools_run_on_threads_of_their_own() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w3_01_a_hundred_interleaved_calls_see_their_own_conversation() {
+async fn a_hundred_interleaved_calls_see_their_own_conversation() {
     let toolbox = ToolBox::from(waits("where", |context: ToolContext| async move {
         let early = context.get::<Conversation>().map(|place| place.chat_id.clone());
         tokio::time::sleep(Duration::from_millis(

@@ -17,8 +17,8 @@ fn greet(name: &str) -> String {
 }
 
 #[test]
-fn s0_01_the_core_depends_on_no_agent_provider_http_or_mcp_crate() {
-    let manifest = include_str!("../../toolbox/Cargo.toml");
+fn the_core_depends_on_no_agent_provider_http_or_mcp_crate() {
+    let manifest = include_str!("../../../toolbox/Cargo.toml");
     let dependencies = manifest.split("[dependencies]").nth(1).unwrap();
     let dependencies = dependencies.split("\n[").next().unwrap();
     let required: Vec<&str> = dependencies
@@ -43,26 +43,26 @@ fn s0_01_the_core_depends_on_no_agent_provider_http_or_mcp_crate() {
 }
 
 #[test]
-fn s0_02_03_boxes_are_flat_and_know_no_parent() {
+fn boxes_are_flat_and_know_no_parent() {
     let inner = ToolBox::from([says("a", "1"), says("b", "2")]);
     let outer = ToolBox::from(says("c", "3"));
     outer.register(&inner);
     assert_eq!(outer.names(), ["c", "a", "b"]);
     inner.unregister("a");
     assert!(outer.has("a"), "a copy, not a link");
-    let exports = include_str!("../../toolbox/src/lib.rs").to_lowercase();
+    let exports = include_str!("../../../toolbox/src/lib.rs").to_lowercase();
     assert!(!exports.contains("inherit") && !exports.contains("parent"));
 }
 
 #[test]
-fn s0_04_the_only_messages_are_calls_and_results() {
-    let exports = include_str!("../../toolbox/src/lib.rs");
+fn the_only_messages_are_calls_and_results() {
+    let exports = include_str!("../../../toolbox/src/lib.rs");
     assert!(exports.contains("ToolCall") && exports.contains("ToolResult"));
     assert!(!exports.contains("Message") && !exports.contains("Transcript"));
 }
 
 #[tokio::test]
-async fn s0_05_handlers_take_the_context_and_the_raw_input() {
+async fn handlers_take_the_context_and_the_raw_input() {
     let schema = json!({"type": "object"});
     let forms = [
         Tool::raw("t", "", schema.clone(), |args: Arguments| args.into_string()),
@@ -82,7 +82,7 @@ async fn s0_05_handlers_take_the_context_and_the_raw_input() {
 }
 
 #[test]
-fn s0_06_raw_handlers_see_the_text_as_it_was_written() {
+fn raw_handlers_see_the_text_as_it_was_written() {
     for text in
         ["{\"b\":1, \"a\":1.0e2}", "{ \"a\" : -0.0 }", r#"{"z":"\u0041","a":[ 1 ,2]}"#, " {} "]
     {
@@ -91,7 +91,7 @@ fn s0_06_raw_handlers_see_the_text_as_it_was_written() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s0_07_cancellation_deadline_and_values_reach_the_handler() {
+async fn cancellation_deadline_and_values_reach_the_handler() {
     let tool = Tool::raw(
         "t",
         "",
@@ -119,7 +119,7 @@ async fn s0_07_cancellation_deadline_and_values_reach_the_handler() {
 }
 
 #[test]
-fn s0_08_09_10_11_a_tool_has_a_name_a_description_a_schema_and_a_handler() {
+fn a_tool_has_a_name_a_description_a_schema_and_a_handler() {
     let schema = json!({"type": "object", "title": "kept", "x-own": [1]});
     let tool = Tool::raw("echo", "Repeats.", schema.clone(), |args: Arguments| args.into_string());
     assert_eq!((tool.name(), tool.description()), ("echo", "Repeats."));
@@ -130,14 +130,14 @@ fn s0_08_09_10_11_a_tool_has_a_name_a_description_a_schema_and_a_handler() {
 }
 
 #[test]
-fn s0_12_one_value_declares_and_dispatches() {
+fn one_value_declares_and_dispatches() {
     let toolbox = ToolBox::from(tools![greet]);
     assert_eq!(toolbox.definitions()[0].name, greet::NAME);
     assert!(!now(toolbox.call(ToolCall::new("1", greet::NAME, r#"{"name":"a"}"#))).is_error());
 }
 
 #[test]
-fn s0_13_14_a_box_starts_empty_and_takes_any_number_of_tools() {
+fn a_box_starts_empty_and_takes_any_number_of_tools() {
     let toolbox = ToolBox::new();
     assert!(toolbox.is_empty());
     toolbox.register_all([]);
@@ -151,7 +151,7 @@ fn s0_13_14_a_box_starts_empty_and_takes_any_number_of_tools() {
 }
 
 #[test]
-fn s0_15_the_second_of_one_name_replaces_the_first_in_its_place() {
+fn the_second_of_one_name_replaces_the_first_in_its_place() {
     let toolbox = ToolBox::from([says("a", "old"), says("b", "")]);
     toolbox.register(says("a", "new").with_description("another"));
     assert_eq!(toolbox.names(), ["a", "b"]);
@@ -160,7 +160,7 @@ fn s0_15_the_second_of_one_name_replaces_the_first_in_its_place() {
 }
 
 #[test]
-fn s0_16_17_get_finds_a_tool_or_nothing() {
+fn get_finds_a_tool_or_nothing() {
     let toolbox = ToolBox::from(echo());
     assert_eq!(toolbox.get("echo").unwrap().name(), "echo");
     for missing in ["missing", "", "Echo", "echo ", "\0"] {
@@ -169,7 +169,7 @@ fn s0_16_17_get_finds_a_tool_or_nothing() {
 }
 
 #[test]
-fn s0_18_19_20_30_merge_copies_and_the_incoming_tool_wins() {
+fn merge_copies_and_the_incoming_tool_wins() {
     let first = ToolBox::from([says("a", "1"), says("b", "1")]);
     let second = ToolBox::from([says("c", "2"), says("b", "2").with_description("incoming")]);
     first.merge(&second);
@@ -182,7 +182,7 @@ fn s0_18_19_20_30_merge_copies_and_the_incoming_tool_wins() {
 }
 
 #[test]
-fn s0_21_tools_lists_all() {
+fn tools_lists_all() {
     let toolbox = ToolBox::from([says("a", ""), says("b", ""), says("c", "").deferred()]);
     toolbox.blacklist("a");
     assert_eq!(toolbox.tools().len(), toolbox.len());
@@ -190,7 +190,7 @@ fn s0_21_tools_lists_all() {
 }
 
 #[test]
-fn s0_22_a_call_never_fails_but_by_its_result() {
+fn a_call_never_fails_but_by_its_result() {
     let toolbox = ToolBox::from([greet::tool(), echo()]);
     let mut dice = Dice(42);
     for _ in 0..2_000 {
@@ -208,7 +208,7 @@ fn s0_22_a_call_never_fails_but_by_its_result() {
 }
 
 #[test]
-fn s0_23_unknown_tool_text_is_literal() {
+fn unknown_tool_text_is_literal() {
     let toolbox = ToolBox::from(echo());
     let result = now(toolbox.call(ToolCall::new("1", "missing", "{}")));
     assert!(result.is_error());
@@ -217,7 +217,7 @@ fn s0_23_unknown_tool_text_is_literal() {
 }
 
 #[test]
-fn s0_24_a_handler_error_is_its_message_unchanged() {
+fn a_handler_error_is_its_message_unchanged() {
     for message in ["tool failed", "", "two\nlines", "  space "] {
         let tool = Tool::raw("t", "", json!({"type": "object"}), move |_: Arguments| {
             Err::<String, _>(message)
@@ -229,14 +229,14 @@ fn s0_24_a_handler_error_is_its_message_unchanged() {
 }
 
 #[test]
-fn s0_25_29_the_worked_example_greets_the_world() {
+fn the_worked_example_greets_the_world() {
     let result = call(&greet::tool(), r#"{"name":"World"}"#);
     assert_eq!(result.text(), "Hello, World!");
     assert!(!result.is_error());
 }
 
 #[tokio::test(start_paused = true)]
-async fn s0_26_each_call_of_a_batch_has_exactly_one_result() {
+async fn each_call_of_a_batch_has_exactly_one_result() {
     let object = || json!({"type": "object"});
     let toolbox = ToolBox::from([
         echo(),
@@ -266,7 +266,7 @@ async fn s0_26_each_call_of_a_batch_has_exactly_one_result() {
 }
 
 #[test]
-fn s0_27_calls_carry_their_arguments_as_text() {
+fn calls_carry_their_arguments_as_text() {
     let expected = ToolCall::new("call_1", "greet", r#"{"name":"World"}"#);
     let wires = [
         r#"{"id":"call_1","type":"function","function":{"name":"greet","arguments":"{\"name\":\"World\"}"}}"#,
@@ -284,7 +284,7 @@ fn s0_27_calls_carry_their_arguments_as_text() {
 }
 
 #[test]
-fn s0_28_the_result_carries_the_id_of_its_call() {
+fn the_result_carries_the_id_of_its_call() {
     let toolbox = ToolBox::from([echo(), greet::tool()]);
     for (name, text) in [("echo", "{}"), ("greet", "{}"), ("missing", "{}"), ("echo", "{")] {
         let result = now(toolbox.call(ToolCall::new("toolu_9", name, text)));
@@ -293,7 +293,7 @@ fn s0_28_the_result_carries_the_id_of_its_call() {
 }
 
 #[test]
-fn s0_37_several_boxes_merge_with_the_last_one_first() {
+fn several_boxes_merge_with_the_last_one_first() {
     struct Name(&'static str);
     /// Says whose state it holds.
     #[tool]

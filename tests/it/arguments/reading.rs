@@ -96,7 +96,7 @@ fn check_taken(text: &str, repairs: &[&str]) {
 }
 
 #[test]
-fn j01_j02_j03_deep_nesting_is_refused_without_recursion() {
+fn deep_nesting_is_refused_without_recursion() {
     let texts = [
         format!("{}{}", "[".repeat(10_000), "]".repeat(10_000)),
         r#"{"any":"#.to_owned() + &"[".repeat(10_000) + &"]".repeat(10_000) + "}",
@@ -120,7 +120,7 @@ fn j01_j02_j03_deep_nesting_is_refused_without_recursion() {
 }
 
 #[test]
-fn j04_repeated_keys_without_values_are_refused_in_linear_time() {
+fn repeated_keys_without_values_are_refused_in_linear_time() {
     let text = "\"a\":".repeat(200_000);
     for tool in every_way() {
         assert!(call(&tool, text.as_str()).is_error());
@@ -129,7 +129,7 @@ fn j04_repeated_keys_without_values_are_refused_in_linear_time() {
 }
 
 #[test]
-fn j05_64_levels_are_taken_and_65_refused_on_every_path() {
+fn levels_are_taken_and_65_refused_on_every_path() {
     let nested = |levels: usize| format!("{}{}", "[".repeat(levels), "]".repeat(levels));
     // The argument object is the first level.
     let object = |levels: usize| format!(r#"{{"any":{}}}"#, nested(levels - 1));
@@ -151,7 +151,7 @@ fn j05_64_levels_are_taken_and_65_refused_on_every_path() {
 }
 
 #[test]
-fn j06_j07_duplicate_keys_are_refused_also_when_escaped() {
+fn duplicate_keys_are_refused_also_when_escaped() {
     let texts = [
         r#"{"s":"ok","s":"/etc/passwd"}"#,
         r#"{"s":"ok","\u0073":"/etc/passwd"}"#,
@@ -165,7 +165,7 @@ fn j06_j07_duplicate_keys_are_refused_also_when_escaped() {
 }
 
 #[test]
-fn j08_j09_numbers_that_no_double_holds_are_refused() {
+fn numbers_that_no_double_holds_are_refused() {
     for tool in [typed::tool()] {
         for text in [r#"{"f":1e400}"#, r#"{"f":-1e999}"#, r#"{"any":1e400}"#] {
             refused(&tool, text, "args.out_of_range");
@@ -180,7 +180,7 @@ fn j08_j09_numbers_that_no_double_holds_are_refused() {
 }
 
 #[test]
-fn j10_integers_out_of_range_are_refused_and_never_rounded() {
+fn integers_out_of_range_are_refused_and_never_rounded() {
     let cases = [
         (r#"{"n":9223372036854775807}"#, Some("Some(9223372036854775807)")),
         (r#"{"n":-9223372036854775808}"#, Some("Some(-9223372036854775808)")),
@@ -211,7 +211,7 @@ fn j10_integers_out_of_range_are_refused_and_never_rounded() {
 }
 
 #[test]
-fn j11_a_whole_number_is_an_integer_however_it_is_written() {
+fn a_whole_number_is_an_integer_however_it_is_written() {
     for (text, expected) in [
         ("3.0", Some("Some(3)")),
         ("1e3", Some("Some(1000)")),
@@ -230,7 +230,7 @@ fn j11_a_whole_number_is_an_integer_however_it_is_written() {
 }
 
 #[test]
-fn j12_lone_surrogates_are_refused() {
+fn lone_surrogates_are_refused() {
     for bad in [r"\ud800", r"\udc00", r"\ud800\ud800", r"\ud800x", r"\ud83d\u0041"] {
         check_refused(&format!(r#"{{"s":"{bad}"}}"#), "args.syntax", "surrogate");
         check_refused(&format!(r#"{{"any":{{"{bad}":1}}}}"#), "args.syntax", "surrogate");
@@ -239,7 +239,7 @@ fn j12_lone_surrogates_are_refused() {
 }
 
 #[test]
-fn j13_invalid_utf8_cannot_reach_a_tool() {
+fn invalid_utf8_cannot_reach_a_tool() {
     // A call holds text, so bytes are refused where they are read, and what is lossily read is
     // still JSON.
     let bytes = b"{\"id\":\"1\",\"name\":\"typed\",\"arguments\":{\"s\":\"\xff\xfe\"}}";
@@ -250,7 +250,7 @@ fn j13_invalid_utf8_cannot_reach_a_tool() {
 }
 
 #[test]
-fn j14_a_path_holds_no_nul() {
+fn a_path_holds_no_nul() {
     /// Opens a path.
     #[tool]
     fn open(path: &Path) -> String {
@@ -262,7 +262,7 @@ fn j14_a_path_holds_no_nul() {
 }
 
 #[test]
-fn j15_j16_too_long_arguments_are_refused_unread() {
+fn too_long_arguments_are_refused_unread() {
     let texts = [
         format!("{{\"s\":\"{}\"}}", "a".repeat(50 << 20)),
         format!("[{}0]", "0,".repeat(25 << 20)),
@@ -286,7 +286,7 @@ fn j15_j16_too_long_arguments_are_refused_unread() {
 }
 
 #[test]
-fn j17_every_json_type_is_held_against_every_rust_type() {
+fn every_json_type_is_held_against_every_rust_type() {
     /// Takes one of each.
     #[tool]
     #[allow(clippy::too_many_arguments, reason = "one of each")]
@@ -330,7 +330,7 @@ fn j17_every_json_type_is_held_against_every_rust_type() {
 }
 
 #[test]
-fn j18_unknown_names_are_refused_with_the_nearest_known_one() {
+fn unknown_names_are_refused_with_the_nearest_known_one() {
     /// Searches.
     #[tool]
     fn search(query: &str, limit: Option<u32>) -> String {
@@ -347,7 +347,7 @@ fn j18_unknown_names_are_refused_with_the_nearest_known_one() {
 }
 
 #[test]
-fn j19_all_missing_arguments_are_named_at_once() {
+fn all_missing_arguments_are_named_at_once() {
     /// Needs three.
     #[tool]
     fn needs(a: i32, b: &str, c: Vec<bool>) -> String {
@@ -362,7 +362,7 @@ fn j19_all_missing_arguments_are_named_at_once() {
 }
 
 #[test]
-fn j20_null_stands_for_nothing_where_nothing_may_stand() {
+fn null_stands_for_nothing_where_nothing_may_stand() {
     /// Takes three kinds of argument.
     #[tool]
     fn kinds(
@@ -386,7 +386,7 @@ fn j20_null_stands_for_nothing_where_nothing_may_stand() {
 }
 
 #[test]
-fn j21_j22_a_string_that_holds_the_object_is_unwrapped_once_where_no_string_may_stand() {
+fn a_string_that_holds_the_object_is_unwrapped_once_where_no_string_may_stand() {
     check_taken(
         r#""{\"s\":\"a\"}""#,
         &["the arguments: read the string as the JSON object it holds"],
@@ -404,7 +404,7 @@ fn j21_j22_a_string_that_holds_the_object_is_unwrapped_once_where_no_string_may_
 }
 
 #[test]
-fn j23_a_mark_and_a_fence_are_taken_off_and_all_else_around_the_object_is_refused() {
+fn a_mark_and_a_fence_are_taken_off_and_all_else_around_the_object_is_refused() {
     let fence = "the arguments: took off a code fence";
     let mark = "the arguments: took off a byte order mark";
     check_taken("\u{feff}{\"s\":\"a\"}", &[mark]);
@@ -426,7 +426,7 @@ fn j23_a_mark_and_a_fence_are_taken_off_and_all_else_around_the_object_is_refuse
 }
 
 #[test]
-fn j24_two_objects_are_two_calls() {
+fn two_objects_are_two_calls() {
     for text in [r#"{"s":"a"}{"s":"b"}"#, r#"{"s":"a"},{"s":"b"}"#, "{\"s\":\"a\"}\n{\"s\":\"b\"}"]
     {
         check_refused(text, "args.syntax", "these are two objects: make two calls");
@@ -434,7 +434,7 @@ fn j24_two_objects_are_two_calls() {
 }
 
 #[test]
-fn j25_truncated_text_is_never_completed() {
+fn truncated_text_is_never_completed() {
     let whole = r#"{"s":"rm -rf /tmp/x","n":10,"list":[1,2],"any":{"a":true}}"#;
     check_taken(&whole.replace(r#","any":{"a":true}"#, ""), &[]);
     for end in 1..whole.len() {
@@ -452,7 +452,7 @@ fn j25_truncated_text_is_never_completed() {
 }
 
 #[test]
-fn j26_j27_what_is_nearly_json_is_refused_with_the_way_to_write_it() {
+fn what_is_nearly_json_is_refused_with_the_way_to_write_it() {
     let cases = [
         (r#"{"s":"a",}"#, "leave out the comma before the closing bracket"),
         (r#"{"list":[1,]}"#, "leave out the comma before the closing bracket"),
@@ -477,7 +477,7 @@ fn j26_j27_what_is_nearly_json_is_refused_with_the_way_to_write_it() {
 }
 
 #[test]
-fn j28_no_arguments_may_be_written_in_four_ways() {
+fn no_arguments_may_be_written_in_four_ways() {
     for (text, repairs) in
         [("{}", 0), (" {} ", 0), ("", 1), ("  \n", 1), ("null", 1), (r#""""#, 1), (r#""{}""#, 1)]
     {

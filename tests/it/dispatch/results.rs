@@ -13,7 +13,7 @@ use toolbox::dialect::{Dialect, lower};
 use toolbox::tool::ToolHandler;
 use toolbox::{Content, Tool, ToolBox, ToolCall, ToolContext, ToolDefinition, ToolResult};
 
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::{call, echo, now, says};
 
 /// The sample of the specification, implemented by hand.
@@ -39,15 +39,15 @@ fn payload() -> Value {
 }
 
 #[test]
-fn s3_01_the_core_ships_no_tool() {
+fn the_core_ships_no_tool() {
     assert!(ToolBox::new().is_empty() && ToolBox::default().is_empty());
-    let manifest = include_str!("../../toolbox/Cargo.toml");
+    let manifest = include_str!("../../../toolbox/Cargo.toml");
     let features = manifest.split("[features]").nth(1).unwrap().split("\n[").next().unwrap();
     assert!(features.contains(r#"default = ["macros"]"#));
 }
 
 #[tokio::test]
-async fn s3_02_03_04_a_tool_may_be_written_by_hand() {
+async fn a_tool_may_be_written_by_hand() {
     let tool = Tool::from_handler(ReadFile);
     let toolbox = ToolBox::from(tool);
     let result = toolbox.call(ToolCall::new("1", "read_file", r#"{"path":"/tmp/foo"}"#)).await;
@@ -71,7 +71,7 @@ fn place() -> Tool {
 }
 
 #[tokio::test]
-async fn s3_05_25_26_a_call_has_its_own_conversation_or_none() {
+async fn a_call_has_its_own_conversation_or_none() {
     let toolbox = ToolBox::from(place());
     let call = || ToolCall::new("1", "place", "{}");
     let context = ToolContext::new().with(Conversation::new("telegram", "42"));
@@ -83,7 +83,7 @@ async fn s3_05_25_26_a_call_has_its_own_conversation_or_none() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn s3_06_07_17_a_background_tool_answers_at_once_and_reports_later() {
+async fn a_background_tool_answers_at_once_and_reports_later() {
     let slow = waits("slow", |context: ToolContext| async move {
         tokio::time::sleep(Duration::from_secs(300)).await;
         format!("done for {}", context.call_id())
@@ -113,7 +113,7 @@ async fn s3_06_07_17_a_background_tool_answers_at_once_and_reports_later() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w3_06_a_completion_comes_exactly_once_however_the_job_ends() {
+async fn a_completion_comes_exactly_once_however_the_job_ends() {
     for way in ["ends", "cancelled", "timed_out", "refused"] {
         let mut slow = waits("slow", |_| async {
             tokio::time::sleep(Duration::from_secs(5)).await;
@@ -150,7 +150,7 @@ async fn w3_06_a_completion_comes_exactly_once_however_the_job_ends() {
 }
 
 #[test]
-fn s3_08_29_30_34_35_the_payload_for_one_tool() {
+fn the_payload_for_one_tool() {
     let toolbox = ToolBox::from(Tool::from_handler(ReadFile));
     let list = toolbox.definitions_for(Dialect::OpenAiChat);
     assert_eq!(list.to_value(), payload());
@@ -160,7 +160,7 @@ fn s3_08_29_30_34_35_the_payload_for_one_tool() {
 }
 
 #[test]
-fn s3_09_to_20_results_have_five_forms() {
+fn results_have_five_forms() {
     let io = || std::io::Error::other("disk");
     let cases = [
         (
@@ -219,7 +219,7 @@ fn s3_09_to_20_results_have_five_forms() {
 }
 
 #[test]
-fn s3_43_44_the_message_of_a_result_has_its_text_or_its_error() {
+fn the_message_of_a_result_has_its_text_or_its_error() {
     let message = |result: &ToolResult| json!({"role": "tool", "content": result.text(), "tool_call_id": result.call_id()});
     let said = |result: ToolResult| {
         let tool = Tool::new("t", "").call(move |_| result.clone());
@@ -244,7 +244,7 @@ fn s3_43_44_the_message_of_a_result_has_its_text_or_its_error() {
 }
 
 #[test]
-fn s3_22_23_24_27_31_32_33_the_registry_lists_what_it_holds() {
+fn the_registry_lists_what_it_holds() {
     let registry = ToolBox::new();
     assert_eq!((registry.len(), registry.names().len()), (0, 0));
     registry.register(says("read_file", "").with_description("Read file contents"));
@@ -263,7 +263,7 @@ fn s3_22_23_24_27_31_32_33_the_registry_lists_what_it_holds() {
 }
 
 #[test]
-fn s3_37_38_39_arguments_are_read_from_text_and_checked() {
+fn arguments_are_read_from_text_and_checked() {
     let schema =
         json!({"type": "object", "properties": {"path": {"type": "string"}}, "required": ["path"]});
     let tool = Tool::from_map("read", "", schema, |args: &HashMap<String, Value>| {
@@ -286,7 +286,7 @@ fn s3_37_38_39_arguments_are_read_from_text_and_checked() {
 }
 
 #[test]
-fn s3_39_checks_can_be_left_to_the_tool() {
+fn checks_can_be_left_to_the_tool() {
     let schema = json!({"type": "object", "required": ["path"]});
     let tool = Tool::raw("raw", "", schema, |args: toolbox::call::Arguments| args.into_string());
     assert_eq!(call(&tool, "{}").code(), Some("args.missing"));
@@ -299,7 +299,7 @@ fn s3_39_checks_can_be_left_to_the_tool() {
 }
 
 #[test]
-fn w3_03_a_syntax_error_quotes_its_position() {
+fn a_syntax_error_quotes_its_position() {
     let cases = [
         ("{\"a\":1,}", "line 1, column 8"),
         ("{\n  \"a\": tru\n}", "line 2, column 8"),
@@ -314,7 +314,7 @@ fn w3_03_a_syntax_error_quotes_its_position() {
 }
 
 #[test]
-fn w3_04_nothing_a_tool_returns_is_no_result() {
+fn nothing_a_tool_returns_is_no_result() {
     let nothing = [
         Tool::new("t", "").call(|_| ()),
         Tool::new("t", "").call(|_| None::<String>),
@@ -328,7 +328,7 @@ fn w3_04_nothing_a_tool_returns_is_no_result() {
 }
 
 #[test]
-fn w3_07_extra_properties_follow_the_schema() {
+fn extra_properties_follow_the_schema() {
     let raw = |schema| Tool::raw("t", "", schema, |_: toolbox::call::Arguments| "took it");
     let open = raw(json!({"type": "object", "properties": {"a": {}}}));
     let closed =

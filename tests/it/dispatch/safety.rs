@@ -11,7 +11,7 @@ use toolbox::call::FailureKind;
 use toolbox::context::CancellationToken;
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult, tool, toolset};
 
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::{call, echo, now, quietly, says};
 
 struct Notes {
@@ -34,7 +34,7 @@ impl Notes {
 }
 
 #[tokio::test]
-async fn s4_01_02_03_08_09_10_one_value_yields_several_tools_that_share_it() {
+async fn one_value_yields_several_tools_that_share_it() {
     let registry = ToolBox::new();
     registry.register(Notes { kept: AtomicUsize::new(0) });
     registry.register(echo());
@@ -47,7 +47,7 @@ async fn s4_01_02_03_08_09_10_one_value_yields_several_tools_that_share_it() {
 }
 
 #[test]
-fn s4_04_the_schema_of_the_example() {
+fn the_schema_of_the_example() {
     /// Search the web for information
     #[tool]
     fn web_search(
@@ -67,7 +67,7 @@ fn s4_04_the_schema_of_the_example() {
 }
 
 #[test]
-fn s4_05_06_07_w4_02_reported_and_infrastructure_errors_are_told_apart() {
+fn reported_and_infrastructure_errors_are_told_apart() {
     let find = Tool::new("find", "").param("city", "string", "").call(|args| {
         match args["city"].as_str() {
             Some("Rome") => Ok("sunny"),
@@ -105,7 +105,7 @@ fn s4_05_06_07_w4_02_reported_and_infrastructure_errors_are_told_apart() {
 }
 
 #[tokio::test]
-async fn s4_11_from_the_models_call_to_the_message_it_reads() {
+async fn from_the_models_call_to_the_message_it_reads() {
     let toolbox = ToolBox::from(Notes { kept: AtomicUsize::new(0) });
     let response = json!([{"id": "a", "type": "function", "function": {"name": "keep", "arguments": "{\"note\":\"x\"}"}},
         {"id": "b", "type": "function", "function": {"name": "count", "arguments": ""}}]);
@@ -120,7 +120,7 @@ async fn s4_11_from_the_models_call_to_the_message_it_reads() {
 }
 
 #[tokio::test]
-async fn w0_01_w1_01_w1_02_w3_04_a_panic_in_a_batch_costs_no_result() {
+async fn a_panic_in_a_batch_costs_no_result() {
     quietly();
     let toolbox = ToolBox::from([
         Tool::new("panics", "").call(|_| -> String { panic!("sync") }),
@@ -141,7 +141,7 @@ async fn w0_01_w1_01_w1_02_w3_04_a_panic_in_a_batch_costs_no_result() {
 }
 
 #[test]
-fn w0_02_w0_07_nothing_is_where_something_must_be() {
+fn nothing_is_where_something_must_be() {
     // A tool without a handler and a box that is none cannot be written; empty arguments are an
     // empty object.
     let toolbox = ToolBox::new();
@@ -153,7 +153,7 @@ fn w0_02_w0_07_nothing_is_where_something_must_be() {
 }
 
 #[tokio::test]
-async fn w0_03_a_hidden_tool_cannot_be_called() {
+async fn a_hidden_tool_cannot_be_called() {
     let runs = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&runs);
     let counts = Tool::new("counts", "").call(move |_| own.fetch_add(1, SeqCst).to_string());
@@ -169,7 +169,7 @@ async fn w0_03_a_hidden_tool_cannot_be_called() {
 }
 
 #[test]
-fn w0_04_w1_08_the_list_is_the_same_to_the_byte_each_time() {
+fn the_list_is_the_same_to_the_byte_each_time() {
     let build = || {
         let toolbox = ToolBox::new();
         for name in ["zeta", "alpha", "mid", "beta"] {
@@ -189,7 +189,7 @@ fn w0_04_w1_08_the_list_is_the_same_to_the_byte_each_time() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn w0_05_a_cancelled_turn_returns_at_once_though_a_tool_is_stuck() {
+async fn a_cancelled_turn_returns_at_once_though_a_tool_is_stuck() {
     let toolbox = ToolBox::from([
         waits("hangs", |_| std::future::pending()),
         waits("slow", |_| async {
@@ -222,7 +222,7 @@ async fn w0_05_a_cancelled_turn_returns_at_once_though_a_tool_is_stuck() {
 }
 
 #[test]
-fn w0_08_w1_06_arguments_are_checked_against_the_declared_schema() {
+fn arguments_are_checked_against_the_declared_schema() {
     let tool =
         Tool::new("t", "").param("n", "integer", "").param_opt("s", "string", "").call(|_| "ran");
     for (text, code) in [
@@ -237,7 +237,7 @@ fn w0_08_w1_06_arguments_are_checked_against_the_declared_schema() {
 }
 
 #[test]
-fn w0_09_w4_09_the_last_of_one_name_wins_everywhere_and_is_sent_once() {
+fn the_last_of_one_name_wins_everywhere_and_is_sent_once() {
     let ways: [fn(&ToolBox, Tool); 4] = [
         |toolbox, tool| toolbox.register(tool),
         |toolbox, tool| toolbox.register_all([tool]),
@@ -258,7 +258,7 @@ fn w0_09_w4_09_the_last_of_one_name_wins_everywhere_and_is_sent_once() {
 }
 
 #[test]
-fn w1_07_w4_03_malformed_arguments_never_run_a_tool() {
+fn malformed_arguments_never_run_a_tool() {
     let runs = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&runs);
     let tool = Tool::new("schedule_delete", "")
@@ -293,7 +293,7 @@ fn w1_07_w4_03_malformed_arguments_never_run_a_tool() {
 }
 
 #[test]
-fn w1_11_nothing_is_printed() {
+fn nothing_is_printed() {
     fn sources(folder: &std::path::Path, all: &mut Vec<std::path::PathBuf>) {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -337,8 +337,8 @@ macro_rules! on_both_runtimes {
 }
 
 on_both_runtimes! {
-    w1_05_async_and_blocking_tools_run_on_a_current_thread_runtime: "current_thread",
-    w1_05_async_and_blocking_tools_run_on_a_multi_thread_runtime: "multi_thread"
+    async_and_blocking_tools_run_on_a_current_thread_runtime: "current_thread",
+    async_and_blocking_tools_run_on_a_multi_thread_runtime: "multi_thread"
 }
 
 fn denied(result: &ToolResult) -> bool {
@@ -346,7 +346,7 @@ fn denied(result: &ToolResult) -> bool {
 }
 
 #[test]
-fn d02_d11_a_rule_holds_for_case_alias_prefix_and_return() {
+fn a_rule_holds_for_case_alias_prefix_and_return() {
     let long = format!("delete_{}", "x".repeat(90));
     let toolbox = ToolBox::from([
         says("shell", "ran"),
@@ -378,7 +378,7 @@ fn d02_d11_a_rule_holds_for_case_alias_prefix_and_return() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn d08_a_call_that_runs_ends_and_the_next_is_denied() {
+async fn a_call_that_runs_ends_and_the_next_is_denied() {
     let slow = waits("slow", |_| async {
         tokio::time::sleep(Duration::from_secs(1)).await;
         "done".to_owned()
@@ -393,7 +393,7 @@ async fn d08_a_call_that_runs_ends_and_the_next_is_denied() {
 }
 
 #[test]
-fn d09_d10_rules_hold_for_tools_that_come_later_and_must_name_something() {
+fn rules_hold_for_tools_that_come_later_and_must_name_something() {
     let toolbox = ToolBox::from(says("fs_read", "ran"));
     toolbox.blacklist("fs_*");
     toolbox.register([says("fs_write", "ran"), says("net_read", "ran")]);
@@ -415,7 +415,7 @@ fn d09_d10_rules_hold_for_tools_that_come_later_and_must_name_something() {
 }
 
 #[test]
-fn d12_what_is_denied_is_never_told() {
+fn what_is_denied_is_never_told() {
     let toolbox = ToolBox::builder()
         .suggest_tools(true)
         .tools([

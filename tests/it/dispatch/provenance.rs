@@ -102,7 +102,7 @@ fn ways(kind: FailureKind) -> Vec<(&'static str, Tool)> {
 }
 
 #[tokio::test]
-async fn w11_no_tool_answers_in_the_name_of_the_gate() {
+async fn no_tool_answers_in_the_name_of_the_gate() {
     for kind in KINDS {
         for (way, tool) in ways(kind) {
             let context = conversation();
@@ -127,7 +127,7 @@ async fn w11_no_tool_answers_in_the_name_of_the_gate() {
 }
 
 #[tokio::test]
-async fn w11_the_mark_of_another_gate_is_of_no_use() {
+async fn the_mark_of_another_gate_is_of_no_use() {
     let named = || Tool::new("mail", "d");
     let at_hand = of_another_gate().await;
     let (kept, again) = (at_hand.clone(), at_hand.clone());
@@ -283,7 +283,7 @@ async fn an_agent_below_that_waits_taints_nothing_and_one_that_repeats_does() {
 }
 
 #[tokio::test]
-async fn w11_definitions_of_others_taint_where_they_are_shown() {
+async fn definitions_of_others_taint_where_they_are_shown() {
     let theirs = |name: &str| says(name, "x").untrusted().with_untrusted_definition();
     assert!(theirs("a").definition().is_untrusted());
     assert!(!theirs("a").trusted().definition().is_untrusted());
@@ -318,7 +318,7 @@ async fn w11_definitions_of_others_taint_where_they_are_shown() {
 }
 
 #[tokio::test]
-async fn w11_a_run_is_tainted_from_the_first_request_that_shows_what_others_wrote() {
+async fn a_run_is_tainted_from_the_first_request_that_shows_what_others_wrote() {
     let theirs = || says("theirs", "x").untrusted().with_untrusted_definition();
     let pay = || says("pay", "paid").needs_approval_while_tainted();
     let asks = async |toolbox: ToolBox, model: ScriptedModel| {

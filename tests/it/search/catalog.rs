@@ -63,7 +63,7 @@ fn sample() -> (Catalog, Vec<(String, Vec<String>)>) {
 }
 
 #[test]
-fn s2_18_time_timezone_finds_the_clock_among_others() {
+fn time_timezone_finds_the_clock_among_others() {
     let (catalog, _) = sample();
     catalog.add(tool("time_get_current_time", "Get current time in a specific timezone"));
     catalog.add(tool("time_convert_time", "Convert time between zones"));
@@ -72,7 +72,7 @@ fn s2_18_time_timezone_finds_the_clock_among_others() {
 }
 
 #[test]
-fn s2_24_words_and_patterns_search_the_same_tools() {
+fn words_and_patterns_search_the_same_tools() {
     let catalog = catalog(&[("web_search", "Searches the web"), ("time", "Tells the time")]);
     assert_eq!(first(&catalog, "search the web"), "web_search");
     assert_eq!(by_pattern(&catalog, "^web_"), ["web_search"]);
@@ -85,7 +85,7 @@ fn s2_24_words_and_patterns_search_the_same_tools() {
 }
 
 #[test]
-fn s2_25_everyday_sentences_find_the_labelled_tools() {
+fn everyday_sentences_find_the_labelled_tools() {
     let (catalog, queries) = sample();
     let mut recall = 0.0;
     for (query, relevant) in &queries {
@@ -99,7 +99,7 @@ fn s2_25_everyday_sentences_find_the_labelled_tools() {
 }
 
 #[test]
-fn s2_26_plain_mode_equals_the_formula() {
+fn plain_mode_equals_the_formula() {
     // Terms after stop words and stems: 4, 3 and 5 of them. Worked out by hand from the formula.
     let catalog = catalog(&[
         ("read_file", "Read a file"),
@@ -126,7 +126,7 @@ fn s2_26_plain_mode_equals_the_formula() {
 }
 
 #[test]
-fn s2_27_a_term_in_any_field_finds_its_tool() {
+fn a_term_in_any_field_finds_its_tool() {
     let catalog = catalog(&[("none", "Nothing of that")]);
     catalog.add(tool("zebra_find", "Looks around"));
     catalog.add(tool("in_description", "Counts giraffes"));
@@ -158,7 +158,7 @@ fn s2_27_a_term_in_any_field_finds_its_tool() {
 }
 
 #[test]
-fn s2_28_29_patterns_are_unanchored_and_may_ignore_case() {
+fn patterns_are_unanchored_and_may_ignore_case() {
     let catalog =
         catalog(&[("brave_web_search", "Web"), ("exa_search", "Neural"), ("hexa_code", "Colors")]);
     assert_eq!(by_pattern(&catalog, "brave_"), ["brave_web_search"]);
@@ -168,7 +168,7 @@ fn s2_28_29_patterns_are_unanchored_and_may_ignore_case() {
 }
 
 #[test]
-fn s2_30_a_pattern_has_200_characters_at_most() {
+fn a_pattern_has_200_characters_at_most() {
     let catalog = catalog(&[("a", "A")]);
     for character in ["a", "é", "漢"] {
         assert!(catalog.search_pattern(&character.repeat(200)).is_ok());
@@ -181,7 +181,7 @@ fn s2_30_a_pattern_has_200_characters_at_most() {
 }
 
 #[test]
-fn s2_31_a_limit_is_kept() {
+fn a_limit_is_kept() {
     let tools: Vec<_> = (0..30).map(|n| tool(&format!("search_{n}"), "Searches things")).collect();
     let catalog = Catalog::from_iter(tools);
     assert_eq!(catalog.search("search").hits().len(), 5);
@@ -199,7 +199,7 @@ fn s2_31_a_limit_is_kept() {
 }
 
 #[test]
-fn w2_06_hostile_patterns_are_refused_or_matched_in_linear_time() {
+fn hostile_patterns_are_refused_or_matched_in_linear_time() {
     let long = "a".repeat(20_000);
     let tools: Vec<_> = (0..50).map(|n| tool(&format!("t{n}"), &long)).collect();
     let catalog = Catalog::from_iter(tools);
@@ -225,7 +225,7 @@ fn w2_06_hostile_patterns_are_refused_or_matched_in_linear_time() {
 }
 
 #[test]
-fn w2_07_anchors_hold_in_each_field() {
+fn anchors_hold_in_each_field() {
     let schema = json!({"city": {"type": "string", "description": "Name of the city"}});
     let catalog = Catalog::new();
     catalog.add(with_arguments("get_weather", "Weather now", schema));
@@ -250,7 +250,7 @@ fn w2_07_anchors_hold_in_each_field() {
 }
 
 #[test]
-fn w2_08_names_are_found_by_their_words() {
+fn names_are_found_by_their_words() {
     let catalog = catalog(&[
         ("createPullRequest", "Opens it for review"),
         ("convert_time", "Between two zones"),
@@ -286,7 +286,7 @@ fn w2_08_names_are_found_by_their_words() {
 }
 
 #[test]
-fn w2_08_an_exact_name_comes_first_in_any_spelling() {
+fn an_exact_name_comes_first_in_any_spelling() {
     let stuffed = "create pull request ".repeat(200);
     let catalog = catalog(&[
         ("create_pull_request_review", &stuffed),
@@ -311,7 +311,7 @@ fn w2_08_an_exact_name_comes_first_in_any_spelling() {
 }
 
 #[test]
-fn w2_09_changes_are_seen_by_the_next_search() {
+fn changes_are_seen_by_the_next_search() {
     let catalog = Catalog::new();
     let other = catalog.clone();
     let mut dice = Dice(7);
@@ -381,14 +381,14 @@ fn tools_of_a_server_go_together() {
 }
 
 #[test]
-fn s11_patterns_a_megabyte_long_are_refused() {
+fn patterns_a_megabyte_long_are_refused() {
     let error = Catalog::new().search_pattern(&"(a*)*".repeat(200_000)).unwrap_err();
     assert_eq!(error.code(), "pattern_too_long");
     assert!(error.to_string().len() < 200);
 }
 
 #[test]
-fn s12_hostile_queries_are_bounded() {
+fn hostile_queries_are_bounded() {
     let (catalog, _) = sample();
     let long = "weather ".repeat(131_072);
     let many: Vec<String> = (0..10_000).map(|n| format!("term{n}")).collect();
@@ -412,7 +412,7 @@ fn s12_hostile_queries_are_bounded() {
 }
 
 #[test]
-fn s13_a_description_stuffed_with_words_does_not_win() {
+fn a_description_stuffed_with_words_does_not_win() {
     let (catalog, queries) = sample();
     let all: String = queries.iter().map(|(query, _)| query.as_str()).collect::<Vec<_>>().join(" ");
     catalog.add(tool("best_tool_ever", &all.repeat(20)));
@@ -426,7 +426,7 @@ fn s13_a_description_stuffed_with_words_does_not_win() {
 }
 
 #[test]
-fn s14_what_is_filtered_out_takes_nobodys_place() {
+fn what_is_filtered_out_takes_nobodys_place() {
     let tools: Vec<_> = (0..200).map(|n| tool(&format!("search_{n}"), "Searches things")).collect();
     let catalog = Catalog::from_iter(tools);
     let allowed = |definition: &ToolDefinition| definition.name.ends_with('9');

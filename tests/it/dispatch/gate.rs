@@ -17,7 +17,7 @@ use toolbox::testing::ScriptedModel;
 use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolResult, tool, tools};
 
 use crate::bounded::tokio;
-use crate::handlers::waits;
+use crate::dispatch::handlers::waits;
 use crate::support::{echo, now, says};
 
 const MINUTE: Duration = Duration::from_secs(60);
@@ -489,7 +489,7 @@ async fn what_was_found_is_offered_as_long_as_it_is_there_and_once() {
             .text("done");
         let agent = Agent::builder(model.clone()).toolbox(toolbox).build().unwrap();
         agent.run("x").await.unwrap();
-        let offers = super::agents::offers(&model);
+        let offers = crate::agents::offers(&model);
         let count = |at: usize| offers[at].iter().filter(|name| *name == "weather").count();
         assert_eq!((count(0), count(1)), (0, 1), "it is offered once it was found");
         count(2)

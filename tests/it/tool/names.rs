@@ -17,7 +17,7 @@ fn ask(toolbox: &ToolBox, name: &str) -> toolbox::ToolResult {
 }
 
 #[test]
-fn n01_names_that_no_provider_takes_make_no_tool() {
+fn names_that_no_provider_takes_make_no_tool() {
     let long = "a".repeat(MAX_NAME_LEN + 1);
     for name in ["", " ", "a b", "a\n", "\u{1}", "a/b", "a:b", "1a", "-a", ".a", "a\0", "é", &long]
     {
@@ -39,7 +39,7 @@ fn n01_names_that_no_provider_takes_make_no_tool() {
 }
 
 #[test]
-fn n01_the_nearest_names_come_with_the_option() {
+fn the_nearest_names_come_with_the_option() {
     let tools =
         || ["get_weather", "get_time", "search", "send_mail", "hidden"].map(|name| says(name, ""));
     let told =
@@ -61,7 +61,7 @@ fn n01_the_nearest_names_come_with_the_option() {
 }
 
 #[test]
-fn n02_long_names_get_short_aliases_that_never_collide() {
+fn long_names_get_short_aliases_that_never_collide() {
     let mut dice = Dice(2);
     let mut names = HashSet::new();
     while names.len() < 100_000 {
@@ -95,7 +95,7 @@ fn n02_long_names_get_short_aliases_that_never_collide() {
 }
 
 #[test]
-fn n03_look_alikes_are_neither_registered_nor_corrected() {
+fn look_alikes_are_neither_registered_nor_corrected() {
     let toolbox =
         ToolBox::builder().suggest_tools(true).tools(says("shell", "ran")).build().unwrap();
     for name in
@@ -111,7 +111,7 @@ fn n03_look_alikes_are_neither_registered_nor_corrected() {
 }
 
 #[test]
-fn n04_names_that_differ_by_case_only_are_refused_when_asked_to() {
+fn names_that_differ_by_case_only_are_refused_when_asked_to() {
     let toolbox = ToolBox::from(says("shell", "lower"));
     let error = toolbox.try_register(says("Shell", "upper")).unwrap_err();
     assert!(
@@ -134,7 +134,7 @@ fn n04_names_that_differ_by_case_only_are_refused_when_asked_to() {
 }
 
 #[test]
-fn n08_a_newcomer_does_not_shadow_a_tool_in_silence() {
+fn a_newcomer_does_not_shadow_a_tool_in_silence() {
     let toolbox = ToolBox::from([says("read_file", "own"), says("search", "own")]);
     let theirs =
         [says("write_file", "theirs"), says("read_file", "theirs"), says("search", "theirs")];
@@ -149,7 +149,7 @@ fn n08_a_newcomer_does_not_shadow_a_tool_in_silence() {
 }
 
 #[test]
-fn n09_a_bare_name_is_no_guess_among_prefixed_ones() {
+fn a_bare_name_is_no_guess_among_prefixed_ones() {
     let toolbox = ToolBox::builder()
         .suggest_tools(true)
         .tools([says("exa_search", ""), says("brave_search", "")])
@@ -163,7 +163,7 @@ fn n09_a_bare_name_is_no_guess_among_prefixed_ones() {
 }
 
 #[test]
-fn n10_names_that_a_provider_maps_together_stay_apart() {
+fn names_that_a_provider_maps_together_stay_apart() {
     let names = ["fs.read", "fs_read", "fs-read", "fs.rea.d", "fs_rea.d", "fs.rea_d"];
     let toolbox = ToolBox::new();
     for (at, name) in names.iter().enumerate() {
@@ -193,7 +193,7 @@ fn n10_names_that_a_provider_maps_together_stay_apart() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn n12_a_running_call_keeps_its_tool_when_another_takes_the_name() {
+async fn a_running_call_keeps_its_tool_when_another_takes_the_name() {
     let version = |text: &'static str, needs: &'static str| {
         let schema = json!({"type": "object", "required": [needs]});
         Tool::raw("t", "", schema, move |_: Arguments| async move {

@@ -91,7 +91,7 @@ fn check(what: &str, result: ToolResult, limit: usize) -> ToolResult {
 }
 
 #[test]
-fn h13_many_parts_are_no_way_past_the_limit() {
+fn many_parts_are_no_way_past_the_limit() {
     let limit = 256 << 10;
     let parts = |count: usize, text: &str| ToolResult::from(vec![Content::text(text); count]);
     for (what, result) in [
@@ -126,7 +126,7 @@ fn h13_many_parts_are_no_way_past_the_limit() {
 }
 
 #[test]
-fn h13_no_result_gets_longer_by_being_cut() {
+fn no_result_gets_longer_by_being_cut() {
     for limit in 0..160 {
         for len in [0, 1, 2, 5, 20, 60, 70, 90, 150, 300] {
             for count in [1, 2, 7] {
@@ -140,7 +140,7 @@ fn h13_no_result_gets_longer_by_being_cut() {
 }
 
 #[test]
-fn h13_random_results_keep_to_the_limit() {
+fn random_results_keep_to_the_limit() {
     let mut dice = Dice(0x5eed);
     for round in 0..1500 {
         let limit = 1 << dice.below(15);

@@ -135,13 +135,13 @@ macro_rules! groups {
 }
 
 groups! {
-    s10_numbers_agree: numbers,
-    s10_texts_agree: texts,
-    s10_options_agree: options,
-    s10_containers_agree: containers,
-    s10_structs_agree: structs,
-    s10_enums_agree: choices,
-    s10_flattened_structs_agree: flattened,
-    s10_whole_objects_agree: whole_objects,
-    s10_restrictions_agree: attributes,
+    numbers_agree: numbers,
+    texts_agree: texts,
+    options_agree: options,
+    containers_agree: containers,
+    structs_agree: structs,
+    enums_agree: choices,
+    flattened_structs_agree: flattened,
+    whole_objects_agree: whole_objects,
+    restrictions_agree: attributes,
 }

@@ -90,7 +90,7 @@ async fn a_gateway_ranks_by_the_formula_it_was_given() {
 }
 
 #[test]
-fn s2_01_02_08_13_the_gateway_is_three_tools() {
+fn the_gateway_is_three_tools() {
     let toolbox = ToolBox::from(time_get_current_time::tool());
     toolbox.register(Gateway::over(&toolbox));
     let definitions = toolbox.definitions();
@@ -105,7 +105,7 @@ fn s2_01_02_08_13_the_gateway_is_three_tools() {
 }
 
 #[test]
-fn s2_03_14_23_33_what_is_behind_the_gateway_is_not_in_the_list() {
+fn what_is_behind_the_gateway_is_not_in_the_list() {
     let toolbox = toolbox();
     let names: Vec<String> = toolbox.definitions().iter().map(|tool| tool.name.clone()).collect();
     assert_eq!((names.len(), toolbox.len()), (13, 75));
@@ -113,7 +113,7 @@ fn s2_03_14_23_33_what_is_behind_the_gateway_is_not_in_the_list() {
 }
 
 #[test]
-fn s2_05_06_07_the_schemas_are_those_of_the_specification() {
+fn the_schemas_are_those_of_the_specification() {
     let toolbox = toolbox();
     let schema = |name: &str| toolbox.get(name).unwrap().definition().input_schema.clone();
     let types = |schema: &Value| -> Vec<(String, Value)> {
@@ -140,7 +140,7 @@ fn s2_05_06_07_the_schemas_are_those_of_the_specification() {
 }
 
 #[tokio::test]
-async fn s2_16_17_w2_13_hits_bring_their_whole_schemas_in_compact_json() {
+async fn hits_bring_their_whole_schemas_in_compact_json() {
     let toolbox = toolbox();
     let result = call(&toolbox, SEARCH_WORDS, json!({"text": "time timezone"})).await;
     let definition = time_get_current_time::tool().definition().clone();
@@ -153,7 +153,7 @@ async fn s2_16_17_w2_13_hits_bring_their_whole_schemas_in_compact_json() {
 }
 
 #[tokio::test]
-async fn s2_20_21_w2_03_arguments_come_as_text_or_as_an_object() {
+async fn arguments_come_as_text_or_as_an_object() {
     let toolbox = toolbox();
     let wanted = json!({"timezone": "Asia/Tokyo"});
     let forms = [
@@ -177,7 +177,7 @@ async fn s2_20_21_w2_03_arguments_come_as_text_or_as_an_object() {
 }
 
 #[tokio::test]
-async fn w2_04_arguments_that_do_not_fit_are_refused_with_the_schema() {
+async fn arguments_that_do_not_fit_are_refused_with_the_schema() {
     let toolbox = toolbox();
     let call = |arguments: Value| {
         call(&toolbox, EXECUTE, json!({"name": "createPullRequest", "arguments": arguments}))
@@ -216,7 +216,7 @@ async fn w2_04_arguments_that_do_not_fit_are_refused_with_the_schema() {
 }
 
 #[tokio::test]
-async fn w2_14_limits_are_clamped() {
+async fn limits_are_clamped() {
     let toolbox = toolbox();
     for (limit, count) in [
         (json!(null), 5),
@@ -257,7 +257,7 @@ async fn a_pattern_that_is_none_says_where() {
 }
 
 #[tokio::test]
-async fn d01_s14_what_is_blacklisted_is_neither_found_nor_run() {
+async fn what_is_blacklisted_is_neither_found_nor_run() {
     let count = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&count);
     let secret = Tool::new("launch_rocket", "Launches a rocket.").call(move |_| {
@@ -291,7 +291,7 @@ async fn d01_s14_what_is_blacklisted_is_neither_found_nor_run() {
 }
 
 #[tokio::test]
-async fn w2_10_tools_that_come_and_go_are_seen_by_the_next_search() {
+async fn tools_that_come_and_go_are_seen_by_the_next_search() {
     let toolbox = toolbox();
     let search = || found(&toolbox, SEARCH_WORDS, json!({"text": "translate a poem"}));
     assert!(!search().await.contains(&"translate".to_owned()));
@@ -318,7 +318,7 @@ async fn a_search_for_a_server_finds_its_tools() {
 }
 
 #[tokio::test]
-async fn s2_04_22_the_dialogue_of_the_specification() {
+async fn the_dialogue_of_the_specification() {
     let model = ScriptedModel::new()
         .calls(SEARCH_WORDS, r#"{"text":"time timezone"}"#)
         .respond(|request| {
@@ -342,7 +342,7 @@ async fn s2_04_22_the_dialogue_of_the_specification() {
 }
 
 #[tokio::test]
-async fn w2_15_found_tools_join_the_next_requests_for_a_while() {
+async fn found_tools_join_the_next_requests_for_a_while() {
     let toolbox = ToolBox::from(time_get_current_time::tool());
     toolbox.register(Gateway::over(&toolbox).promoting_for(2));
     let model = ScriptedModel::new()
@@ -369,7 +369,7 @@ fn of_type<'a>(list: &'a Value, kind: &str) -> Vec<&'a Value> {
 }
 
 #[tokio::test]
-async fn w2_15_services_with_a_search_of_their_own_are_asked_in_their_form() {
+async fn services_with_a_search_of_their_own_are_asked_in_their_form() {
     let toolbox = toolbox();
     toolbox.blacklist("widget_00");
     let model = ScriptedModel::new()
@@ -615,7 +615,7 @@ async fn a_model_for_meaning_finds_what_no_word_names() {
 }
 
 #[tokio::test]
-async fn s13_one_server_takes_no_more_than_three_in_five_places() {
+async fn one_server_takes_no_more_than_three_in_five_places() {
     let toolbox = ToolBox::new();
     let add = |server: &str, name: &str, description: &str| {
         let handler = |_: Arguments| async { "" };

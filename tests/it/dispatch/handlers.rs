@@ -52,7 +52,7 @@ impl Drop for PanicsOnDrop {
 }
 
 #[tokio::test]
-async fn h01_h02_h03_a_panic_of_any_payload_is_contained_and_not_told() {
+async fn a_panic_of_any_payload_is_contained_and_not_told() {
     quietly();
     let toolbox = ToolBox::from([
         Tool::new("text", "").call(|_| -> String { panic!("sk-secret-{}", 1) }),
@@ -77,7 +77,7 @@ async fn h01_h02_h03_a_panic_of_any_payload_is_contained_and_not_told() {
 }
 
 #[tokio::test]
-async fn h04_a_poisoned_lock_is_the_tools_own_trouble() {
+async fn a_poisoned_lock_is_the_tools_own_trouble() {
     quietly();
     let lock = Arc::new(Mutex::new(0));
     let own = Arc::clone(&lock);
@@ -113,7 +113,7 @@ impl FromContext for Boom {
 }
 
 #[tokio::test]
-async fn h05_a_panic_is_contained_wherever_it_happens() {
+async fn a_panic_is_contained_wherever_it_happens() {
     quietly();
     /// Panics in what it returns.
     #[tool]
@@ -158,7 +158,7 @@ async fn h05_a_panic_is_contained_wherever_it_happens() {
 }
 
 #[tokio::test]
-async fn h06_a_job_that_panics_ends_as_failed() {
+async fn a_job_that_panics_ends_as_failed() {
     quietly();
     let toolbox =
         ToolBox::from(waits("job", |_| async { panic!("in the background") }).background());
@@ -204,7 +204,7 @@ async fn a_timeout_says_which_limit_it_was_and_how_it_is_raised() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h07_h08_the_deadline_fires_for_what_spins_and_what_never_wakes() {
+async fn the_deadline_fires_for_what_spins_and_what_never_wakes() {
     let tools = [
         waits("spins", |_| async {
             loop {
@@ -235,7 +235,7 @@ async fn h07_h08_the_deadline_fires_for_what_spins_and_what_never_wakes() {
 
 /// Real time: what is under test is that threads are blocked.
 #[test]
-fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
+fn deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
     let handlers = ::tokio::runtime::Builder::new_multi_thread().worker_threads(2).build().unwrap();
     let dispatch = ::tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     let release = Arc::new(Mutex::new(()));
@@ -284,7 +284,7 @@ fn h09_deadlines_fire_though_every_worker_of_the_handlers_is_blocked() {
 }
 
 #[tokio::test]
-async fn h10_a_blocking_tool_past_its_time_keeps_its_place_until_its_thread_returns() {
+async fn a_blocking_tool_past_its_time_keeps_its_place_until_its_thread_returns() {
     let (release, wait) = std::sync::mpsc::channel::<()>();
     let wait = Mutex::new(wait);
     let blocks = Tool::new("blocks", "")
@@ -321,7 +321,7 @@ impl Drop for Counted {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h11_dropped_calls_leave_nothing_behind() {
+async fn dropped_calls_leave_nothing_behind() {
     let rounds = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
     let live = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&live);
@@ -380,7 +380,7 @@ async fn poll_some<F: Future + Unpin>(mut futures: Vec<F>, polls: usize) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn h12_a_timeout_says_whether_repeating_is_safe() {
+async fn a_timeout_says_whether_repeating_is_safe() {
     let hangs = || waits("hangs", |_| std::future::pending()).with_timeout(Duration::from_secs(1));
     let mut idempotent = hangs().definition().annotations;
     idempotent.idempotent = Some(true);
@@ -399,7 +399,7 @@ async fn h12_a_timeout_says_whether_repeating_is_safe() {
 }
 
 #[test]
-fn h13_w4_06_a_long_result_keeps_its_head_and_tail_on_character_boundaries() {
+fn a_long_result_keeps_its_head_and_tail_on_character_boundaries() {
     for unit in ["a", "é", "😀", "a😀"] {
         for (count, budget) in
             [(100_000, 1000), (100_000, 1001), (5_000, 1002), (5_000, 1003), (100, 1)]
@@ -432,7 +432,7 @@ fn h13_w4_06_a_long_result_keeps_its_head_and_tail_on_character_boundaries() {
 }
 
 #[test]
-fn h14_what_cannot_be_written_as_json_is_an_error() {
+fn what_cannot_be_written_as_json_is_an_error() {
     /// Returns a map whose keys are no text.
     #[tool]
     fn keys() -> std::collections::BTreeMap<Vec<u8>, u8> {
@@ -461,7 +461,7 @@ fn h14_what_cannot_be_written_as_json_is_an_error() {
 }
 
 #[tokio::test]
-async fn h15_tasks_that_a_handler_spawns_are_its_own() {
+async fn tasks_that_a_handler_spawns_are_its_own() {
     let (sender, mut receiver) = unbounded_channel();
     let spawns = waits("spawns", move |_| {
         let sender = sender.clone();

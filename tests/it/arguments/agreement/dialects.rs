@@ -112,7 +112,7 @@ fn check_strict(name: &str, root: &Value) {
 }
 
 #[test]
-fn s10_every_lowered_schema_is_a_schema_and_strict_ones_keep_the_rules() {
+fn every_lowered_schema_is_a_schema_and_strict_ones_keep_the_rules() {
     let groups = [
         types::numbers(),
         types::texts(),

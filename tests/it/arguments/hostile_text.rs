@@ -7,11 +7,11 @@ use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use toolbox::{Tool, ToolBox, ToolCall, tool};
 
-use crate::arguments::every_way;
+use crate::arguments::reading::every_way;
 use crate::support::{Dice, call, echo, now};
 
 #[test]
-fn j29_odd_names_are_plain_data() {
+fn odd_names_are_plain_data() {
     /// Takes anything by any name.
     #[tool]
     fn bag(bag: HashMap<String, i32>) -> String {
@@ -41,7 +41,7 @@ fn j29_odd_names_are_plain_data() {
 }
 
 #[test]
-fn j30_an_echo_is_short_clean_and_keeps_secrets() {
+fn an_echo_is_short_clean_and_keeps_secrets() {
     #[derive(Deserialize, JsonSchema)]
     #[allow(dead_code, reason = "only read")]
     struct Login {
@@ -79,7 +79,7 @@ fn j30_an_echo_is_short_clean_and_keeps_secrets() {
 }
 
 #[test]
-fn j31_a_call_with_broken_arguments_can_be_written_and_read_again() {
+fn a_call_with_broken_arguments_can_be_written_and_read_again() {
     // A transcript stores the call as it came; its arguments are a JSON string whatever they hold.
     for text in ["{", "\u{0}\"", "{\"a\":\"rm", "", "\u{feff}", "[1,]"] {
         let call = ToolCall::new("1", "echo", text);
@@ -138,7 +138,7 @@ const PIECES: &[&str] = &[
 ];
 
 #[test]
-fn j32_mutated_inputs_are_all_answered() {
+fn mutated_inputs_are_all_answered() {
     let rounds = if cfg!(debug_assertions) { 20_000 } else { 200_000 };
     let toolbox = ToolBox::from(every_way());
     let names = toolbox.names();

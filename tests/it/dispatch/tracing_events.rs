@@ -113,7 +113,7 @@ async fn register_call_site() {
 }
 
 #[tokio::test]
-async fn s3_28_each_call_is_a_span_with_the_names_of_opentelemetry() {
+async fn each_call_is_a_span_with_the_names_of_opentelemetry() {
     for name in ["fine", "fails", "works_on", "hangs"] {
         let seen = captured(ToolBox::builder(), name, r#"{"secret":"s3cr3t"}"#).await;
         assert_eq!(seen.spans.len(), 1, "{name}");
@@ -143,7 +143,7 @@ async fn s3_28_each_call_is_a_span_with_the_names_of_opentelemetry() {
 }
 
 #[tokio::test]
-async fn s3_14_28_four_kinds_of_event_tell_how_a_call_went_and_how_long() {
+async fn four_kinds_of_event_tell_how_a_call_went_and_how_long() {
     let ends = [
         ("fine", "tool finished", None),
         ("fails", "tool failed", Some("tool.infrastructure")),
@@ -175,7 +175,7 @@ async fn s3_14_28_four_kinds_of_event_tell_how_a_call_went_and_how_long() {
 }
 
 #[tokio::test]
-async fn s3_28_arguments_and_results_are_recorded_when_asked_for() {
+async fn arguments_and_results_are_recorded_when_asked_for() {
     let text = r#"{"a":[1,"x"]}"#;
     for (name, result) in [("fine", Some(format!("got {text}"))), ("fails", None)] {
         let seen = captured(ToolBox::builder().record_content(true), name, text).await;
@@ -188,7 +188,7 @@ async fn s3_28_arguments_and_results_are_recorded_when_asked_for() {
 }
 
 #[tokio::test]
-async fn s1_36_the_refusal_of_a_blacklisted_tool_is_logged() {
+async fn the_refusal_of_a_blacklisted_tool_is_logged() {
     let cases = [
         (ToolBox::builder().blacklist("fine"), "fine", "a blacklisted tool was called"),
         (ToolBox::builder(), "missing", "the tool that was called is not in the box"),

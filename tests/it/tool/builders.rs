@@ -27,7 +27,7 @@ fn search() -> Tool {
 }
 
 #[test]
-fn s1_01_only_a_registered_name_reaches_code() {
+fn only_a_registered_name_reaches_code() {
     let runs = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&runs);
     let tool = Tool::new("run", "").call(move |_| own.fetch_add(1, SeqCst).to_string());
@@ -43,7 +43,7 @@ fn s1_01_only_a_registered_name_reaches_code() {
 }
 
 #[test]
-fn s1_02_03_04_07_the_builder_writes_the_schema_in_order() {
+fn the_builder_writes_the_schema_in_order() {
     let expected = r#"{"type":"object","properties":{"query":{"type":"string","description":"The search query"},"limit":{"type":"integer","description":"Max results (default 5)"}},"required":["query"],"additionalProperties":false}"#;
     assert_eq!(search().definition().input_schema.to_string(), expected);
     let owned = Tool::new(String::from("a"), String::from("b"))
@@ -57,7 +57,7 @@ fn s1_02_03_04_07_the_builder_writes_the_schema_in_order() {
 }
 
 #[test]
-fn s1_05_a_builder_without_its_function_is_no_tool() {
+fn a_builder_without_its_function_is_no_tool() {
     trait NotTools<Marker> {
         fn holds() {}
     }
@@ -69,7 +69,7 @@ fn s1_05_a_builder_without_its_function_is_no_tool() {
 }
 
 #[test]
-fn s1_06_w1_06_parameter_types_are_the_six_words() {
+fn parameter_types_are_the_six_words() {
     quietly();
     for word in ["string", "integer", "number", "boolean", "array", "object"] {
         let tool = Tool::new("t", "").param("p", word, "").call(|_| "");
@@ -85,7 +85,7 @@ fn s1_06_w1_06_parameter_types_are_the_six_words() {
 }
 
 #[test]
-fn s1_10_a_missing_key_reads_as_null_and_panics_nowhere() {
+fn a_missing_key_reads_as_null_and_panics_nowhere() {
     let tool = Tool::new("t", "").param_opt("query", "string", "").call(|args| {
         let (known, unknown) =
             (args["query"].as_str().unwrap_or(""), args["zzz"]["deep"].as_str().unwrap_or(""));
@@ -100,7 +100,7 @@ fn s1_10_a_missing_key_reads_as_null_and_panics_nowhere() {
 }
 
 #[test]
-fn s1_11_functions_return_a_result_of_strings_or_any_other_result() {
+fn functions_return_a_result_of_strings_or_any_other_result() {
     let cases = [
         (Tool::new("t", "").call(|_| Ok::<String, String>("fine".into())), "fine", false),
         (Tool::new("t", "").call(|_| Err::<String, String>("bad".into())), "bad", true),
@@ -116,7 +116,7 @@ fn s1_11_functions_return_a_result_of_strings_or_any_other_result() {
 }
 
 #[test]
-fn s1_12_38_four_arguments_register_a_tool_with_a_box_and_its_builder() {
+fn four_arguments_register_a_tool_with_a_box_and_its_builder() {
     let schema = || json!({"type": "object", "properties": {"host": {"type": "string", "enum": ["a", "b"]}}, "required": ["host"]});
     let ping = |args: &HashMap<String, Value>| {
         let host = args["host"].as_str().unwrap_or("");
@@ -139,7 +139,7 @@ fn s1_12_38_four_arguments_register_a_tool_with_a_box_and_its_builder() {
 }
 
 #[test]
-fn s1_12_13_14_48_a_raw_schema_is_sent_as_it_was_written() {
+fn a_raw_schema_is_sent_as_it_was_written() {
     let schema = json!({"type": "object", "properties": {
         "location": {"type": "string", "description": "City"},
         "units": {"type": "string", "enum": ["celsius", "fahrenheit"]}}, "required": ["location"]});
@@ -164,7 +164,7 @@ fn s1_12_13_14_48_a_raw_schema_is_sent_as_it_was_written() {
 }
 
 #[test]
-fn s1_48_a_rust_enum_is_an_enum_and_checked_before_the_tool_runs() {
+fn a_rust_enum_is_an_enum_and_checked_before_the_tool_runs() {
     #[derive(Deserialize, JsonSchema)]
     #[serde(rename_all = "lowercase")]
     enum Format {
@@ -190,7 +190,7 @@ fn s1_48_a_rust_enum_is_an_enum_and_checked_before_the_tool_runs() {
 }
 
 #[test]
-fn s1_15_16_w1_09_map_functions_may_stand_behind_a_box_or_an_arc() {
+fn map_functions_may_stand_behind_a_box_or_an_arc() {
     type Map = HashMap<String, Value>;
     type Function = dyn Fn(&Map) -> Result<String, String> + Send + Sync;
     let schema = || json!({"type": "object", "properties": {"host": {"type": "string"}}, "required": ["host"]});
@@ -210,7 +210,7 @@ fn s1_15_16_w1_09_map_functions_may_stand_behind_a_box_or_an_arc() {
 }
 
 #[test]
-fn s1_17_a_panic_is_an_error_result_and_the_next_call_works() {
+fn a_panic_is_an_error_result_and_the_next_call_works() {
     quietly();
     let tool = Tool::new("t", "").param("n", "integer", "").call(|args| {
         let list = [10];
@@ -221,7 +221,7 @@ fn s1_17_a_panic_is_an_error_result_and_the_next_call_works() {
 }
 
 #[test]
-fn s1_18_19_49_required_and_optional_arguments() {
+fn required_and_optional_arguments() {
     /// Searches.
     #[tool]
     fn find(query: &str, #[arg(default = 10)] limit: u64, tag: Option<&str>) -> String {
@@ -238,7 +238,7 @@ fn s1_18_19_49_required_and_optional_arguments() {
 }
 
 #[test]
-fn s1_20_21_22_errors_are_data_under_the_id_of_their_call() {
+fn errors_are_data_under_the_id_of_their_call() {
     let fetch = Tool::new("fetch", "").param("url", "string", "").call(|args| {
         let url = args["url"].as_str().unwrap_or("");
         if url.starts_with("file://") {
@@ -260,7 +260,7 @@ fn s1_20_21_22_errors_are_data_under_the_id_of_their_call() {
 }
 
 #[tokio::test]
-async fn s1_26_27_s4_20_results_come_in_call_order_whatever_fails() {
+async fn results_come_in_call_order_whatever_fails() {
     quietly();
     let toolbox = ToolBox::from([
         search(),
@@ -283,7 +283,7 @@ async fn s1_26_27_s4_20_results_come_in_call_order_whatever_fails() {
 }
 
 #[tokio::test]
-async fn s1_35_37_w1_03_w1_04_a_blacklisted_tool_never_runs_on_any_path() {
+async fn a_blacklisted_tool_never_runs_on_any_path() {
     let runs = Arc::new(AtomicUsize::new(0));
     let own = Arc::clone(&runs);
     let delete = Tool::new("delete_files", "").call(move |_| own.fetch_add(1, SeqCst).to_string());
@@ -310,7 +310,7 @@ async fn s1_35_37_w1_03_w1_04_a_blacklisted_tool_never_runs_on_any_path() {
 }
 
 #[tokio::test]
-async fn s1_38_39_40_41_the_registry_works_without_an_agent() {
+async fn the_registry_works_without_an_agent() {
     let registry = ToolBox::new();
     registry.register(Tool::from_map(
         "ping",
@@ -330,7 +330,7 @@ async fn s1_38_39_40_41_the_registry_works_without_an_agent() {
 }
 
 #[test]
-fn s1_23_42_43_definitions_are_what_goes_to_the_model() {
+fn definitions_are_what_goes_to_the_model() {
     fn is<T: std::fmt::Debug + Clone + Serialize>() {}
     is::<ToolDefinition>();
     let toolbox = ToolBox::from([search(), echo(), says("c", "")]);
@@ -352,7 +352,7 @@ fn s1_23_42_43_definitions_are_what_goes_to_the_model() {
 }
 
 #[test]
-fn s1_44_45_the_lists_of_openai_and_anthropic() {
+fn the_lists_of_openai_and_anthropic() {
     let toolbox = ToolBox::from(Tool::raw(
         "search",
         "Search.",
@@ -376,7 +376,7 @@ fn s1_44_45_the_lists_of_openai_and_anthropic() {
 }
 
 #[test]
-fn s1_46_47_descriptions_come_from_the_docs() {
+fn descriptions_come_from_the_docs() {
     /// Searches the notes.
     ///
     /// Use it for what was written down; not for the web.
@@ -404,7 +404,7 @@ fn s1_46_47_descriptions_come_from_the_docs() {
 }
 
 #[test]
-fn s1_46_47_what_says_too_little_is_linted() {
+fn what_says_too_little_is_linted() {
     /// Notes.
     #[tool]
     fn notes(query: &str) -> String {

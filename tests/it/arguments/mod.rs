@@ -1,0 +1,8 @@
+//! Arguments: reading, checking, repairing.
+
+mod agreement;
+mod edges;
+mod hostile_text;
+mod reading;
+mod refused_values;
+mod texts;

@@ -1,0 +1,3 @@
+//! Boxes as collections of tools.
+
+mod registry;

@@ -1,0 +1,12 @@
+//! The way of a call through the gate.
+
+mod concurrency;
+mod gate;
+pub(crate) mod handlers;
+mod layers;
+mod limits;
+mod provenance;
+mod results;
+mod safety;
+mod taint;
+mod tracing_events;

@@ -1,0 +1,5 @@
+//! Rules that the repository keeps: rows, modules, pages.
+
+mod errors_page;
+mod rows;
+mod walls;

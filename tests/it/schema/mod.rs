@@ -1,0 +1,5 @@
+//! Schemas, of arguments and of results.
+
+mod hostile_schemas;
+mod outputs;
+mod strict;

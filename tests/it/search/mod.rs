@@ -1,0 +1,4 @@
+//! The catalog, and its gateway.
+
+mod catalog;
+mod gateway;

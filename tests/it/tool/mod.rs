@@ -1,0 +1,7 @@
+//! Ways to make a tool, and the rules for its name.
+
+mod builders;
+mod error_data;
+mod made;
+mod media;
+mod names;
