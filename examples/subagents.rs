@@ -19,7 +19,7 @@ use toolbox::model::ModelRequest;
 use toolbox::testing::ScriptedModel;
 use toolbox::{tool, tools};
 
-const CITIES: &str = include_str!("data/cities.json");
+const CITIES: &str = include_str!("basics/data/cities.json");
 
 /// Looks up how many people live in a city.
 #[tool(read_only)]
