@@ -648,3 +648,25 @@ async fn one_server_takes_no_more_than_three_in_five_places() {
     let found = search("weather forecast for a city").await;
     assert!(found.iter().all(|name| name.starts_with("greedy")), "{found:?}");
 }
+
+#[tokio::test]
+async fn a_server_with_many_equal_tools_leaves_places_to_others() {
+    for (many, limit) in [(20, 5), (40, 5), (300, 3), (300, 20)] {
+        let toolbox = ToolBox::new();
+        let add = |server: &str, name: &str, description: &str| {
+            let handler = |_: Arguments| async { "" };
+            let tool = Tool::raw(name, description, json!({"type": "object"}), handler);
+            toolbox.register(tool.from_source(server.to_owned()).deferred());
+        };
+        for at in 0..many {
+            add("greedy", &format!("greedy_weather_{at}"), "Weather forecast for a city");
+        }
+        add("modest", "modest_weather_0", "Weather forecast for a city");
+        toolbox.register(Gateway::over(&toolbox).default_limit(limit));
+        let arguments = json!({"text": "weather forecast for a city"});
+        let call = ToolCall::new("1", "toolbox_search_bm25", arguments);
+        let found = toolbox.call(call).await.references().to_vec();
+        assert_eq!(found.len(), limit, "{many} {limit}");
+        assert!(found.contains(&"modest_weather_0".to_owned()), "{many} {limit}: {found:?}");
+    }
+}

@@ -32,6 +32,9 @@ const MOST_HITS: u8 = 20;
 /// The number of candidates for each hit that is returned, to find those of other servers.
 const POOL: usize = 3;
 
+/// The most hits that are examined, however many tools one server has.
+const MAX_POOL: usize = 4096;
+
 /// The maximum size of a schema that is repeated in full when arguments do not fit it, in bytes.
 const SCHEMA_BYTES: usize = 2048;
 
@@ -220,18 +223,18 @@ impl Gateway {
             snapshot.permits(&definition.name) && context.permits(&definition.name)
         };
         let limit = limit.map_or(self.usual_hits, clamped);
-        let search = search.filter(may).limit(limit * POOL);
-        let meant = match &self.embeddings {
-            Some(embeddings) => Some(embeddings.hits(&search).await),
-            None => None,
-        };
-        let hits = match meant {
-            Some(Ok(hits)) => hits,
-            Some(Err(error)) => {
-                tracing::warn!(%error, "the model for meaning failed; words alone decide");
-                search.hits()
+        let mut search = search.filter(may);
+        let mut pool = limit * POOL;
+        let hits = loop {
+            search = search.limit(pool);
+            let hits = self.hits(&search).await;
+            // Where one server fills the pool, the hits of others are further down. A model for
+            // meaning is asked once.
+            let is_enough = hits.len() < pool || can_be_shared(&hits, limit);
+            if is_enough || pool >= MAX_POOL || self.embeddings.is_some() {
+                break hits;
             }
-            None => search.hits(),
+            pool = (pool * 4).min(MAX_POOL);
         };
         let hits = shared(hits, limit);
         if let Some(taint) = context.get::<Taint>() {
@@ -246,6 +249,15 @@ impl Gateway {
         }
         let names = hits.iter().map(|hit| hit.definition.name.clone()).collect();
         ToolResult::new(self.reply(&hits)).with_references(names)
+    }
+
+    /// Runs a search by words, and by meaning where there is a model for it.
+    async fn hits(&self, search: &Search<'_>) -> Vec<Hit> {
+        let Some(embeddings) = &self.embeddings else { return search.hits() };
+        embeddings.hits(search).await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "the model for meaning failed; words alone decide");
+            search.hits()
+        })
     }
 
     fn reply(&self, hits: &[Hit]) -> String {
@@ -301,11 +313,29 @@ impl Gateway {
     }
 }
 
+/// Returns whether `limit` of the hits can be listed without more than its share for any server.
+fn can_be_shared(hits: &[Hit], limit: usize) -> bool {
+    let most = share_of(limit);
+    let mut taken: HashMap<&str, usize> = HashMap::new();
+    let listed = hits.iter().filter(|hit| {
+        let Some(server) = hit.server.as_deref() else { return true };
+        let count = taken.entry(server).or_default();
+        *count += 1;
+        *count <= most
+    });
+    listed.count() >= limit
+}
+
+/// Returns the most hits of one server among `limit`: three in five, rounded up.
+fn share_of(limit: usize) -> usize {
+    (limit * 3).div_ceil(5)
+}
+
 /// Distributes the hits over servers: one server gets at most three in five, as long as the hits
 /// that replace its others score at least half as high. So a server that stuffs its descriptions
 /// does not displace all others.
 fn shared(hits: Vec<Hit>, limit: usize) -> Vec<Hit> {
-    let most = (limit * 3).div_ceil(5);
+    let most = share_of(limit);
     let (mut kept, mut over): (Vec<Hit>, Vec<Hit>) = (Vec::new(), Vec::new());
     for hit in hits {
         let of_it = |other: &&Hit| hit.server.is_some() && other.server == hit.server;
