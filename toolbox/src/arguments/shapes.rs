@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Map, Value};
 
-/// The number of types that are remembered; further ones share the slots.
+/// The number of types that are remembered; further ones are looked up each time.
 const SLOTS: usize = 16;
 
 /// The bit of an address that distinguishes a choice from an object. Lists of names are aligned to
@@ -81,12 +81,19 @@ impl Shapes {
         in_schema: &BTreeSet<BTreeSet<String>>,
     ) -> bool {
         let address = names.as_ptr().addr() | kind;
-        let slot = &self.known[(address >> 4) % SLOTS];
-        let known = slot.load(Ordering::Relaxed);
-        if known & !IN_SCHEMA == address {
-            return known & IN_SCHEMA != 0;
+        let home = (address >> 4) % SLOTS;
+        // Lists whose addresses share a slot take the next ones, so that none evicts another.
+        for at in home..home + SLOTS {
+            let slot = &self.known[at % SLOTS];
+            let known = slot.load(Ordering::Relaxed);
+            if known & !IN_SCHEMA == address {
+                return known & IN_SCHEMA != 0;
+            }
+            if known == 0 {
+                return look_up(names, in_schema, slot, address);
+            }
         }
-        look_up(names, in_schema, slot, address)
+        look_up(names, in_schema, &self.known[home], address)
     }
 }
 
