@@ -14,11 +14,12 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use toolbox::Agent;
+use toolbox::builtin::Workspace;
 use toolbox::builtin::files::Files;
 use toolbox::builtin::knowledge::Knowledge;
 use toolbox::builtin::schedule::{Clock, Schedules};
 use toolbox::builtin::shell::Shell;
-use toolbox::builtin::{SqliteStore, Workspace};
+use toolbox::store::SqliteStore;
 use toolbox::testing::ScriptedModel;
 
 #[tokio::main]

@@ -5,11 +5,11 @@ use std::time::{Duration, SystemTime};
 
 use serde_json::json;
 use toolbox::ToolBox;
-use toolbox::builtin::SqliteStore;
 use toolbox::builtin::knowledge::Knowledge;
 use toolbox::builtin::notes::Notes;
 use toolbox::builtin::schedule::{Clock, Runner, Schedules, Store};
 use toolbox::context::Principal;
+use toolbox::store::SqliteStore;
 
 use crate::support::{Scratch, call};
 

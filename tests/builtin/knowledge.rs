@@ -9,11 +9,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use toolbox::builtin::knowledge::{Forget, Knowledge, Quota};
-use toolbox::builtin::{SqliteStore, StoreError};
 use toolbox::call::{FailureKind, SharedError};
 use toolbox::context::Conversation;
 use toolbox::context::Principal;
 use toolbox::search::Embedder;
+use toolbox::store::{SqliteStore, StoreError};
 use toolbox::{BoxFuture, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use crate::support::{Scratch, call};

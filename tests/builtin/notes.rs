@@ -1,8 +1,8 @@
 use crate::bounded::tokio;
 use serde_json::json;
-use toolbox::builtin::SqliteStore;
 use toolbox::builtin::notes::Notes;
 use toolbox::context::Principal;
+use toolbox::store::SqliteStore;
 use toolbox::{ToolBox, ToolCall, ToolContext};
 
 #[tokio::test]

@@ -8,9 +8,9 @@ use std::time::{Duration, Instant, SystemTime};
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use toolbox::builtin::schedule::{Clock, Occurrence, Runner, ScheduledRun, Schedules, Store};
-use toolbox::builtin::{SqliteStore, StoreError};
 use toolbox::context::{Conversation, Principal};
 use toolbox::dialect::Dialect;
+use toolbox::store::{SqliteStore, StoreError};
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use crate::support::{Scratch, call};

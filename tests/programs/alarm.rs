@@ -3,8 +3,8 @@
 
 use std::io::{BufRead as _, Write as _};
 
-use toolbox::builtin::SqliteStore;
 use toolbox::builtin::schedule::Runner;
+use toolbox::store::SqliteStore;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {

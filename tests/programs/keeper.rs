@@ -4,8 +4,8 @@
 use std::io::Write as _;
 
 use serde_json::json;
-use toolbox::builtin::SqliteStore;
 use toolbox::builtin::knowledge::Knowledge;
+use toolbox::store::SqliteStore;
 use toolbox::{ToolBox, ToolCall};
 
 #[tokio::main(flavor = "current_thread")]

@@ -104,6 +104,8 @@ pub mod provider;
 pub mod schema;
 #[cfg(feature = "search")]
 pub mod search;
+#[cfg(feature = "_store")]
+pub mod store;
 #[cfg(feature = "agent")]
 pub mod testing;
 mod text;

@@ -4,9 +4,9 @@ use crate::bounded::tokio;
 use std::time::SystemTime;
 
 use serde_json::{Value, json};
-use toolbox::builtin::SqliteStore;
 use toolbox::builtin::schedule::{Clock, Runner, Schedules};
 use toolbox::context::{Decision, Taint};
+use toolbox::store::SqliteStore;
 use toolbox::testing::ScriptedModel;
 use toolbox::tool::IntoTools;
 use toolbox::{ToolBox, ToolCall, ToolContext};

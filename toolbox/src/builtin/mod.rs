@@ -41,8 +41,6 @@ pub mod schedule;
 pub mod shell;
 #[cfg(feature = "skills")]
 pub mod skills;
-#[cfg(feature = "_store")]
-mod store;
 #[cfg(feature = "web-search")]
 pub mod web_search;
 #[cfg(any(feature = "http", all(feature = "shell", target_os = "linux")))]
@@ -54,8 +52,6 @@ mod workspace;
 pub use protected::{ProtectedPath, ProtectedPaths};
 #[cfg(any(feature = "knowledge", feature = "notes", feature = "http"))]
 use quoted::quoted;
-#[cfg(feature = "_store")]
-pub use store::{SqliteStore, StoreError};
 #[cfg(any(feature = "http", all(feature = "shell", target_os = "linux")))]
 pub use while_tainted::WhileTainted;
 #[cfg(any(feature = "files", all(feature = "shell", target_os = "linux")))]

@@ -5,9 +5,9 @@ use std::time::SystemTime;
 use rusqlite::{OptionalExtension as _, params};
 
 use super::quoted;
-use super::store::{SqliteStore, StoreError, to_millis};
 use crate::call::ToolError;
 use crate::context::Principal;
+use crate::store::{SqliteStore, StoreError, to_millis};
 use crate::text::{QUOTED, quote};
 use crate::toolset;
 
@@ -20,7 +20,7 @@ use crate::toolset;
 /// each.
 ///
 /// ```
-/// use toolbox::builtin::SqliteStore;
+/// use toolbox::store::SqliteStore;
 /// use toolbox::builtin::notes::Notes;
 /// use toolbox::{ToolBox, ToolCall};
 ///

@@ -33,6 +33,7 @@
 
 pub(crate) mod approval;
 mod cancellation;
+mod carried;
 mod completion;
 mod context;
 mod conversation;
@@ -47,6 +48,7 @@ pub(crate) mod taint;
 
 pub use approval::{ApprovalRequest, Approver, Decision};
 pub use cancellation::CancellationToken;
+pub(crate) use carried::CarriedContext;
 pub use completion::Completion;
 pub use context::ToolContext;
 pub(crate) use context::now;

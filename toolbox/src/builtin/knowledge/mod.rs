@@ -11,10 +11,11 @@ use std::time::SystemTime;
 
 pub use store::{Entry, Forget, Quota, Source, Store};
 
-use super::{StoreError, quoted};
+use super::quoted;
 use crate::call::{SharedError, ToolError};
 use crate::context::{Conversation, Principal, ToolContext};
 use crate::search::{EmbedError, Embedder, points};
+use crate::store::StoreError;
 use crate::toolset;
 
 /// The number of ranks of each order that are joined; more if more entries are asked for.
@@ -50,7 +51,7 @@ const CHUNK: usize = 1500;
 /// ```
 /// use std::sync::Arc;
 /// use toolbox::builtin::knowledge::Knowledge;
-/// use toolbox::builtin::SqliteStore;
+/// use toolbox::store::SqliteStore;
 /// use toolbox::{ToolBox, ToolCall, ToolContext};
 /// use toolbox::context::Principal;
 ///

@@ -5,9 +5,9 @@ use rusqlite::{Row, Transaction, params};
 use unicode_normalization::char::is_combining_mark;
 
 use super::store::{Entry, Forget, Quota, Source, Store};
-use crate::builtin::store::{SqliteStore, StoreError, from_millis, readable, to_millis};
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
+use crate::store::{SqliteStore, StoreError, from_millis, readable, to_millis};
 
 /// The maximum number of words of a query.
 const QUERY_WORDS: usize = 64;

@@ -4,9 +4,9 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::SystemTime;
 
-use crate::builtin::store::StoreError;
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
+use crate::store::StoreError;
 
 /// A text in the store, with its source.
 #[derive(Debug, Clone, PartialEq)]
@@ -129,7 +129,7 @@ pub enum Forget {
     Everything,
 }
 
-/// A store of knowledge. [`SqliteStore`](crate::builtin::SqliteStore) is one; implement it for a
+/// A store of knowledge. [`SqliteStore`](crate::store::SqliteStore) is one; implement it for a
 /// server of your own.
 ///
 /// Each method sees and changes only entries of its principal, and is atomic.

@@ -61,7 +61,7 @@ use repeat::RepeatRule;
 /// allowed](Self::allow_in_scheduled_runs).
 ///
 /// ```
-/// use toolbox::builtin::SqliteStore;
+/// use toolbox::store::SqliteStore;
 /// use toolbox::builtin::schedule::Schedules;
 /// use toolbox::{ToolBox, ToolCall};
 ///

@@ -10,9 +10,9 @@ use tokio::task::JoinHandle;
 use super::clock::{Clock, SystemClock};
 use super::repeat::RepeatRule;
 use super::store::{Schedule, Store};
-use crate::builtin::store::StoreError;
 use crate::context::rules::Rules;
 use crate::context::{Taint, ToolContext};
+use crate::store::StoreError;
 
 /// The longest interval between two reads of the store, for schedules that others create and clocks
 /// that are set.
@@ -78,7 +78,7 @@ pub struct ScheduledRun {
 /// has happened does not happen again.
 ///
 /// ```no_run
-/// use toolbox::builtin::SqliteStore;
+/// use toolbox::store::SqliteStore;
 /// use toolbox::builtin::schedule::{Runner, Schedules};
 /// # async fn answer(_: toolbox::ToolContext, _: &str) {}
 ///

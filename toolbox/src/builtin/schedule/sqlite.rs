@@ -7,11 +7,9 @@ use rusqlite::{Row, params};
 use serde::de::DeserializeOwned;
 
 use super::store::{Schedule, Store, UnreadableSchedule};
-use crate::builtin::store::{
-    SqliteStore, StoreError, column_of, each, from_millis, readable, to_millis,
-};
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
+use crate::store::{SqliteStore, StoreError, column_of, each, from_millis, readable, to_millis};
 
 const TABLE: &str = "schedule";
 

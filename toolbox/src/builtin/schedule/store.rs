@@ -4,9 +4,9 @@ use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
 use super::repeat::Repeat;
-use crate::builtin::store::StoreError;
 use crate::context::{Conversation, Principal};
 use crate::future::BoxFuture;
+use crate::store::StoreError;
 
 /// A prompt with the times at which it is run.
 #[derive(Debug, Clone, PartialEq)]
@@ -89,7 +89,7 @@ impl UnreadableSchedule {
     }
 }
 
-/// A store of schedules. [`SqliteStore`](crate::builtin::SqliteStore) is one; implement it for a
+/// A store of schedules. [`SqliteStore`](crate::store::SqliteStore) is one; implement it for a
 /// server of your own.
 ///
 /// Each method is atomic.

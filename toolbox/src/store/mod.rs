@@ -1,4 +1,22 @@
-//! One `SQLite` file for the data of an agent: knowledge, schedules, notes.
+//! One `SQLite` file for the data of an agent: knowledge, schedules, notes, the journal of calls.
+//!
+//! ```
+//! use toolbox::store::SqliteStore;
+//!
+//! # fn main() -> Result<(), toolbox::store::StoreError> {
+//! # let folder = std::env::temp_dir().join(format!("toolbox-store-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder).unwrap();
+//! let store = SqliteStore::open(folder.join("agent.db"))?.max_file_bytes(64 << 20)?;
+//! # drop(store);
+//! # std::fs::remove_dir_all(folder).unwrap();
+//! # Ok(())
+//! # }
+//! ```
+//!
+//! | to | see |
+//! |---|---|
+//! | open a file, or keep all in memory | [`SqliteStore`] |
+//! | know why a store refused | [`StoreError`] |
 
 mod error;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
