@@ -106,6 +106,7 @@ pub mod schema;
 pub mod search;
 #[cfg(feature = "_store")]
 pub mod store;
+mod sync;
 #[cfg(feature = "agent")]
 pub mod testing;
 mod text;

@@ -1,5 +1,6 @@
 //! Rules that the repository keeps: rows, modules, pages.
 
 mod errors_page;
+mod locks;
 mod rows;
 mod walls;

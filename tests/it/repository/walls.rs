@@ -8,8 +8,8 @@ use std::path::{Path, PathBuf};
 type ItemPath = Vec<String>;
 
 /// A source file: its module, and its text without comments and tests.
-struct Source {
-    file: String,
+pub(super) struct Source {
+    pub(super) file: String,
     module: ItemPath,
     text: String,
 }
@@ -43,7 +43,7 @@ fn ranks() -> BTreeMap<String, usize> {
     ranks
 }
 
-fn sources() -> Vec<Source> {
+pub(super) fn sources() -> Vec<Source> {
     fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -164,8 +164,8 @@ impl Source {
         }
     }
 
-    /// Returns everything of the crate that the file names.
-    fn imports(&self, modules: &BTreeSet<&ItemPath>) -> Vec<Import> {
+    /// Returns the paths of the file as they are written, in imports and in code, with the offset.
+    pub(super) fn written(&self) -> Vec<(usize, ItemPath)> {
         let mut written = Vec::new();
         let mut rest = self.text.clone();
         for (at, tree) in self.uses() {
@@ -191,6 +191,11 @@ impl Source {
             }
         }
         written
+    }
+
+    /// Returns everything of the crate that the file names.
+    fn imports(&self, modules: &BTreeSet<&ItemPath>) -> Vec<Import> {
+        self.written()
             .into_iter()
             .filter_map(|(at, path)| {
                 let line = self.text[..at].matches('\n').count() + 1;

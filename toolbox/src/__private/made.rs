@@ -1,6 +1,6 @@
 //! Construction of a [`Tool`] from the options and the function of an expansion.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::task::{Context, Waker};
 use std::time::Duration;
 
@@ -13,6 +13,7 @@ use crate::context::ToolContext;
 use crate::context::approval::Approval;
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::future::BoxFuture;
+use crate::sync::Mutex;
 use crate::tool::{BoxedHandler, Origin, Tool, Toolset, made};
 
 /// The options of `#[tool(...)]`, as constants.
@@ -113,7 +114,7 @@ pub fn make_sync(
 ) -> Tool {
     let described = Mutex::default();
     run(&HandlerCall::asking(&ToolContext::new(), &Signature::default(), &described));
-    meta.tool(BoxedHandler::Sync(Arc::new(run)), into_inner(described), output)
+    meta.tool(BoxedHandler::Sync(Arc::new(run)), described.into_inner(), output)
 }
 
 /// Makes a tool of an async function.
@@ -131,7 +132,7 @@ pub fn make_async(
     let _ = run(&HandlerCall::asking(&context, &signature, &described))
         .as_mut()
         .poll(&mut Context::from_waker(Waker::noop()));
-    meta.tool(BoxedHandler::Async(Arc::new(run)), into_inner(described), output)
+    meta.tool(BoxedHandler::Async(Arc::new(run)), described.into_inner(), output)
 }
 
 /// Makes a tool of a synchronous method of a set.
@@ -157,10 +158,6 @@ pub fn make_async_of<S: Toolset>(
 ) -> Tool {
     let set = Arc::clone(set);
     make_async(meta, output, move |call| run(Arc::clone(&set), call))
-}
-
-fn into_inner(described: Mutex<Described>) -> Described {
-    described.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Takes the blank after `///` off each line, and blank space off both ends.

@@ -2,13 +2,14 @@
 //! sink.
 
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use super::event::Sink;
 use super::paused::{Decisions, Paused, Spent};
 use crate::collection::ToolBox;
 use crate::model::Usage;
+use crate::sync::Mutex;
 
 /// State that a run passes to the agents below it, in the context of its calls.
 #[derive(Clone)]
@@ -68,11 +69,11 @@ impl<T> Default for Table<T> {
 
 impl<T> Table<T> {
     pub(super) fn put(&self, call_id: &str, value: T) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).insert(call_id.to_owned(), value);
+        self.0.lock().insert(call_id.to_owned(), value);
     }
 
     pub(super) fn take(&self, call_id: &str) -> Option<T> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).remove(call_id)
+        self.0.lock().remove(call_id)
     }
 }
 
@@ -159,16 +160,14 @@ impl Budgets {
     pub(super) fn charge_usage(&self, usage: Usage) {
         for budget in &*self.0 {
             budget.tokens.charge(usage.total_tokens());
-            *budget.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
+            *budget.usage.lock() += usage;
         }
     }
 
     /// Returns what the innermost run cost, with the runs below it.
     pub(super) fn usage(&self) -> Usage {
         let own = self.0.last();
-        own.map_or_else(Usage::default, |own| {
-            *own.usage.lock().unwrap_or_else(PoisonError::into_inner)
-        })
+        own.map_or_else(Usage::default, |own| *own.usage.lock())
     }
 
     pub(super) fn are_tokens_spent(&self) -> bool {
@@ -186,7 +185,7 @@ impl Budgets {
     /// Charges the innermost run for what it spent before it paused; each run above knows its own.
     pub(super) fn resume(&self, spent: Spent, usage: Usage) {
         if let Some(own) = self.0.last() {
-            *own.usage.lock().unwrap_or_else(PoisonError::into_inner) += usage;
+            *own.usage.lock() += usage;
             own.calls.charge(spent.calls);
             own.tokens.charge(spent.tokens);
         }

@@ -2,7 +2,6 @@
 //! both.
 
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use serde::Deserialize;
 
@@ -15,6 +14,7 @@ use super::slot::Fill;
 use super::specimen;
 use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, Repair, ToolResult};
 use crate::context::ToolContext;
+use crate::sync::Mutex;
 use crate::text::argument_path;
 use crate::validate::ReadError;
 use crate::validate::{self, CheckOutcome, ValidationLimits};
@@ -125,7 +125,7 @@ impl<'given> HandlerCall<'given> {
                 ));
             }
         }
-        *described.lock().unwrap_or_else(PoisonError::into_inner) = answer;
+        *described.lock() = answer;
         ToolResult::new("")
     }
 

@@ -9,7 +9,7 @@
 use std::collections::{HashMap, HashSet};
 use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
+use std::sync::{LazyLock, MutexGuard};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 #[cfg(unix)]
@@ -18,6 +18,7 @@ use cap_std::fs::{Dir, File, Metadata, OpenOptions};
 
 use super::workspace::Workspace;
 use crate::context::{Taint, ToolContext};
+use crate::sync::Mutex;
 
 /// The attribute. Its value on the folder says which part of it is marked.
 const NAME: &str = "user.toolbox.tainted";
@@ -50,7 +51,7 @@ struct WorkspaceTaint {
 fn known() -> MutexGuard<'static, HashMap<(u64, u64), WorkspaceTaint>> {
     static KNOWN: LazyLock<Mutex<HashMap<(u64, u64), WorkspaceTaint>>> =
         LazyLock::new(Mutex::default);
-    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
+    KNOWN.lock()
 }
 
 /// Returns the key of a file: file systems without attributes tend to ignore case.

@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::fmt::Write;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::Value;
@@ -18,6 +18,7 @@ use crate::call::{FailureKind, ToolResult};
 use crate::collection::ToolBox;
 use crate::mcp::{ConfigProblem, ServerState, Servers};
 use crate::search::{EXECUTE, Gateway};
+use crate::sync::Mutex;
 use crate::tool::{IntoTools, Next, Tool};
 
 /// The maximum time that a search waits for servers which have not answered yet.
@@ -97,7 +98,7 @@ impl GatewayBackend {
                 continue;
             }
             let now = Instant::now();
-            let mut tried = self.tried.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut tried = self.tried.lock();
             let before = *tried.entry(status.name.clone()).or_insert(now);
             if now.duration_since(before) >= PAUSE {
                 tried.insert(status.name.clone(), now);

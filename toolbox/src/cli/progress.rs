@@ -1,12 +1,12 @@
 //! Progress display on a terminal.
 
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
 
 use super::text::{cut, line};
 use crate::mcp::{ServerState, ServerStatus};
+use crate::sync::Mutex;
 
 /// A line on standard error that is removed when its work is done; disabled without a terminal.
 pub(super) struct Progress {
@@ -50,7 +50,7 @@ impl Progress {
     /// Displays the servers that have not answered yet.
     pub(super) fn changed(&self, status: &ServerStatus) {
         if !matches!(status.state, ServerState::Waiting | ServerState::Connecting) {
-            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut open = self.open.lock();
             let before = open.len();
             open.retain(|name| *name != status.name);
             self.bar.inc(u64::from(open.len() < before));

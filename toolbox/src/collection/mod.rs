@@ -29,7 +29,7 @@ mod settings;
 mod snapshot;
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
@@ -40,6 +40,7 @@ pub(crate) use snapshot::{Snapshot, ToolEntry};
 
 use crate::context::rules::Rules;
 use crate::context::{InvalidRuleError, Requirement, StateMap};
+use crate::sync::Mutex;
 use crate::tool::{IntoTools, MapFn, RepeatedTools, Tool};
 pub(crate) use settings::BoxSettings;
 
@@ -129,7 +130,7 @@ impl ToolBox {
 
     /// Makes a change atomically: readers see all of it or nothing.
     fn change<T>(&self, change: impl FnOnce(&mut Snapshot) -> T) -> T {
-        let _writer = self.shared.writer.lock().unwrap_or_else(PoisonError::into_inner);
+        let _writer = self.shared.writer.lock();
         let mut next = self.shared.current.load().successor();
         let value = change(&mut next);
         let generation = next.generation();

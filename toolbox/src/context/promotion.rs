@@ -1,8 +1,9 @@
 //! Tools that a search found, to be offered in the next requests of a run.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::definition::ToolDefinition;
+use crate::sync::Mutex;
 
 /// The name of the tool that searches by words.
 ///
@@ -28,7 +29,7 @@ impl Promotions {
         if steps == 0 {
             return;
         }
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         let until = state.step.saturating_add(steps);
         for tool in tools {
             match state.tools.iter_mut().find(|(own, _)| own.name == tool.name) {
@@ -40,7 +41,7 @@ impl Promotions {
 
     /// Begins a step, and returns the tools that are offered in it.
     pub(crate) fn enter(&self, step: u32) -> Vec<Arc<ToolDefinition>> {
-        let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.0.lock();
         state.step = step;
         state.tools.retain(|(_, until)| *until >= step);
         state.tools.iter().map(|(tool, _)| Arc::clone(tool)).collect()

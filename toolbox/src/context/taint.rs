@@ -3,13 +3,14 @@
 
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use indexmap::IndexSet;
 
 use super::context::ToolContext;
 use crate::call::{FailureKind, ToolResult};
 use crate::definition::ToolDefinition;
+use crate::sync::Mutex;
 
 /// The most URLs that are kept. When there are more, the oldest eighth is forgotten.
 const MOST_URLS: usize = 4096;
@@ -167,7 +168,7 @@ impl Taint {
     }
 
     fn shown_urls(&self) -> MutexGuard<'_, IndexSet<Box<str>>> {
-        self.0.shown_urls.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.shown_urls.lock()
     }
 }
 

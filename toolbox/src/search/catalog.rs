@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::fmt;
-use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::{Arc, RwLockReadGuard};
 
 use super::hit::{Hit, hit};
 use super::index::{Filter, Index, IndexEntry};
@@ -10,6 +10,7 @@ use super::pattern::{Pattern, PatternError};
 use super::plain;
 use super::score::{self, Ranked, Scratch};
 use crate::definition::ToolDefinition;
+use crate::sync::RwLock;
 
 /// The default number of hits of a search.
 pub const DEFAULT_LIMIT: usize = 5;
@@ -159,11 +160,11 @@ impl Catalog {
     }
 
     fn write<T>(&self, change: impl FnOnce(&mut Index) -> T) -> T {
-        change(&mut self.shared.write().unwrap_or_else(PoisonError::into_inner))
+        change(&mut self.shared.write())
     }
 
     pub(super) fn read(&self) -> RwLockReadGuard<'_, Index> {
-        self.shared.read().unwrap_or_else(PoisonError::into_inner)
+        self.shared.read()
     }
 }
 

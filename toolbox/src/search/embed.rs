@@ -2,13 +2,14 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::catalog::{Search, SearchMode};
 use super::hit::{Hit, hit};
 use crate::call::SharedError;
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
+use crate::sync::Mutex;
 
 /// Returns the score of a rank, from 1, where rankings are joined: `1 / (60 + rank)` (Cormack,
 /// Clarke & Büttcher 2009, reciprocal rank fusion).
@@ -71,7 +72,7 @@ impl<E: Embedder> Embeddings<E> {
         tools: &[(u32, Arc<ToolDefinition>)],
     ) -> Result<Vec<(u32, Arc<[f32]>)>, EmbedError> {
         let missing: Vec<Arc<ToolDefinition>> = {
-            let mut known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.vectors.lock();
             if known.len() > tools.len() {
                 let live: std::collections::HashSet<&str> =
                     tools.iter().map(|(_, tool)| tool.name.as_str()).collect();
@@ -86,12 +87,12 @@ impl<E: Embedder> Embeddings<E> {
             let texts: Vec<String> =
                 batch.iter().map(|tool| format!("{}: {}", tool.name, tool.description)).collect();
             let vectors = self.embed(&texts).await?;
-            let mut known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut known = self.vectors.lock();
             for (tool, vector) in batch.iter().zip(vectors) {
                 known.insert(tool.name.clone(), (tool.clone(), vector));
             }
         }
-        let known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.vectors.lock();
         let vector = |(slot, tool): &(u32, Arc<ToolDefinition>)| {
             known.get(&tool.name).map(|(_, vector)| (*slot, vector.clone()))
         };
@@ -109,7 +110,7 @@ impl<E: Embedder> Embeddings<E> {
 
 impl<E: fmt::Debug> fmt::Debug for Embeddings<E> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let known = self.vectors.lock().unwrap_or_else(PoisonError::into_inner).len();
+        let known = self.vectors.lock().len();
         f.debug_struct("Embeddings")
             .field("embedder", &self.embedder)
             .field("tools", &known)

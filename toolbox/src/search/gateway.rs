@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -16,6 +16,7 @@ use crate::context::promotion::Promotions;
 use crate::context::{Taint, ToolContext};
 use crate::definition::{ToolAnnotations, ToolDefinition};
 use crate::future::BoxFuture;
+use crate::sync::Mutex;
 use crate::text::quote;
 use crate::tool::{Tool, Toolset};
 
@@ -184,7 +185,7 @@ impl Gateway {
 
     /// Brings the catalog up to date with the box.
     fn refresh(&self, snapshot: &Snapshot) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.generation == Some(snapshot.generation()) {
             return;
         }

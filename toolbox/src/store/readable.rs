@@ -1,11 +1,11 @@
 //! Rows that cannot be read: skipped and logged, so that one does not make the others unavailable.
 
 use std::collections::HashSet;
-use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, Error, Row, Rows};
 
 use super::StoreError;
+use crate::sync::Mutex;
 
 /// The maximum number of rows remembered as logged, so that one row that is read every second does
 /// not fill the log.
@@ -60,7 +60,7 @@ type RowKey = (String, &'static str, Option<i64>);
 fn log_once(file: &Connection, table: &'static str, id: Option<i64>, error: &Error) {
     static KNOWN: Mutex<Option<HashSet<RowKey>>> = Mutex::new(None);
     let key = (file.path().unwrap_or_default().to_owned(), table, id);
-    let mut known = KNOWN.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut known = KNOWN.lock();
     let known = known.get_or_insert_default();
     if known.len() >= MAX_LOGGED || !known.insert(key) {
         return;

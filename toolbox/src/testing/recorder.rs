@@ -1,10 +1,11 @@
 //! A model that records the replies of another one.
 
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use crate::future::BoxFuture;
 use crate::model::{Deltas, Model, ModelError, ModelRequest, ModelResponse, Reply};
+use crate::sync::Mutex;
 
 /// A model that passes requests on to another and keeps its replies, to be played again by a
 /// [`ScriptedModel`](super::ScriptedModel::from_recording).
@@ -40,7 +41,7 @@ impl Recorder {
     /// Returns the recording so far, as a JSON array of replies.
     #[must_use]
     pub fn recording(&self) -> String {
-        let replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+        let replies = self.replies.lock();
         // A reply always serializes: its keys are text.
         serde_json::to_string_pretty(&*replies).unwrap_or_default()
     }
@@ -62,7 +63,7 @@ impl Model for Recorder {
     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
         Box::pin(async move {
             let response = self.model.respond(request, deltas).await?;
-            let mut replies = self.replies.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut replies = self.replies.lock();
             replies.push(response.reply.clone());
             Ok(response)
         })

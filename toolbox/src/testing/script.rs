@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 use std::time::Duration;
 
 use crate::call::{Arguments, ToolCall};
@@ -11,6 +11,7 @@ use crate::model::{
     Delta, Deltas, Finish, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
     Reply, Usage,
 };
+use crate::sync::Mutex;
 
 /// A model that replies by a script, turn by turn, and keeps its requests.
 ///
@@ -199,7 +200,7 @@ impl ScriptedModel {
     }
 
     fn state(&self) -> MutexGuard<'_, ScriptState> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.state.lock()
     }
 
     fn next(&self, request: &ModelRequest) -> Result<ScriptedTurn, ModelError> {

@@ -1,6 +1,6 @@
 //! An answer of a type: the arguments of a tool made for that, or JSON that the model wrote down.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
@@ -17,6 +17,7 @@ use crate::definition::ToolDefinition;
 use crate::dialect::Definitions;
 use crate::model::ToolChoice;
 use crate::schema::{self, Kinds};
+use crate::sync::Mutex;
 use crate::tool::{BoxedHandler, Origin, Tool};
 use crate::validate::with_plain_integers;
 
@@ -94,7 +95,7 @@ where
         };
         match value_of::<T>(text, is_wrapped) {
             Ok(value) => {
-                *given.lock().unwrap_or_else(PoisonError::into_inner) = Some(value);
+                *given.lock() = Some(value);
                 ToolResult::silent("The answer was taken.")
             }
             Err(error) => ToolResult::failure(FailureKind::InvalidArguments, error.to_string()),
@@ -149,12 +150,12 @@ impl TypedAnswer {
     }
 
     pub(super) fn is_given(&self) -> bool {
-        self.given.lock().unwrap_or_else(PoisonError::into_inner).is_some()
+        self.given.lock().is_some()
     }
 
     /// Forgets an answer: something was learned since.
     pub(super) fn forget(&self) {
-        *self.given.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        *self.given.lock() = None;
     }
 
     /// Counts an attempt that came to nothing, and returns whether there may be no other.
@@ -245,7 +246,7 @@ impl TypedAnswer {
 
     /// Returns the answer, if one was taken.
     pub(super) fn into_value(self) -> Option<Value> {
-        let value = self.given.lock().unwrap_or_else(PoisonError::into_inner).take()?;
+        let value = self.given.lock().take()?;
         // It was read as its type already; what cannot be written stays as it was given.
         (self.kind.rewrite)(value.clone()).map_or(Some(value), Some)
     }

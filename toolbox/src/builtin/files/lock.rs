@@ -120,9 +120,11 @@ mod system {
 #[cfg(not(unix))]
 mod system {
     use std::io;
-    use std::sync::{Mutex, MutexGuard, TryLockError};
+    use std::sync::MutexGuard;
 
     use cap_std::fs::Dir;
+
+    use crate::sync::Mutex;
 
     static CHANGING: Mutex<()> = Mutex::new(());
 
@@ -140,13 +142,7 @@ mod system {
 
         #[expect(clippy::unused_self, clippy::unnecessary_wraps, reason = "as on other systems")]
         pub(super) fn try_lock(&self) -> io::Result<Option<LockedFolder>> {
-            match CHANGING.try_lock() {
-                Ok(guard) => Ok(Some(LockedFolder(guard))),
-                Err(TryLockError::Poisoned(poisoned)) => {
-                    Ok(Some(LockedFolder(poisoned.into_inner())))
-                }
-                Err(TryLockError::WouldBlock) => Ok(None),
-            }
+            Ok(CHANGING.try_lock().map(LockedFolder))
         }
     }
 

@@ -2,11 +2,11 @@
 
 use std::hash::{BuildHasher as _, RandomState};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use indexmap::IndexMap;
 
 use crate::context::{Conversation, Principal, Taint, ToolContext};
+use crate::sync::Mutex;
 
 /// The number of files that are remembered.
 const REMEMBERED: usize = 8192;
@@ -50,7 +50,7 @@ impl Versions {
 
     /// Records the version of a file that a conversation knows.
     pub(super) fn learn(&self, reader: FileReader, path: &Path, version: Version) {
-        let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.known.lock();
         if known.len() >= REMEMBERED {
             // Half of them at once, since each removal moves the others.
             known.drain(..REMEMBERED / 2);
@@ -62,7 +62,7 @@ impl Versions {
 
     /// Returns the version of a file that a conversation knows.
     pub(super) fn known(&self, reader: FileReader, path: &Path) -> Option<Version> {
-        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let known = self.known.lock();
         known.get(&(reader, path.to_owned())).copied()
     }
 }

@@ -1,10 +1,10 @@
 //! The output of a command: its beginning and its end, in bounded memory.
 
 use std::collections::VecDeque;
-use std::sync::{Mutex, PoisonError};
 
 use tokio::io::{AsyncRead, AsyncReadExt as _};
 
+use crate::sync::Mutex;
 use crate::text::clean;
 
 /// The beginning and the end of a stream.
@@ -29,13 +29,13 @@ impl OutputBuffer {
         let Some(mut stream) = stream else { return };
         let mut buffer = vec![0; 16 << 10];
         while let Ok(read @ 1..) = stream.read(&mut buffer).await {
-            self.0.lock().unwrap_or_else(PoisonError::into_inner).push(&buffer[..read]);
+            self.0.lock().push(&buffer[..read]);
         }
     }
 
     /// Returns it as text for a model, without terminal control codes.
     pub(super) fn text(&self) -> String {
-        let mut parts = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parts = self.0.lock();
         let left_out = parts.left_out;
         let tail = parts.tail.make_contiguous();
         if left_out == 0 {

@@ -19,7 +19,7 @@ mod text;
 
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 #[cfg(feature = "mcp-oauth")]
@@ -31,6 +31,7 @@ use super::count::Count;
 use super::lock::{Lock, LockFileError};
 use super::names::{InvalidServerNameError, Names};
 use crate::collection::ToolBox;
+use crate::sync::Mutex;
 use connection::ConnectionOptions;
 use server::Server;
 use shared_state::{Listener, SharedState};

@@ -1,14 +1,15 @@
 //! Notifications of a server, and counts of its invalid messages.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
 
 use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
 use tokio::sync::Notify;
 
 use crate::context::{CancellationToken, ToolContext};
 use crate::mcp::client::text;
+use crate::sync::Mutex;
 
 /// The incoming notifications of one connection.
 #[derive(Default)]
@@ -91,7 +92,7 @@ impl Notifications {
     }
 
     fn listeners(&self) -> std::sync::MutexGuard<'_, Listeners> {
-        self.listeners.lock().unwrap_or_else(PoisonError::into_inner)
+        self.listeners.lock()
     }
 
     /// Delivers reports under `token` to the call of `context` until the guard is dropped.
@@ -149,7 +150,7 @@ impl Notifications {
         let counted = counts.into_iter().map(|(count, what)| (count.load(Ordering::Relaxed), what));
         let counted =
             counted.filter(|(count, _)| *count > 0).map(|(count, what)| format!("{count} {what}"));
-        let misfits = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        let misfits = self.misfits.lock();
         let misfits = misfits.iter().map(|(tool, Misfits { count, last })| {
             format!("`{tool}`: {count} of its results did not fit its output schema: {last}")
         });
@@ -159,7 +160,7 @@ impl Notifications {
     /// Counts a result that does not match the output schema of its tool; the result is delivered
     /// all the same.
     pub(super) fn note_misfit(&self, tool: &str, fault: String) {
-        let mut misfits = self.misfits.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut misfits = self.misfits.lock();
         let misfits = misfits.entry(tool.to_owned()).or_default();
         misfits.count += 1;
         if is_power_of_ten(misfits.count) {

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
 use rmcp::model::RequestMetaObject;
@@ -20,6 +20,7 @@ use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
 use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
 use crate::mcp::trace::TraceContext;
+use crate::sync::Mutex;
 
 /// The minimum interval between two readings of a list.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -87,12 +88,12 @@ impl Server {
     }
 
     fn now(&self) -> MutexGuard<'_, Now> {
-        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+        self.now.lock()
     }
 
     /// Locks the right to change the box; `None` once everything is closed.
     fn mounting(&self) -> Option<MutexGuard<'_, ()>> {
-        let guard = self.mounting.lock().unwrap_or_else(PoisonError::into_inner);
+        let guard = self.mounting.lock();
         (!self.shared.closed.is_cancelled()).then_some(guard)
     }
 
@@ -436,7 +437,7 @@ impl Server {
     pub(super) async fn close(&self) {
         {
             // A mount in progress is waited for; a later one finds everything closed.
-            let _mounting = self.mounting.lock().unwrap_or_else(PoisonError::into_inner);
+            let _mounting = self.mounting.lock();
             self.exchange(Mounted::default());
         }
         let connection = self.now().connection.take();

@@ -1,7 +1,7 @@
 //! The state that the servers of one box share: the box, the names, the lock file.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use super::connection::ConnectionOptions;
 use super::status::ServerStatus;
@@ -9,6 +9,7 @@ use crate::collection::ToolBox;
 use crate::context::CancellationToken;
 use crate::mcp::lock::Lock;
 use crate::mcp::names::Names;
+use crate::sync::Mutex;
 use crate::tool::Tool;
 
 pub(super) type Listener = Arc<dyn Fn(&ServerStatus) + Send + Sync>;
@@ -40,7 +41,7 @@ impl SharedState {
     }
 
     fn owned(&self) -> MutexGuard<'_, HashMap<String, (Arc<str>, String)>> {
-        self.owned.lock().unwrap_or_else(PoisonError::into_inner)
+        self.owned.lock()
     }
 
     pub(super) fn has_lock(&self) -> bool {
@@ -48,7 +49,7 @@ impl SharedState {
     }
 
     pub(super) fn lock(&self) -> Option<MutexGuard<'_, Lock>> {
-        Some(self.lock.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner))
+        Some(self.lock.as_ref()?.lock())
     }
 
     /// Replaces a server's tools in the box: new tools are added, missing ones removed, and

@@ -2,7 +2,7 @@
 //! only.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures_util::stream::{BoxStream, unfold};
 use reqwest::header::{
@@ -26,6 +26,7 @@ use crate::mcp::client::notifications::Notifications;
 #[cfg(feature = "mcp-oauth")]
 use crate::mcp::client::oauth::Tokens;
 use crate::mcp::client::text;
+use crate::sync::Mutex;
 
 type Error = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -94,7 +95,7 @@ impl HttpTransport {
 
     /// Keeps the pending requests of a stream until it is resumed.
     fn park(&self, event: String, reader: MessageReader) {
-        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parked = self.parked.lock();
         if parked.len() == MAX_PARKED {
             parked.pop_front();
         }
@@ -102,7 +103,7 @@ impl HttpTransport {
     }
 
     fn unpark(&self, event: &str) -> Option<MessageReader> {
-        let mut parked = self.parked.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut parked = self.parked.lock();
         let at = parked.iter().position(|(id, _)| id == event)?;
         parked.remove(at).map(|(_, reader)| reader)
     }

@@ -6,11 +6,12 @@ mod parameters;
 
 use std::collections::{BTreeMap, HashMap};
 use std::str::FromStr;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use reqwest::header::{HeaderName, HeaderValue};
 use rmcp::transport::streamable_http_client::StreamableHttpClientTransportConfig;
+
+use crate::sync::Mutex;
 
 pub(super) use client::HttpTransport;
 #[cfg(feature = "mcp-oauth")]
@@ -23,7 +24,7 @@ pub(super) struct SharedClient(Mutex<Option<reqwest::Client>>);
 
 impl SharedClient {
     pub(super) fn client(&self) -> Result<reqwest::Client, String> {
-        let mut shared = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut shared = self.0.lock();
         if let Some(client) = &*shared {
             return Ok(client.clone());
         }

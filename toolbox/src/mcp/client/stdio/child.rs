@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 use std::ffi::OsString;
 use std::io;
 use std::process::{ExitStatus, Stdio};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Duration;
 
 use process_wrap::tokio::{ChildWrapper, CommandWrap};
@@ -20,6 +20,7 @@ use crate::context::CancellationToken;
 use crate::mcp::client::text;
 use crate::mcp::config::ServerEndpoint;
 use crate::mcp::count::Count;
+use crate::sync::Mutex;
 
 /// The time for a child to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -168,7 +169,7 @@ impl Child {
             let reading = drain.abort_handle();
             let _ = tokio::time::timeout(Duration::from_millis(250), drain).await;
             reading.abort();
-            lock(&end).status = status;
+            end.lock().status = status;
             gone.cancel();
         });
         Ok((keeper, stdin, stdout))
@@ -187,7 +188,7 @@ impl Child {
 
     /// Describes the end of the child.
     pub(in crate::mcp::client) fn describe_end(&self) -> String {
-        lock(&self.end).describe()
+        self.end.lock().describe()
     }
 }
 
@@ -195,10 +196,6 @@ impl Drop for Child {
     fn drop(&mut self) {
         self.stop.cancel();
     }
-}
-
-fn lock(end: &Mutex<EndOfChild>) -> std::sync::MutexGuard<'_, EndOfChild> {
-    end.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Returns the variables that a child inherits from this process.
@@ -215,7 +212,7 @@ fn inherited() -> impl Iterator<Item = (OsString, OsString)> {
 async fn drain(mut stderr: ChildStderr, end: Arc<Mutex<EndOfChild>>) {
     let mut chunk = vec![0; 8192];
     while let Ok(read @ 1..) = stderr.read(&mut chunk).await {
-        let kept = &mut lock(&end).stderr;
+        let kept = &mut end.lock().stderr;
         kept.extend(&chunk[..read]);
         let over = kept.len().saturating_sub(STDERR_TAIL);
         kept.drain(..over);
