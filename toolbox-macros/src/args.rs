@@ -50,6 +50,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("idempotent", Form::Flag, "idempotent"),
     spec("open_world", Form::FlagOrValue, "open_world"),
     spec("background", Form::Flag, "background"),
+    spec("durable", Form::Flag, "durable"),
     spec("approval", Form::Flag, "approval"),
     spec("deferred", Form::Flag, "deferred"),
     spec("untrusted", Form::Flag, "untrusted"),

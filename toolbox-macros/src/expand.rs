@@ -233,6 +233,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         ("blocking", hints.blocking),
         ("exclusive", hints.exclusive),
         ("background", hints.background),
+        ("durable", hints.durable),
         ("approval", hints.approval),
         ("deferred", hints.deferred),
         ("untrusted", hints.untrusted),

@@ -94,6 +94,8 @@ pub mod context;
 pub mod definition;
 pub mod dialect;
 mod dispatch;
+#[cfg(feature = "durable")]
+pub mod durable;
 mod future;
 #[cfg(feature = "_mcp")]
 pub mod mcp;

@@ -38,6 +38,7 @@ pub struct Meta {
     pub blocking: bool,
     pub exclusive: bool,
     pub background: bool,
+    pub durable: bool,
     pub approval: bool,
     pub deferred: bool,
     pub untrusted: bool,
@@ -58,6 +59,7 @@ impl Meta {
         blocking: false,
         exclusive: false,
         background: false,
+        durable: false,
         approval: false,
         deferred: false,
         untrusted: false,
@@ -89,6 +91,7 @@ impl Meta {
         running.blocking = self.blocking;
         running.exclusive = self.exclusive;
         running.background = self.background;
+        running.durable = self.durable;
         running.untrusted = self.untrusted;
         if self.approval {
             running.approval = Approval::OfBox;

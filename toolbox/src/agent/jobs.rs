@@ -41,7 +41,8 @@ impl Jobs {
     }
 
     pub(super) fn note(&mut self, results: &[ToolResult]) {
-        self.open.extend(results.iter().filter_map(ToolResult::job).cloned());
+        let pending = results.iter().filter(|result| result.is_pending());
+        self.open.extend(pending.filter_map(ToolResult::job).cloned());
     }
 
     pub(super) fn any_open(&self) -> bool {

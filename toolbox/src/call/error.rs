@@ -51,6 +51,12 @@ pub enum FailureKind {
     OverBudget,
     /// The limit of nested agents is reached, or this agent is running already.
     TooDeep,
+    /// The process that ran the call died, or lost its claim: it may have taken effect or not.
+    OutcomeUnknown,
+    /// As many calls wait as may; it has not run.
+    Busy,
+    /// The time of the call was over before it ran.
+    Expired,
 }
 
 impl FailureKind {
@@ -74,6 +80,9 @@ impl FailureKind {
             Self::Deferred => "tool.deferred",
             Self::OverBudget => "run.over_budget",
             Self::TooDeep => "run.too_deep",
+            Self::OutcomeUnknown => "call.outcome_unknown",
+            Self::Busy => "call.busy",
+            Self::Expired => "call.expired",
         }
     }
 
@@ -87,7 +96,7 @@ impl FailureKind {
             .unwrap_or((Self::Reported, Self::Reported.code()))
     }
 
-    const ALL: [Self; 16] = [
+    const ALL: [Self; 19] = [
         Self::NotFound,
         Self::Blacklisted,
         Self::NotApproved,
@@ -104,6 +113,9 @@ impl FailureKind {
         Self::Deferred,
         Self::OverBudget,
         Self::TooDeep,
+        Self::OutcomeUnknown,
+        Self::Busy,
+        Self::Expired,
     ];
 }
 

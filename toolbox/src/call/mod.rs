@@ -47,4 +47,5 @@ pub use output::{IntoToolFailure, IntoToolResult, StructuredError};
 pub(crate) use output::{displayed, reported, serialized, unquoted};
 pub use repair::Repair;
 pub use result::ToolResult;
+pub(crate) use result::{StoredResult, StoredResultRef};
 pub use tool_call::{Arguments, AsArguments, ToolCall};

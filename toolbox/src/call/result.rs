@@ -1,6 +1,7 @@
 //! Results of calls: for the model, for the user, for the program.
 
 mod size;
+mod stored;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -9,6 +10,7 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+pub(crate) use stored::{StoredResult, StoredResultRef};
 
 use crate::call::chain;
 use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolError};
