@@ -176,8 +176,8 @@ impl CallEnd {
     }
 }
 
-/// A selection of calls.
-#[derive(Debug, Clone, Default)]
+/// A selection of calls. The default selects all, in pages of 100.
+#[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct CallFilter {
     /// The states; all if empty.
@@ -190,8 +190,59 @@ pub struct CallFilter {
     pub dead: bool,
     /// The id after which the selection begins, for pages.
     pub after: Option<JobId>,
-    /// The most calls. Default: 100 where it is zero.
+    /// The most calls.
     pub limit: usize,
+}
+
+impl Default for CallFilter {
+    fn default() -> Self {
+        let (states, limit) = (Vec::new(), 100);
+        Self { states, conversation: None, undelivered: false, dead: false, after: None, limit }
+    }
+}
+
+impl CallFilter {
+    /// Selects calls in a state, beside those in other states that were named.
+    #[must_use]
+    pub fn with_state(mut self, state: CallState) -> Self {
+        self.states.push(state);
+        self
+    }
+
+    /// Selects the calls of a conversation.
+    #[must_use]
+    pub fn of_conversation(mut self, conversation: Conversation) -> Self {
+        self.conversation = Some(conversation);
+        self
+    }
+
+    /// Selects calls with a final state whose result is not delivered yet.
+    #[must_use]
+    pub fn undelivered(mut self) -> Self {
+        self.undelivered = true;
+        self
+    }
+
+    /// Selects calls whose attempts were used up.
+    #[must_use]
+    pub fn dead(mut self) -> Self {
+        self.dead = true;
+        self
+    }
+
+    /// Begins after a call: the last of the page before.
+    #[must_use]
+    pub fn after(mut self, id: JobId) -> Self {
+        self.after = Some(id);
+        self
+    }
+
+    /// Sets the most calls of a page.
+    #[must_use]
+    pub fn limit(mut self, calls: usize) -> Self {
+        self.limit = calls;
+        self
+    }
 }
 
 /// The heartbeat of a journal, answered.

@@ -274,11 +274,7 @@ impl Journal {
         &self,
         conversation: &Conversation,
     ) -> Result<Vec<RecordedCall>, StoreError> {
-        let filter = CallFilter {
-            conversation: Some(conversation.clone()),
-            undelivered: true,
-            ..CallFilter::default()
-        };
+        let filter = CallFilter::default().of_conversation(conversation.clone()).undelivered();
         self.calls(filter).await
     }
 
@@ -298,7 +294,7 @@ impl Journal {
     ///
     /// Those of the engine.
     pub async fn dead_letters(&self) -> Result<Vec<RecordedCall>, StoreError> {
-        self.calls(CallFilter { dead: true, ..CallFilter::default() }).await
+        self.calls(CallFilter::default().dead()).await
     }
 
     /// Ends or frees the calls whose process is gone. The journal does so by itself when it is

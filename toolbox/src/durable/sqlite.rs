@@ -308,8 +308,7 @@ impl Backlog for SqliteBacklog {
             if filter.dead {
                 conditions.push("dead = 1".to_owned());
             }
-            let limit = if filter.limit == 0 { 100 } else { filter.limit };
-            select(connection, &conditions.join(" AND "), values, limit)
+            select(connection, &conditions.join(" AND "), values, filter.limit)
         })
     }
 

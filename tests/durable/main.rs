@@ -1,0 +1,8 @@
+//! Calls and runs that outlive their process.
+
+#[path = "../bounded.rs"]
+mod bounded;
+mod journal;
+#[allow(dead_code, reason = "shared with other binaries")]
+#[path = "../builtin/support.rs"]
+mod support;
