@@ -45,6 +45,11 @@ impl Jobs {
         self.open.extend(pending.filter_map(ToolResult::job).cloned());
     }
 
+    /// Forgets a job that was reported.
+    pub(super) fn forget(&mut self, job: &JobId) {
+        self.open.remove(job);
+    }
+
     pub(super) fn any_open(&self) -> bool {
         !self.open.is_empty()
     }

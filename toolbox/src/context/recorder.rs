@@ -13,6 +13,12 @@ pub(crate) trait CallRecorder: Send + Sync {
     /// Returns `true` if a call is to end though its caller is gone.
     fn calls_outlive_caller(&self) -> bool;
 
+    /// Returns `true` if a call that starts a run of an agent is one record; `false` if that run
+    /// keeps one of its own.
+    fn records_runs(&self) -> bool {
+        true
+    }
+
     /// Records that a call is about to run. An error is the result of a call that does not run
     /// here: it was refused, or is left to others.
     fn begin(&self, call: CallToRecord) -> BoxFuture<'_, Result<Box<dyn OpenRecord>, ToolResult>>;
@@ -23,8 +29,8 @@ pub(crate) struct CallToRecord {
     pub(crate) definition: Arc<ToolDefinition>,
     pub(crate) context: ToolContext,
     pub(crate) arguments: Arguments,
-    /// `true` if the caller does not wait for the result.
-    pub(crate) background: bool,
+    /// The id of a call whose caller does not wait for the result.
+    pub(crate) job: Option<JobId>,
 }
 
 /// The record of a call without its result.
@@ -67,6 +73,11 @@ impl ToolContext {
             return self.clone();
         }
         self.without_extension::<Recorder>().without_extension::<Unattended>()
+    }
+
+    /// Returns the context in which the journal of each call's box decides.
+    pub(crate) fn with_calls_recorded_by_box(self) -> Self {
+        if self.recorder().is_none() { self } else { self.without_extension::<Recorder>() }
     }
 
     /// Lets the journal of the box record the calls made with this context, if it has one.

@@ -8,7 +8,7 @@ use super::admitted::OwnedCall;
 use super::reentrancy::HeldLimits;
 use super::supervise::{cancelled, panicked};
 use super::trace;
-use crate::call::{FailureKind, ToolResult};
+use crate::call::{FailureKind, JobId, ToolResult};
 use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
 use crate::future::BoxFuture;
 
@@ -22,7 +22,8 @@ impl OwnedCall {
             return None;
         }
         if let Some(recorder) = self.context.recorder() {
-            return Some(Arc::clone(recorder));
+            let is_one = !running.starts_run || recorder.records_runs() || self.is_background();
+            return is_one.then(|| Arc::clone(recorder));
         }
         let asked = running.durable || self.is_background() || self.context.is_unattended();
         let journal = self.shared.settings.journal.as_ref().filter(|_| asked);
@@ -67,7 +68,7 @@ impl OwnedCall {
             definition: Arc::clone(&self.tool.inner().definition),
             context: self.context.clone(),
             arguments: self.arguments.clone(),
-            background,
+            job: background.then(JobId::new),
         };
         let record = recorder.begin(call).await?;
         let mut context = self.context.without_recorder();

@@ -267,6 +267,8 @@ pub struct Recovered {
     pub expired: u64,
     /// Calls whose attempts were used up.
     pub dead: u64,
+    /// Runs that may go on.
+    pub runs: u64,
 }
 
 /// The engine below a [`Journal`](super::Journal): it keeps calls until they have a final state.

@@ -37,6 +37,8 @@
 //! | record the calls of a box | [`Tool::durable`](crate::Tool::durable), [`ToolBoxBuilder::journal`](crate::ToolBoxBuilder::journal) |
 //! | accept calls for later, and run them | [`ToolBox::submit`](crate::ToolBox::submit), [`Worker`] |
 //! | read what became of calls | [`Journal::wait`], [`Journal::calls`], [`RecordedCall`], [`CallState`], [`CallFilter`] |
+//! | keep a run of an agent, and go on with it | [`Run::durable`](crate::agent::Run::durable), [`Agent::resume`](crate::agent::Agent::resume) |
+//! | list runs, and decide on the calls of a paused one | [`Journal::runs`], [`RecordedRun`], [`RecordedRunState`], [`Journal::decide`] |
 //! | bring results to a conversation once | [`Journal::undelivered`], [`Journal::confirm_delivery`] |
 //! | write an engine of your own | [`Backlog`], [`NewCall`], [`Claim`], [`CallEnd`], [`Hold`], [`Beat`], [`Recovered`] |
 
@@ -45,6 +47,7 @@ mod backlog;
 mod journal;
 mod recorder;
 mod results;
+mod runs;
 mod sqlite;
 mod worker;
 
@@ -52,4 +55,5 @@ pub use backlog::{
     Backlog, Beat, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
 };
 pub use journal::{Journal, JournalBuilder};
+pub use runs::{RecordedRun, RecordedRunState};
 pub use worker::Worker;

@@ -23,7 +23,7 @@ impl ToolBoxBuilder {
     /// Each is accepted before it runs, goes on when its caller is dropped, and has its result in
     /// the journal before the caller gets it; [`ToolResult::job`] is its id there.
     pub fn journal(self, journal: &Journal) -> Self {
-        self.recorder(Arc::new(BoxRecorder(Arc::clone(&journal.inner))))
+        self.recorder(Arc::new(BoxRecorder::new(journal)))
     }
 }
 
@@ -53,7 +53,13 @@ impl ToolBox {
 }
 
 /// Records the calls of a box, which run here.
-struct BoxRecorder(Arc<JournalInner>);
+pub(super) struct BoxRecorder(Arc<JournalInner>);
+
+impl BoxRecorder {
+    pub(super) fn new(journal: &Journal) -> Self {
+        Self(Arc::clone(&journal.inner))
+    }
+}
 
 impl CallRecorder for BoxRecorder {
     fn calls_outlive_caller(&self) -> bool {
@@ -62,12 +68,13 @@ impl CallRecorder for BoxRecorder {
 
     fn begin(&self, call: CallToRecord) -> BoxFuture<'_, Result<Box<dyn OpenRecord>, ToolResult>> {
         Box::pin(async move {
-            let hold = if call.background { Hold::Held } else { Hold::Begun };
-            let id = JobId::new();
+            let background = call.job.is_some();
+            let hold = if background { Hold::Held } else { Hold::Begun };
+            let id = call.job.clone().unwrap_or_else(JobId::new);
             // Made first: if this future is dropped before the answer, the call is ended.
             let record = CallInJournal {
                 token: self.0.token(&id, call.context.cancellation()),
-                claim: Mutex::new(Claim::new(id.clone(), u32::from(!call.background))),
+                claim: Mutex::new(Claim::new(id.clone(), u32::from(!background))),
                 id,
                 is_accepted: AtomicBool::new(false),
                 is_ended: AtomicBool::new(false),

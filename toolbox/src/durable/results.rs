@@ -9,9 +9,7 @@ pub(super) fn unknown(call: &RecordedCall) -> ToolResult {
 }
 
 pub(crate) fn unknown_of(tool: &str) -> ToolResult {
-    let text = format!(
-        "the outcome of this call of tool `{tool}` is unknown: the process that ran it ended before there was a result. It may have taken effect. Check that before you call it again"
-    );
+    let text = FailureKind::outcome_unknown(tool);
     ToolResult::refusal(FailureKind::OutcomeUnknown, text)
 }
 

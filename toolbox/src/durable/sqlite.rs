@@ -44,7 +44,7 @@ impl SqliteBacklog {
         Ok(Self { writer, shared: Arc::new(shared), _lock: lock })
     }
 
-    fn run<T: Send + 'static>(
+    pub(super) fn run<T: Send + 'static>(
         &self,
         work: impl FnOnce(&Connection, &Shared) -> Result<T, StoreError> + Send + 'static,
     ) -> BoxFuture<'static, Result<T, StoreError>> {
@@ -66,7 +66,6 @@ impl Shared {
         at: Instant,
     ) -> Result<Vec<String>, StoreError> {
         let mut seen = self.seen.lock();
-        seen.retain(|owner, _| owners.contains(owner));
         let mut gone = Vec::new();
         for owner in owners {
             let beat = connection
@@ -81,6 +80,7 @@ impl Shared {
             let is_silent = at.saturating_duration_since(*since) >= lease;
             if is_silent || self.path.as_ref().is_some_and(|path| alive::is_gone(path, &owner)) {
                 connection.prepare_cached("DELETE FROM worker WHERE id = ?")?.execute([&owner])?;
+                seen.remove(&owner);
                 gone.push(owner);
             }
         }
@@ -261,15 +261,19 @@ impl Backlog for SqliteBacklog {
             let mut recovered = Recovered::default();
             let owners = connection
                 .prepare_cached(
-                    "SELECT DISTINCT owner FROM call WHERE owner IS NOT NULL AND owner != ?",
+                    "SELECT owner FROM call WHERE owner IS NOT NULL AND owner != ?1 \
+                     UNION SELECT owner FROM run WHERE owner IS NOT NULL AND owner != ?1",
                 )?
                 .query_map([&shared.id], |row| row.get(0))?
                 .collect::<Result<Vec<String>, _>>()?;
             for owner in shared.gone(connection, owners, lease, monotonic)? {
-                let held = select(connection, "owner = ?", vec![owner.into()], usize::MAX)?;
+                let held = select(connection, "owner = ?", vec![owner.clone().into()], usize::MAX)?;
                 for call in held {
                     free(connection, &call, max_attempts, at, &mut recovered)?;
                 }
+                recovered.runs += connection
+                    .prepare_cached("UPDATE run SET owner = NULL WHERE owner = ?")?
+                    .execute([&owner])? as u64;
             }
             let late = vec![at.into()];
             let condition =
