@@ -3,6 +3,7 @@
 #[path = "../bounded.rs"]
 mod bounded;
 mod journal;
+mod runs;
 #[allow(dead_code, reason = "shared with other binaries")]
 #[path = "../builtin/support.rs"]
 mod support;
