@@ -1,5 +1,6 @@
 //! The stages as functions, and what expansions look like.
 
+mod options;
 mod stages;
 
 use proc_macro2::TokenStream;
