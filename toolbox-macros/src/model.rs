@@ -261,7 +261,6 @@ impl ToolModel {
 
 /// Returns whether a value is an expression that the compiler evaluates to text: a macro call or a
 /// constant.
-/// constant's.
 fn is_expression(value: &TokenStream) -> bool {
     let value = args::ungrouped(value.clone());
     let is_macro = value.clone().into_iter().any(

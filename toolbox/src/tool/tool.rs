@@ -156,7 +156,7 @@ impl Origin {
     }
 
     #[track_caller]
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let caller = Location::caller();
         Self { file: caller.file(), line: caller.line() }
     }
