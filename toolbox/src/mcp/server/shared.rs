@@ -8,6 +8,9 @@ use super::list::{Listing, Listings};
 use super::running::ServiceActivity;
 use crate::collection::ToolBox;
 
+/// The maximum number of subscriptions on one pair of streams. A client needs one.
+const MAX_SUBSCRIPTIONS: usize = 1024;
+
 /// The state shared by all connections of a service.
 pub(super) struct ServiceShared {
     pub(super) toolbox: ToolBox,
@@ -42,6 +45,6 @@ pub(super) struct ServiceOptions {
 impl ServiceOptions {
     /// Returns the state for serving over streams, where the client is the parent process.
     pub(super) fn running_over_streams(&self) -> ServiceActivity {
-        ServiceActivity::new(self.max_calls_per_second.unwrap_or(0))
+        ServiceActivity::new(self.max_calls_per_second.unwrap_or(0), MAX_SUBSCRIPTIONS)
     }
 }
