@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::pin::pin;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -18,6 +18,7 @@ use super::shared::ServiceShared;
 use crate::call::{FailureKind, ToolCall};
 use crate::context::{Progress, ToolContext};
 use crate::dispatch::Pass;
+use crate::sync::Mutex;
 
 /// The key in `_meta` of a request for the number of agents running above the call in other
 /// processes.
@@ -161,7 +162,7 @@ impl RunningCall {
 fn rising(sink: impl Fn(Progress) + Send + Sync) -> impl Fn(Progress) + Send + Sync {
     let last = Mutex::new(f64::NEG_INFINITY);
     move |report| {
-        let mut last = last.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut last = last.lock();
         if report.done.is_finite() && report.done > *last {
             *last = report.done;
             sink(report);

@@ -1,7 +1,7 @@
 //! `tools/list`: the tools in pages.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
@@ -9,6 +9,7 @@ use super::protocol::{ProtocolError, ProtocolVersion, RequestId, list_response};
 use crate::collection::{Snapshot, ToolBox};
 use crate::definition::ToolDefinition;
 use crate::dialect::{Dialect, lower};
+use crate::sync::Mutex;
 use crate::tool::Tool;
 
 /// The tools of one generation of a box, in the form of the protocol.
@@ -28,7 +29,7 @@ pub(super) struct Listings(Mutex<Option<Arc<Listing>>>);
 impl Listings {
     pub(super) fn of(&self, toolbox: &ToolBox, with_deferred: bool) -> Arc<Listing> {
         let snapshot = toolbox.snapshot();
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut known = self.0.lock();
         match &*known {
             Some(listing) if listing.generation == snapshot.generation() => Arc::clone(listing),
             _ => {

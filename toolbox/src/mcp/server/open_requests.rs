@@ -4,10 +4,11 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use super::protocol::{ErrorCode, ProtocolError, RequestId};
 use crate::context::CancellationToken;
+use crate::sync::Mutex;
 use crate::text::{QUOTED, quote};
 
 /// The requests that are being answered, by their ids.
@@ -52,7 +53,7 @@ impl OpenRequests {
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<RequestId, OpenEntry>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
