@@ -91,11 +91,6 @@ impl Attributes {
         Self(is_some.then(|| Box::new(Set { annotations, meta })))
     }
 
-    #[cfg(feature = "mcp-server")]
-    pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_none()
-    }
-
     pub(crate) fn annotations(&self) -> Option<&ContentAnnotations> {
         self.0.as_ref()?.annotations.as_ref()
     }

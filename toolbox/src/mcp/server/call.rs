@@ -10,8 +10,8 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::caller::{Caller, MissingCapability, trace_of};
+use super::exchange::{Answer, Exchange, Outlet, Reply};
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestId};
-use super::requests::{Answer, Exchange, Outlet, Reply};
 use super::result::{ResultFormat, failed, written};
 use super::session::RequestScope;
 use super::shared::ServiceShared;

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::exchange::{Answer, Exchange, Outlet, Reply};
 use super::list::Listing;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame};
-use super::requests::{Answer, Exchange, Outlet, Reply, SERVER_INFO, server_info};
-use super::shared::ServiceShared;
+use super::shared::{SERVER_INFO, ServiceShared};
 use crate::context::CancellationToken;
 
 /// The key in `_meta` for the id of the request that opened a subscription.
@@ -64,7 +64,7 @@ pub(super) fn listen(
             () = cancelled.cancelled() => {}
             () = closing.cancelled() => {}
         }
-        let meta = json!({ SUBSCRIPTION: id, SERVER_INFO: server_info(&shared) });
+        let meta = json!({ SUBSCRIPTION: id, SERVER_INFO: shared.server_info() });
         let result = json!({ "resultType": "complete", "_meta": meta });
         Answer::from(protocol::response(&id, &result))
     })))

@@ -17,9 +17,10 @@ use serde_json::{Value, json};
 use tokio::sync::mpsc;
 
 use super::changes::{Changes, tell_session};
+use super::exchange::{Exchange, PeerIdentity, Reply};
 use super::head;
 use super::protocol::Message;
-use super::requests::{Exchange, PeerIdentity, Reply, respond};
+use super::requests::respond;
 use super::running::ServiceActivity;
 use super::session::Lifecycle;
 use super::shared::ServiceShared;

@@ -14,11 +14,12 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::changes;
+use super::exchange::{Exchange, Outlet, PeerIdentity, Reply};
 use super::open_requests::OpenRequests;
 use super::protocol::{
     ErrorCode, Message, ProtocolError, RequestFrame, RequestId, error_message, params_text,
 };
-use super::requests::{Exchange, Outlet, PeerIdentity, Reply, respond};
+use super::requests::respond;
 use super::running::{CANCEL_TIMEOUT, ServiceActivity};
 use super::session::Lifecycle;
 use super::shared::ServiceShared;

@@ -4,6 +4,7 @@ mod call;
 mod caller;
 mod changes;
 mod error;
+mod exchange;
 #[cfg(feature = "mcp-server-http")]
 mod handler;
 #[cfg(feature = "mcp-server-http")]

@@ -1,68 +1,16 @@
 //! Requests and their answers: one function for each method.
 
 use std::borrow::Cow;
-use std::pin::Pin;
 use std::sync::Arc;
 
 use serde::Deserialize;
-use serde_json::{Map, Value, json};
-use tokio::sync::mpsc;
+use serde_json::{Value, json};
 
-use super::protocol::{self, ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId};
-use super::running::ServiceActivity;
+use super::exchange::{Answer, Exchange, Reply};
+use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame};
 use super::session::{Handshake, Lifecycle, RequestScope};
-use super::shared::ServiceShared;
+use super::shared::{SERVER_INFO, ServiceShared};
 use super::{call, changes};
-use crate::context::{CancellationToken, Conversation, Principal};
-
-/// The key in `_meta` of results for the name and version of the server.
-pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
-
-/// The sender of messages to one client.
-pub(super) type Outlet = mpsc::Sender<Vec<u8>>;
-
-/// A request, its client and the means to answer it.
-pub(super) struct Exchange<'a> {
-    pub(super) shared: &'a Arc<ServiceShared>,
-    pub(super) running: &'a ServiceActivity,
-    pub(super) lifecycle: &'a mut Lifecycle,
-    pub(super) peer: &'a PeerIdentity,
-    /// The outlet of notifications that belong to the request.
-    pub(super) outlet: &'a Outlet,
-    /// Cancelled when the answer is no longer wanted, or the service ends.
-    pub(super) cancellation: CancellationToken,
-}
-
-/// The identity of a client, as far as its transport knows it.
-#[derive(Default)]
-pub(super) struct PeerIdentity {
-    pub(super) principal: Option<Principal>,
-    pub(super) conversation: Option<Conversation>,
-}
-
-/// The answer to a request, at once or later.
-pub(super) enum Reply {
-    Now(Answer),
-    Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
-}
-
-/// A whole answer: the message, and the kind of its error.
-pub(super) struct Answer {
-    pub(super) message: Vec<u8>,
-    pub(super) error: Option<ErrorCode>,
-}
-
-impl Answer {
-    pub(super) fn error(id: &RequestId, error: &ProtocolError) -> Self {
-        Self { message: protocol::error_message(Some(id), error), error: Some(error.code) }
-    }
-}
-
-impl From<Vec<u8>> for Answer {
-    fn from(message: Vec<u8>) -> Self {
-        Self { message, error: None }
-    }
-}
 
 /// Answers a request.
 pub(super) fn respond(exchange: Exchange<'_>, request: &RequestFrame<'_>) -> Reply {
@@ -130,20 +78,11 @@ fn capabilities() -> Value {
     json!({ "tools": { "listChanged": true } })
 }
 
-pub(super) fn server_info(shared: &ServiceShared) -> Value {
-    let options = &shared.options;
-    let mut info = json!({ "name": options.info.name, "version": options.info.version });
-    if let Some(title) = &options.title {
-        info["title"] = title.as_str().into();
-    }
-    info
-}
-
 fn initialize_result(shared: &ServiceShared, version: ProtocolVersion) -> Value {
     let result = json!({
         "protocolVersion": version.as_str(),
         "capabilities": capabilities(),
-        "serverInfo": server_info(shared),
+        "serverInfo": shared.server_info(),
     });
     with_instructions(result, shared)
 }
@@ -155,7 +94,7 @@ fn discover_result(shared: &ServiceShared) -> Value {
         "capabilities": capabilities(),
         "ttlMs": 0,
         "cacheScope": "private",
-        "_meta": { SERVER_INFO: server_info(shared) },
+        "_meta": { SERVER_INFO: shared.server_info() },
     });
     with_instructions(result, shared)
 }

@@ -226,10 +226,12 @@ impl Serialize for Block<'_> {
         let plain = |text| PlainText { r#type: "text", text };
         match self {
             Self::Text(text) => plain(text).serialize(serializer),
-            Self::Part(Content::Text(text)) if text.attributes.is_empty() => {
-                plain(text).serialize(serializer)
-            }
-            Self::Part(part) => part.serialize(serializer),
+            Self::Part(part) => match part.as_text() {
+                Some(text) if part.annotations().is_none() && part.meta().is_none() => {
+                    plain(text).serialize(serializer)
+                }
+                _ => part.serialize(serializer),
+            },
             Self::Changed(value) => value.serialize(serializer),
         }
     }
