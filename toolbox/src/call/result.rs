@@ -379,7 +379,7 @@ impl ToolResult {
     /// failure, when there is any.
     #[must_use]
     pub fn structured_content(&self) -> Option<Value> {
-        if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
+        if let Some(value) = self.structured_value() {
             return Some(value.clone());
         }
         match &self.content {
@@ -388,6 +388,11 @@ impl ToolResult {
             }
             _ => None,
         }
+    }
+
+    /// Returns the structured result that is not the JSON of the text.
+    pub(crate) fn structured_value(&self) -> Option<&Value> {
+        self.extra.as_ref()?.structured.as_ref()
     }
 
     /// Returns the data of a failure, for programs: those of [`ToolError::with_data`], a

@@ -1,28 +1,36 @@
-//! The handlers of protocol requests.
+//! The handlers of protocol requests over HTTP, for the SDK's service.
 
 use std::sync::Arc;
 
 use rmcp::model::{
-    CacheScope, CallToolRequestParams, CallToolResponse, CompleteRequestMethod,
-    CompleteRequestParams, CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData,
-    Implementation, ListPromptsRequestMethod, ListPromptsResult,
-    ListResourceTemplatesRequestMethod, ListResourceTemplatesResult, ListResourcesRequestMethod,
-    ListResourcesResult, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
+    CallToolRequestParams, CallToolResponse, CompleteRequestMethod, CompleteRequestParams,
+    CompleteResult, CustomRequest, CustomResult, ErrorCode, ErrorData, Implementation,
+    ListPromptsRequestMethod, ListPromptsResult, ListResourceTemplatesRequestMethod,
+    ListResourceTemplatesResult, ListResourcesRequestMethod, ListResourcesResult, ListToolsResult,
+    PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig,
     SubscriptionFilter, Tool,
 };
-use rmcp::service::{NotificationContext, Peer, RequestContext, SubscriptionContext};
+use rmcp::service::{NotificationContext, RequestContext, SubscriptionContext};
 use rmcp::{RoleServer, ServerHandler};
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use tokio::sync::mpsc;
 
-use super::call;
-use super::list::for_version;
+use super::changes::{Changes, tell_session};
+use super::exchange::{Exchange, PeerIdentity, Reply};
+use super::head;
+use super::protocol::Message;
+use super::requests::respond;
 use super::running::ServiceActivity;
+use super::session::Lifecycle;
 use super::shared::ServiceShared;
-use super::version::ClientVersion;
-use crate::context::CancellationToken;
+use super::text::ArgumentsText;
+use crate::context::{CancellationToken, Conversation, Principal};
+use crate::dialect::{Dialect, lower};
 use crate::mcp::count::CountGuard;
 use crate::text::{QUOTED, quote};
 
-/// The service as one connection, session or request sees it.
+/// The service as one session or request sees it.
 pub(super) struct ConnectionHandler {
     shared: Arc<ServiceShared>,
     running: ServiceActivity,
@@ -35,6 +43,79 @@ impl ConnectionHandler {
     pub(super) fn new(shared: Arc<ServiceShared>, running: ServiceActivity) -> Self {
         let connection = running.connection();
         Self { shared, running, gone: CancellationToken::new(), _connection: connection }
+    }
+
+    /// Answers a request with the text of its parameters.
+    async fn answer<T: DeserializeOwned>(
+        &self,
+        method: &str,
+        params: String,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<T, ErrorData> {
+        let internal =
+            |error: serde_json::Error| ErrorData::internal_error(error.to_string(), None);
+        let id = context.id.clone().into_json_value();
+        let message =
+            format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"{method}","params":{params}}}"#);
+        let Ok(Message::Request(request)) = Message::read(message.as_bytes()) else {
+            return Err(ErrorData::internal_error("the message cannot be read again", None));
+        };
+        let handshake = json!({
+            "protocolVersion": context.protocol_version(),
+            "capabilities": context.client_capabilities().unwrap_or_default(),
+            "clientInfo": context.client_info().unwrap_or_else(|| Implementation::new("", "")),
+        });
+        let handshake =
+            format!(r#"{{"jsonrpc":"2.0","id":0,"method":"initialize","params":{handshake}}}"#);
+        let peer = PeerIdentity {
+            principal: head::get::<Principal>(context).cloned(),
+            conversation: head::get::<Conversation>(context).cloned(),
+        };
+        let (outlet, mut outbox) = mpsc::channel(64);
+        let cancellation = self.running.ending().child();
+        let mut lifecycle = Lifecycle::Unset;
+        let mut exchange = |request: &_| {
+            let (shared, running) = (&self.shared, &self.running);
+            let cancellation = cancellation.clone();
+            let lifecycle = &mut lifecycle;
+            respond(
+                Exchange { shared, running, lifecycle, peer: &peer, outlet: &outlet, cancellation },
+                request,
+            )
+        };
+        if let Ok(Message::Request(handshake)) = Message::read(handshake.as_bytes()) {
+            exchange(&handshake);
+        }
+        let reply = exchange(&request);
+        let answer = match reply {
+            Reply::Now(answer) => answer,
+            Reply::Later(mut work) => loop {
+                tokio::select! {
+                    biased;
+                    Some(note) = outbox.recv() => {
+                        let note: Value = serde_json::from_slice(&note).map_err(internal)?;
+                        let params = note["params"].clone();
+                        let params: ProgressNotificationParam =
+                            serde_json::from_value(params).map_err(internal)?;
+                        let _ = context.peer.notify_progress(params).await;
+                    }
+                    () = context.ct.cancelled(), if !cancellation.is_cancelled() => {
+                        cancellation.cancel();
+                    }
+                    answer = &mut work => break answer,
+                }
+            },
+        };
+        while let Ok(note) = outbox.try_recv() {
+            let note: Value = serde_json::from_slice(&note).map_err(internal)?;
+            let params = serde_json::from_value(note["params"].clone()).map_err(internal)?;
+            let _ = context.peer.notify_progress(params).await;
+        }
+        let mut message: Value = serde_json::from_slice(&answer.message).map_err(internal)?;
+        match message.get_mut("error") {
+            Some(error) => Err(serde_json::from_value(error.take()).map_err(internal)?),
+            None => serde_json::from_value(message["result"].take()).map_err(internal),
+        }
     }
 }
 
@@ -62,20 +143,9 @@ impl ServerHandler for ConnectionHandler {
         request: Option<PaginatedRequestParams>,
         context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        let options = &self.shared.options;
-        let listing = self.shared.listing();
         let cursor = request.and_then(|request| request.cursor);
-        let (page, next) = listing.page(cursor.as_deref(), options.page_size)?;
-        let version = ClientVersion::of(&context);
-        let tools = page.iter().map(|tool| for_version(tool.clone(), &version)).collect();
-        let mut list = ListToolsResult::with_all_items(tools);
-        list.next_cursor = next;
-        if version.is_modern() {
-            let fresh = u64::try_from(options.list_fresh_for.as_millis()).unwrap_or(u64::MAX);
-            let scope = if options.private_list { CacheScope::Private } else { CacheScope::Public };
-            list = list.with_ttl_ms(fresh).with_cache_scope(scope);
-        }
-        Ok(list)
+        let params = json!({ "cursor": cursor, "_meta": context.meta }).to_string();
+        self.answer("tools/list", params, &context).await
     }
 
     async fn call_tool(
@@ -83,8 +153,15 @@ impl ServerHandler for ConnectionHandler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
-        // Boxed: the SDK moves the futures of its requests several times, and this one is large.
-        Box::pin(call::call(&self.shared, &self.running, request, context)).await.map(Into::into)
+        let Some(arguments) = ArgumentsText::of(&context) else {
+            // The SDK took an invalid message for a call.
+            let message = "the parameters of `tools/call` cannot be read: a key is in them twice";
+            return Err(ErrorData::invalid_params(message, None));
+        };
+        let (name, meta) = (json!(request.name), json!(context.meta));
+        let params = format!(r#"{{"name":{name},"arguments":{arguments},"_meta":{meta}}}"#);
+        let answer = Box::pin(self.answer("tools/call", params, &context)).await?;
+        Ok(CallToolResponse::Complete(answer))
     }
 
     /// Also receives messages that the SDK could not parse as one of its requests, as unknown
@@ -146,20 +223,28 @@ impl ServerHandler for ConnectionHandler {
 
     /// HTTP headers that repeat arguments are checked against this definition.
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        self.shared.listing().get(name).cloned()
+        let listing = self.shared.listing();
+        let tool = listing.get(name)?;
+        serde_json::from_value(lower(tool.definition(), Dialect::Mcp).tool).ok()
     }
 
     /// Clients before 2026-07-28 are notified of changes from here on.
     async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
-        let (shared, peer) = (Arc::clone(&self.shared), context.peer);
-        let (gone, closing) = (self.gone.clone(), self.running.closing().clone());
+        let (outlet, mut outbox) = mpsc::channel(1);
+        let (peer, gone) = (context.peer, self.gone.clone());
+        let notify = tell_session(&self.shared, outlet, self.running.closing().clone());
         let connection = self.running.connection();
         tokio::spawn(async move {
             let _connection = connection;
+            let forward = async {
+                while outbox.recv().await.is_some() {
+                    let _ = peer.notify_tool_list_changed().await;
+                }
+            };
             tokio::select! {
-                () = tell_of_changes(&shared, &peer) => {}
+                () = notify => {}
+                () = forward => {}
                 () = gone.cancelled() => {}
-                () = closing.cancelled() => {}
             }
         });
     }
@@ -174,57 +259,18 @@ impl ServerHandler for ConnectionHandler {
     }
 
     async fn listen(&self, context: SubscriptionContext) -> Result<(), ErrorData> {
-        let sink = context.sink().clone();
-        let notify = async {
-            let mut changes = Changes::of(&self.shared);
-            loop {
-                changes.next().await;
-                if sink.notify_tool_list_changed().await.is_err() {
-                    return;
-                }
+        let (sink, (outlet, mut outbox)) = (context.sink().clone(), mpsc::channel(1));
+        let forward = async {
+            while outbox.recv().await.is_some() {
+                let _ = sink.notify_tool_list_changed().await;
             }
         };
         tokio::select! {
-            () = notify => {}
+            () = Changes::of(&self.shared).tell(&self.shared, &outlet, &Value::Null) => {}
+            () = forward => {}
             () = context.cancelled() => {}
             () = self.running.closing().cancelled() => {}
         }
         Ok(())
-    }
-}
-
-async fn tell_of_changes(shared: &ServiceShared, peer: &Peer<RoleServer>) {
-    let mut changes = Changes::of(shared);
-    loop {
-        changes.next().await;
-        if peer.notify_tool_list_changed().await.is_err() {
-            return;
-        }
-    }
-}
-
-/// The changes of a box that are visible to a client.
-struct Changes<'a> {
-    shared: &'a ServiceShared,
-    generation: u64,
-    seen: Vec<Tool>,
-}
-
-impl<'a> Changes<'a> {
-    fn of(shared: &'a ServiceShared) -> Self {
-        let generation = shared.toolbox.generation();
-        Self { shared, generation, seen: shared.listing().tools().to_vec() }
-    }
-
-    /// Waits until the list changes. Several changes at once count as one.
-    async fn next(&mut self) {
-        loop {
-            self.generation = self.shared.toolbox.changed_since(self.generation).await;
-            let listing = self.shared.listing();
-            if listing.tools() != self.seen {
-                self.seen = listing.tools().to_vec();
-                return;
-            }
-        }
     }
 }

@@ -4,12 +4,6 @@ use rmcp::RoleServer;
 use rmcp::service::RequestContext;
 
 /// Returns the value of a type attached to the head of a request.
-#[cfg(feature = "mcp-server-http")]
 pub(super) fn get<T: Send + Sync + 'static>(context: &RequestContext<RoleServer>) -> Option<&T> {
     context.extensions.get::<axum::http::request::Parts>()?.extensions.get::<T>()
-}
-
-#[cfg(not(feature = "mcp-server-http"))]
-pub(super) fn get<T: Send + Sync + 'static>(_: &RequestContext<RoleServer>) -> Option<&T> {
-    None
 }

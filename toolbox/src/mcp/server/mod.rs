@@ -2,24 +2,24 @@
 
 mod call;
 mod caller;
+mod changes;
 mod error;
+mod exchange;
+#[cfg(feature = "mcp-server-http")]
 mod handler;
+#[cfg(feature = "mcp-server-http")]
 mod head;
 #[cfg(feature = "mcp-server-http")]
 mod http;
-#[cfg_attr(
-    not(feature = "mcp-server-http"),
-    allow(dead_code, reason = "some of it is for HTTP alone")
-)]
+#[cfg(feature = "mcp-server-http")]
 mod in_flight;
 mod info;
 mod lines;
-#[cfg_attr(
-    not(feature = "mcp-server-http"),
-    allow(dead_code, reason = "some of it is for HTTP alone")
-)]
 mod list;
+mod open_requests;
 mod pace;
+mod protocol;
+mod requests;
 mod result;
 #[cfg_attr(
     not(feature = "mcp-server-http"),
@@ -27,14 +27,11 @@ mod result;
 )]
 mod running;
 mod service;
+mod session;
 mod shared;
 mod stdio;
-#[cfg_attr(
-    not(feature = "mcp-server-http"),
-    allow(dead_code, reason = "some of it is for HTTP alone")
-)]
+#[cfg(feature = "mcp-server-http")]
 mod text;
-mod version;
 
 pub use caller::{Caller, MissingCapability};
 pub use error::ServeError;

@@ -27,15 +27,7 @@ impl ArgumentsText {
     /// Takes the arguments of a request, attached by the stdio transport or to the head of an HTTP
     /// request.
     pub(super) fn of(context: &RequestContext<RoleServer>) -> Option<String> {
-        let own = context.extensions.get::<Self>();
-        let in_head = || head::get::<Self>(context);
-        own.or_else(in_head)?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl From<String> for ArgumentsText {
-    fn from(arguments: String) -> Self {
-        Self(Arc::new(Mutex::new(Some(arguments))))
+        head::get::<Self>(context)?.0.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 }
 

@@ -60,7 +60,11 @@ impl Incoming {
     fn message(&mut self) -> Bytes {
         let read = std::mem::take(&mut self.read);
         let listing = self.shared.listing();
-        let Some((arguments, rest)) = split(&read, |tool| listing.has_headers(tool)) else {
+        let Some((arguments, rest)) = split(&read, |tool| {
+            listing.get(tool).is_some_and(|tool| {
+                tool.definition().input_schema.to_string().contains("x-mcp-header")
+            })
+        }) else {
             return read.into();
         };
         self.arguments.set(arguments);

@@ -17,7 +17,8 @@ use crate::mcp::server::{ServeError, Service};
 const CALLS_PER_SECOND: u32 = 100;
 
 fn running(options: &ServiceOptions) -> ServiceActivity {
-    ServiceActivity::new(options.max_calls_per_second.unwrap_or(CALLS_PER_SECOND))
+    // Connections bound the subscriptions: each has its own.
+    ServiceActivity::new(options.max_calls_per_second.unwrap_or(CALLS_PER_SECOND), usize::MAX)
 }
 
 /// Streamable HTTP (feature `mcp-server-http`).
