@@ -2,6 +2,7 @@
 
 #[path = "../bounded.rs"]
 mod bounded;
+mod crashes;
 mod journal;
 mod runs;
 #[allow(dead_code, reason = "shared with other binaries")]

@@ -1,17 +1,19 @@
 //! The worker: it runs the calls that a journal accepted.
 
+use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
-use tokio::task::JoinSet;
+use tokio::task::{JoinError, JoinSet};
 
 use super::backlog::{Claim, RecordedCall};
 use super::journal::{Journal, POLL, digest};
 use super::recorder::{ClaimRecorder, unusable};
+use crate::agent::{Agent, RunError};
 use crate::call::ToolCall;
 use crate::collection::ToolBox;
-use crate::context::CarriedContext;
+use crate::context::{CarriedContext, now};
 use crate::dispatch::Pass;
 use crate::store::StoreError;
 
@@ -54,17 +56,33 @@ pub struct Worker {
     journal: Journal,
     concurrency: usize,
     grace: Duration,
+    agents: Vec<Agent>,
 }
+
+/// The pause before a run that failed goes on once more: twice as long each time, up to the second.
+const PAUSES: [Duration; 2] = [Duration::from_secs(1), Duration::from_secs(300)];
 
 impl Worker {
     /// Returns a worker for the tools of a box.
     #[must_use]
     pub fn new(toolbox: ToolBox, journal: &Journal) -> Self {
         let grace = Duration::from_secs(30);
-        Self { toolbox, journal: journal.clone(), concurrency: CONCURRENCY, grace }
+        let (journal, agents) = (journal.clone(), Vec::new());
+        Self { toolbox, journal, concurrency: CONCURRENCY, grace, agents }
     }
 
-    /// Sets how many calls run at once. Default 16.
+    /// Goes on with the runs of an agent that their process left behind, and with those that paused
+    /// and were [decided on](Journal::decide) since. They are found by the agent's name.
+    ///
+    /// A run that fails is tried again after a pause: a second, then twice as long each time, up to
+    /// five minutes.
+    #[must_use]
+    pub fn agent(mut self, agent: &Agent) -> Self {
+        self.agents.push(agent.clone());
+        self
+    }
+
+    /// Sets how many calls, and how many runs, are at work at once. Default 16 of each.
     #[must_use]
     pub fn concurrency(mut self, calls: usize) -> Self {
         self.concurrency = calls.max(1);
@@ -90,18 +108,27 @@ impl Worker {
     pub async fn run_until(self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         let mut running = JoinSet::new();
+        let mut runs = Runs::default();
         loop {
             let changed = self.journal.inner.changed.notified();
             if let Err(error) = self.take(&mut running).await {
                 tracing::error!(%error, "the journal could not be read; trying again");
             }
+            if let Err(error) = self.take_runs(&mut runs).await {
+                tracing::error!(%error, "the runs could not be read; trying again");
+            }
             tokio::select! {
                 () = &mut stop => break,
+                Some(ended) = runs.at_work.join_next(), if !runs.at_work.is_empty() => {
+                    runs.note(ended);
+                }
                 Some(_) = running.join_next(), if !running.is_empty() => {}
                 () = changed, if running.len() < self.concurrency => {}
                 () = tokio::time::sleep(POLL) => {}
             }
         }
+        // A run goes on in another process from where it is.
+        drop(runs);
         let rest = async { while running.join_next().await.is_some() {} };
         if tokio::time::timeout(self.grace, rest).await.is_err() {
             tracing::warn!("calls were still running when their worker stopped");
@@ -124,6 +151,25 @@ impl Worker {
         }
     }
 
+    /// Starts the runs that may go on.
+    async fn take_runs(&self, runs: &mut Runs) -> Result<(), StoreError> {
+        if self.agents.is_empty() || runs.at_work.len() >= self.concurrency {
+            return Ok(());
+        }
+        let now = now();
+        for run in self.journal.runs(false).await? {
+            let agent = self.agents.iter().find(|agent| agent.name() == run.agent);
+            let is_due = runs.failed.get(&run.key).is_none_or(|(due, _)| *due <= now);
+            let Some(agent) = agent.filter(|_| run.state.can_go_on() && is_due) else { continue };
+            if runs.at_work.len() >= self.concurrency {
+                break;
+            }
+            let resumed = agent.resume(run.key.as_str(), &self.journal).into_future();
+            runs.at_work.spawn(async move { (run.key, resumed.await.map(drop)) });
+        }
+        Ok(())
+    }
+
     /// Claims as many calls as may run, and starts them.
     async fn take(&self, running: &mut JoinSet<()>) -> Result<(), StoreError> {
         let free = self.concurrency.saturating_sub(running.len());
@@ -138,6 +184,28 @@ impl Worker {
             running.spawn(run(toolbox, journal, call));
         }
         Ok(())
+    }
+}
+
+/// The runs that a worker goes on with.
+#[derive(Default)]
+struct Runs {
+    at_work: JoinSet<(String, Result<(), RunError>)>,
+    /// The runs that failed, each with the time at which it is tried again, and the pause.
+    failed: HashMap<String, (Instant, Duration)>,
+}
+
+impl Runs {
+    fn note(&mut self, ended: Result<(String, Result<(), RunError>), JoinError>) {
+        let Ok((key, result)) = ended else { return };
+        let Err(error) = result else {
+            self.failed.remove(&key);
+            return;
+        };
+        tracing::warn!(run = key, %error, "a run did not go on; it is tried again");
+        let [first, longest] = PAUSES;
+        let pause = self.failed.get(&key).map_or(first, |(_, pause)| (*pause * 2).min(longest));
+        self.failed.insert(key, (now() + pause, pause));
     }
 }
 
