@@ -13,8 +13,8 @@ use crate::future::BoxFuture;
 /// The most pieces of work in one transaction.
 const MOST: usize = 512;
 
-/// One piece of work in a transaction, or the reason why there is none. `Err` if it undoes itself.
-type Work = Box<dyn FnOnce(Result<&Connection, StoreError>) -> Result<Answer, Answer> + Send>;
+/// One piece of work in a transaction, or the reason why there is none.
+type Work = Box<dyn FnOnce(Result<&Connection, StoreError>) -> (Option<StoreError>, Answer) + Send>;
 /// Answers a caller, with the error of the transaction if it failed.
 type Answer = Box<dyn FnOnce(Option<StoreError>) + Send>;
 
@@ -48,10 +48,16 @@ impl Writer {
     ) -> BoxFuture<'static, Result<T, StoreError>> {
         let (sender, receiver) = oneshot::channel();
         let work: Work = Box::new(move |begun| match begun.and_then(work) {
-            Ok(value) => Ok(Box::new(move |failed: Option<StoreError>| {
-                let _ = sender.send(failed.map_or(Ok(value), Err));
-            })),
-            Err(error) => Err(Box::new(move |_| drop(sender.send(Err(error))))),
+            Ok(value) => {
+                let answer = move |failed: Option<StoreError>| {
+                    let _ = sender.send(failed.map_or(Ok(value), Err));
+                };
+                (None, Box::new(answer))
+            }
+            Err(error) => {
+                let own = error.clone();
+                (Some(error), Box::new(move |_| drop(sender.send(Err(own)))))
+            }
         });
         // Without the thread the answer never comes, and its channel says so.
         let _ = self.sender.send(work);
@@ -73,8 +79,8 @@ fn write(mut connection: Connection, receiver: &Receiver<Work>) {
             answer(failed.clone());
         }
         if let Some(error) = failed {
-            for Ok(answer) | Err(answer) in batch.map(|work| work(Err(error.clone()))) {
-                answer(None);
+            for work in batch {
+                work(Err(error.clone())).1(None);
             }
         }
     }
@@ -91,18 +97,22 @@ fn transact(
             Ok(savepoint) => savepoint,
             Err(error) => {
                 let error = StoreError::from(error);
-                let (Ok(answer) | Err(answer)) = work(Err(error.clone()));
-                answer(None);
+                work(Err(error.clone())).1(None);
                 return Err(error);
             }
         };
-        match work(Ok(&savepoint)) {
-            Ok(answer) => {
-                answers.push(answer);
-                savepoint.commit()?;
-            }
+        let (failed, answer) = work(Ok(&savepoint));
+        answers.push(answer);
+        match failed {
+            None => savepoint.commit()?,
             // Dropping the savepoint undoes the work.
-            Err(answer) => answers.push(answer),
+            Some(error) => {
+                drop(savepoint);
+                // A full disk ends the whole transaction, and what follows would be in none.
+                if transaction.is_autocommit() {
+                    return Err(error);
+                }
+            }
         }
     }
     Ok(transaction.commit()?)
