@@ -4,6 +4,7 @@
 mod bounded;
 mod crashes;
 mod journal;
+mod resumed;
 mod runs;
 #[allow(dead_code, reason = "shared with other binaries")]
 #[path = "../builtin/support.rs"]

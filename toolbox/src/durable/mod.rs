@@ -40,10 +40,12 @@
 //! | keep a run of an agent, and go on with it | [`Run::durable`](crate::agent::Run::durable), [`Agent::resume`](crate::agent::Agent::resume) |
 //! | list runs, and decide on the calls of a paused one | [`Journal::runs`], [`RecordedRun`], [`RecordedRunState`], [`Journal::decide`] |
 //! | bring results to a conversation once | [`Journal::undelivered`], [`Journal::confirm_delivery`] |
+//! | check a file | [`Journal::check`], [`JournalCheck`] |
 //! | write an engine of your own | [`Backlog`], [`NewCall`], [`Claim`], [`CallEnd`], [`Hold`], [`Beat`], [`Recovered`] |
 
 mod alive;
 mod backlog;
+mod check;
 mod journal;
 mod recorder;
 mod results;
@@ -54,6 +56,7 @@ mod worker;
 pub use backlog::{
     Backlog, Beat, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
 };
+pub use check::JournalCheck;
 pub use journal::{Journal, JournalBuilder};
 pub use runs::{RecordedRun, RecordedRunState};
 pub use worker::Worker;

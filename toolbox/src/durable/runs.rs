@@ -191,7 +191,7 @@ impl Journal {
             .await
     }
 
-    fn file(&self) -> Result<&Arc<SqliteBacklog>, StoreError> {
+    pub(super) fn file(&self) -> Result<&Arc<SqliteBacklog>, StoreError> {
         self.inner.file()
     }
 }
