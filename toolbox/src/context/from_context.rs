@@ -30,6 +30,7 @@ use crate::call::ToolError;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be supplied by the program",
+    label = "no value of the call, the tool or the box makes this",
     note = "implement `toolbox::FromContext` for `{Self}`, or take `State<{Self}>`"
 )]
 pub trait FromContext: Sized {
