@@ -48,6 +48,7 @@ pub trait FromContext: Sized {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Send + Sync + 'static> FromContext for State<T> {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.state().ok_or_else(|| {
@@ -149,6 +150,7 @@ fn short_name(name: &str) -> String {
     short
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: FromContext> FromContext for Option<T> {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         Ok(T::from_context(context).ok())
