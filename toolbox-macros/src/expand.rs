@@ -506,6 +506,7 @@ pub(crate) fn toolset(
     });
     let set = quote! {
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
             #[allow(deprecated, clippy::vec_init_then_push)]
             fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {

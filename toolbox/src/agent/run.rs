@@ -129,6 +129,7 @@ impl Agent {
 /// of a [durable](Run::durable) run with its journal.
 #[diagnostic::on_unimplemented(
     message = "a run cannot go on from `{Self}` with `{With}`",
+    label = "no run goes on from these two",
     note = "give a `Paused` and the decisions: `agent.resume(paused, [(id, Decision::Approve)])`",
     note = "or the key and the journal of a durable run: `agent.resume(\"key\", &journal)`"
 )]
@@ -137,6 +138,7 @@ pub trait ResumeFrom<With>: Sized {
     fn resume(self, agent: &Agent, with: With) -> Run;
 }
 
+#[diagnostic::do_not_recommend]
 impl<K: Into<String>, Decisions> ResumeFrom<Decisions> for Paused
 where
     Decisions: IntoIterator<Item = (K, Decision)>,

@@ -277,6 +277,7 @@ pub struct Recovered {
 /// the change made completely or not at all. All of it can be called from several processes.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no engine for a journal",
+    label = "this keeps no calls",
     note = "use `Journal::open(path)`, or implement `toolbox::durable::Backlog`"
 )]
 pub trait Backlog: Send + Sync + 'static {

@@ -63,6 +63,7 @@ impl Run {
 
 /// Goes on with a [durable](Run::durable) run, in the context that it began in if no other is
 /// [given](Run::in_context).
+#[diagnostic::do_not_recommend]
 impl<Key: AsRef<str>> ResumeFrom<&Journal> for Key {
     fn resume(self, agent: &Agent, journal: &Journal) -> Run {
         Run::recorded(agent.clone(), place(self.as_ref().to_owned(), journal))

@@ -88,6 +88,7 @@ impl Shared {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Backlog for SqliteBacklog {
     fn id(&self) -> &str {
         &self.shared.id

@@ -131,6 +131,7 @@ impl Caller {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl FromContext for Caller {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.get::<Self>().cloned().ok_or_else(|| "this tool can be called over MCP only".into())
@@ -191,6 +192,7 @@ pub(super) fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
     })
 }
 
+#[diagnostic::do_not_recommend]
 impl FromContext for TraceContext {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.get::<Self>().cloned().ok_or_else(|| "the call belongs to no trace".into())
