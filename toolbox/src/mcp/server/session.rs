@@ -8,7 +8,7 @@ use serde_json::value::RawValue;
 
 use super::caller::ClientClaims;
 use super::protocol::{
-    ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta, params_text,
+    ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta, params_text,
 };
 
 /// The lifecycle of a connection or a session, which its first request decides.
@@ -40,7 +40,8 @@ struct InitializeParams {
 impl Handshake {
     pub(super) fn read(request: &RequestFrame<'_>) -> Result<Self, ProtocolError> {
         let invalid = || {
-            ProtocolError::invalid_params(
+            ProtocolError::new(
+                ErrorCode::MissingParams,
                 "`initialize` needs `protocolVersion` (a string), `capabilities` and `clientInfo` with a `name` and a `version`",
             )
         };

@@ -21,7 +21,7 @@ use super::share::{ConnectionShares, HttpConnection, RequestGuards};
 use crate::context::Principal;
 use crate::mcp::server::exchange::{Exchange, Outlet, PeerIdentity, Reply};
 use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame};
-use crate::mcp::server::requests::respond;
+use crate::mcp::server::requests::{initialize, respond};
 use crate::mcp::server::running::ServiceActivity;
 use crate::mcp::server::session::{Lifecycle, Notified};
 use crate::mcp::server::shared::ServiceShared;
@@ -56,8 +56,7 @@ impl Endpoint {
     pub(super) fn router(self: Arc<Self>) -> Router {
         let resource = self.shared.options.http.resource.as_ref().map(ResourceMetadata::router);
         let answer = async |State(endpoint): State<Arc<Self>>, request: Request| {
-            let connection = request.extensions().get::<HttpConnection>().cloned();
-            endpoint.answer(request, connection.as_ref()).await
+            endpoint.answer(request, None).await
         };
         let router = Router::new().route(PATH, any(answer)).with_state(self);
         match resource {
@@ -204,7 +203,7 @@ impl Endpoint {
             return Ok(self.stateless(request, &peer).await);
         }
         if is_handshake && !headers.contains_key(SESSION) {
-            return self.handshake(request, principal);
+            return self.handshake(version, request, principal);
         }
         let session = self.session(headers, principal.as_ref())?;
         self.in_session(&session, request)
@@ -238,25 +237,17 @@ impl Endpoint {
 
     fn handshake(
         &self,
+        version: HeaderVersion<'_>,
         request: &RequestFrame<'_>,
         principal: Option<Principal>,
     ) -> Result<Response, Refusal> {
-        let mut lifecycle = Lifecycle::Unset;
-        let (outbox, _) = mpsc::channel(1);
-        let exchange = Exchange {
-            shared: &self.shared,
-            running: &self.running,
-            lifecycle: &mut lifecycle,
-            peer: &PeerIdentity::default(),
-            outlet: &Outlet::Queue(outbox),
-            cancellation: self.running.ending().child(),
-        };
-        let Reply::Now(answer) = respond(exchange, request) else {
-            return Err(Refusal::Failed);
-        };
-        if answer.error.is_some() {
-            return Ok(json_response(StatusCode::BAD_REQUEST, answer.message));
-        }
+        let (lifecycle, answer) = initialize(&self.shared, request).map_err(|error| {
+            // Stateless versions do not have the method at all; but an older client may name one of
+            // them in a whole handshake.
+            let unknown = || ProtocolError::method_not_found(&request.method);
+            let error = if version.is_modern() { unknown() } else { error };
+            Refusal::error(&request.id, &error)
+        })?;
         let session = self.sessions.begin(&self.shared, &self.running, principal, lifecycle)?;
         let mut response = json_response(StatusCode::OK, answer.message);
         if let Ok(id) = HeaderValue::try_from(&*session.id) {

@@ -101,7 +101,7 @@ pub(super) fn answered(answer: Answer) -> Response {
         Some(
             ErrorCode::ParseError
             | ErrorCode::InvalidRequest
-            | ErrorCode::InvalidMeta
+            | ErrorCode::MissingParams
             | ErrorCode::HeaderMismatch
             | ErrorCode::MissingCapability
             | ErrorCode::UnsupportedVersion,

@@ -23,8 +23,8 @@ pub(in crate::mcp::server) enum ErrorCode {
     InvalidRequest,
     MethodNotFound,
     InvalidParams,
-    /// The `_meta` of a stateless request lacks a required field.
-    InvalidMeta,
+    /// The `_meta` of a stateless request or a handshake lacks a required field.
+    MissingParams,
     InternalError,
     /// A header of HTTP contradicts the body.
     #[cfg(feature = "mcp-server-http")]
@@ -39,7 +39,7 @@ impl ErrorCode {
             Self::ParseError => -32700,
             Self::InvalidRequest => -32600,
             Self::MethodNotFound => -32601,
-            Self::InvalidParams | Self::InvalidMeta => -32602,
+            Self::InvalidParams | Self::MissingParams => -32602,
             Self::InternalError => -32603,
             #[cfg(feature = "mcp-server-http")]
             Self::HeaderMismatch => -32020,
@@ -87,7 +87,7 @@ impl ProtocolError {
         let missing = missing.join(", ");
         let message =
             format!("request _meta is missing or has malformed required fields: {missing}");
-        Self::new(ErrorCode::InvalidMeta, message)
+        Self::new(ErrorCode::MissingParams, message)
     }
 
     pub(in crate::mcp::server) fn unsupported_version(requested: &str) -> Self {
