@@ -18,13 +18,13 @@ const LIST_CHANGED: &str = "notifications/tools/list_changed";
 
 #[derive(Deserialize)]
 struct ListenParams {
-    notifications: Wanted,
+    notifications: SubscriptionFilter,
 }
 
 /// The notifications that a client wants; those of other kinds are never sent.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase")]
-struct Wanted {
+struct SubscriptionFilter {
     #[serde(default)]
     tools_list_changed: Option<bool>,
 }

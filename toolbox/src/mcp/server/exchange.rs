@@ -12,7 +12,32 @@ use super::shared::ServiceShared;
 use crate::context::{CancellationToken, Conversation, Principal};
 
 /// The sender of messages to one client.
-pub(super) type Outlet = mpsc::Sender<Vec<u8>>;
+#[derive(Clone)]
+pub(super) enum Outlet {
+    Queue(mpsc::Sender<Vec<u8>>),
+    #[cfg(feature = "mcp-server-http")]
+    Log(Arc<super::http::EventLog>),
+}
+
+/// The client of an outlet is gone.
+pub(super) struct ClientGone;
+
+impl Outlet {
+    /// Sends a message, once there is room for it.
+    pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), ClientGone> {
+        match self {
+            Self::Queue(queue) => queue.send(message).await.map_err(|_| ClientGone),
+            #[cfg(feature = "mcp-server-http")]
+            Self::Log(log) => {
+                log.push(message);
+                Ok(())
+            }
+        }
+    }
+}
+
+/// An answer that takes time.
+pub(super) type LaterAnswer = Pin<Box<dyn Future<Output = Answer> + Send>>;
 
 /// A request, its client and the means to answer it.
 pub(super) struct Exchange<'a> {
@@ -36,7 +61,7 @@ pub(super) struct PeerIdentity {
 /// The answer to a request, at once or later.
 pub(super) enum Reply {
     Now(Answer),
-    Later(Pin<Box<dyn Future<Output = Answer> + Send>>),
+    Later(LaterAnswer),
 }
 
 /// A whole answer: the message, and the kind of its error.

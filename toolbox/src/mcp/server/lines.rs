@@ -6,7 +6,6 @@
 use std::io;
 use std::sync::Arc;
 
-use serde::Deserialize;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
@@ -16,12 +15,10 @@ use tokio::time::timeout;
 use super::changes;
 use super::exchange::{Exchange, Outlet, PeerIdentity, Reply};
 use super::open_requests::OpenRequests;
-use super::protocol::{
-    ErrorCode, Message, ProtocolError, RequestFrame, RequestId, error_message, params_text,
-};
+use super::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, error_message};
 use super::requests::respond;
 use super::running::{CANCEL_TIMEOUT, ServiceActivity};
-use super::session::Lifecycle;
+use super::session::{Lifecycle, Notified};
 use super::shared::ServiceShared;
 
 /// The maximum number of lines waiting to be written.
@@ -174,22 +171,9 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
     }
 
     fn notification(&mut self, method: &str, params: Option<&RawValue>) {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct CancelledParams<'a> {
-            #[serde(borrow)]
-            request_id: &'a RawValue,
-        }
-        match (method, &self.lifecycle) {
-            ("notifications/cancelled", _) => {
-                if let Ok(CancelledParams { request_id }) =
-                    serde_json::from_str(params_text(params))
-                    && let Some(id) = RequestId::read(request_id)
-                {
-                    self.open.cancel(&id);
-                }
-            }
-            ("notifications/initialized", Lifecycle::Handshake(_)) if !self.hears_changes => {
+        match (Notified::read(method, params), &self.lifecycle) {
+            (Notified::Cancelled(id), _) => self.open.cancel(&id),
+            (Notified::Initialized, Lifecycle::Handshake(_)) if !self.hears_changes => {
                 self.hears_changes = true;
                 let (outlet, closing) = (self.output.outlet.clone(), self.running.closing());
                 self.tasks.spawn(changes::tell_session(&self.shared, outlet, closing.clone()));
@@ -270,7 +254,7 @@ impl LineOutput {
             let _ending = ending;
             write(output, waiting).await;
         });
-        Self { outlet, written, writer: Some(writer.abort_handle()) }
+        Self { outlet: Outlet::Queue(outlet), written, writer: Some(writer.abort_handle()) }
     }
 
     /// Returns an output that is written by a thread, which does not delay the end of the program.
@@ -286,7 +270,7 @@ impl LineOutput {
                 }
             }
         });
-        Self { outlet, written, writer: None }
+        Self { outlet: Outlet::Queue(outlet), written, writer: None }
     }
 
     /// Waits until everything is written, but not for long: the client may not read.

@@ -5,6 +5,8 @@ use std::sync::{Arc, OnceLock};
 
 use serde_json::Value;
 
+#[cfg(feature = "mcp-server-http")]
+use super::http::ParamHeader;
 use super::protocol::{ProtocolError, ProtocolVersion, RequestId, list_response};
 use crate::collection::{Snapshot, ToolBox};
 use crate::definition::ToolDefinition;
@@ -20,6 +22,9 @@ pub(super) struct Listing {
     /// The definitions as JSON, in each form that versions know; written when a client of such a
     /// version asks first.
     texts: [OnceLock<Vec<String>>; 4],
+    /// The arguments of each tool that HTTP requests repeat in headers.
+    #[cfg(feature = "mcp-server-http")]
+    param_headers: Vec<OnceLock<Vec<ParamHeader>>>,
 }
 
 /// The cached listing of a box, rebuilt for each generation.
@@ -50,11 +55,28 @@ impl Listing {
         let positions =
             tools.iter().enumerate().map(|(at, tool)| (tool.name().to_owned(), at)).collect();
         let texts = std::array::from_fn(|_| OnceLock::new());
-        Self { generation: snapshot.generation(), tools, positions, texts }
+        Self {
+            generation: snapshot.generation(),
+            #[cfg(feature = "mcp-server-http")]
+            param_headers: tools.iter().map(|_| OnceLock::new()).collect(),
+            tools,
+            positions,
+            texts,
+        }
     }
 
     pub(super) fn get(&self, name: &str) -> Option<&Tool> {
         self.positions.get(name).map(|&at| &self.tools[at])
+    }
+
+    /// Returns the arguments of a tool that HTTP requests repeat in headers.
+    #[cfg(feature = "mcp-server-http")]
+    pub(super) fn param_headers(&self, name: &str) -> &[ParamHeader] {
+        let Some(&at) = self.positions.get(name) else { return &[] };
+        self.param_headers[at].get_or_init(|| {
+            let tool = lower(self.tools[at].definition(), Dialect::Mcp).tool;
+            ParamHeader::all(&tool["inputSchema"])
+        })
     }
 
     /// Returns whether clients of any version see the same tools in another listing.

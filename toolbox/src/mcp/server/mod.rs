@@ -6,13 +6,7 @@ mod changes;
 mod error;
 mod exchange;
 #[cfg(feature = "mcp-server-http")]
-mod handler;
-#[cfg(feature = "mcp-server-http")]
-mod head;
-#[cfg(feature = "mcp-server-http")]
 mod http;
-#[cfg(feature = "mcp-server-http")]
-mod in_flight;
 mod info;
 mod lines;
 mod list;
@@ -30,8 +24,6 @@ mod service;
 mod session;
 mod shared;
 mod stdio;
-#[cfg(feature = "mcp-server-http")]
-mod text;
 
 pub use caller::{Caller, MissingCapability};
 pub use error::ServeError;

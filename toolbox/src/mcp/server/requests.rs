@@ -24,10 +24,9 @@ fn reply(exchange: Exchange<'_>, request: &RequestFrame<'_>) -> Result<Reply, Pr
         |result: &Value| Ok(Reply::Now(Answer::from(protocol::response(&request.id, result))));
     match (&*request.method, &*exchange.lifecycle) {
         ("initialize", _) => {
-            let handshake = Handshake::read(request)?;
-            let result = initialize_result(shared, handshake.version);
-            *exchange.lifecycle = Lifecycle::Handshake(Arc::new(handshake));
-            return now(&result);
+            let (handshake, answer) = initialize(shared, request)?;
+            *exchange.lifecycle = handshake;
+            return Ok(Reply::Now(answer));
         }
         // The one request that may come before the handshake.
         ("ping", Lifecycle::Unset) => return now(&json!({})),
@@ -47,6 +46,22 @@ fn reply(exchange: Exchange<'_>, request: &RequestFrame<'_>) -> Result<Reply, Pr
         "ping" if scope.is_legacy => now(&json!({})),
         method => Err(ProtocolError::method_not_found(method)),
     }
+}
+
+/// Answers `initialize`, and returns the lifecycle of a client that made the handshake.
+pub(super) fn initialize(
+    shared: &ServiceShared,
+    request: &RequestFrame<'_>,
+) -> Result<(Lifecycle, Answer), ProtocolError> {
+    let handshake = Handshake::read(request)?;
+    let result = json!({
+        "protocolVersion": handshake.version.as_str(),
+        "capabilities": capabilities(),
+        "serverInfo": shared.server_info(),
+    });
+    let result = with_instructions(result, shared);
+    let answer = Answer::from(protocol::response(&request.id, &result));
+    Ok((Lifecycle::Handshake(Arc::new(handshake)), answer))
 }
 
 fn list_tools(
@@ -76,15 +91,6 @@ fn list_tools(
 
 fn capabilities() -> Value {
     json!({ "tools": { "listChanged": true } })
-}
-
-fn initialize_result(shared: &ServiceShared, version: ProtocolVersion) -> Value {
-    let result = json!({
-        "protocolVersion": version.as_str(),
-        "capabilities": capabilities(),
-        "serverInfo": shared.server_info(),
-    });
-    with_instructions(result, shared)
 }
 
 fn discover_result(shared: &ServiceShared) -> Value {

@@ -4,9 +4,12 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
+use serde_json::value::RawValue;
 
 use super::caller::ClientClaims;
-use super::protocol::{ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
+use super::protocol::{
+    ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta, params_text,
+};
 
 /// The lifecycle of a connection or a session, which its first request decides.
 #[derive(Clone, Default)]
@@ -37,7 +40,8 @@ struct InitializeParams {
 impl Handshake {
     pub(super) fn read(request: &RequestFrame<'_>) -> Result<Self, ProtocolError> {
         let invalid = || {
-            ProtocolError::invalid_params(
+            ProtocolError::new(
+                ErrorCode::MissingParams,
                 "`initialize` needs `protocolVersion` (a string), `capabilities` and `clientInfo` with a `name` and a `version`",
             )
         };
@@ -83,10 +87,7 @@ impl RequestScope {
         if stands_alone {
             let missing = meta.missing_keys();
             if !missing.is_empty() {
-                let missing = missing.join(", ");
-                let message =
-                    format!("request _meta is missing or has malformed required fields: {missing}");
-                return Err(ProtocolError::new(ErrorCode::InvalidMeta, message));
+                return Err(ProtocolError::missing_meta(&missing));
             }
         }
         let version = named
@@ -94,5 +95,35 @@ impl RequestScope {
             .unwrap_or(ProtocolVersion::NEWEST_WITH_HANDSHAKE);
         let client = ClientClaims::of(&meta, handshake.map(|handshake| &handshake.client), version);
         Ok(Self { version, is_legacy: !stands_alone, client, meta })
+    }
+}
+
+/// The effect of a notification of a client.
+pub(super) enum Notified {
+    /// The client can be notified from now on.
+    Initialized,
+    /// A request is to be cancelled, and not to be answered.
+    Cancelled(RequestId),
+    Nothing,
+}
+
+impl Notified {
+    pub(super) fn read(method: &str, params: Option<&RawValue>) -> Self {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct CancelledParams<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        match method {
+            "notifications/initialized" => Self::Initialized,
+            "notifications/cancelled" => {
+                let params = serde_json::from_str(params_text(params)).ok();
+                params
+                    .and_then(|CancelledParams { request_id }| RequestId::read(request_id))
+                    .map_or(Self::Nothing, Self::Cancelled)
+            }
+            _ => Self::Nothing,
+        }
     }
 }

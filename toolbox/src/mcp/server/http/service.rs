@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use super::bearer::ResourceMetadata;
-use super::routes::HttpRoutes;
+use super::endpoint::Endpoint;
 use super::{TokenVerifier, listen};
 use crate::context::Principal;
 use crate::mcp::server::running::ServiceActivity;
@@ -192,7 +192,7 @@ impl Service {
     /// # }
     /// ```
     pub fn router(&self) -> axum::Router {
-        HttpRoutes::new(&self.shared, running(&self.shared.options)).router
+        Arc::new(Endpoint::new(&self.shared, running(&self.shared.options))).router()
     }
 
     /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls finish.
@@ -239,8 +239,8 @@ impl Service {
             return Err(ServeError::PublicWithoutAuth { address });
         }
         let running = running(options);
-        let http = HttpRoutes::new(&self.shared, running.clone());
-        listen::serve(listener, http, running, options, shutdown).await;
+        let endpoint = Arc::new(Endpoint::new(&self.shared, running.clone()));
+        listen::serve(listener, endpoint, running, options, shutdown).await;
         Ok(())
     }
 }

@@ -23,9 +23,12 @@ pub(in crate::mcp::server) enum ErrorCode {
     InvalidRequest,
     MethodNotFound,
     InvalidParams,
-    /// The `_meta` of a stateless request lacks a required field.
-    InvalidMeta,
+    /// The `_meta` of a stateless request or a handshake lacks a required field.
+    MissingParams,
     InternalError,
+    /// A header of HTTP contradicts the body.
+    #[cfg(feature = "mcp-server-http")]
+    HeaderMismatch,
     MissingCapability,
     UnsupportedVersion,
 }
@@ -36,8 +39,10 @@ impl ErrorCode {
             Self::ParseError => -32700,
             Self::InvalidRequest => -32600,
             Self::MethodNotFound => -32601,
-            Self::InvalidParams | Self::InvalidMeta => -32602,
+            Self::InvalidParams | Self::MissingParams => -32602,
             Self::InternalError => -32603,
+            #[cfg(feature = "mcp-server-http")]
+            Self::HeaderMismatch => -32020,
             Self::MissingCapability => -32021,
             Self::UnsupportedVersion => -32022,
         }
@@ -75,6 +80,14 @@ impl ProtocolError {
     ) -> Self {
         let reason = quote(&reason.to_string(), 4 * QUOTED);
         Self::invalid_params(format!("the parameters of `{method}` cannot be read: {reason}"))
+    }
+
+    /// Returns the error of a stateless request whose `_meta` lacks keys.
+    pub(in crate::mcp::server) fn missing_meta(missing: &[&str]) -> Self {
+        let missing = missing.join(", ");
+        let message =
+            format!("request _meta is missing or has malformed required fields: {missing}");
+        Self::new(ErrorCode::MissingParams, message)
     }
 
     pub(in crate::mcp::server) fn unsupported_version(requested: &str) -> Self {

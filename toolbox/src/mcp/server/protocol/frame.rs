@@ -113,6 +113,12 @@ impl<'a> Members<'a> {
 }
 
 impl<'a> RequestFrame<'a> {
+    /// Returns the text of the parameters.
+    #[cfg(feature = "mcp-server-http")]
+    pub(in crate::mcp::server) fn params_text(&self) -> &'a str {
+        params_text(self.params)
+    }
+
     /// Reads the `_meta` of the parameters.
     pub(in crate::mcp::server) fn meta(&self) -> Result<RequestMeta, ProtocolError> {
         #[derive(Deserialize)]
@@ -147,7 +153,7 @@ pub(in crate::mcp::server) fn params_text(params: Option<&RawValue>) -> &str {
 }
 
 /// Reads a text, borrowed if it has no escapes.
-fn string(json: &str) -> Option<Cow<'_, str>> {
+pub(in crate::mcp::server) fn string(json: &str) -> Option<Cow<'_, str>> {
     match serde_json::from_str::<&str>(json) {
         Ok(text) => Some(Cow::Borrowed(text)),
         Err(_) => serde_json::from_str::<String>(json).ok().map(Cow::Owned),

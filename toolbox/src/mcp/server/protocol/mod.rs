@@ -6,13 +6,17 @@
 mod error;
 mod frame;
 mod id;
+#[cfg(feature = "mcp-server-http")]
+mod member;
 mod meta;
 mod version;
 mod write;
 
 pub(super) use error::{ErrorCode, ProtocolError};
-pub(super) use frame::{Message, MessageFault, RequestFrame, params_text};
+pub(super) use frame::{Message, MessageFault, RequestFrame, params_text, string};
 pub(super) use id::RequestId;
+#[cfg(feature = "mcp-server-http")]
+pub(super) use member::member;
 pub(super) use meta::{RequestMeta, are_capabilities, client_info};
 pub(super) use version::ProtocolVersion;
 pub(super) use write::{error_message, list_response, notification, response};
