@@ -51,6 +51,10 @@ pub enum FailureKind {
     OverBudget,
     /// The limit of nested agents is reached, or this agent is running already.
     TooDeep,
+    /// The process or the connection that ran the call was lost: it may have taken effect, or not.
+    OutcomeUnknown,
+    /// The call was not accepted, because too many others are under way; nothing ran.
+    Busy,
 }
 
 impl FailureKind {
@@ -74,6 +78,8 @@ impl FailureKind {
             Self::Deferred => "tool.deferred",
             Self::OverBudget => "run.over_budget",
             Self::TooDeep => "run.too_deep",
+            Self::OutcomeUnknown => "call.outcome_unknown",
+            Self::Busy => "call.busy",
         }
     }
 
@@ -87,7 +93,7 @@ impl FailureKind {
             .unwrap_or((Self::Reported, Self::Reported.code()))
     }
 
-    const ALL: [Self; 16] = [
+    pub(crate) const ALL: [Self; 18] = [
         Self::NotFound,
         Self::Blacklisted,
         Self::NotApproved,
@@ -104,6 +110,8 @@ impl FailureKind {
         Self::Deferred,
         Self::OverBudget,
         Self::TooDeep,
+        Self::OutcomeUnknown,
+        Self::Busy,
     ];
 }
 

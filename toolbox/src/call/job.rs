@@ -17,6 +17,11 @@ impl JobId {
         Self(format!("job_{:016x}{:016x}", half(), half()))
     }
 
+    /// Returns the id of a job in another process.
+    pub(crate) fn of_text(id: String) -> Self {
+        Self(id)
+    }
+
     /// Returns the id as text.
     #[must_use]
     pub fn as_str(&self) -> &str {

@@ -1,6 +1,9 @@
 //! Results of calls: for the model, for the user, for the program.
 
+mod carried;
 mod size;
+
+pub(crate) use carried::CarriedResult;
 
 use std::borrow::Cow;
 use std::fmt;
