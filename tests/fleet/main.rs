@@ -1,0 +1,9 @@
+//! Tools on other machines, tested against a real `nats-server`.
+//!
+//! Where none is installed, the tests pass without a check; `.ci/run` says so at its end.
+
+#[path = "../bounded.rs"]
+mod bounded;
+mod offers;
+mod results;
+mod support;
