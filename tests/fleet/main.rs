@@ -4,6 +4,7 @@
 
 #[path = "../bounded.rs"]
 mod bounded;
+mod context;
 mod offers;
 mod results;
 mod support;

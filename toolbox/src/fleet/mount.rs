@@ -307,6 +307,7 @@ impl Board {
             is_idempotent: definition.hints().is_idempotent(),
             timeout: definition.timeout().or(toolbox.shared.settings.timeout),
             prefix: self.fleet.prefix.clone(),
+            toolbox: toolbox.downgrade(),
         });
         let caller = Arc::downgrade(&self.fleet.caller);
         let call = move |context: ToolContext, arguments: Arguments| {
@@ -323,6 +324,8 @@ impl Board {
             .map_err(|error| error.to_string())?
             // The worker reads the arguments, and its message is that of the tool itself.
             .with_unchecked_arguments()
+            // A call that waits for approval is deferred by this crate's own words.
+            .relaying()
             .from_source(Arc::clone(&self.source))
             .with_name_at_source(Arc::from(definition.name.as_str()));
         let tool = definition.dress(tool);

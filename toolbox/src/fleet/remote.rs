@@ -13,8 +13,12 @@ use super::random;
 use super::wire::{
     Answer, BEAT, CallHead, Outcome, ProgressReport, stored_arguments, stored_result,
 };
-use crate::call::{FailureKind, ToolResult};
-use crate::context::{CarriedContext, Taint, ToolContext};
+use crate::call::{Arguments, FailureKind, ToolResult};
+use crate::collection::WeakToolBox;
+use crate::context::{
+    ApprovalRequest, Approver, CarriedContext, CarriedRun, CarriedSpending, Decision, Taint,
+    ToolContext,
+};
 use crate::text::{QUOTED, quote};
 
 /// The time without a word of the worker after which a call counts as lost.
@@ -39,6 +43,17 @@ pub(super) struct RemoteTool {
     pub(super) timeout: Option<Duration>,
     /// The prefix of the names in the box, with the `_` after it.
     pub(super) prefix: Option<String>,
+    /// The box that the tool is mounted in.
+    pub(super) toolbox: WeakToolBox,
+}
+
+impl RemoteTool {
+    /// Returns the approver of the box, or that of the run which makes a call.
+    fn approver(&self, context: &ToolContext) -> Option<Arc<dyn Approver>> {
+        let toolbox = self.toolbox.upgrade();
+        let of_box = toolbox.and_then(|toolbox| toolbox.shared.settings.approver.clone());
+        of_box.or_else(|| context.approver().cloned())
+    }
 }
 
 /// The end of one attempt.
@@ -48,6 +63,8 @@ enum Attempt {
     Busy,
     /// Nothing ran, because nobody offers the tool.
     Unoffered,
+    /// Nothing ran, because the call has to be approved.
+    Unapproved,
     /// The worker, or the connection to it, was lost.
     Lost(&'static str),
 }
@@ -75,13 +92,18 @@ impl Caller {
                 ),
             );
         }
-        for _ in 0..ATTEMPTS {
-            match self.attempt(tool, context, arguments).await {
-                Attempt::Answered(result) => return result,
-                Attempt::Busy => {}
-                Attempt::Unoffered => return unoffered(name),
-                Attempt::Lost(reason) => return lost(tool, name, reason),
+        match self.attempts(tool, context, arguments, context.approved).await {
+            Attempt::Answered(result) => return result,
+            Attempt::Unoffered => return unoffered(name),
+            Attempt::Lost(reason) => return lost(tool, name, reason),
+            Attempt::Unapproved if !context.approved => {
+                return self.approve(tool, context, arguments).await;
             }
+            Attempt::Unapproved => {
+                let text = format!("the workers do not take the approval of tool `{name}`");
+                return ToolResult::failure(FailureKind::NotApproved, text);
+            }
+            Attempt::Busy => {}
         }
         ToolResult::failure(
             FailureKind::Busy,
@@ -91,17 +113,70 @@ impl Caller {
         )
     }
 
+    /// Asks one worker after the other, until one is not busy.
+    async fn attempts(
+        self: &Arc<Self>,
+        tool: &RemoteTool,
+        context: &ToolContext,
+        arguments: &str,
+        approved: bool,
+    ) -> Attempt {
+        for _ in 0..ATTEMPTS {
+            match self.attempt(tool, context, arguments, approved).await {
+                Attempt::Busy => {}
+                end => return end,
+            }
+        }
+        Attempt::Busy
+    }
+
+    /// Makes a call once it is approved here, whose approval the worker requires.
+    async fn approve(
+        self: &Arc<Self>,
+        tool: &RemoteTool,
+        context: &ToolContext,
+        arguments: &str,
+    ) -> ToolResult {
+        let name = context.tool_name();
+        let (Some(approver), Some(definition)) = (tool.approver(context), &context.tool) else {
+            let text = format!("tool `{name}` waits for approval; it has not run");
+            return ToolResult::refusal(FailureKind::Deferred, text);
+        };
+        let own = Arguments::from(arguments);
+        let request = ApprovalRequest::new(Arc::clone(definition), context.clone(), own);
+        let edited = match approver.decide(request).await {
+            Decision::Approve => None,
+            Decision::Edit(edited) => Some(edited),
+            Decision::Deny(reason) => {
+                return ToolResult::refusal(FailureKind::NotApproved, reason);
+            }
+            Decision::Defer => {
+                let text = format!("tool `{name}` waits for approval; it has not run");
+                return ToolResult::refusal(FailureKind::Deferred, text);
+            }
+        };
+        let mut approved = context.clone();
+        approved.approved = true;
+        let arguments = edited.as_ref().map_or(arguments, Arguments::as_str);
+        let result = Box::pin(self.call(tool, &approved, arguments)).await;
+        match &edited {
+            Some(edited) => result.with_edited(edited.clone()),
+            None => result,
+        }
+    }
+
     async fn attempt(
         self: &Arc<Self>,
         tool: &RemoteTool,
         context: &ToolContext,
         arguments: &str,
+        approved: bool,
     ) -> Attempt {
         if !self.connection.is_connected() {
             return Attempt::Answered(unreachable(context.tool_name()));
         }
         let id = random::token();
-        let head = head(&id, tool, context);
+        let head = CallHead { approved, ..head(&id, tool, context) };
         let mut sent = SentCall::new(self, id.clone());
         let message = if arguments.len() > self.connection.inline() {
             let stored = stored_arguments(&id);
@@ -160,6 +235,7 @@ impl Caller {
             }
             Ok(Answer::Busy) => Some(Attempt::Busy),
             Ok(Answer::Gone) => Some(Attempt::Unoffered),
+            Ok(Answer::Unapproved) => Some(Attempt::Unapproved),
             Ok(Answer::Done(outcome)) => Some(Attempt::Answered(concluded(context, *outcome))),
             Ok(Answer::Stored(size)) => {
                 let limit = self.connection.options.max_payload;
@@ -192,9 +268,13 @@ fn head<'a>(id: &'a str, tool: &RemoteTool, context: &'a ToolContext) -> CallHea
     let mut carried = CarriedContext::of(context);
     // The clocks of two machines differ, the time that is left does not.
     carried.deadline = None;
+    if let Some(toolbox) = tool.toolbox.upgrade() {
+        carried.denied.extend(toolbox.rules().blacklisted());
+    }
     if let Some(prefix) = &tool.prefix {
         // A rule on names of this box is one on the worker's own names, too.
-        let own = |name: &String| name.strip_prefix(prefix.as_str()).map(str::to_owned);
+        let prefix = prefix.to_ascii_lowercase();
+        let own = |name: &String| name.strip_prefix(&prefix).map(str::to_owned);
         let at_worker: Vec<String> = carried.denied.iter().filter_map(own).collect();
         carried.denied.extend(at_worker);
     }
@@ -204,7 +284,9 @@ fn head<'a>(id: &'a str, tool: &RemoteTool, context: &'a ToolContext) -> CallHea
         call_id: Cow::Borrowed(context.call_id()),
         left_ms: left.map(|left| u64::try_from(left.as_millis()).unwrap_or(u64::MAX)),
         progress: context.has_progress_sink(),
-        approved: context.approved,
+        approved: false,
+        can_be_approved: context.is_deferrable() || tool.approver(context).is_some(),
+        run: limits_of_run(context),
         stored: None,
         context: carried,
     }
@@ -221,8 +303,32 @@ fn concluded(context: &ToolContext, outcome: Outcome<'_>) -> ToolResult {
     {
         taint.mark();
     }
-    outcome.result.into_result()
+    if let Some(spent) = outcome.spent {
+        charge_run(context, spent);
+    }
+    let mut result = outcome.result.into_result();
+    // Only the gate of this process is taken at its word.
+    result.unmark();
+    result
 }
+
+#[cfg(feature = "agent")]
+fn limits_of_run(context: &ToolContext) -> Option<CarriedRun> {
+    crate::agent::RemoteRun::limits(context)
+}
+
+#[cfg(feature = "agent")]
+fn charge_run(context: &ToolContext, spent: CarriedSpending) {
+    crate::agent::RemoteRun::charge(context, spent);
+}
+
+#[cfg(not(feature = "agent"))]
+fn limits_of_run(_: &ToolContext) -> Option<CarriedRun> {
+    None
+}
+
+#[cfg(not(feature = "agent"))]
+fn charge_run(_: &ToolContext, _: CarriedSpending) {}
 
 fn unoffered(tool: &str) -> ToolResult {
     let text = format!(

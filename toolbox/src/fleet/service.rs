@@ -17,7 +17,9 @@ use super::wire::{
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::approval::Approval;
-use crate::context::{CancellationToken, Progress, Taint, ToolContext, now};
+use crate::context::{
+    CancellationToken, CarriedRun, CarriedSpending, Progress, Taint, ToolContext, now,
+};
 use crate::dispatch::Pass;
 use crate::sync::Mutex;
 use crate::text::{QUOTED, quote};
@@ -148,6 +150,7 @@ impl Service {
         };
         let (reports, mut outbox) = mpsc::channel(WAITING_REPORTS);
         let context = self.context(&head, running.token.clone(), reports, began);
+        let (context, run) = below(head.run, context);
         let taint = context.get::<Taint>().cloned();
         let was_tainted = taint.as_ref().is_some_and(Taint::is_tainted);
         let call = ToolCall::new(&*head.call_id, tool.name(), arguments);
@@ -155,8 +158,14 @@ impl Service {
         let work = self.toolbox.dispatch(Some(&context), call, pass);
         let result = self.report_while(work, &reply, &mut outbox).await;
         drop(running);
-        let is_tainted = taint.is_some_and(|taint| taint.is_tainted());
-        self.conclude(&reply, &head.id, &result, is_tainted && !was_tainted).await;
+        if result.is_deferred() {
+            self.answer(&reply, &Answer::Unapproved).await;
+        } else {
+            let is_tainted = taint.is_some_and(|taint| taint.is_tainted());
+            let tainted = is_tainted && !was_tainted;
+            let outcome = Outcome { tainted, spent: spent(run), ..Outcome::of(&result) };
+            self.conclude(&reply, &head.id, outcome).await;
+        }
         WorkerCounts::add(&self.counts.done);
         drop(permit);
     }
@@ -180,7 +189,7 @@ impl Service {
 
     async fn refuse(&self, reply: &Subject, kind: FailureKind, text: String) {
         let result = ToolResult::failure(kind, text);
-        self.conclude(reply, "", &result, false).await;
+        self.conclude(reply, "", Outcome::of(&result)).await;
     }
 
     async fn stored_arguments(&self, id: &str) -> Result<String, String> {
@@ -202,6 +211,9 @@ impl Service {
         let left = left.min(self.limits.time).saturating_sub(began.elapsed());
         if let Some(deadline) = now().checked_add(left) {
             context = context.with_deadline(deadline);
+        }
+        if head.can_be_approved {
+            context = context.with_deferral();
         }
         if head.progress {
             context = context.with_progress(move |report| {
@@ -261,8 +273,9 @@ impl Service {
     }
 
     /// Answers a call with its result.
-    async fn conclude(&self, reply: &Subject, id: &str, result: &ToolResult, tainted: bool) {
-        let message = Answer::Done(Box::new(Outcome::of(result, tainted))).message();
+    async fn conclude(&self, reply: &Subject, id: &str, outcome: Outcome<'_>) {
+        let (tainted, spent) = (outcome.tainted, outcome.spent);
+        let message = Answer::Done(Box::new(outcome)).message();
         if message.len() <= self.connection.inline() {
             let _ = self.connection.client.publish(reply.clone(), message.into()).await;
             return;
@@ -284,7 +297,7 @@ impl Service {
                 }
             }
         };
-        let outcome = Outcome::of(&failure, tainted);
+        let outcome = Outcome { tainted, spent, ..Outcome::of(&failure) };
         self.answer(reply, &Answer::Done(Box::new(outcome))).await;
     }
 
@@ -295,6 +308,33 @@ impl Service {
             token.cancel();
         }
     }
+}
+
+/// Puts the limits of the run that made a call into its context.
+#[cfg(feature = "agent")]
+fn below(
+    limits: Option<CarriedRun>,
+    context: ToolContext,
+) -> (ToolContext, Option<crate::agent::RemoteRun>) {
+    let Some(limits) = limits else { return (context, None) };
+    let (context, run) = crate::agent::RemoteRun::below(limits, context);
+    (context, Some(run))
+}
+
+#[cfg(feature = "agent")]
+fn spent(run: Option<crate::agent::RemoteRun>) -> Option<CarriedSpending> {
+    run?.spent()
+}
+
+/// There are no agents here that could spend anything.
+#[cfg(not(feature = "agent"))]
+fn below(limits: Option<CarriedRun>, context: ToolContext) -> (ToolContext, Option<CarriedRun>) {
+    (context, limits)
+}
+
+#[cfg(not(feature = "agent"))]
+fn spent(_: Option<CarriedRun>) -> Option<CarriedSpending> {
+    None
 }
 
 /// A call that can be cancelled by its id.

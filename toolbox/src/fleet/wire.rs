@@ -9,7 +9,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use crate::call::{CarriedResult, ToolResult};
-use crate::context::CarriedContext;
+use crate::context::{CarriedContext, CarriedRun, CarriedSpending};
 
 /// The largest payload within a message, in bytes. Larger ones go through the object store.
 pub(super) const INLINE: usize = 512 << 10;
@@ -39,6 +39,12 @@ pub(super) struct CallHead<'a> {
     /// `true` if the call was approved where it was made.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) approved: bool,
+    /// `true` if the call can be approved where it was made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) can_be_approved: bool,
+    /// The limits of the run that makes the call, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) run: Option<CarriedRun>,
     /// The size of the arguments, where they are in the object store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stored: Option<usize>,
@@ -96,6 +102,8 @@ pub(super) enum Answer<'a> {
     Busy,
     /// Nothing ran: the worker does not offer this definition any more.
     Gone,
+    /// Nothing ran: the call has to be approved where it was made.
+    Unapproved,
     /// The call is under way.
     Alive,
     /// The call reports progress.
@@ -109,13 +117,17 @@ pub(super) struct Outcome<'a> {
     /// `true` if the conversation is tainted now, and was not before.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub(super) tainted: bool,
+    /// What agents below the call spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) spent: Option<CarriedSpending>,
     #[serde(borrow)]
     pub(super) result: CarriedResult<'a>,
 }
 
 impl<'a> Outcome<'a> {
-    pub(super) fn of(result: &'a ToolResult, tainted: bool) -> Self {
-        Self { tainted, result: CarriedResult::of(result) }
+    /// Returns the outcome of a call that changed nothing but its result.
+    pub(super) fn of(result: &'a ToolResult) -> Self {
+        Self { tainted: false, spent: None, result: CarriedResult::of(result) }
     }
 }
 
@@ -136,6 +148,7 @@ impl<'a> Answer<'a> {
             Self::Stored(size) => (b'O', serde_json::to_vec(size)),
             Self::Busy => (b'B', Ok(Vec::new())),
             Self::Gone => (b'G', Ok(Vec::new())),
+            Self::Unapproved => (b'U', Ok(Vec::new())),
             Self::Alive => (b'A', Ok(Vec::new())),
             Self::Progress(report) => (b'P', serde_json::to_vec(report)),
         };
@@ -152,6 +165,7 @@ impl<'a> Answer<'a> {
             b'O' => Self::Stored(serde_json::from_slice(body).map_err(unreadable)?),
             b'B' if body.is_empty() => Self::Busy,
             b'G' if body.is_empty() => Self::Gone,
+            b'U' if body.is_empty() => Self::Unapproved,
             b'A' if body.is_empty() => Self::Alive,
             b'P' => Self::Progress(serde_json::from_slice(body).map_err(unreadable)?),
             _ => return Err("it is of no known kind".to_owned()),
