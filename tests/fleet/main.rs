@@ -5,6 +5,8 @@
 #[path = "../bounded.rs"]
 mod bounded;
 mod context;
+mod hostile;
+mod large;
 mod offers;
 mod results;
 mod support;

@@ -180,7 +180,8 @@ impl Service {
             );
             return Some((FailureKind::TooDeep, text));
         }
-        if head.left_ms == Some(0) {
+        let is_over = head.context.remaining().is_some_and(|left| left.is_zero());
+        if head.left_ms == Some(0) || is_over {
             let text = format!("tool `{tool}` was not run: the time of the call was over");
             return Some((FailureKind::TimedOut, text));
         }

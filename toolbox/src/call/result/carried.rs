@@ -16,43 +16,43 @@ use crate::call::{Arguments, Content, FailureKind, JobId, Repair, chain};
 /// What a transcript stores is less: this form has the structured content, the `_meta`, the repairs
 /// and the code of a failure as well.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
 pub(crate) struct CarriedResult<'a> {
     content: Cow<'a, [Content]>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     silent: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pending: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_structured: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_json: bool,
     /// The code of the kind of failure.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     kind: Option<Cow<'a, str>>,
     /// The code of the failure, where it is not that of its kind.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     code: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     of_gate: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     for_user: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     source: Option<String>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     repairs: Vec<(Cow<'a, str>, Cow<'a, str>)>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     job: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     edited: Option<Cow<'a, str>>,
-    #[serde(skip_serializing_if = "is_empty")]
+    #[serde(default, skip_serializing_if = "is_empty")]
     references: Cow<'a, [String]>,
-    #[serde(skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "is_zero")]
     omitted_bytes: usize,
-    #[serde(deserialize_with = "present", skip_serializing_if = "Option::is_none")]
+    #[serde(default, deserialize_with = "present", skip_serializing_if = "Option::is_none")]
     structured: Option<Cow<'a, Value>>,
-    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    #[serde(default, rename = "_meta", skip_serializing_if = "Option::is_none")]
     meta: Option<Cow<'a, Map<String, Value>>>,
 }
 
@@ -229,6 +229,8 @@ mod tests {
 
     #[test]
     fn a_field_of_a_later_version_is_not_dropped() {
-        assert!(serde_json::from_str::<CarriedResult<'_>>(r#"{"secret":true}"#).is_err());
+        for text in [r#"{"content":[],"secret":true}"#, "{}", "[]", "[[],true,1]"] {
+            assert!(serde_json::from_str::<CarriedResult<'_>>(text).is_err(), "{text}");
+        }
     }
 }
