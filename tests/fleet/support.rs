@@ -14,6 +14,9 @@ use crate::bounded::tokio;
 /// The longest wait for something that happens at once on an idle machine.
 pub(crate) const SOON: Duration = Duration::from_secs(20);
 
+/// The configuration of a server that has no `JetStream`.
+pub(crate) const WITHOUT_JETSTREAM: &str = "# no JetStream";
+
 /// A server on a free port of this machine, with a folder of its own. Ended when it is dropped, or
 /// when the thread of the test ends.
 pub(crate) struct Server {
@@ -68,9 +71,13 @@ impl Server {
         }
         let folder = self.folder.to_str().unwrap();
         let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let jetstream = match &*self.configuration {
+            WITHOUT_JETSTREAM => String::new(),
+            own => format!("jetstream {{ store_dir: \"{folder}/store\" }}\n{own}"),
+        };
         let text = format!(
-            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{folder}\"\njetstream {{ store_dir: \"{folder}/store\" }}\n{}\n",
-            self.configuration.replace("$FOLDER", folder)
+            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{folder}\"\n{}\n",
+            jetstream.replace("$FOLDER", folder)
         );
         let file = self.folder.join("server.conf");
         fs::write(&file, text).unwrap();

@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use async_nats::{Message, Subject};
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::time::MissedTickBehavior;
 
 use super::connection::Connection;
 use super::payload::Payloads;
@@ -50,7 +51,13 @@ pub(super) struct Service {
     pub(super) payloads: Payloads,
     /// Cancelled when the worker stops.
     pub(super) ending: CancellationToken,
-    running: Mutex<HashMap<String, CancellationToken>>,
+    /// The calls under way, by their ids.
+    running: Mutex<HashMap<String, CallUnderWay>>,
+}
+
+struct CallUnderWay {
+    token: CancellationToken,
+    reply: Subject,
 }
 
 /// The number of calls that were not run, by the reason.
@@ -132,7 +139,7 @@ impl Service {
         if let Some((kind, text)) = self.refusal(&head, tool.name()) {
             return self.refuse(&reply, kind, text).await;
         }
-        let Some(running) = RunningCall::begin(self, &head.id) else {
+        let Some(running) = RunningCall::begin(self, &head.id, &reply) else {
             WorkerCounts::add(&self.counts.malformed);
             let text = "another call has the id of this one; nothing ran".to_owned();
             return self.refuse(&reply, FailureKind::DuplicateId, text).await;
@@ -232,7 +239,7 @@ impl Service {
         head.approved && !has_own
     }
 
-    /// Runs a call, and tells the box meanwhile that it is under way.
+    /// Runs a call, and sends its reports of progress meanwhile.
     async fn report_while(
         &self,
         work: impl Future<Output = ToolResult>,
@@ -240,17 +247,12 @@ impl Service {
         outbox: &mut Receiver<Progress>,
     ) -> ToolResult {
         let mut work = std::pin::pin!(work);
-        let mut beat = std::pin::pin!(tokio::time::sleep(BEAT));
         let mut left = MAX_REPORTS;
         let result = loop {
             tokio::select! {
                 biased;
                 result = &mut work => break result,
                 Some(report) = outbox.recv() => self.report(reply, report, &mut left).await,
-                () = &mut beat => {
-                    self.answer(reply, &Answer::Alive).await;
-                    beat.as_mut().reset(tokio::time::Instant::now() + BEAT);
-                }
             }
         };
         while let Ok(report) = outbox.try_recv() {
@@ -302,9 +304,25 @@ impl Service {
         self.answer(reply, &Answer::Done(Box::new(outcome))).await;
     }
 
+    /// Tells the boxes, again and again, which of their calls are under way.
+    ///
+    /// In a task of its own: a tool may block the thread that runs it.
+    pub(super) async fn beat(self: Arc<Self>) {
+        let mut beats = tokio::time::interval(BEAT);
+        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        loop {
+            beats.tick().await;
+            let replies: Vec<Subject> =
+                self.running.lock().values().map(|call| call.reply.clone()).collect();
+            for reply in replies {
+                self.answer(&reply, &Answer::Alive).await;
+            }
+        }
+    }
+
     /// Cancels a call, if it runs here.
     pub(super) fn cancel(&self, id: &str) {
-        let token = self.running.lock().get(id).cloned();
+        let token = self.running.lock().get(id).map(|call| call.token.clone());
         if let Some(token) = token {
             token.cancel();
         }
@@ -346,13 +364,14 @@ struct RunningCall<'a> {
 }
 
 impl<'a> RunningCall<'a> {
-    fn begin(service: &'a Service, id: &str) -> Option<Self> {
+    fn begin(service: &'a Service, id: &str, reply: &Subject) -> Option<Self> {
         let token = service.ending.child();
         let mut running = service.running.lock();
         if running.contains_key(id) {
             return None;
         }
-        running.insert(id.to_owned(), token.clone());
+        let call = CallUnderWay { token: token.clone(), reply: reply.clone() };
+        running.insert(id.to_owned(), call);
         drop(running);
         Some(Self { service, id: id.to_owned(), token })
     }
