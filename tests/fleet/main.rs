@@ -5,6 +5,7 @@
 #[path = "../bounded.rs"]
 mod bounded;
 mod context;
+mod credentials;
 mod faults;
 mod hostile;
 mod large;

@@ -112,7 +112,7 @@ impl Server {
             }
             std::thread::sleep(Duration::from_millis(5));
         }
-        panic!("the server did not start: {}", self.log());
+        panic!("the server did not start: {}", self.log().replace("[INF]", ""));
     }
 
     pub(crate) fn log(&self) -> String {

@@ -2,13 +2,14 @@
 //!
 //! Keys expire by the age of the bucket's stream, since servers before 2.11 have no other way.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use async_nats::jetstream::kv::{Store, Watch};
 use async_nats::jetstream::stream;
 use async_nats::jetstream::{self, ErrorCode};
 
-use super::connection::Connection;
+use super::connection::{Connection, ConnectionEvents, denied};
 use super::error::FleetError;
 use super::subjects;
 
@@ -20,6 +21,7 @@ type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 /// The bucket of a fleet's offers.
 pub(super) struct Bucket {
     store: Store,
+    events: Arc<ConnectionEvents>,
     /// The time after which a key expires that is not put again.
     pub(super) lifetime: Duration,
     /// `true` if there was an offer when it was opened.
@@ -61,13 +63,19 @@ impl Bucket {
         }
         let has_offers = info.state.messages > 0;
         let store = connection.jetstream.get_key_value(&name).await?;
-        Ok(Self { store, lifetime, has_offers })
+        let events = Arc::clone(&connection.events);
+        Ok(Self { store, events, lifetime, has_offers })
     }
 
     /// Puts the offer of a tool.
     pub(super) async fn put(&self, key: &str, value: Vec<u8>) -> Result<(), BoxedError> {
-        self.store.put(key, value.into()).await?;
-        Ok(())
+        let mut denials = self.events.denials();
+        let subject = format!("$KV.{}.{key}", self.store.name);
+        tokio::select! {
+            put = self.store.put(key, value.into()) => put.map(drop).map_err(Into::into),
+            // The server does not answer a message that it denies.
+            denial = denied(&mut denials, &subject) => Err(denial.into()),
+        }
     }
 
     /// Removes the offer of a tool.

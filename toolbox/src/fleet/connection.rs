@@ -8,7 +8,8 @@ use std::time::Duration;
 use async_nats::connection::State;
 use async_nats::jetstream;
 use async_nats::{Client, Event, ServerAddr};
-use tokio::sync::watch;
+use tokio::sync::broadcast::error::RecvError;
+use tokio::sync::{broadcast, watch};
 
 use super::error::FleetError;
 use super::options::FleetOptions;
@@ -38,6 +39,8 @@ pub(super) struct ConnectionEvents {
     connected: watch::Sender<u64>,
     lost: watch::Sender<u64>,
     notices: Mutex<VecDeque<String>>,
+    /// The texts with which the server denies a subject.
+    denials: broadcast::Sender<String>,
     /// `true` once the client gave up, and connects no more.
     is_closed: AtomicBool,
 }
@@ -51,7 +54,13 @@ impl ConnectionEvents {
                 self.is_closed.store(true, Ordering::Release);
                 self.lost.send_modify(|count| *count += 1);
             }
-            Event::ServerError(error) => self.notice(format!("the server says: {error}")),
+            Event::ServerError(error) => {
+                let text = error.to_string();
+                if text.to_ascii_lowercase().contains("permissions violation") {
+                    let _ = self.denials.send(text.clone());
+                }
+                self.notice(format!("the server says: {text}"));
+            }
             Event::ClientError(error) => self.notice(format!("the connection failed: {error}")),
             Event::SlowConsumer(_) => {
                 self.notice("messages were lost: more came than were read".to_owned());
@@ -76,6 +85,11 @@ impl ConnectionEvents {
 
     pub(super) fn notices(&self) -> Vec<String> {
         self.notices.lock().iter().cloned().collect()
+    }
+
+    /// Returns the texts with which the server denies a subject from here on.
+    pub(super) fn denials(&self) -> broadcast::Receiver<String> {
+        self.denials.subscribe()
     }
 
     /// Returns the number of times that the connection was made again.
@@ -108,11 +122,12 @@ impl Connection {
             .map(|server| server.trim().parse::<ServerAddr>())
             .collect::<Result<Vec<_>, _>>()
             .map_err(|error| refused(error.into()))?;
-        let (inbox, client) = options.client().await?;
+        let (inbox, client) = options.client(&addresses).await?;
         let events = Arc::new(ConnectionEvents {
             connected: watch::Sender::new(0),
             lost: watch::Sender::new(0),
             notices: Mutex::default(),
+            denials: broadcast::Sender::new(MAX_NOTICES),
             is_closed: AtomicBool::new(false),
         });
         let noted = Arc::clone(&events);
@@ -171,6 +186,23 @@ impl Connection {
         }
         missing
     }
+}
+
+/// Waits until the server denies a subject.
+pub(super) async fn denied(denials: &mut broadcast::Receiver<String>, subject: &str) -> String {
+    loop {
+        match denials.recv().await {
+            Ok(text) if names(&text, subject) => return text,
+            Ok(_) | Err(RecvError::Lagged(_)) => {}
+            Err(RecvError::Closed) => std::future::pending().await,
+        }
+    }
+}
+
+/// Returns `true` if the text of a denial is about a subject: it quotes it, in whatever case.
+pub(super) fn names(denial: &str, subject: &str) -> bool {
+    let quoted = format!("\"{subject}\"");
+    denial.to_ascii_lowercase().contains(&quoted.to_ascii_lowercase())
 }
 
 /// Returns URLs without the user and the password in them.

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use async_nats::ConnectOptions;
+use async_nats::{ConnectOptions, ServerAddr};
 
 use super::error::FleetError;
 use super::random;
@@ -158,12 +158,15 @@ impl FleetOptions {
         self
     }
 
-    /// Returns the prefix of the inbox, and the options of the client.
-    pub(super) async fn client(&self) -> Result<(String, ConnectOptions), FleetError> {
+    /// Returns the prefix of the inbox, and the options of a client of these servers.
+    pub(super) async fn client(
+        &self,
+        servers: &[ServerAddr],
+    ) -> Result<(String, ConnectOptions), FleetError> {
         let inbox = self.inbox.clone().unwrap_or_else(|| format!("_INBOX.{}", random::token()));
         let unusable = |error: std::io::Error| FleetError::Credentials(error.to_string());
         let mut options = match &self.credentials {
-            Credentials::OfUrl => ConnectOptions::new(),
+            Credentials::OfUrl => of_url(servers),
             Credentials::UserAndPassword(user, password) => {
                 ConnectOptions::with_user_and_password(user.clone(), password.clone())
             }
@@ -191,6 +194,35 @@ impl FleetOptions {
     }
 }
 
+/// Returns options with the user and the password of the first URL that has them; a user alone is a
+/// token. The client itself reads neither.
+fn of_url(servers: &[ServerAddr]) -> ConnectOptions {
+    let signed = servers.iter().find_map(|server| Some((server.username()?, server.password())));
+    match signed {
+        Some((user, Some(password))) => {
+            ConnectOptions::with_user_and_password(decoded(user), decoded(password))
+        }
+        Some((token, None)) => ConnectOptions::with_token(decoded(token)),
+        None => ConnectOptions::new(),
+    }
+}
+
+/// Returns a part of a URL with its escapes (`%40`) replaced.
+fn decoded(part: &str) -> String {
+    let mut bytes = Vec::with_capacity(part.len());
+    let mut rest = part.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let digit = |at: usize| char::from(*after.get(at)?).to_digit(16);
+        let escaped = match (first, digit(0), digit(1)) {
+            (b'%', Some(high), Some(low)) => u8::try_from(16 * high + low).ok(),
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(first));
+        rest = if escaped.is_some() { &after[2..] } else { after };
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
 impl Default for FleetOptions {
     fn default() -> Self {
         Self::new()
@@ -213,5 +245,39 @@ impl fmt::Debug for FleetOptions {
             .field("tls", &self.tls)
             .field("lifetime", &self.lifetime)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn escapes_of_urls_are_replaced() {
+        let cases = [
+            ("", ""),
+            ("ada", "ada"),
+            ("a%40b%3A", "a@b:"),
+            ("%c3%A4", "ä"),
+            ("%", "%"),
+            ("%4", "%4"),
+            ("%zz%", "%zz%"),
+            ("%2540", "%40"),
+        ];
+        for (part, expected) in cases {
+            assert_eq!(decoded(part), expected, "{part}");
+        }
+    }
+
+    #[test]
+    fn no_secret_is_displayed() {
+        let all = [
+            FleetOptions::new().user_and_password("ada", "secret"),
+            FleetOptions::new().token("secret"),
+            FleetOptions::new().nkey("secret"),
+        ];
+        for options in all {
+            assert!(!format!("{options:?}").contains("secret"));
+        }
     }
 }

@@ -12,7 +12,7 @@ use tokio::task::JoinHandle;
 use tokio::time::MissedTickBehavior;
 
 use super::bucket::Bucket;
-use super::connection::Connection;
+use super::connection::{Connection, names};
 use super::error::FleetError;
 use super::offer::{OfferedTool, WrittenOffer};
 use super::options::FleetOptions;
@@ -206,6 +206,7 @@ impl Worker {
         let mut connected = connection.events.connected();
         connected.mark_unchanged();
         let mut lost = connection.events.lost();
+        let mut denials = connection.events.denials();
         let mut shutdown = std::pin::pin!(shutdown);
         let mut seen = toolbox.generation();
         offers.refresh(&toolbox).await?;
@@ -220,6 +221,7 @@ impl Worker {
                 _ = connected.changed() => WorkerEvent::Repeat,
                 _ = beats.tick() => WorkerEvent::Repeat,
                 _ = lost.changed() => WorkerEvent::Lost,
+                Ok(denial) = denials.recv() => WorkerEvent::Denied(denial),
             };
             match event {
                 WorkerEvent::Changed(generation) => {
@@ -229,6 +231,7 @@ impl Worker {
                     }
                 }
                 WorkerEvent::Repeat => offers.repeat().await,
+                WorkerEvent::Denied(denial) => offers.withhold(&denial).await,
                 WorkerEvent::Lost => {
                     if connection.is_closed() {
                         return Err(FleetError::Closed);
@@ -281,6 +284,7 @@ enum WorkerEvent {
     Changed(u64),
     Repeat,
     Lost,
+    Denied(String),
 }
 
 /// The offers of a worker at one moment, by the name of the tool.
@@ -389,6 +393,20 @@ impl Offers<'_> {
             }
         });
         Ok(TakingCalls { stop, task: AbortOnDrop(task) })
+    }
+
+    /// Withdraws the offer whose calls the server denies to this worker.
+    async fn withhold(&mut self, denial: &str) {
+        let subjects = &self.worker.connection.subjects;
+        let denied = |(name, open): (&String, &OpenOffer)| {
+            names(denial, &subjects.call(name, &open.written.digest)).then(|| name.clone())
+        };
+        let Some(name) = self.open.iter().find_map(denied) else { return };
+        self.open.remove(&name);
+        self.delete(&name).await;
+        self.worker.state.offered.lock().retain(|offered| *offered != name);
+        let reason = "the server denies its calls to this worker".to_owned();
+        self.worker.state.withheld.lock().push((name, reason));
     }
 
     /// Puts all offers again, into a new bucket if the old one is gone.
