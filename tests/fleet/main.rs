@@ -10,5 +10,6 @@ mod faults;
 mod hostile;
 mod large;
 mod offers;
+mod program;
 mod results;
 mod support;
