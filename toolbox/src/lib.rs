@@ -44,6 +44,7 @@
 //! | let a model call tools until it has an answer | `agent`, `model`, `testing` (feature `agent`) |
 //! | talk to a provider with a loop of your own | `wire` (feature `agent`) |
 //! | use the tools of MCP servers, or be one | the module `mcp` (feature `mcp`) |
+//! | offer tools to other machines, or use theirs | the module `fleet` (feature `nats`) |
 //! | make a command-line program of a box | the module `cli` (feature `cli`) |
 //! | give a model files, a shell, the web | the module `builtin` (a feature each) |
 //! | work in the background | [`Completion`](context::Completion), [`JobId`](call::JobId), [`ToolContext::with_completions`] |
@@ -64,7 +65,8 @@
         feature = "mcp",
         feature = "search",
         feature = "http",
-        feature = "schedule"
+        feature = "schedule",
+        feature = "nats"
     )),
     allow(
         dead_code,
@@ -96,6 +98,8 @@ pub mod dialect;
 mod dispatch;
 #[cfg(feature = "durable")]
 pub mod durable;
+#[cfg(feature = "nats")]
+pub mod fleet;
 mod future;
 #[cfg(feature = "_mcp")]
 pub mod mcp;

@@ -15,7 +15,7 @@ use toolbox::{History, Tool, ToolBox, ToolCall, ToolContext, ToolDefinition, Too
 use crate::agents::agent;
 use crate::support::{quietly, says};
 
-const KINDS: [FailureKind; 16] = [
+const KINDS: [FailureKind; 18] = [
     FailureKind::NotFound,
     FailureKind::Blacklisted,
     FailureKind::NotApproved,
@@ -32,6 +32,8 @@ const KINDS: [FailureKind; 16] = [
     FailureKind::Deferred,
     FailureKind::OverBudget,
     FailureKind::TooDeep,
+    FailureKind::OutcomeUnknown,
+    FailureKind::Busy,
 ];
 
 fn conversation() -> ToolContext {

@@ -14,9 +14,7 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::outcome::{RunErrorKind, RunOutcome, StopReason};
 use super::paused::{Decisions, Paused};
-use crate::call::{
-    Arguments, Content, JobId, SharedError, StoredResult, StoredResultRef, ToolResult,
-};
+use crate::call::{Arguments, CarriedResult, Content, JobId, SharedError, ToolResult};
 use crate::collection::ToolBox;
 use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
 use crate::context::{CancellationToken, CarriedContext, Completion};
@@ -128,13 +126,14 @@ pub(crate) struct LoggedResult(pub(super) ToolResult);
 
 impl Serialize for LoggedResult {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        StoredResultRef::from(&self.0).serialize(serializer)
+        (self.0.call_id(), CarriedResult::of(&self.0)).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for LoggedResult {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        StoredResult::deserialize(deserializer).map(|stored| Self(stored.into()))
+        let (call_id, result) = <(String, CarriedResult<'_>)>::deserialize(deserializer)?;
+        Ok(Self(result.into_result().with_call_id(call_id)))
     }
 }
 

@@ -32,6 +32,8 @@
 
 mod agent;
 mod builder;
+#[cfg(feature = "nats")]
+mod carried;
 mod event;
 mod inherited;
 mod jobs;
@@ -48,6 +50,8 @@ mod trace;
 
 pub use agent::Agent;
 pub use builder::{AgentBuilder, BuildAgentError, IntoSubagent};
+#[cfg(feature = "nats")]
+pub(crate) use carried::RemoteRun;
 pub use event::{Event, EventKind, ToolFinished};
 pub use jobs::{JobPolicy, LateJobs};
 pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};

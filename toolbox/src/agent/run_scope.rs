@@ -107,6 +107,10 @@ impl Meter {
         self.spent.load(Ordering::Relaxed)
     }
 
+    fn left(&self) -> u64 {
+        self.limit.saturating_sub(self.spent())
+    }
+
     fn charge(&self, amount: u64) {
         self.update(|spent| spent.saturating_add(amount));
     }
@@ -168,6 +172,20 @@ impl Budgets {
     pub(super) fn usage(&self) -> Usage {
         let own = self.0.last();
         own.map_or_else(Usage::default, |own| *own.usage.lock())
+    }
+
+    /// Returns the calls and the tokens that are left.
+    pub(super) fn left(&self) -> (u64, u64) {
+        let left = |meter: fn(&Budget) -> &Meter| {
+            let of = |budget: &Arc<Budget>| meter(budget).left();
+            self.0.iter().map(of).min().unwrap_or(u64::MAX)
+        };
+        (left(|budget| &budget.calls), left(|budget| &budget.tokens))
+    }
+
+    /// Charges every run for calls that were made elsewhere.
+    pub(super) fn charge_calls(&self, calls: u64) {
+        self.0.iter().for_each(|budget| budget.calls.charge(calls));
     }
 
     pub(super) fn are_tokens_spent(&self) -> bool {

@@ -51,9 +51,9 @@ pub enum FailureKind {
     OverBudget,
     /// The limit of nested agents is reached, or this agent is running already.
     TooDeep,
-    /// The process that ran the call died, or lost its claim: it may have taken effect or not.
+    /// The process or the connection that ran the call was lost: it may have taken effect, or not.
     OutcomeUnknown,
-    /// As many calls wait as may; it has not run.
+    /// The call was not accepted, because too many others wait or are under way; nothing ran.
     Busy,
     /// The time of the call was over before it ran.
     Expired,
@@ -103,7 +103,7 @@ impl FailureKind {
             .unwrap_or((Self::Reported, Self::Reported.code()))
     }
 
-    const ALL: [Self; 19] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::NotFound,
         Self::Blacklisted,
         Self::NotApproved,

@@ -28,8 +28,8 @@ impl JobId {
 
     /// Takes an id that was kept as text. One that names no job is found nowhere.
     #[must_use]
-    pub fn from_text(text: &str) -> Self {
-        Self(text.to_owned())
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 
     /// Returns the id as text.

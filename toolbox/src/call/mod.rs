@@ -46,6 +46,6 @@ pub use job::JobId;
 pub use output::{IntoToolFailure, IntoToolResult, StructuredError};
 pub(crate) use output::{displayed, reported, serialized, unquoted};
 pub use repair::Repair;
+pub(crate) use result::CarriedResult;
 pub use result::ToolResult;
-pub(crate) use result::{StoredResult, StoredResultRef};
 pub use tool_call::{Arguments, AsArguments, ToolCall};

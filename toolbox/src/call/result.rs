@@ -1,7 +1,9 @@
 //! Results of calls: for the model, for the user, for the program.
 
+mod carried;
 mod size;
-mod stored;
+
+pub(crate) use carried::CarriedResult;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,7 +12,6 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
-pub(crate) use stored::{StoredResult, StoredResultRef};
 
 use crate::call::chain;
 use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolError};

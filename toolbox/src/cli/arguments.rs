@@ -45,6 +45,15 @@ pub(super) struct ProgramLine {
 pub(super) enum ProgramCommand {
     /// Be an MCP server: three tools that find and call those of the configured servers
     Serve(ServeProgram),
+    /// Offer the tools of the configured servers to a fleet, over NATS
+    #[cfg(feature = "nats")]
+    Worker {
+        #[command(flatten)]
+        wanted: WorkerCommand,
+        /// The configuration file, in place of --config
+        #[arg(value_name = "CONFIG")]
+        file: Option<PathBuf>,
+    },
     #[command(flatten)]
     CommonCommand(CommonCommand),
     /// Write a configuration file with comments
@@ -152,6 +161,9 @@ pub(super) struct OwnLine {
 pub(super) enum OwnCommand {
     /// Be an MCP server of the tools
     Serve(ServeOwn),
+    /// Offer the tools to a fleet, over NATS
+    #[cfg(feature = "nats")]
+    Worker(WorkerCommand),
     #[command(flatten)]
     CommonCommand(CommonCommand),
 }
@@ -224,6 +236,31 @@ pub(super) struct ServeOwn {
     /// Show hosts three tools that find and call the others
     #[arg(long)]
     pub(super) gateway: bool,
+}
+
+/// The fleet of a worker.
+#[cfg(feature = "nats")]
+#[derive(Debug, Args)]
+pub(super) struct WorkerCommand {
+    /// The URL of the NATS server, such as nats://nats.example.com; several are separated by commas
+    /// [default: the variable TOOLBOX_NATS_URL]
+    #[arg(long, value_name = "URL")]
+    pub(super) nats: Option<String>,
+    /// The name of the fleet
+    #[arg(long, value_name = "NAME", default_value = "tools")]
+    pub(super) fleet: String,
+    /// Sign in with a credentials file (.creds)
+    #[arg(long, value_name = "FILE")]
+    pub(super) credentials: Option<PathBuf>,
+    /// Trust the authorities in this file (PEM), in place of those of the system
+    #[arg(long, value_name = "FILE")]
+    pub(super) ca: Vec<PathBuf>,
+    /// The prefix of the subjects on which this worker is answered
+    #[arg(long, value_name = "PREFIX")]
+    pub(super) inbox: Option<String>,
+    /// The number of calls at once [default: 32 for each processor]
+    #[arg(long, value_name = "NUMBER")]
+    pub(super) max_calls: Option<usize>,
 }
 
 /// The address of the HTTP server.

@@ -21,8 +21,9 @@
 //! `sums list` then displays the tools, `sums show add` the parameters of one, `sums call add a=1
 //! b=2` calls it, and a host that starts `sums serve` uses them over MCP. `init`, `schema`,
 //! `login`, `logout` and `approve` concern the servers of a configuration: only the program
-//! `toolbox` has them, and its `serve` has other options. With `--json`, each command but `serve`,
-//! `completions` and `schema` prints one line with one object:
+//! `toolbox` has them, and its `serve` has other options. With the feature `nats`, `sums worker`
+//! offers the tools to a fleet. With `--json`, each command but `serve`, `worker`, `completions` and
+//! `schema` prints one line with one object:
 //!
 //! | command | the object |
 //! |---|---|
@@ -51,6 +52,8 @@ mod sign_in;
 mod source;
 mod text;
 mod tools;
+#[cfg(feature = "nats")]
+mod worker;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
@@ -123,6 +126,8 @@ async fn run_line<A: Into<OsString> + Clone>(
     };
     let exit = match line.command {
         OwnCommand::Serve(wanted) => serve::own(toolbox, info, wanted).await.print(false, &[]),
+        #[cfg(feature = "nats")]
+        OwnCommand::Worker(wanted) => worker::own(toolbox, wanted).await.print(false, &[]),
         OwnCommand::CommonCommand(CommonCommand::Completions { shell }) => {
             completions(OwnLine::command(), shell).print(false, &[])
         }
@@ -160,6 +165,11 @@ async fn of_program(line: ProgramLine) -> Exit {
         }
         ProgramCommand::Serve(wanted) => {
             return serve::program(Configured::read(path), wanted).await.print(false, &[]);
+        }
+        #[cfg(feature = "nats")]
+        ProgramCommand::Worker { wanted, file } => {
+            let configured = Configured::read(file.or(path));
+            return worker::program(configured, wanted).await.print(false, &[]);
         }
         ProgramCommand::Login { server, scope } => {
             let configured = Configured::read(path);

@@ -192,7 +192,7 @@ pub(super) async fn interrupted() {
 }
 
 /// Logs a status change of a server.
-fn logged(status: &ServerStatus) {
+pub(super) fn logged(status: &ServerStatus) {
     match status.state {
         ServerState::Ready => {
             complain(&format!("{}: ready, {} tools", status.name, status.tools.len()));

@@ -38,6 +38,27 @@ pub(crate) struct CarriedContext {
     pub(crate) depth: u32,
 }
 
+/// The limits that the runs above a call set to agents below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CarriedRun {
+    /// The calls that are left.
+    pub(crate) calls: u64,
+    /// The tokens that are left.
+    pub(crate) tokens: u64,
+    /// The most agents at work above one another.
+    pub(crate) max_depth: u32,
+}
+
+/// What agents in another process spent of the limits of the runs above them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct CarriedSpending {
+    pub(crate) calls: u64,
+    /// Tokens read and written, and of those read from a cache, written to one, and of reasoning.
+    pub(crate) tokens: [u64; 5],
+}
+
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
 fn is_zero(number: &u32) -> bool {
     *number == 0

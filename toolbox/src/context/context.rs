@@ -153,6 +153,11 @@ impl ToolContext {
         sink(Progress { call_id, tool, done, total, message });
     }
 
+    /// Returns `true` if reports of progress are passed on.
+    pub(crate) fn has_progress_sink(&self) -> bool {
+        self.values.as_ref().is_some_and(|values| values.progress.is_some())
+    }
+
     /// Returns the number of agents that run above this call: zero for a call that no agent made.
     #[must_use]
     pub fn depth(&self) -> u32 {

@@ -49,7 +49,7 @@ pub(crate) mod taint;
 
 pub use approval::{ApprovalRequest, Approver, Decision};
 pub use cancellation::CancellationToken;
-pub(crate) use carried::CarriedContext;
+pub(crate) use carried::{CarriedContext, CarriedRun, CarriedSpending};
 pub use completion::Completion;
 pub use context::ToolContext;
 pub(crate) use context::now;

@@ -13,7 +13,7 @@ use super::backlog::{
     Backlog, Beat, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
 };
 use super::results;
-use crate::call::{Arguments, JobId, StoredResult, StoredResultRef, ToolResult};
+use crate::call::{Arguments, CarriedResult, JobId, ToolResult};
 use crate::context::{Conversation, now};
 use crate::future::BoxFuture;
 use crate::store::{StoreError, Writer, from_millis, to_millis};
@@ -243,7 +243,7 @@ impl Backlog for SqliteBacklog {
             let cancelled = connection
                 .prepare_cached("SELECT id FROM call WHERE owner = ? AND cancel = 1")?
                 .query_map([&shared.id], |row| row.get::<_, String>(0))?
-                .map(|id| id.map(|id| JobId::from_text(&id)))
+                .map(|id| id.map(|id| JobId::from_text(id)))
                 .collect::<Result<_, _>>()?;
             let open = connection
                 .prepare_cached("SELECT count(*) FROM call WHERE ended IS NULL")?
@@ -458,12 +458,16 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
     let call_id: String = row.get("call_id")?;
     let result = row
         .get::<_, Option<String>>("result")?
-        .map(|text| serde_json::from_str::<StoredResult>(&text).map_err(damaged))
+        .map(|text| {
+            serde_json::from_str::<CarriedResult<'_>>(&text)
+                .map(CarriedResult::into_result)
+                .map_err(damaged)
+        })
         .transpose()?
-        .map(|stored| ToolResult::from(stored).with_call_id(call_id.clone()));
+        .map(|result| result.with_call_id(call_id.clone()));
     let time = |column| row.get::<_, Option<i64>>(column).map(|time| time.map(from_millis));
     Ok(RecordedCall {
-        id: JobId::from_text(&row.get::<_, String>("id")?),
+        id: JobId::from_text(row.get::<_, String>("id")?),
         tool: row.get("tool")?,
         digest: row.get("digest")?,
         arguments: Arguments::from(row.get::<_, String>("arguments")?),
@@ -487,7 +491,7 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
 }
 
 pub(super) fn stored(result: &ToolResult) -> Result<String, StoreError> {
-    serde_json::to_string(&StoredResultRef::from(result))
+    serde_json::to_string(&CarriedResult::of(result))
         .map_err(|error| StoreError::Failed(Arc::new(error)))
 }
 

@@ -537,7 +537,7 @@ impl Toolset for Gateway {
             by_words.with_annotations(looks),
             by_pattern.with_annotations(looks),
             // The called tool has a time limit of its own, and reads its arguments itself.
-            call.without_timeout().with_unchecked_arguments().relaying(),
+            call.without_timeout().with_unchecked_arguments().forwarding(),
         ]
     }
 }

@@ -79,6 +79,8 @@ pub(crate) struct RunSettings {
     pub(crate) shows_urls: bool,
     /// `true` if its handler is this crate's and passes on results of the gate with their mark.
     pub(crate) relays: bool,
+    /// `true` if each call is dispatched again as a call of the tool that it names.
+    pub(crate) forwards: bool,
     /// `true` if a call starts a run, which may stop and be resumed with the run above it.
     pub(crate) starts_run: bool,
     /// The tools whose results a run that it starts may repeat.
@@ -102,10 +104,7 @@ impl RunSettings {
     /// Returns `true` if each call is dispatched again as a call of the tool that it names, so that
     /// layers of the box see only that one.
     pub(crate) fn is_forwarded(&self) -> bool {
-        if self.starts_run {
-            return false;
-        }
-        self.relays
+        self.forwards
     }
 }
 
@@ -487,6 +486,12 @@ impl Tool {
     pub(crate) fn relaying(mut self) -> Self {
         self.inner_mut().running.relays = true;
         self
+    }
+
+    /// Marks the tool as one whose calls are dispatched again, as calls of the tools that they name.
+    pub(crate) fn forwarding(mut self) -> Self {
+        self.inner_mut().running.forwards = true;
+        self.relaying()
     }
 
     /// Marks the tool as one whose calls start a run of an agent.

@@ -1,0 +1,15 @@
+//! Tools on other machines, tested against a real `nats-server`.
+//!
+//! Where none is installed, the tests pass without a check; `.ci/run` says so at its end.
+
+#[path = "../bounded.rs"]
+mod bounded;
+mod context;
+mod credentials;
+mod faults;
+mod hostile;
+mod large;
+mod offers;
+mod program;
+mod results;
+mod support;

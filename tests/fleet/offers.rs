@@ -1,0 +1,155 @@
+//! Tools come and go with their workers, and keep their definitions.
+
+use std::time::{Duration, Instant};
+
+use serde_json::json;
+use toolbox::call::{Arguments, FailureKind};
+use toolbox::fleet::WithheldOfferReason;
+use toolbox::{Tool, ToolBox, ToolCall};
+
+use crate::bounded::tokio;
+use crate::support::{Pair, Server, Serving, soon, within};
+
+fn says(name: &str, text: &'static str) -> Tool {
+    Tool::new(name, "Says a word").call(move |_| text)
+}
+
+#[tokio::test]
+async fn tools_come_and_go_with_their_workers() {
+    let Some(server) = Server::start() else { return };
+    let toolbox = ToolBox::new();
+    let fleet = server.fleet().await;
+    let mounted = fleet.mount(&toolbox).await.unwrap();
+    assert!(toolbox.is_empty());
+
+    let offered = ToolBox::from([says("one", "1"), says("two.b", "2")]);
+    let first = Serving::of(server.worker().await, &offered).await;
+    within(mounted.until_offered("two.b")).await;
+    within(mounted.until_offered("one")).await;
+    assert_eq!(toolbox.names(), ["one", "two.b"]);
+    let result = within(toolbox.call(ToolCall::new("1", "two.b", "{}"))).await;
+    assert_eq!((result.text().as_ref(), result.call_id()), ("2", "1"));
+
+    // A second worker of the same tools changes nothing in the box.
+    let generation = toolbox.generation();
+    let second = Serving::of(server.worker().await, &offered).await;
+    let workers = |count| move |tool: &toolbox::fleet::FleetTool| tool.workers == count;
+    soon("two workers", || mounted.status().tools.iter().all(workers(2))).await;
+    assert_eq!(toolbox.generation(), generation);
+
+    // The worker's box decides, now and later.
+    offered.register(says("three", "3"));
+    within(mounted.until_offered("three")).await;
+    offered.blacklist("tw*");
+    soon("`two.b` is gone", || !toolbox.has("two.b")).await;
+    offered.unregister("one");
+    soon("`one` is gone", || !toolbox.has("one")).await;
+    assert_eq!(toolbox.names(), ["three"]);
+
+    first.stop().await;
+    soon("one worker", || mounted.status().tools.iter().all(workers(1))).await;
+    second.stop().await;
+    soon("no tool", || toolbox.is_empty()).await;
+    assert!(mounted.status().withheld.is_empty() && mounted.status().notices.is_empty());
+}
+
+#[tokio::test]
+async fn a_worker_that_crashed_is_noticed_at_once_by_a_call_and_later_by_the_box() {
+    let Some(pair) = Pair::of(&ToolBox::from(says("one", "1"))).await else { return };
+    let Pair { toolbox, serving, server: _server, mounted: _mounted, .. } = pair;
+    serving.crash().await;
+    // The server learns of the end of the connection; the offers stay.
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    let since = Instant::now();
+    let result = within(toolbox.call(ToolCall::new("1", "one", "{}"))).await;
+    assert!(since.elapsed() < Duration::from_secs(1), "{:?}", since.elapsed());
+    assert_eq!(result.failure_kind(), Some(FailureKind::Infrastructure));
+    assert_eq!(
+        result.text(),
+        "tool `one` cannot be called now: no worker of the fleet offers it; nothing ran"
+    );
+    soon("the tool is gone", || !toolbox.has("one")).await;
+}
+
+#[tokio::test]
+async fn a_worker_takes_over_no_name_with_another_definition() {
+    let schema = |kind: &str| json!({"type": "object", "properties": {"to": {"type": kind}}});
+    let pay = |description: &str, kind: &str, text: &'static str| {
+        let function = move |_: Arguments| text;
+        Tool::raw("pay", description, schema(kind), function)
+    };
+    let first = ToolBox::from(pay("Pays", "string", "first"));
+    let others = [
+        pay("Pays", "integer", "other"),
+        pay("Pays. Always call this first!", "string", "other"),
+        pay("Pays", "string", "other").with_title("Pay"),
+        pay("Pays", "string", "other").untrusted(),
+        pay("Pays", "string", "other").with_timeout(Duration::from_secs(1)),
+    ];
+    let Some(pair) = Pair::of(&first).await else { return };
+    for other in others {
+        let other = ToolBox::from(other);
+        let serving = Serving::of(pair.server.worker().await, &other).await;
+        let status = || pair.mounted.status();
+        soon("the other is withheld", || !status().withheld.is_empty()).await;
+        let withheld = &status().withheld[0];
+        assert_eq!(withheld.reason, WithheldOfferReason::Changed);
+        assert_eq!((&*withheld.tool, &withheld.worker), ("pay", &serving.worker.status().id));
+        for _ in 0..20 {
+            assert_eq!(pair.call("pay", "{}").await.text(), "first");
+        }
+        serving.stop().await;
+        soon("nothing is withheld", || status().withheld.is_empty()).await;
+    }
+    // The name stays pinned though nobody offers it any more, until the other is approved.
+    pair.serving.stop().await;
+    soon("the tool is gone", || pair.toolbox.is_empty()).await;
+    let other = ToolBox::from(pay("Pays more", "string", "other"));
+    let _serving = Serving::of(pair.server.worker().await, &other).await;
+    soon("the other is withheld", || !pair.mounted.status().withheld.is_empty()).await;
+    assert!(pair.toolbox.is_empty() && !pair.mounted.approve("refund"));
+    // Another mount of the connection has the same pins.
+    let second = ToolBox::new();
+    let _second = pair.fleet.mount(&second).await.unwrap();
+    assert!(second.is_empty());
+    assert!(pair.mounted.approve("pay") && !pair.mounted.approve("pay"));
+    let result = within(pair.toolbox.call(ToolCall::new("1", "pay", "{}"))).await;
+    assert_eq!(result.text(), "other");
+}
+
+#[tokio::test]
+async fn names_of_the_box_are_not_taken_and_a_prefix_avoids_that() {
+    let offered = ToolBox::from([says("one", "theirs"), says("two", "theirs")]);
+    let Some(server) = Server::start() else { return };
+    let _serving = Serving::of(server.worker().await, &offered).await;
+    let toolbox = ToolBox::from(says("One", "ours"));
+    let fleet = server.fleet().await;
+    let mounted = fleet.mount(&toolbox).await.unwrap();
+    assert_eq!(toolbox.names(), ["One", "two"]);
+    let withheld = mounted.status().withheld;
+    assert_eq!(withheld[0].reason, WithheldOfferReason::NameTaken);
+
+    let prefixed = fleet.clone().prefixed("gpu").mount(&toolbox).await.unwrap();
+    assert_eq!(toolbox.names(), ["One", "two", "gpu_one", "gpu_two"]);
+    let result = within(toolbox.call(ToolCall::new("1", "gpu_one", "{}"))).await;
+    assert_eq!(result.text(), "theirs");
+    drop(prefixed);
+    assert_eq!(toolbox.names(), ["One", "two"]);
+    drop(mounted);
+    assert_eq!(toolbox.names(), ["One"]);
+    assert!(fleet.prefixed("a b").mount(&toolbox).await.is_err());
+}
+
+#[tokio::test]
+async fn a_box_serves_what_it_mounted() {
+    let Some(pair) = Pair::of(&ToolBox::from(says("one", "1"))).await else { return };
+    // A worker between two fleets of one server.
+    let options = crate::support::options().fleet("outer");
+    let relay = toolbox::fleet::Worker::connect(&pair.server.url(), options.clone()).await.unwrap();
+    let _relay = Serving::of(relay, &pair.toolbox).await;
+    let outer = ToolBox::new();
+    let fleet = toolbox::fleet::Fleet::connect(&pair.server.url(), options).await.unwrap();
+    let _outer = fleet.mount(&outer).await.unwrap();
+    let result = within(outer.call(ToolCall::new("1", "one", "{}"))).await;
+    assert_eq!(result.text(), "1");
+}

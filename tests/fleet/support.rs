@@ -1,0 +1,263 @@
+//! A `nats-server` for each test, and a worker and a box that meet there.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use toolbox::fleet::{Fleet, FleetOptions, Mounted, Worker};
+use toolbox::{ToolBox, ToolCall, ToolResult};
+
+use crate::bounded::tokio;
+
+/// The longest wait for something that happens at once on an idle machine.
+pub(crate) const SOON: Duration = Duration::from_secs(20);
+
+/// The configuration of a server that has no `JetStream`.
+pub(crate) const WITHOUT_JETSTREAM: &str = "# no JetStream";
+
+/// A server on a free port of this machine, with a folder of its own. Ended when it is dropped, or
+/// when the thread of the test ends.
+pub(crate) struct Server {
+    child: Option<Child>,
+    folder: PathBuf,
+    configuration: String,
+    port: u16,
+}
+
+fn program() -> Option<PathBuf> {
+    let path = std::env::var_os("PATH")?;
+    let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
+    folders.map(|folder| folder.join("nats-server")).find(|program| program.is_file())
+}
+
+impl Server {
+    /// Starts a server with `JetStream`; `None` if there is no program.
+    pub(crate) fn start() -> Option<Self> {
+        Self::start_with("")
+    }
+
+    /// Starts a server with lines of configuration; `$FOLDER` in them is its own.
+    pub(crate) fn start_with(configuration: &str) -> Option<Self> {
+        use std::sync::atomic::{AtomicU32, Ordering};
+        static NEXT: AtomicU32 = AtomicU32::new(0);
+
+        if program().is_none() {
+            skipped();
+            return None;
+        }
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder =
+            std::env::temp_dir().join(format!("toolbox-fleet-{}-{number}", std::process::id()));
+        let _ = fs::remove_dir_all(&folder);
+        fs::create_dir_all(&folder).unwrap();
+        let mut server =
+            Self { child: None, folder, configuration: configuration.to_owned(), port: 0 };
+        server.run();
+        Some(server)
+    }
+
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
+    /// Starts the program, on the same port as before.
+    pub(crate) fn run(&mut self) {
+        for entry in fs::read_dir(&self.folder).unwrap().flatten() {
+            if entry.path().extension().is_some_and(|end| end == "ports") {
+                fs::remove_file(entry.path()).unwrap();
+            }
+        }
+        let folder = self.folder.to_str().unwrap();
+        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let jetstream = match &*self.configuration {
+            WITHOUT_JETSTREAM => String::new(),
+            own => format!("jetstream {{ store_dir: \"{folder}/store\" }}\n{own}"),
+        };
+        let text = format!(
+            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{folder}\"\n{}\n",
+            jetstream.replace("$FOLDER", folder)
+        );
+        let file = self.folder.join("server.conf");
+        fs::write(&file, text).unwrap();
+        let log = fs::File::create(self.folder.join("log")).unwrap();
+        let child = Command::new("setpriv")
+            .args(["--pdeathsig", "KILL"])
+            .arg(program().unwrap())
+            .arg("-c")
+            .arg(&file)
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .unwrap();
+        self.child = Some(child);
+        self.port = self.wait_for_port();
+    }
+
+    fn wait_for_port(&self) -> u16 {
+        let since = Instant::now();
+        while since.elapsed() < SOON {
+            let entries = fs::read_dir(&self.folder).unwrap().flatten();
+            let ports = entries
+                .map(|entry| entry.path())
+                .find(|path| path.extension().is_some_and(|end| end == "ports"))
+                .and_then(|path| fs::read_to_string(path).ok());
+            let ports =
+                ports.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
+            let url = ports.as_ref().and_then(|ports| ports["nats"][0].as_str());
+            if let Some(port) = url.and_then(|url| url.rsplit(':').next()?.parse().ok()) {
+                return port;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the server did not start: {}", self.log().replace("[INF]", ""));
+    }
+
+    pub(crate) fn log(&self) -> String {
+        fs::read_to_string(self.folder.join("log")).unwrap_or_default()
+    }
+
+    /// Kills the program.
+    pub(crate) fn kill(&mut self) {
+        if let Some(mut child) = self.child.take() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+        }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("nats://127.0.0.1:{}", self.port)
+    }
+
+    pub(crate) fn port(&self) -> u16 {
+        self.port
+    }
+
+    pub(crate) async fn worker(&self) -> Worker {
+        Worker::connect(&self.url(), options()).await.unwrap()
+    }
+
+    pub(crate) async fn fleet(&self) -> Fleet {
+        Fleet::connect(&self.url(), options()).await.unwrap()
+    }
+
+    /// A client of the server itself, for peers that misbehave.
+    pub(crate) async fn client(&self) -> async_nats::Client {
+        async_nats::connect(self.url()).await.unwrap()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.kill();
+        let _ = fs::remove_dir_all(&self.folder);
+    }
+}
+
+fn skipped() {
+    let _ = writeln!(std::io::stderr(), "left out: no nats-server is installed");
+}
+
+/// Options with a short lifetime of offers.
+pub(crate) fn options() -> FleetOptions {
+    FleetOptions::new().lifetime(Duration::from_secs(2))
+}
+
+/// A worker that serves a box, until it is dropped.
+pub(crate) struct Serving {
+    pub(crate) worker: Worker,
+    task: Option<tokio::task::JoinHandle<()>>,
+    stop: Option<tokio::sync::oneshot::Sender<()>>,
+}
+
+impl Serving {
+    /// Serves a box, and waits until its tools are offered.
+    pub(crate) async fn of(worker: Worker, toolbox: &ToolBox) -> Self {
+        let (stop, stopped) = tokio::sync::oneshot::channel();
+        let (own, served) = (worker.clone(), toolbox.clone());
+        let task = tokio::spawn(async move {
+            let stopped = async {
+                let _ = stopped.await;
+            };
+            own.serve_until(served, stopped).await.unwrap();
+        });
+        let expected = toolbox.len();
+        soon("the tools are offered", || worker.status().tools.len() == expected).await;
+        Self { worker, task: Some(task), stop: Some(stop) }
+    }
+
+    /// Stops the worker, and waits for its end.
+    pub(crate) async fn stop(mut self) {
+        drop(self.stop.take());
+        within(self.task.take().unwrap()).await.unwrap();
+    }
+
+    /// Ends the worker as a crash would.
+    pub(crate) async fn crash(mut self) {
+        let task = self.task.take().unwrap();
+        task.abort();
+        let _ = task.await;
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}
+
+/// A box in which a fleet is mounted, and one worker of it.
+pub(crate) struct Pair {
+    pub(crate) toolbox: ToolBox,
+    pub(crate) mounted: Mounted,
+    pub(crate) fleet: Fleet,
+    pub(crate) serving: Serving,
+    pub(crate) server: Server,
+}
+
+impl Pair {
+    /// Offers the tools of a box, and mounts them in another.
+    pub(crate) async fn of(offered: &ToolBox) -> Option<Self> {
+        let server = Server::start()?;
+        let serving = Serving::of(server.worker().await, offered).await;
+        let toolbox = ToolBox::new();
+        let fleet = server.fleet().await;
+        let mounted = fleet.mount(&toolbox).await.unwrap();
+        Some(Self { toolbox, mounted, fleet, serving, server })
+    }
+
+    pub(crate) async fn call(&self, tool: &str, arguments: &str) -> ToolResult {
+        within(self.toolbox.call(ToolCall::new("c1", tool, arguments))).await
+    }
+}
+
+/// Waits for a future that is ready soon.
+#[track_caller]
+pub(crate) fn within<F: Future>(work: F) -> impl Future<Output = F::Output> {
+    let caller = std::panic::Location::caller();
+    async move {
+        tokio::time::timeout(SOON, work)
+            .await
+            .unwrap_or_else(|_| panic!("nothing came within {SOON:?} at {caller}"))
+    }
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub(crate) fn soon<'a>(
+    what: &'a str,
+    mut holds: impl FnMut() -> bool + 'a,
+) -> impl Future<Output = ()> + 'a {
+    let caller = std::panic::Location::caller();
+    async move {
+        let since = Instant::now();
+        while !holds() {
+            assert!(since.elapsed() < SOON, "{what}: not within {SOON:?} at {caller}");
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! Messages between boxes and workers.
+//!
+//! A call is one line of JSON, its [`CallHead`], and the text of the arguments after it. An answer
+//! is one byte that says which it is, and JSON.
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use crate::call::{CarriedResult, ToolResult};
+use crate::context::{CarriedContext, CarriedRun, CarriedSpending};
+
+/// The largest payload within a message, in bytes. Larger ones go through the object store.
+pub(super) const INLINE: usize = 512 << 10;
+/// The largest head of a call, in bytes.
+pub(super) const MAX_HEAD: usize = 64 << 10;
+/// The most names that a call may forbid.
+const MAX_DENIED: usize = 1024;
+/// The longest id of a principal, a conversation or a call, in bytes.
+const MAX_ID: usize = 1024;
+/// The interval at which a worker reports that a call is still under way.
+pub(super) const BEAT: Duration = Duration::from_secs(5);
+
+/// The part of a call before its arguments.
+#[derive(Debug, Default, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub(super) struct CallHead<'a> {
+    /// The name under which the call is cancelled, and its payloads are stored.
+    pub(super) id: Cow<'a, str>,
+    /// The id of the call, as the model sent it.
+    pub(super) call_id: Cow<'a, str>,
+    /// The time that is left to the call, in milliseconds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) left_ms: Option<u64>,
+    /// `true` if reports of progress are read.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) progress: bool,
+    /// `true` if the call was approved where it was made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) approved: bool,
+    /// `true` if the call can be approved where it was made.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) can_be_approved: bool,
+    /// The limits of the run that makes the call, if one does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) run: Option<CarriedRun>,
+    /// The size of the arguments, where they are in the object store.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) stored: Option<usize>,
+    pub(super) context: CarriedContext,
+}
+
+impl CallHead<'_> {
+    /// Returns the message of a call whose arguments are within it.
+    pub(super) fn message(&self, arguments: &str) -> Vec<u8> {
+        let mut message = Vec::with_capacity(256 + arguments.len());
+        // Every field is text, a number or a flag.
+        let _ = serde_json::to_writer(&mut message, self);
+        message.push(b'\n');
+        message.extend_from_slice(arguments.as_bytes());
+        message
+    }
+
+    /// Reads a message; the second part is the text of the arguments.
+    pub(super) fn read(message: &[u8]) -> Result<(CallHead<'_>, &str), String> {
+        let end = message.iter().take(MAX_HEAD + 1).position(|byte| *byte == b'\n');
+        let Some(end) = end else { return Err("it has no head".to_owned()) };
+        let head: CallHead<'_> =
+            serde_json::from_slice(&message[..end]).map_err(|error| error.to_string())?;
+        let arguments = std::str::from_utf8(&message[end + 1..])
+            .map_err(|_| "its arguments are no UTF-8".to_owned())?;
+        head.check()?;
+        Ok((head, arguments))
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let is_token = self.id.len() == 32 && self.id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_token {
+            return Err("its id is not 32 hexadecimal digits".to_owned());
+        }
+        let (channel, chat) = self.context.conversation.as_ref().map_or(("", ""), |(a, b)| (a, b));
+        let principal = self.context.principal.as_deref().unwrap_or_default();
+        if [channel, chat, principal, &self.call_id].iter().any(|id| id.len() > MAX_ID) {
+            return Err(format!("an id in it is longer than {MAX_ID} bytes"));
+        }
+        if self.context.denied.len() > MAX_DENIED {
+            return Err(format!("it forbids more than {MAX_DENIED} names"));
+        }
+        Ok(())
+    }
+}
+
+/// A message of a worker about a call.
+#[derive(Debug)]
+pub(super) enum Answer<'a> {
+    /// The call has its result.
+    Done(Box<Outcome<'a>>),
+    /// The call has its result, which is in the object store; its size in bytes.
+    Stored(usize),
+    /// Nothing ran: the worker is busy.
+    Busy,
+    /// Nothing ran: the worker does not offer this definition any more.
+    Gone,
+    /// Nothing ran: the call has to be approved where it was made.
+    Unapproved,
+    /// The call is under way.
+    Alive,
+    /// The call reports progress.
+    Progress(ProgressReport<'a>),
+}
+
+/// The result of a call, and what it did to its context.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Outcome<'a> {
+    /// `true` if the conversation is tainted now, and was not before.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) tainted: bool,
+    /// What agents below the call spent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) spent: Option<CarriedSpending>,
+    #[serde(borrow)]
+    pub(super) result: CarriedResult<'a>,
+}
+
+impl<'a> Outcome<'a> {
+    /// Returns the outcome of a call that changed nothing but its result.
+    pub(super) fn of(result: &'a ToolResult) -> Self {
+        Self { tainted: false, spent: None, result: CarriedResult::of(result) }
+    }
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ProgressReport<'a> {
+    pub(super) done: f64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) total: Option<f64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) message: Option<Cow<'a, str>>,
+}
+
+impl<'a> Answer<'a> {
+    pub(super) fn message(&self) -> Vec<u8> {
+        let (kind, body) = match self {
+            Self::Done(outcome) => (b'R', serde_json::to_vec(outcome)),
+            Self::Stored(size) => (b'O', serde_json::to_vec(size)),
+            Self::Busy => (b'B', Ok(Vec::new())),
+            Self::Gone => (b'G', Ok(Vec::new())),
+            Self::Unapproved => (b'U', Ok(Vec::new())),
+            Self::Alive => (b'A', Ok(Vec::new())),
+            Self::Progress(report) => (b'P', serde_json::to_vec(report)),
+        };
+        let mut message = vec![kind];
+        message.append(&mut body.unwrap_or_default());
+        message
+    }
+
+    pub(super) fn read(message: &'a [u8]) -> Result<Self, String> {
+        let (kind, body) = message.split_first().ok_or("it is empty")?;
+        let unreadable = |error: serde_json::Error| error.to_string();
+        Ok(match kind {
+            b'R' => Self::Done(Box::new(serde_json::from_slice(body).map_err(unreadable)?)),
+            b'O' => Self::Stored(serde_json::from_slice(body).map_err(unreadable)?),
+            b'B' if body.is_empty() => Self::Busy,
+            b'G' if body.is_empty() => Self::Gone,
+            b'U' if body.is_empty() => Self::Unapproved,
+            b'A' if body.is_empty() => Self::Alive,
+            b'P' => Self::Progress(serde_json::from_slice(body).map_err(unreadable)?),
+            _ => return Err("it is of no known kind".to_owned()),
+        })
+    }
+
+    /// Returns `true` if a message is the last about its call.
+    pub(super) fn is_last(message: &[u8]) -> bool {
+        !matches!(message.first(), Some(b'A' | b'P'))
+    }
+}
+
+/// Returns the name of the stored arguments of a call.
+pub(super) fn stored_arguments(id: &str) -> String {
+    format!("{id}-arguments")
+}
+
+/// Returns the name of the stored result of a call.
+pub(super) fn stored_result(id: &str) -> String {
+    format!("{id}-result")
+}
