@@ -160,6 +160,7 @@ async fn every_result_is_that_of_a_local_tool() {
 
 /// Adds two numbers.
 #[toolbox::tool]
+#[allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 fn add(a: i64, b: Option<i64>, words: Vec<String>) -> String {
     format!("{} {words:?}", a + b.unwrap_or_default())
 }
