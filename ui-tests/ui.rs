@@ -1,5 +1,5 @@
-//! Compiler errors of mistakes (`fail`, each with its snapshot), and programs that must compile
-//! (`pass`).
+//! Compiler errors of mistakes (`fail`, and `features` with the feature `all`, each with its
+//! snapshot), and programs that must compile (`pass`).
 //!
 //! After a change of a message, run `TRYBUILD=overwrite cargo test -p toolbox-ui-tests` and read
 //! the diff as a user would.
@@ -22,8 +22,16 @@ fn the_compiler_reports_each_mistake_once_and_takes_what_is_right() {
                 );
             }
         }
-        _ => trybuild::TestCases::new().compile_fail("fail/*.rs"),
+        _ => {
+            let cases = trybuild::TestCases::new();
+            cases.compile_fail("fail/*.rs");
+            // What only optional features have.
+            #[cfg(feature = "all")]
+            cases.compile_fail("features/*.rs");
+        }
     }
+    // What compiles does so without the features, and they cost minutes to link.
+    #[cfg(not(feature = "all"))]
     trybuild::TestCases::new().pass("pass/*.rs");
 }
 

@@ -27,9 +27,9 @@ mod web_search;
 #[test]
 fn each_built_in_is_a_value_that_yields_tools() {
     use toolbox::builtin::{
-        SqliteStore, Workspace, ask_user, files, http, knowledge, notes, schedule, shell,
-        web_search,
+        Workspace, ask_user, files, http, knowledge, notes, schedule, shell, web_search,
     };
+    use toolbox::store::SqliteStore;
 
     let scratch = support::Scratch::new();
     let workspace = Workspace::open(scratch.path()).unwrap();

@@ -12,7 +12,7 @@ use toolbox::{Content, Tool, ToolBox, ToolCall, ToolError, ToolResult};
 use crate::bounded::tokio;
 use crate::support::{Pair, within};
 
-const KINDS: [FailureKind; 18] = [
+const KINDS: [FailureKind; 19] = [
     FailureKind::NotFound,
     FailureKind::Blacklisted,
     FailureKind::NotApproved,
@@ -31,6 +31,7 @@ const KINDS: [FailureKind; 18] = [
     FailureKind::TooDeep,
     FailureKind::OutcomeUnknown,
     FailureKind::Busy,
+    FailureKind::Expired,
 ];
 
 fn text() -> impl Strategy<Value = String> {

@@ -1,5 +1,5 @@
-//! The grammar of `#[tool(...)]` and `#[arg(...)]`: one list of options for the parser, the
-//! messages and the docs.
+//! The grammar of `#[tool(...)]` and `#[arg(...)]`: one list of options for the parser and the
+//! messages. A test holds the tables of the documentation against it.
 
 use proc_macro2::{Ident, Literal, Span, TokenStream, TokenTree};
 use quote::ToTokens;
@@ -26,7 +26,7 @@ pub(crate) enum Form {
 /// A known option of a macro.
 pub(crate) struct OptionSpec {
     pub(crate) name: &'static str,
-    form: Form,
+    pub(crate) form: Form,
     /// The syntax, for messages.
     pub(crate) usage: &'static str,
     repeatable: bool,
@@ -50,6 +50,7 @@ pub(crate) const TOOL: &[OptionSpec] = &[
     spec("idempotent", Form::Flag, "idempotent"),
     spec("open_world", Form::FlagOrValue, "open_world"),
     spec("background", Form::Flag, "background"),
+    spec("durable", Form::Flag, "durable"),
     spec("approval", Form::Flag, "approval"),
     spec("deferred", Form::Flag, "deferred"),
     spec("untrusted", Form::Flag, "untrusted"),

@@ -2,7 +2,6 @@
 
 use std::collections::HashSet;
 
-use quote::ToTokens;
 use syn::ext::IdentExt;
 use syn::{GenericParam, Type};
 
@@ -71,11 +70,7 @@ fn signature(
                         "a tool is called many times, and the value would be gone after the first",
                     );
             }
-            (FunctionContext::Toolset, ReceiverKind::Typed(ty)) if !is_shared_self(ty) => {
-                errors
-                    .error(ty, format!("tool `{name}` takes `self` as `{}`", type_text(ty)))
-                    .help("take `&self`, or `self: Arc<Self>`");
-            }
+            // The compiler decides whether a type is an `Arc` of the set, whatever its name.
             _ => {}
         }
     }
@@ -114,16 +109,6 @@ fn signature(
             .help("write `#[toolset]` above its `impl` block, and keep `#[tool]` on the function")
             .note("`#[tool]` alone adds a type beside the function, which an `impl` block cannot hold");
     }
-    if let Some(Type::ImplTrait(output)) = &function.output
-        && function.asyncness.is_none()
-        && bound_names(output).iter().any(|name| name == "Future")
-    {
-        let ident = &function.ident;
-        errors
-            .error(output, format!("tool `{name}` returns a future"))
-            .help(format!("write `async fn {ident}`, and return what the future gives"))
-            .note("only the future of an `async fn` is awaited");
-    }
     if model.arguments.len() > MAX_ARGUMENTS {
         errors
             .error(
@@ -132,22 +117,6 @@ fn signature(
             )
             .help("gather some of them in a struct, and take that with `#[arg(flatten)]`");
     }
-}
-
-/// Returns the names of the traits after `impl`, without their paths.
-fn bound_names(ty: &syn::TypeImplTrait) -> Vec<String> {
-    let name = |bound: &syn::TypeParamBound| match bound {
-        syn::TypeParamBound::Trait(bound) => {
-            bound.path.segments.last().map(|segment| segment.ident.to_string())
-        }
-        _ => None,
-    };
-    ty.bounds.iter().filter_map(name).collect()
-}
-
-fn is_shared_self(ty: &Type) -> bool {
-    let text = ty.to_token_stream().to_string().replace(' ', "");
-    text == "&Self" || text.ends_with("Arc<Self>")
 }
 
 fn name(function: &Function, model: &ToolModel, errors: &mut Diagnostics) {

@@ -6,7 +6,7 @@ use syn::spanned::Spanned as _;
 use syn::{Attribute, Type};
 
 use crate::item::{Element, Function, Impl, ReceiverKind};
-use crate::literal::with_lifetimes;
+use crate::literal::{mentions_impl, with_lifetimes};
 use crate::model::{ArgumentModel, Default_, Example, Text, ToolModel, cfgs};
 
 /// Returns the type that carries a free function's tool, with its constants and `tool()`.
@@ -47,13 +47,8 @@ pub(crate) fn free(function: &Function, model: &ToolModel) -> TokenStream {
         &quote! {
             #(#cfgs)*
             #[doc = #doc]
-            #[allow(
-                non_camel_case_types,
-                dead_code,
-                missing_debug_implementations,
-                missing_copy_implementations,
-                clippy::empty_structs_with_brackets
-            )]
+            #[allow(non_camel_case_types, dead_code, clippy::empty_structs_with_brackets)]
+            #[allow(missing_debug_implementations, missing_copy_implementations)]
             #vis #carrier
         },
     )
@@ -110,11 +105,11 @@ fn tool(
     name: &TokenStream,
     called: &TokenStream,
 ) -> TokenStream {
-    let private = private(model);
+    let krate = &model.krate;
     let meta = meta(model, name);
-    let output = output_schema(function, model);
+    let schema = output_schema(function);
     let arguments = &model.arguments;
-    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument, &private));
+    let slots = arguments.iter().enumerate().map(|(at, argument)| declare(at, argument));
     let fills = arguments.iter().enumerate().map(|(at, argument)| {
         let (cfgs, slot) = (&argument.cfgs, slot_value(at, argument));
         // Spanned at the type: the compiler reports equal errors at one position once.
@@ -128,17 +123,16 @@ fn tool(
     });
     let described = signature(model);
     let this = local("this");
+    // An async call owns a share of the set, a synchronous one borrows it.
+    let borrowed = if function.asyncness.is_some() { quote!(&#this) } else { quote!(#this) };
     let receiver = function.receiver.iter().map(|receiver| match &receiver.kind {
-        // A future owns a share of the set; a synchronous call borrows it.
-        ReceiverKind::Typed(ty) if !matches!(**ty, Type::Reference(_)) => {
-            if function.asyncness.is_some() {
-                quote!(#this)
-            } else {
-                quote!(::std::sync::Arc::clone(#this))
-            }
+        ReceiverKind::Typed(ty) => {
+            // The method's signature decides the type, and so whether a tool may take it.
+            let ends = ends(&ty.to_token_stream());
+            let receive = method(ends, &quote!(__Receiver<'_, _>), "receive");
+            quote!(#receive(#borrowed))
         }
-        _ if function.asyncness.is_some() => quote!(&#this),
-        _ => quote!(#this),
+        _ => borrowed.clone(),
     });
     let (make, wait) = match (&function.asyncness, &function.receiver) {
         (Some(_), None) => (quote!(make_async), quote!(.await)),
@@ -147,12 +141,15 @@ fn tool(
         (None, Some(_)) => (quote!(make_sync_of), quote!()),
     };
     let (call, signature, refusal) = (local("call"), local("signature"), local("refusal"));
-    let finish = finish(function, &private, &quote!(#called(#(#receiver,)* #(#takes),*) #wait));
+    let (describe, output) = (local("describe"), local("output"));
+    let finish = finish(function, &output);
     let body = quote! {
         #(#slots)*
-        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &|#signature| { #described }) {
+        let #describe = |#signature: &mut __private::SignatureBuilder| { #described };
+        if let ::core::result::Result::Err(#refusal) = #call.read(&mut [#(#fills),*], &#describe) {
             return #refusal;
         }
+        let #output = #called(#(#receiver,)* #(#takes),*) #wait;
         #finish
     };
     let run = if function.asyncness.is_some() {
@@ -166,8 +163,8 @@ fn tool(
     let set = function.receiver.iter().map(|_| quote!(&#set));
     quote! {
         #[allow(unused_imports)]
-        use #private::names::*;
-        #private::#make(#meta, #output, #(#set,)* |#(#lent,)* #call| { #run })
+        use #krate::__private::{self, names::*};
+        __private::#make(#meta, #schema, #(#set,)* |#(#lent,)* #call| { #run })
     }
 }
 
@@ -210,14 +207,8 @@ fn concat(lines: &[TokenStream]) -> TokenStream {
     quote!(::core::concat!(#(#lines, "\n"),*))
 }
 
-fn private(model: &ToolModel) -> TokenStream {
-    let krate = &model.krate;
-    quote!(#krate::__private)
-}
-
 /// Returns the options of `#[tool(...)]` as a constant.
 fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
-    let private = private(model);
     let (description, untidy) = match &model.description {
         Text::Nothing => (quote!(""), None),
         Text::Known(text) => (text.to_token_stream(), None),
@@ -233,6 +224,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         ("blocking", hints.blocking),
         ("exclusive", hints.exclusive),
         ("background", hints.background),
+        ("durable", hints.durable),
         ("approval", hints.approval),
         ("deferred", hints.deferred),
         ("untrusted", hints.untrusted),
@@ -254,54 +246,39 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
         quote!(annotations: [#(#each),*],)
     });
     quote! {
-        #private::Meta {
+        __private::Meta {
             name: #name,
             description: #description,
             #untidy
-            file: ::core::file!(),
-            line: ::core::line!(),
             #(title: ::core::option::Option::Some(#title),)*
             #(timeout: ::core::option::Option::Some(::core::time::Duration::from_millis(#timeout)),)*
             #annotations
             #tags
             #(#flags: true,)*
-            ..#private::Meta::DEFAULT
+            ..__private::Meta::DEFAULT
         }
     }
 }
 
 /// Returns the schema of the function's return type, if it can be named.
-fn output_schema(function: &Function, model: &ToolModel) -> TokenStream {
-    let private = private(model);
+fn output_schema(function: &Function) -> TokenStream {
     let ty = match &function.output {
         None => quote!(()),
+        Some(ty) if mentions_impl(ty) => return quote!(::core::option::Option::None),
         Some(ty) => with_lifetimes(ty.to_token_stream(), "static"),
     };
-    if mentions_impl(&ty) {
-        return quote!(::core::option::Option::None);
-    }
-    quote!((&&&#private::KindOf::<#private::Returned<#ty>>::new().success()).schema())
-}
-
-fn mentions_impl(tokens: &TokenStream) -> bool {
-    tokens.clone().into_iter().any(|token| match token {
-        proc_macro2::TokenTree::Ident(ident) => ident == "impl",
-        proc_macro2::TokenTree::Group(group) => mentions_impl(&group.stream()),
-        _ => false,
-    })
+    quote!((&&&&__private::returned::<#ty>().success()).schema())
 }
 
 /// Declares the slot of one argument.
-fn declare(at: usize, argument: &ArgumentModel, private: &TokenStream) -> TokenStream {
+fn declare(at: usize, argument: &ArgumentModel) -> TokenStream {
     let (cfgs, slot) = (&argument.cfgs, slot(at, argument));
     let default = argument.default.as_ref().map(|default| {
         let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
         let name = default_name(at);
         let value = match default {
             Default_::OfType(span) => quote_spanned!(*span=> ::core::default::Default::default()),
-            Default_::Expression(value) => {
-                of_text(value, &ty, private).unwrap_or_else(|| value.clone())
-            }
+            Default_::Expression(value) => of_text(value, &ty).unwrap_or_else(|| value.clone()),
         };
         quote!(#(#cfgs)* let #name: fn() -> #ty = || #value;)
     });
@@ -333,7 +310,6 @@ fn default_name(at: usize) -> Ident {
 
 /// Returns the code that describes the arguments when the tool is made.
 fn signature(model: &ToolModel) -> TokenStream {
-    let private = private(model);
     let signature = local("signature");
     let arguments = model.arguments.iter().enumerate().map(|(at, argument)| {
         let cfgs = &argument.cfgs;
@@ -343,22 +319,22 @@ fn signature(model: &ToolModel) -> TokenStream {
             Text::Known(text) => text.to_token_stream(),
             Text::Lines(lines) => {
                 let lines = concat(lines);
-                quote!(#private::tidy(#lines))
+                quote!(__private::tidy(#lines))
             }
             Text::Value(value) => value.clone(),
         };
-        let more = keywords(at, argument, &private);
+        let more = keywords(at, argument);
         quote!(#(#cfgs)* #signature.argument(#name, #description) #more;)
     });
     let examples = model.examples.iter().map(|example| self::example(example, model));
     quote!(#(#arguments)* #(#examples)*)
 }
 
-fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> TokenStream {
+fn keywords(at: usize, argument: &ArgumentModel) -> TokenStream {
     let mut more = TokenStream::new();
     if argument.default.is_some() {
         let name = default_name(at);
-        more.extend(quote!(.default((&&#private::kind_of(&#name())).json(&#name()))));
+        more.extend(quote!(.default((&&__private::kind_of(&#name())).json(&#name()))));
     }
     if let Some((range, _)) = &argument.range {
         let upper = if range.inclusive { "maximum" } else { "exclusiveMaximum" };
@@ -378,7 +354,7 @@ fn keywords(at: usize, argument: &ArgumentModel, private: &TokenStream) -> Token
         more.extend(quote!(.keyword("pattern", #pattern)));
     }
     if !argument.examples.is_empty() {
-        let examples = argument.examples.iter().map(|value| typed(argument, value, private));
+        let examples = argument.examples.iter().map(|value| typed(argument, value));
         more.extend(quote!(.examples(::std::vec![#(#examples),*])));
     }
     if argument.flatten.is_some() {
@@ -404,27 +380,15 @@ fn option(tokens: Option<TokenStream>) -> TokenStream {
     }
 }
 
-fn respanned(tokens: TokenStream, span: Span) -> TokenStream {
-    let at = |mut token: proc_macro2::TokenTree| {
-        token.set_span(span);
-        token
-    };
-    tokens.into_iter().map(at).collect()
-}
-
 /// Returns a value of a type from a string literal, so that `"Paris"` for a `String` needs no
 /// `.to_owned()`.
-fn of_text(value: &TokenStream, ty: &TokenStream, private: &TokenStream) -> Option<TokenStream> {
+fn of_text(value: &TokenStream, ty: &TokenStream) -> Option<TokenStream> {
     let text = syn::parse2::<syn::LitStr>(crate::args::ungrouped(value.clone())).ok()?;
-    if ty.to_string().replace(' ', "") == "&'staticstr" {
-        return None;
-    }
-    let private = respanned(private.clone(), text.span());
-    Some(quote_spanned!(text.span()=> (&&&#private::KindOf::<#ty>::new()).of_text(#text)))
+    Some(quote_spanned!(text.span()=> (&&&__private::KindOf::<#ty>::new()).of_text(#text)))
 }
 
 /// Returns a value of an argument's type as JSON.
-fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -> TokenStream {
+fn typed(argument: &ArgumentModel, value: &TokenStream) -> TokenStream {
     let ty = with_lifetimes(argument.ty.to_token_stream(), "static");
     let (start, end) = ends(value);
     let name = Ident::new("__value", start);
@@ -432,60 +396,80 @@ fn typed(argument: &ArgumentModel, value: &TokenStream, private: &TokenStream) -
     let made = quote_spanned!(start=> &#name #none);
     let example = method((start, end), &quote!(__Example), "example");
     let write = quote!(#example(#made));
-    let value = of_text(value, &ty, private).unwrap_or_else(|| value.clone());
+    let value = of_text(value, &ty).unwrap_or_else(|| value.clone());
     quote!({ let #name: fn() -> #ty = || #value; #write })
 }
 
 fn example(example: &Example, model: &ToolModel) -> TokenStream {
-    let (signature, private) = (local("signature"), &private(model));
+    let signature = local("signature");
     let fields = example.fields.iter().filter_map(|(name, value)| {
         let argument = model.arguments.iter().find(|argument| argument.ident == *name)?;
         let cfgs = &argument.cfgs;
-        let (name, value) = (&argument.name, typed(argument, value, private));
+        let (name, value) = (&argument.name, typed(argument, value));
         Some(quote!(#(#cfgs)* (#name, #value)))
     });
     quote!(#signature.example(&[#(#fields),*]);)
 }
 
 /// Returns the code that converts the function's output to a result.
-fn finish(function: &Function, private: &TokenStream, output: &TokenStream) -> TokenStream {
-    let value = local("value");
-    let error = local("error");
-    let convert = local("convert");
-    // An invalid output or error type is reported at its position.
-    let (success, failure) = match &function.output {
-        Some(ty) => sides(ty),
-        None => (function.ident.to_token_stream(), function.ident.to_token_stream()),
+///
+/// An invalid output or error type is reported at its position. A type with two arguments may be a
+/// `Result` of them, of whatever name: the compiler knows, and takes the arm of the type it is.
+fn finish(function: &Function, output: &Ident) -> TokenStream {
+    let whole = match &function.output {
+        Some(ty) => ty.to_token_stream(),
+        None => function.ident.to_token_stream(),
     };
-    let finish = method(ends(&success), &quote!(__Output<_>), "finish");
-    let fail = method(ends(&failure), &quote!(__Failure<_>), "fail");
-    quote! {
-        match #private::Returned(#output).split() {
-            ::core::result::Result::Ok(#value) => {
-                let #convert = #finish;
-                #convert((&&&#private::kind_of(&#value)).kind(), #value)
+    let value = local("value");
+    let kind = quote!((&&&&__private::kind_of(&#value)).kind());
+    let succeed = |ty| convert(&value, &method(ends(ty), &quote!(__Output<_>), "finish"), &kind);
+    let kind = quote!((&&&__private::kind_of(&#value)).error());
+    let fail = |ty| convert(&value, &method(ends(ty), &quote!(__Failure<_>), "fail"), &kind);
+    match function.output.as_ref().and_then(two_arguments) {
+        Some([success, failure]) => {
+            let (whole, success, failure) = (succeed(&whole), succeed(&success), fail(&failure));
+            quote! {
+                match __private::Returned(#output).side() {
+                    __private::Side::Whole #whole
+                    __private::Side::Success #success
+                    __private::Side::Failure #failure
+                }
             }
-            ::core::result::Result::Err(#error) => {
-                let #convert = #fail;
-                #convert((&&&#private::kind_of(&#error)).error_kind(), #error)
+        }
+        None => {
+            let (success, failure) = (succeed(&whole), fail(&whole));
+            quote! {
+                match __private::Returned(#output).split() {
+                    ::core::result::Result::Ok #success
+                    ::core::result::Result::Err #failure
+                }
             }
         }
     }
 }
 
-/// Returns the tokens of the success and failure types in a return type spelled as a `Result`. Only
-/// spans are taken from them.
-fn sides(ty: &Type) -> (TokenStream, TokenStream) {
-    let whole = ty.to_token_stream();
-    let Type::Path(path) = ty else { return (whole.clone(), whole) };
-    let arguments = path.path.segments.last().and_then(|last| match &last.arguments {
-        syn::PathArguments::AngleBracketed(list) if last.ident == "Result" => Some(&list.args),
-        _ => None,
-    });
-    let Some(arguments) = arguments else { return (whole.clone(), whole) };
-    let mut types = arguments.iter().map(ToTokens::to_token_stream);
-    let success = types.next().unwrap_or_else(|| whole.clone());
-    (success, types.next().unwrap_or(whole))
+/// Returns the rest of an arm, which converts the value by a function for its kind.
+fn convert(value: &Ident, by: &TokenStream, kind: &TokenStream) -> TokenStream {
+    // A variable of its own, so that the compiler points at the function and not at the value.
+    let convert = local("convert");
+    quote! {
+        (#value) => {
+            let #convert = #by;
+            #convert(#kind, #value)
+        }
+    }
+}
+
+/// Returns the type arguments of a type that has two, as the `T` and the `E` of a `Result` are.
+fn two_arguments(ty: &Type) -> Option<[TokenStream; 2]> {
+    let Type::Path(path) = ty else { return None };
+    let syn::PathArguments::AngleBracketed(list) = &path.path.segments.last()?.arguments else {
+        return None;
+    };
+    let types =
+        list.args.iter().filter(|argument| matches!(argument, syn::GenericArgument::Type(_)));
+    let types: Vec<_> = types.map(ToTokens::to_token_stream).collect();
+    types.try_into().ok()
 }
 
 /// Returns a trait's method for a type to be inferred. Compiler errors about the type are reported
@@ -522,6 +506,7 @@ pub(crate) fn toolset(
     });
     let set = quote! {
         #[automatically_derived]
+        #[diagnostic::do_not_recommend]
         impl #impl_generics #krate::tool::Toolset for #self_ty #where_clause {
             #[allow(deprecated, clippy::vec_init_then_push)]
             fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<#krate::Tool> {

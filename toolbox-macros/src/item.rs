@@ -39,11 +39,11 @@ pub(crate) struct Receiver {
 pub(crate) enum ReceiverKind {
     /// `&self`
     Shared,
-    /// `self: Arc<Self>` and similar
+    /// `self: Arc<Self>`, `self: &Self` and the like
     Typed(Box<Type>),
-    /// `&mut self`
+    /// `&mut self`, `self: &mut Self`
     Mutable,
-    /// `self`
+    /// `self`, `self: Self`
     Value,
 }
 
@@ -212,7 +212,11 @@ fn parse_receiver(attrs: &[Attribute], input: ParseStream<'_>) -> syn::Result<Re
         let ty: Type = input.parse()?;
         colon.to_tokens(&mut tokens);
         ty.to_tokens(&mut tokens);
-        ReceiverKind::Typed(Box::new(ty))
+        match ty {
+            Type::Reference(reference) if reference.mutability.is_some() => ReceiverKind::Mutable,
+            Type::Path(path) if path.path.is_ident("Self") => ReceiverKind::Value,
+            ty => ReceiverKind::Typed(Box::new(ty)),
+        }
     } else {
         match (reference, mutability) {
             (Some(_), None) => ReceiverKind::Shared,

@@ -8,7 +8,9 @@ use crate::args::{self, Range};
 
 /// The kind of a type, judged by its spelling: enough to refuse clear contradictions.
 ///
-/// Aliases and user-defined types are judged by their schema when the tool is made.
+/// Aliases and user-defined types are judged by their schema when the tool is made. The compiler
+/// cannot judge them earlier: a constraint is one of the schema, which exists when the program
+/// runs.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) enum Spelled {
     /// An integer, with its minimum and maximum.
@@ -44,11 +46,16 @@ pub(crate) fn shape(ty: &Type) -> Shape<'_> {
 }
 
 /// Returns the name of a type of the standard library, by the last segment of its path.
+///
+/// A lone `Path` is not one: it is in no prelude, and a common name of types of users.
 fn standard(ty: &Type) -> Option<(String, &PathArguments)> {
     let Type::Path(path) = ty else { return None };
     let segments = &path.path.segments;
     let root = segments.first()?.ident.to_string();
-    let known = segments.len() == 1 || matches!(root.as_str(), "std" | "core" | "alloc");
+    let known = match segments.len() {
+        1 => !matches!(root.as_str(), "Path" | "PathBuf"),
+        _ => matches!(root.as_str(), "std" | "core" | "alloc"),
+    };
     let last = segments.last().filter(|_| known && path.qself.is_none())?;
     Some((last.ident.to_string(), &last.arguments))
 }
@@ -169,6 +176,9 @@ impl Range {
 }
 
 /// Returns the first `'static` reference in a type, which cannot point into a call's arguments.
+///
+/// Only syntax can tell: a lifetime selects no implementation. So an alias of such a type is left
+/// to the borrow checker.
 pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
     match ty {
         Type::Reference(reference) => {
@@ -188,6 +198,10 @@ pub(crate) fn borrowed_for_ever(ty: &Type) -> Option<&Type> {
 }
 
 /// Returns the trait object in an argument's type: by itself, after `&`, or in a `State`.
+///
+/// A `State` is judged by its name, to say what to write instead: the types only tell that none of
+/// the traits of arguments holds, which is the error of an alias of it. A type of the user's own
+/// that has the name is taken by any longer path, such as `self::State`.
 pub(crate) fn trait_object(ty: &Type) -> Option<&syn::TypeTraitObject> {
     match ty {
         Type::TraitObject(object) => Some(object),
@@ -195,7 +209,9 @@ pub(crate) fn trait_object(ty: &Type) -> Option<&syn::TypeTraitObject> {
         Type::Paren(inner) => trait_object(&inner.elem),
         Type::Group(inner) => trait_object(&inner.elem),
         Type::Path(path) => {
-            let state = path.path.segments.last().filter(|last| last.ident == "State")?;
+            let segments = &path.path.segments;
+            let ours = segments.len() == 1 || segments.first()?.ident == "toolbox";
+            let state = segments.last().filter(|last| ours && last.ident == "State")?;
             let PathArguments::AngleBracketed(list) = &state.arguments else { return None };
             match list.args.first()? {
                 GenericArgument::Type(ty) => trait_object(ty),

@@ -58,6 +58,7 @@ pub(crate) struct Hints {
     pub(crate) blocking: Option<Span>,
     pub(crate) exclusive: Option<Span>,
     pub(crate) background: Option<Span>,
+    pub(crate) durable: Option<Span>,
     pub(crate) approval: Option<Span>,
     pub(crate) deferred: Option<Span>,
     pub(crate) untrusted: Option<Span>,
@@ -243,6 +244,7 @@ impl ToolModel {
             "blocking" => self.hints.blocking = Some(span),
             "exclusive" => self.hints.exclusive = Some(span),
             "background" => self.hints.background = Some(span),
+            "durable" => self.hints.durable = Some(span),
             "approval" => self.hints.approval = Some(span),
             "deferred" => self.hints.deferred = Some(span),
             "untrusted" => self.hints.untrusted = Some(span),
@@ -259,7 +261,6 @@ impl ToolModel {
 
 /// Returns whether a value is an expression that the compiler evaluates to text: a macro call or a
 /// constant.
-/// constant's.
 fn is_expression(value: &TokenStream) -> bool {
     let value = args::ungrouped(value.clone());
     let is_macro = value.clone().into_iter().any(

@@ -96,6 +96,8 @@ pub mod context;
 pub mod definition;
 pub mod dialect;
 mod dispatch;
+#[cfg(feature = "durable")]
+pub mod durable;
 #[cfg(feature = "nats")]
 pub mod fleet;
 mod future;

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use toolbox::Tool;
-use toolbox::agent::{Agent, EventKind, JobPolicy, StopReason};
+use toolbox::agent::{Agent, EventKind, JobPolicy, Paused, StopReason};
 use toolbox::context::CancellationToken;
 use toolbox::model::Message;
 use toolbox::testing::ScriptedModel;
@@ -141,7 +141,7 @@ async fn a_run_that_waits_for_a_decision_loses_no_completion() {
         assert_eq!(outcome.jobs.next().await.is_some(), left > 0);
         assert_eq!(ends.load(SeqCst), 1);
         let kept = serde_json::to_string(&outcome.paused.unwrap()).unwrap();
-        let paused = serde_json::from_str(&kept).unwrap();
+        let paused: Paused = serde_json::from_str(&kept).unwrap();
         let outcome =
             agent.resume(paused, [("call_2", toolbox::context::Decision::Approve)]).await.unwrap();
         assert_eq!(

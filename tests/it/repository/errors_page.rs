@@ -1,4 +1,4 @@
-//! `docs/errors.md`, held against what the compiler says to the cases of `ui-tests/fail`.
+//! `docs/errors.md`, held against what the compiler says to the cases of `ui-tests`.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -27,7 +27,8 @@ fn every_message_of_the_macros_is_on_the_page() {
     let page = fs::read_to_string(root.join("docs/errors.md")).unwrap();
     let known: BTreeSet<&str> = page.lines().filter_map(|line| line.strip_prefix("### ")).collect();
     let mut told = BTreeSet::new();
-    for entry in fs::read_dir(root.join("ui-tests/fail")).unwrap() {
+    let entries = ["fail", "features"].map(|folder| root.join("ui-tests").join(folder));
+    for entry in entries.iter().flat_map(|folder| fs::read_dir(folder).unwrap()) {
         let path = entry.unwrap().path();
         if path.extension().is_none_or(|extension| extension != "stderr") {
             continue;

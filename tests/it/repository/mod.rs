@@ -2,5 +2,6 @@
 
 mod errors_page;
 mod locks;
+mod public_items;
 mod rows;
 mod walls;

@@ -43,7 +43,8 @@ fn ranks() -> BTreeMap<String, usize> {
     ranks
 }
 
-pub(super) fn sources() -> Vec<Source> {
+/// Returns the source files of the crate without those of tests, by their names below `toolbox/src`.
+pub(super) fn files() -> Vec<(String, PathBuf)> {
     fn walk(folder: &Path, files: &mut Vec<PathBuf>) {
         for entry in fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
@@ -63,10 +64,12 @@ pub(super) fn sources() -> Vec<Source> {
     let is_code = |file: &String| {
         !(file.ends_with("tests.rs") || file.contains("/tests/") || file.starts_with("bin/"))
     };
-    files
-        .iter()
-        .map(|path| (name(path), path))
-        .filter(|(file, _)| is_code(file))
+    files.into_iter().map(|path| (name(&path), path)).filter(|(file, _)| is_code(file)).collect()
+}
+
+pub(super) fn sources() -> Vec<Source> {
+    files()
+        .into_iter()
         .map(|(file, path)| {
             let text = fs::read_to_string(path).unwrap();
             let code = text.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default();

@@ -1,5 +1,6 @@
 //! The stages as functions, and what expansions look like.
 
+mod options;
 mod stages;
 
 use proc_macro2::TokenStream;
@@ -19,6 +20,55 @@ fn check(name: &str, expansion: &TokenStream) {
     }
     let known = std::fs::read_to_string(&path).unwrap_or_default();
     assert_eq!(text, known, "{path} is out of date: set TOOLBOX_BLESS to write it");
+}
+
+/// The most lines of an expansion of two arguments without options, its function not counted.
+const MAX_LINES: usize = 60;
+
+#[test]
+fn an_expansion_of_two_arguments_is_short() {
+    let functions = [
+        quote!(
+            fn add(a: i64, b: i64) -> i64 {
+                a + b
+            }
+        ),
+        quote!(
+            fn add(a: i64, b: i64) {
+                a + b
+            }
+        ),
+        quote!(
+            async fn add(a: i64, b: i64) -> i64 {
+                a + b
+            }
+        ),
+        quote!(
+            async fn search(query: &str, context: &ToolContext) -> Result<Hit, String> {
+                todo!()
+            }
+        ),
+        quote!(
+            async fn search(query: String, limit: Option<u32>) -> Result<Vec<Hit>, SearchError> {
+                todo!()
+            }
+        ),
+        quote!(
+            fn search(query: String, library: State<Library>) -> HashMap<String, Hit> {
+                todo!()
+            }
+        ),
+    ];
+    for function in functions {
+        let function = quote!(#[doc = " Does what it says."] #function);
+        let lines = |tokens: TokenStream| {
+            let file = syn::parse2(tokens).expect("functions and expansions are items");
+            prettyplease::unparse(&uncarried(file)).lines().count()
+        };
+        let expansion = lines(crate::tool_tokens(quote!(), &function));
+        let expansion = expansion - lines(function.clone());
+        assert!(expansion <= MAX_LINES, "{expansion} lines for {function}");
+    }
 }
 
 /// Does what the attribute `carrier` of an expansion does when it is compiled.

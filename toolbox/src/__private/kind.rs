@@ -1,9 +1,9 @@
 //! The conversion of a tool's output into a result, chosen by autoref specialisation where its type
 //! is known.
 //!
-//! An expansion writes `(&&&kind_of(&value)).kind().finish(value)`. Method lookup tries the
-//! receiver itself, then with one `&` less: so the trait implemented for the most references is
-//! preferred where its bounds hold.
+//! An expansion writes `(&&&&kind_of(&value)).kind()`. Method lookup tries the receiver itself, then
+//! with one `&` less: so the trait implemented for the most references is preferred where its
+//! bounds hold. The types decide, and not their spelling: an alias is the type it stands for.
 
 #![allow(
     clippy::unused_self,
@@ -11,6 +11,7 @@
     reason = "a kind only carries a type; the value it finishes is spent"
 )]
 
+use std::convert::Infallible;
 use std::error::Error;
 use std::fmt::Display;
 use std::marker::PhantomData;
@@ -35,6 +36,12 @@ impl<T, E> Returned<Result<T, E>> {
     pub fn split(self) -> Result<T, E> {
         self.0
     }
+
+    /// Returns the side that the value is on.
+    #[inline]
+    pub fn side(self) -> Side<Never, T, E> {
+        self.0.map_or_else(Side::Failure, Side::Success)
+    }
 }
 
 /// The rest: a value that is no `Result` is a success.
@@ -42,15 +49,42 @@ pub trait NotResult {
     /// The value's type.
     type Value;
     /// Returns the value as a success.
-    fn split(self) -> Result<Self::Value, std::convert::Infallible>;
+    fn split(self) -> Result<Self::Value, Infallible>;
+    /// Returns the whole value.
+    fn side(self) -> Side<Self::Value, Never, Infallible>;
 }
 
 impl<T> NotResult for Returned<T> {
     type Value = T;
 
     #[inline]
-    fn split(self) -> Result<T, std::convert::Infallible> {
+    fn split(self) -> Result<T, Infallible> {
         Ok(self.0)
+    }
+
+    #[inline]
+    fn side(self) -> Side<T, Never, Infallible> {
+        Side::Whole(self.0)
+    }
+}
+
+/// A return value whose type has two arguments: of a `Result`, each side is reported at its own
+/// type.
+#[derive(Debug)]
+#[allow(missing_docs, reason = "the sides of a `Result`, and a value that is none")]
+pub enum Side<W, T, E> {
+    Whole(W),
+    Success(T),
+    Failure(E),
+}
+
+/// The side that a value cannot be on. It converts to a result, so that this side is no error.
+#[derive(Debug)]
+pub enum Never {}
+
+impl IntoToolResult for Never {
+    fn into_tool_result(self) -> ToolResult {
+        match self {}
     }
 }
 
@@ -118,6 +152,12 @@ impl<T> KindOf<T> {
     pub fn new() -> Self {
         Self(PhantomData)
     }
+}
+
+/// Returns the return type `T` of a function.
+#[must_use]
+pub fn returned<T>() -> KindOf<Returned<T>> {
+    KindOf(PhantomData)
 }
 
 /// Returns the type of a value.
@@ -241,6 +281,9 @@ pub struct OwnResultKind;
 /// JSON that fits a schema.
 #[derive(Debug)]
 pub struct StructuredKind;
+/// A future, which nothing awaits.
+#[derive(Debug)]
+pub struct FutureKind;
 /// JSON.
 #[derive(Debug)]
 pub struct SerializedKind;
@@ -253,7 +296,7 @@ pub trait OwnResult<T> {
     fn schema(&self) -> Option<Value>;
 }
 
-impl<T: IntoToolResult> OwnResult<T> for &&KindOf<T> {
+impl<T: IntoToolResult> OwnResult<T> for &&&KindOf<T> {
     #[inline]
     fn kind(&self) -> OwnResultKind {
         OwnResultKind
@@ -272,7 +315,7 @@ pub trait Structured<T> {
     fn schema(&self) -> Option<Value>;
 }
 
-impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
+impl<T: Serialize + JsonSchema> Structured<T> for &&KindOf<T> {
     #[inline]
     fn kind(&self) -> StructuredKind {
         StructuredKind
@@ -282,6 +325,35 @@ impl<T: Serialize + JsonSchema> Structured<T> for &KindOf<T> {
         (!schema::is_text::<T>()).then(schema::for_output::<T>)
     }
 }
+
+/// Types that are futures: an `async fn` is awaited, what it returns is not.
+pub trait Awaitable<T> {
+    /// Returns the kind that no future passes.
+    fn kind(&self) -> FutureKind;
+    /// Returns the schema of the result: none.
+    fn schema(&self) -> Option<Value>;
+}
+
+impl<T: Future> Awaitable<T> for &KindOf<T> {
+    fn kind(&self) -> FutureKind {
+        FutureKind
+    }
+
+    fn schema(&self) -> Option<Value> {
+        None
+    }
+}
+
+/// A kind whose futures are awaited; there is none.
+///
+/// The kind implements it and not the type, so that the compiler displays this message and not that
+/// of [`ToolOutput`].
+#[diagnostic::on_unimplemented(
+    message = "the output of this tool is a future",
+    label = "only the future of an `async fn` is awaited",
+    note = "write `async fn`, and return what the future gives: `future.await`"
+)]
+pub trait AwaitedOutput<T> {}
 
 /// A type that can be the output of a tool: anything that implements `Serialize`.
 ///
@@ -314,6 +386,15 @@ impl<T: Serialize + JsonSchema> ToolOutput<StructuredKind> for T {
             _ => ToolResult::structured(json),
         };
         serialized(&value).map_or_else(|failure| failure, finish)
+    }
+}
+
+impl<T> ToolOutput<FutureKind> for T
+where
+    FutureKind: AwaitedOutput<T>,
+{
+    fn finish(_: FutureKind, _value: T) -> ToolResult {
+        unreachable!("no future is awaited")
     }
 }
 
@@ -360,11 +441,11 @@ pub struct DisplayedKind;
 /// Errors that write the text for the model themselves.
 pub trait Failing<E> {
     /// Returns how the error becomes a failure.
-    fn error_kind(&self) -> FailingKind;
+    fn error(&self) -> FailingKind;
 }
 
 impl<E: IntoToolFailure> Failing<E> for &&KindOf<E> {
-    fn error_kind(&self) -> FailingKind {
+    fn error(&self) -> FailingKind {
         FailingKind
     }
 }
@@ -372,11 +453,11 @@ impl<E: IntoToolFailure> Failing<E> for &&KindOf<E> {
 /// Errors with sources.
 pub trait Sourced<E> {
     /// Returns how the error becomes a failure.
-    fn error_kind(&self) -> SourcedKind;
+    fn error(&self) -> SourcedKind;
 }
 
 impl<E: Error + Send + Sync + 'static> Sourced<E> for &KindOf<E> {
-    fn error_kind(&self) -> SourcedKind {
+    fn error(&self) -> SourcedKind {
         SourcedKind
     }
 }
@@ -419,11 +500,11 @@ impl<E: Display> ToolFailure<DisplayedKind> for E {
 /// All errors: those that display pass, the others meet [`ToolFailure`]'s message.
 pub trait Displayed<E> {
     /// Returns how the error becomes a failure.
-    fn error_kind(&self) -> DisplayedKind;
+    fn error(&self) -> DisplayedKind;
 }
 
 impl<E> Displayed<E> for KindOf<E> {
-    fn error_kind(&self) -> DisplayedKind {
+    fn error(&self) -> DisplayedKind {
         DisplayedKind
     }
 }

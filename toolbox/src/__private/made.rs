@@ -30,14 +30,13 @@ pub struct Meta {
     /// it.
     pub untidy: bool,
     pub title: Option<&'static str>,
-    pub file: &'static str,
-    pub line: u32,
     pub timeout: Option<Duration>,
     pub annotations: [Option<bool>; 4],
     pub tags: &'static [&'static str],
     pub blocking: bool,
     pub exclusive: bool,
     pub background: bool,
+    pub durable: bool,
     pub approval: bool,
     pub deferred: bool,
     pub untrusted: bool,
@@ -50,19 +49,20 @@ impl Meta {
         description: "",
         untidy: false,
         title: None,
-        file: "",
-        line: 0,
         timeout: None,
         annotations: [None; 4],
         tags: &[],
         blocking: false,
         exclusive: false,
         background: false,
+        durable: false,
         approval: false,
         deferred: false,
         untrusted: false,
     };
 
+    /// Makes the tool; its caller is the expansion, at the line of the tool.
+    #[track_caller]
     fn tool(self, handler: BoxedHandler, mut described: Described, output: Option<Value>) -> Tool {
         if self.description.trim().is_empty() {
             described.mistakes.push("it has no description".to_owned());
@@ -80,8 +80,7 @@ impl Meta {
         definition.tags = self.tags.iter().map(|&tag| tag.to_owned()).collect();
         definition.deferred = self.deferred;
         definition.output_schema = output;
-        let origin = Origin::new(self.file, self.line);
-        let tool = made(Tool::from_parts(definition, handler, described.signature, origin));
+        let tool = made(Tool::from_parts(definition, handler, described.signature, Origin::here()));
         let mut tool =
             tool.with_examples(described.examples).with_requirements(described.requirements);
         let running = &mut tool.inner_mut().running;
@@ -89,6 +88,7 @@ impl Meta {
         running.blocking = self.blocking;
         running.exclusive = self.exclusive;
         running.background = self.background;
+        running.durable = self.durable;
         running.untrusted = self.untrusted;
         if self.approval {
             running.approval = Approval::OfBox;
@@ -100,13 +100,15 @@ impl Meta {
 impl Meta {
     /// Panics with the mistakes of a tool that the compiler could not detect.
     #[cold]
+    #[track_caller]
     fn refuse(&self, mistakes: &[String]) -> ! {
-        let Self { name, file, line, .. } = self;
-        panic!("tool `{name}` at {file}:{line} cannot be made: {}", mistakes.join("\n- "))
+        let (name, origin) = (self.name, Origin::here());
+        panic!("tool `{name}` at {origin} cannot be made: {}", mistakes.join("\n- "))
     }
 }
 
 /// Makes a tool of a synchronous function.
+#[track_caller]
 pub fn make_sync(
     meta: Meta,
     output: Option<Value>,
@@ -118,6 +120,7 @@ pub fn make_sync(
 }
 
 /// Makes a tool of an async function.
+#[track_caller]
 pub fn make_async(
     meta: Meta,
     output: Option<Value>,
@@ -139,6 +142,7 @@ pub fn make_async(
 ///
 /// The set is an argument and not captured, so that a set that cannot be shared is one error, at
 /// its type.
+#[track_caller]
 pub fn make_sync_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,
@@ -150,6 +154,7 @@ pub fn make_sync_of<S: Toolset>(
 }
 
 /// Makes a tool of an async method of a set.
+#[track_caller]
 pub fn make_async_of<S: Toolset>(
     meta: Meta,
     output: Option<Value>,

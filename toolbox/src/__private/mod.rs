@@ -3,8 +3,13 @@
 
 mod kind;
 mod made;
+mod receiver;
 
-pub use kind::{ExampleValue, KindOf, Returned, ToolFailure, ToolOutput, kind_of};
+// Some of them for a short path in compiler messages.
+pub use kind::{
+    AwaitedOutput, ExampleValue, FutureKind, KindOf, Returned, Side, ToolFailure, ToolOutput,
+    kind_of, returned,
+};
 pub use made::{
     Meta, make_async, make_async_of, make_sync, make_sync_of, tidy, tool_future_must_be_send,
     two_tools_of_one_name,
@@ -18,14 +23,16 @@ pub use crate::arguments::signature::SignatureBuilder;
 // Re-exported only for a short path in compiler messages.
 pub use crate::arguments::slot::{LentSlot, OwnedSlot};
 pub use crate::arguments::unfit::{TakeReference, TakeShared, TakeSupplied, TakeUnkeyed};
+pub use receiver::ToolReceiver;
 
 /// Items that expansions bring into scope: traits for their methods, and names that compiler
 /// messages display where the user's own code stands, each behind `__` so that it hides nothing.
 pub mod names {
+    pub use super::ToolReceiver as __Receiver;
     pub use super::kind::NoTool as _;
     pub use super::kind::{
-        AroundText as _, Displayed as _, ExampleValue as __Example, Failing as _, Json as _,
-        NoJson as _, NotResult as _, NotResultKind as _, OfText as _, OwnResult as _,
+        AroundText as _, Awaitable as _, Displayed as _, ExampleValue as __Example, Failing as _,
+        Json as _, NoJson as _, NotResult as _, NotResultKind as _, OfText as _, OwnResult as _,
         RangeEnd as __End, Serialized as _, Sourced as _, StillText as _, Structured as _,
         ToolFailure as __Failure, ToolOutput as __Output,
     };

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::Duration;
 
 use super::outcome::StopReason;
@@ -184,15 +184,21 @@ pub(super) struct Emitter {
     sink: Option<Sink>,
     path: Arc<[String]>,
     step: Arc<AtomicU32>,
+    /// `true` while a run does again what was reported before its process died.
+    muted: Arc<AtomicBool>,
 }
 
 impl Emitter {
     pub(super) fn new(sink: Option<Sink>, path: Arc<[String]>) -> Self {
-        Self { sink, path, step: Arc::default() }
+        Self { sink, path, step: Arc::default(), muted: Arc::default() }
     }
 
     pub(super) fn is_on(&self) -> bool {
         self.sink.is_some()
+    }
+
+    pub(super) fn mute(&self, muted: bool) {
+        self.muted.store(muted, Ordering::Relaxed);
     }
 
     pub(super) fn sink(&self) -> Option<&Sink> {
@@ -206,6 +212,9 @@ impl Emitter {
     /// Sends an event. A listener that panics loses it, and nothing else.
     pub(super) fn emit(&self, kind: impl FnOnce() -> EventKind) {
         let Some(sink) = &self.sink else { return };
+        if self.muted.load(Ordering::Relaxed) {
+            return;
+        }
         let event = Event {
             path: Arc::clone(&self.path),
             step: self.step.load(Ordering::Relaxed),

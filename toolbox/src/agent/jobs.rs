@@ -41,7 +41,13 @@ impl Jobs {
     }
 
     pub(super) fn note(&mut self, results: &[ToolResult]) {
-        self.open.extend(results.iter().filter_map(ToolResult::job).cloned());
+        let pending = results.iter().filter(|result| result.is_pending());
+        self.open.extend(pending.filter_map(ToolResult::job).cloned());
+    }
+
+    /// Forgets a job that was reported.
+    pub(super) fn forget(&mut self, job: &JobId) {
+        self.open.remove(job);
     }
 
     pub(super) fn any_open(&self) -> bool {

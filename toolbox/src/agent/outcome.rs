@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use super::jobs::LateJobs;
 use super::paused::Paused;
-use crate::call::FailureKind;
+use crate::call::{FailureKind, SharedError};
 use crate::model::{History, ModelError, Usage};
 
 /// The outcome of a run.
@@ -106,6 +106,23 @@ impl StopReason {
             Self::AnswerInvalid => "answer_invalid",
         }
     }
+
+    /// Returns the reason that `code` spells.
+    pub(super) fn of_code(code: &str) -> Option<Self> {
+        let all = [
+            Self::Answered,
+            Self::MaxIterations,
+            Self::Cancelled,
+            Self::TimedOut,
+            Self::ApprovalNeeded,
+            Self::Refused,
+            Self::Length,
+            Self::Budget,
+            Self::Repeated,
+            Self::AnswerInvalid,
+        ];
+        all.into_iter().find(|reason| reason.code() == code)
+    }
 }
 
 impl fmt::Display for StopReason {
@@ -146,6 +163,9 @@ pub enum RunErrorKind {
         /// The run, as it was given.
         paused: Box<Paused>,
     },
+    /// The journal of a durable run could not be read or written, or has no such run. What it has
+    /// is whole: the run goes on from there.
+    Journal(SharedError),
     /// A tool failed for a reason outside its call, and the policy ends the run.
     Tool {
         /// The name of the tool.
@@ -156,6 +176,10 @@ pub enum RunErrorKind {
 }
 
 impl RunError {
+    pub(super) fn before_begin(kind: RunErrorKind) -> Self {
+        Self { kind, history: History::new(), iterations: 0, usage: Usage::default() }
+    }
+
     /// Returns the stable code of what went wrong, such as `model.rate_limited`.
     #[must_use]
     pub fn code(&self) -> &'static str {
@@ -165,6 +189,7 @@ impl RunError {
             RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
             RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
             RunErrorKind::ForeignPause { .. } => "run.foreign_pause",
+            RunErrorKind::Journal(_) => "run.journal",
         }
     }
 }
@@ -188,6 +213,9 @@ impl fmt::Display for RunError {
             RunErrorKind::ForeignPause { .. } => f.write_str(
                 "the paused run was made for another principal than the context it was to be resumed in",
             ),
+            RunErrorKind::Journal(error) => {
+                write!(f, "the journal of the run failed: {}", crate::call::chain(error.as_ref()))
+            }
             RunErrorKind::Tool { tool, message } => write!(f, "tool `{tool}` failed: {message}"),
         }
     }
@@ -197,6 +225,7 @@ impl Error for RunError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
             RunErrorKind::Model(error) => Some(error),
+            RunErrorKind::Journal(error) => Some(error.as_ref()),
             _ => None,
         }
     }

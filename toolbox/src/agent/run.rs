@@ -14,6 +14,7 @@ use tracing::Instrument;
 
 use super::agent::Agent;
 use super::event::{Event, Sink};
+use super::log::LogPlace;
 use super::outcome::{ExtractError, RunError, RunOutcome};
 use super::paused::{Decisions, Paused};
 use super::step::AnswerType;
@@ -37,6 +38,9 @@ pub struct Run {
     sink: Option<Sink>,
     answer: Option<AnswerType>,
     called_as: Option<Arc<str>>,
+    log: Option<LogPlace>,
+    /// `true` if the run goes on in the context that its log has.
+    restores_context: bool,
 }
 
 impl Agent {
@@ -109,12 +113,38 @@ impl Agent {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn resume<K: Into<String>>(
-        &self,
-        paused: Paused,
-        decisions: impl IntoIterator<Item = (K, Decision)>,
-    ) -> Run {
-        Run::resumed(self.clone(), paused, super::paused::collect(decisions))
+    ///
+    /// A [durable](Run::durable) run goes on by its key and its journal instead:
+    /// `agent.resume("key", &journal)`. Decisions about its calls are put there with
+    /// [`Journal::decide`](crate::durable::Journal::decide).
+    pub fn resume<From, With>(&self, run: From, with: With) -> Run
+    where
+        From: ResumeFrom<With>,
+    {
+        run.resume(self, with)
+    }
+}
+
+/// A run that stopped, and what it takes to go on: a [`Paused`] document with decisions, or the key
+/// of a [durable](Run::durable) run with its journal.
+#[diagnostic::on_unimplemented(
+    message = "a run cannot go on from `{Self}` with `{With}`",
+    label = "no run goes on from these two",
+    note = "give a `Paused` and the decisions: `agent.resume(paused, [(id, Decision::Approve)])`",
+    note = "or the key and the journal of a durable run: `agent.resume(\"key\", &journal)`"
+)]
+pub trait ResumeFrom<With>: Sized {
+    /// Returns the run, which goes on when it is awaited.
+    fn resume(self, agent: &Agent, with: With) -> Run;
+}
+
+#[diagnostic::do_not_recommend]
+impl<K: Into<String>, Decisions> ResumeFrom<Decisions> for Paused
+where
+    Decisions: IntoIterator<Item = (K, Decision)>,
+{
+    fn resume(self, agent: &Agent, with: Decisions) -> Run {
+        Run::resumed(agent.clone(), self, super::paused::collect(with))
     }
 }
 
@@ -135,7 +165,21 @@ impl Run {
             sink: None,
             answer: None,
             called_as: None,
+            log: None,
+            restores_context: false,
         }
+    }
+
+    /// Goes on with the run that a log has.
+    #[cfg(feature = "durable")]
+    pub(crate) fn recorded(agent: Agent, log: LogPlace) -> Self {
+        Self { log: Some(log), restores_context: true, ..Self::start(agent, Start::Recorded) }
+    }
+
+    /// Logs what happens in the run.
+    pub(crate) fn logged(mut self, log: Option<LogPlace>) -> Self {
+        self.log = log;
+        self
     }
 
     /// Continues an earlier transcript. A resumed run has its own and takes no
@@ -174,6 +218,7 @@ impl Run {
     /// one conversation. Without one, the run learns from its transcript whether it is tainted: a
     /// result of a tool that others write, or that the box does not have.
     pub fn in_context(mut self, context: ToolContext) -> Self {
+        self.restores_context = false;
         let before = std::mem::replace(&mut self.context, context);
         if let Some(deadline) = before.deadline() {
             self = self.with_deadline(deadline);
@@ -324,10 +369,19 @@ impl IntoFuture for Run {
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { agent, start, context, sink, answer, called_as } = self;
+        let Self { agent, start, context, sink, answer, called_as, log, restores_context } = self;
         Box::pin(async move {
             let span = trace::run(called_as.as_deref().unwrap_or(agent.name()), &context);
-            let run = step::run(Setup { agent, start, context, sink, answer, called_as });
+            let run = step::run(Setup {
+                agent,
+                start,
+                context,
+                sink,
+                answer,
+                called_as,
+                log,
+                restores_context,
+            });
             let end = run.instrument(span.clone()).await;
             trace::ended(&span, &end);
             end

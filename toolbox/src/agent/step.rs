@@ -9,6 +9,7 @@ use super::event::Sink;
 use super::event::{Emitter, EventKind};
 use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
+use super::log::{LogPlace, RunLog};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use super::paused::{Decisions, Paused};
 use super::repeat::RepeatGuard;
@@ -28,6 +29,7 @@ use crate::model::{
 mod answer;
 mod calls;
 mod limits;
+mod logged;
 mod offer;
 mod read;
 mod scope;
@@ -36,6 +38,7 @@ mod written;
 pub(super) use answer::AnswerType;
 use answer::TypedAnswer;
 use limits::{CancelOnDrop, RunLimits};
+use logged::Opened;
 use offer::ToolOffer;
 use scope::CallScope;
 
@@ -43,6 +46,8 @@ use scope::CallScope;
 pub(super) enum Start {
     Fresh(History),
     Resumed(Box<Paused>, Decisions),
+    /// What the log of the run has.
+    Recorded,
 }
 
 /// All that a run needs to begin.
@@ -56,13 +61,22 @@ pub(super) struct Setup {
     pub(super) answer: Option<AnswerType>,
     /// The name of the tool it was called as, when an agent above did.
     pub(super) called_as: Option<Arc<str>>,
+    /// The log of the run, if it is to have one.
+    pub(super) log: Option<LogPlace>,
+    /// `true` if the run goes on in the context that its log has.
+    pub(super) restores_context: bool,
 }
 
 /// Runs an agent to its end.
-pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
-    let Setup { agent, start, context, sink, answer, called_as } = setup;
+pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
+    let log = match logged::open(&mut setup).await {
+        Ok(Opened::Run(log)) => log,
+        Ok(Opened::Ended(outcome)) => return Ok(*outcome),
+        Err(kind) => return Err(RunError::before_begin(kind)),
+    };
+    let Setup { agent, start, context, sink, answer, called_as, .. } = setup;
     let mut running =
-        ActiveRun::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref());
+        ActiveRun::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref(), log);
     running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));
     let end = match start {
         _ if context.depth() >= running.limits.max_depth => {
@@ -77,8 +91,11 @@ pub(super) async fn run(setup: Setup) -> Result<RunOutcome, RunError> {
             Some(end) => end,
             None => running.go_on().await,
         },
+        Start::Recorded => End::Failed(logged::missing()),
     };
-    running.end(end)
+    let end = running.log_pause(end).await;
+    let (log, result) = running.end(end);
+    logged::close(log, result).await
 }
 
 /// The end of a run.
@@ -108,6 +125,7 @@ struct ActiveRun {
     jobs: Jobs,
     guard: RepeatGuard,
     answer: Option<TypedAnswer>,
+    log: Option<RunLog>,
 }
 
 impl ActiveRun {
@@ -116,6 +134,7 @@ impl ActiveRun {
         given: &ToolContext,
         sink: Option<super::event::Sink>,
         called_as: Option<&str>,
+        log: Option<RunLog>,
     ) -> Self {
         let settings = &agent.settings;
         let asked_by_user = given.get::<RunScope>().is_none();
@@ -162,6 +181,11 @@ impl ActiveRun {
         if let Some(deadline) = settings.timeout.and_then(|timeout| now().checked_add(timeout)) {
             context = context.with_deadline(deadline);
         }
+        context = match &log {
+            Some(log) => context.with_recorder(log.recorder()).with_extension(log.scope()),
+            // A recorder of the call that starts the run is not one of the calls of the run.
+            None => context.with_calls_recorded_by_box(),
+        };
         if let Some(approver) = &settings.approver {
             context = context.with_shared_approver(Arc::clone(approver));
         }
@@ -200,6 +224,7 @@ impl ActiveRun {
             events,
             jobs,
             answer: None,
+            log,
         }
     }
 
@@ -208,8 +233,8 @@ impl ActiveRun {
             if let Some(reason) = self.limits.exceeded() {
                 return End::stopped(reason);
             }
-            while let Some(completion) = self.jobs.ready() {
-                self.observe(completion);
+            if let Err(end) = self.observe_ended_jobs().await {
+                return end;
             }
             if self.limits.iterations >= self.agent.settings.max_iterations {
                 return self.at_max_iterations().await;
@@ -276,13 +301,19 @@ impl ActiveRun {
     }
 
     /// Tells the model of a background job that ended.
-    fn observe(&mut self, completion: Completion) {
+    async fn observe(&mut self, completion: Completion) -> Result<(), End> {
+        let job = completion.job.clone();
         let observation = self.observation(completion);
+        self.log_observation(job, &observation).await?;
         self.request.history.push_user(observation);
+        Ok(())
     }
 
     /// Returns the report of a background job that ended.
     fn observation(&self, completion: Completion) -> Vec<Content> {
+        if let Some(log) = &self.log {
+            log.note_reported(completion.job.clone());
+        }
         self.events.emit(|| EventKind::JobCompleted {
             job: completion.job.clone(),
             call_id: completion.context.call_id().to_owned(),
@@ -304,11 +335,11 @@ impl ActiveRun {
             }
             _ => {}
         }
+        if self.log.as_ref().is_some_and(RunLog::is_observed) {
+            return None;
+        }
         match self.next_job().await {
-            Ok(Some(completion)) => {
-                self.observe(completion);
-                return None;
-            }
+            Ok(Some(completion)) => return self.observe(completion).await.err(),
             Ok(None) => {}
             Err(reason) => return Some(End::Stopped(reason, text)),
         }
@@ -373,7 +404,7 @@ impl ActiveRun {
     /// Asks the model once.
     async fn ask(&mut self) -> Result<ModelResponse, End> {
         self.limits.iterations += 1;
-        self.events.enter_step(self.limits.iterations);
+        self.enter_step();
         self.take_rules();
         if let Some(inherited) = &mut self.offer.inherited {
             inherited.refresh();
@@ -400,17 +431,31 @@ impl ActiveRun {
         self.scope.taint.show_definitions(&self.request.tools);
         self.request.search =
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
+        if let Some(response) = self.logged_reply() {
+            self.limits.budgets.charge_usage(response.usage);
+            return Ok(response);
+        }
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
         let response = self.respond().await?;
+        let response = self.with_own_names(response);
         self.limits.budgets.charge_usage(response.usage);
+        self.log_reply(&response).await?;
         self.events.emit(|| EventKind::ModelFinished {
             finish: response.reply.finish.clone(),
             usage: response.usage,
             calls: response.reply.tool_calls().count(),
             took: now().saturating_duration_since(began),
         });
-        Ok(self.with_own_names(response))
+        Ok(response)
+    }
+
+    fn enter_step(&self) {
+        let step = self.limits.iterations;
+        self.events.enter_step(step);
+        if let Some(log) = &self.log {
+            log.enter_step(step);
+        }
     }
 
     async fn respond(&self) -> Result<ModelResponse, End> {
@@ -447,14 +492,15 @@ impl ActiveRun {
         response
     }
 
-    fn end(mut self, end: End) -> Result<RunOutcome, RunError> {
+    fn end(mut self, end: End) -> (Option<RunLog>, Result<RunOutcome, RunError>) {
+        let log = self.log.take();
         let history = self.take_history();
         let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
         let (reason, content, paused, history) = match end {
             End::Failed(kind) => {
                 let error = RunError { kind, history, iterations, usage };
                 self.events.emit(|| EventKind::Failed { message: error.to_string(), usage });
-                return Err(error);
+                return (log, Err(error));
             }
             End::Stopped(reason, content) => (reason, content, None, history),
             End::Paused(paused) => {
@@ -470,7 +516,9 @@ impl ActiveRun {
         let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;
         self.limits.cancellation.armed = !leave;
         let jobs = if leave { self.jobs.into_late() } else { LateJobs::default() };
-        Ok(RunOutcome { content, reason, iterations, usage, history, answer, paused, jobs })
+        let outcome =
+            RunOutcome { content, reason, iterations, usage, history, answer, paused, jobs };
+        (log, Ok(outcome))
     }
 }
 

@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde_json::json;
 
 use super::agent::Agent;
+use super::log::LogScope;
 use super::outcome::{RunOutcome, StopReason};
 use super::run::Run;
 use super::run_scope::RunScope;
@@ -194,7 +195,9 @@ impl AgentTool {
             Some((paused, decisions)) => Run::resumed(self.agent.clone(), paused, decisions),
             None => Run::new(self.agent.clone(), History::from(self.task(arguments)?)),
         };
-        let run = run.called(&self.name);
+        // Where the calls of the run above are logged, this run has a log of its own.
+        let scope = context.recorder().and_then(|_| context.extension::<LogScope>());
+        let run = run.called(&self.name).logged(scope.map(|scope| scope.below(context.call_id())));
         Ok(match &self.answer {
             Some(answer) => run.answering(answer.clone()),
             None => run,

@@ -163,6 +163,7 @@ fn name_of(path: &Path, stem: bool) -> Option<String> {
     name.map(|name| name.to_string_lossy().into_owned())
 }
 
+#[diagnostic::do_not_recommend]
 impl Toolset for Skills {
     fn tools(self: std::sync::Arc<Self>) -> Vec<Tool> {
         let list: Vec<String> = self

@@ -51,10 +51,13 @@ pub enum FailureKind {
     OverBudget,
     /// The limit of nested agents is reached, or this agent is running already.
     TooDeep,
-    /// The process or the connection that ran the call was lost: it may have taken effect, or not.
+    /// The process that ran the call, or the connection to it, was lost: it may have taken effect or
+    /// not.
     OutcomeUnknown,
-    /// The call was not accepted, because too many others are under way; nothing ran.
+    /// As many calls are under way or wait as may; it has not run.
     Busy,
+    /// The time of the call was over before it ran.
+    Expired,
 }
 
 impl FailureKind {
@@ -80,7 +83,15 @@ impl FailureKind {
             Self::TooDeep => "run.too_deep",
             Self::OutcomeUnknown => "call.outcome_unknown",
             Self::Busy => "call.busy",
+            Self::Expired => "call.expired",
         }
+    }
+
+    /// Returns the text of a call of which nobody knows whether it took effect.
+    pub(crate) fn outcome_unknown(tool: &str) -> String {
+        format!(
+            "the outcome of this call of tool `{tool}` is unknown: the process that ran it ended before there was a result. It may have taken effect. Check that before you call it again"
+        )
     }
 
     /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the
@@ -93,7 +104,7 @@ impl FailureKind {
             .unwrap_or((Self::Reported, Self::Reported.code()))
     }
 
-    pub(crate) const ALL: [Self; 18] = [
+    pub(crate) const ALL: [Self; 19] = [
         Self::NotFound,
         Self::Blacklisted,
         Self::NotApproved,
@@ -112,6 +123,7 @@ impl FailureKind {
         Self::TooDeep,
         Self::OutcomeUnknown,
         Self::Busy,
+        Self::Expired,
     ];
 }
 

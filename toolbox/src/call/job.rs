@@ -1,11 +1,18 @@
-//! The id of a background job.
+//! The id of a call that may outlive its caller.
 
 use std::fmt;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{SystemTime, UNIX_EPOCH};
 
-/// The id of one job of a background tool: 128 random bits.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+use serde::{Deserialize, Serialize};
+
+/// The id of one background job, or of one call in a journal: `job_` and a ULID, so that ids sort
+/// by the time they were made.
+///
+/// 48 bits are that time in milliseconds, 80 bits are random.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[serde(transparent)]
 pub struct JobId(String);
 
 impl JobId {
@@ -13,8 +20,16 @@ impl JobId {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let count = NEXT.fetch_add(1, Ordering::Relaxed);
         // Each `RandomState` starts from keys of the operating system's randomness.
-        let half = || RandomState::new().hash_one(count);
-        Self(format!("job_{:016x}{:016x}", half(), half()))
+        let half = || u128::from(RandomState::new().hash_one(count));
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let random = (half() << 64 | half()) & ((1 << 80) - 1);
+        Self(format!("job_{}", ulid((since.as_millis() << 80) | random)))
+    }
+
+    /// Takes an id that was kept as text. One that names no job is found nowhere.
+    #[must_use]
+    pub fn from_text(text: &str) -> Self {
+        Self(text.to_owned())
     }
 
     /// Returns the id of a job in another process.
@@ -29,8 +44,29 @@ impl JobId {
     }
 }
 
+/// Writes 128 bits as 26 digits of Crockford's base 32.
+fn ulid(bits: u128) -> String {
+    const DIGITS: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+    let digit = |place: u32| char::from(DIGITS[((bits >> (5 * place)) & 31) as usize]);
+    (0..26).rev().map(digit).collect()
+}
+
 impl fmt::Display for JobId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_is_a_ulid_that_sorts_by_time() {
+        let ids: Vec<JobId> = (0..100).map(|_| JobId::new()).collect();
+        assert!(ids.iter().all(|id| id.as_str().len() == "job_".len() + 26));
+        assert!(ids.iter().collect::<std::collections::HashSet<_>>().len() == 100);
+        assert_eq!(ulid(u128::MAX), "7ZZZZZZZZZZZZZZZZZZZZZZZZZ");
+        assert!(ulid(1 << 80) > ulid((1 << 80) - 1));
     }
 }

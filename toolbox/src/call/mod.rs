@@ -48,4 +48,5 @@ pub(crate) use output::{displayed, reported, serialized, unquoted};
 pub use repair::Repair;
 pub(crate) use result::CarriedResult;
 pub use result::ToolResult;
+pub(crate) use result::{StoredResult, StoredResultRef};
 pub use tool_call::{Arguments, AsArguments, ToolCall};

@@ -31,6 +31,7 @@ use crate::call::{Content, FailureKind, ToolError, ToolResult};
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no result of a tool",
+    label = "the model cannot read this",
     note = "return `String`, `Content`, `ToolResult`, or a `Result` of one, or implement `toolbox::call::IntoToolResult`"
 )]
 pub trait IntoToolResult {
@@ -154,6 +155,12 @@ impl<T: IntoToolResult, E: IntoToolFailure> IntoToolResult for Result<T, E> {
 }
 
 /// An error that a closure may return; `#[tool]` functions may return any `Display`.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is no error of a tool",
+    label = "the model cannot read this as a failure",
+    note = "return `String`, `toolbox::ToolError` or `Box<dyn std::error::Error + Send + Sync>`, which `?` turns any error into; or implement `toolbox::call::StructuredError` for `{Self}`",
+    note = "functions with `#[tool]` may return any error that implements `Display`"
+)]
 pub trait IntoToolFailure {
     /// Returns the failure that the model receives.
     fn into_tool_failure(self) -> ToolResult;
@@ -200,6 +207,7 @@ pub trait IntoToolFailure {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` gives no data with its message",
+    label = "this is not an error with data",
     note = "implement `std::error::Error` and `serde::Serialize` for `{Self}`, and then `toolbox::call::StructuredError`"
 )]
 pub trait StructuredError: Error + Serialize + Send + Sync + Sized + 'static {
@@ -210,6 +218,7 @@ pub trait StructuredError: Error + Serialize + Send + Sync + Sized + 'static {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: StructuredError> IntoToolFailure for E {
     fn into_tool_failure(self) -> ToolResult {
         let (kind, data) = (self.kind(), serde_json::to_value(&self).ok());

@@ -2,6 +2,7 @@
 
 mod carried;
 mod size;
+mod stored;
 
 pub(crate) use carried::CarriedResult;
 
@@ -12,6 +13,7 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+pub(crate) use stored::{StoredResult, StoredResultRef};
 
 use crate::call::chain;
 use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolError};
@@ -380,7 +382,7 @@ impl ToolResult {
     /// failure, when there is any.
     #[must_use]
     pub fn structured_content(&self) -> Option<Value> {
-        if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
+        if let Some(value) = self.structured_value() {
             return Some(value.clone());
         }
         match &self.content {
@@ -389,6 +391,11 @@ impl ToolResult {
             }
             _ => None,
         }
+    }
+
+    /// Returns the structured result that is not the JSON of the text.
+    pub(crate) fn structured_value(&self) -> Option<&Value> {
+        self.extra.as_ref()?.structured.as_ref()
     }
 
     /// Returns the data of a failure, for programs: those of [`ToolError::with_data`], a

@@ -115,6 +115,7 @@ impl Arguments {
 /// serialize.
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the arguments of a call",
+    label = "this is neither JSON text nor an object",
     note = "give JSON text (`&str`, `Arguments`), a `serde_json::Value`, or a map of them"
 )]
 pub trait AsArguments {

@@ -83,6 +83,67 @@ pub(super) enum ProgramCommand {
         /// The server; without it, all
         server: Option<String>,
     },
+    /// List the runs of agents in a journal, with the calls that wait for a decision
+    #[cfg(feature = "durable")]
+    Runs {
+        /// The file of the journal
+        journal: PathBuf,
+        /// List runs that have ended, too
+        #[arg(long)]
+        ended: bool,
+    },
+    /// Decide on the calls that a paused run waits for, so that it goes on
+    #[cfg(feature = "durable")]
+    Resume(ResumeCommand),
+    /// Look into a journal, or check it
+    #[cfg(feature = "durable")]
+    #[command(subcommand)]
+    Journal(JournalCommand),
+}
+
+#[cfg(feature = "durable")]
+#[derive(Debug, Args)]
+pub(super) struct ResumeCommand {
+    /// The file of the journal
+    pub(super) journal: PathBuf,
+    /// The key of the run
+    pub(super) key: String,
+    /// Approve a call, by its id; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub(super) approve: Vec<String>,
+    /// Approve all calls that wait
+    #[arg(long = "approve-all", conflicts_with_all = ["approve", "deny"])]
+    pub(super) all: bool,
+    /// Deny a call, by its id; may be given several times
+    #[arg(long, value_name = "ID")]
+    pub(super) deny: Vec<String>,
+    /// The reason that the model reads for calls that are denied
+    #[arg(long, default_value = "denied", value_name = "TEXT")]
+    pub(super) reason: String,
+}
+
+#[cfg(feature = "durable")]
+#[derive(Debug, Subcommand)]
+pub(super) enum JournalCommand {
+    /// Read the whole journal, and check that it is whole
+    Check {
+        /// The file of the journal
+        journal: PathBuf,
+    },
+    /// List calls, the oldest first
+    Calls {
+        /// The file of the journal
+        journal: PathBuf,
+        /// List calls in this state; may be given several times
+        #[arg(long, value_parser = super::journal::state)]
+        state: Vec<crate::durable::CallState>,
+        /// List calls whose attempts were used up
+        #[arg(long)]
+        dead: bool,
+        /// The most calls to list
+        #[arg(long, short = 'n', default_value = "100")]
+        limit: usize,
+    },
 }
 
 /// The tools of this program.

@@ -42,6 +42,8 @@ mod arguments;
 mod call;
 mod check;
 mod gateway;
+#[cfg(feature = "durable")]
+mod journal;
 mod outcome;
 mod program;
 mod progress;
@@ -193,6 +195,16 @@ async fn of_program(line: ProgramLine) -> Exit {
             source.problems.retain(|problem| problem.kind != "withheld");
             close(&source).await;
             return outcome.print(json, &source.problems);
+        }
+        #[cfg(feature = "durable")]
+        ProgramCommand::Runs { journal, ended } => {
+            return journal::runs(&journal, ended, Paint::of_output()).await.print(json, &[]);
+        }
+        #[cfg(feature = "durable")]
+        ProgramCommand::Resume(wanted) => return journal::resume(wanted).await.print(json, &[]),
+        #[cfg(feature = "durable")]
+        ProgramCommand::Journal(command) => {
+            return journal::of_journal(command).await.print(json, &[]);
         }
         ProgramCommand::CommonCommand(common) => common,
     };

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::{RegisterError, ToolBox};
 use crate::call::ToolResult;
 use crate::collection::BoxSettings;
+use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
 
@@ -257,6 +258,12 @@ impl ToolBoxBuilder {
     /// Records arguments and results in trace spans. Default: off, since they may hold secrets.
     pub fn record_content(mut self, record: bool) -> Self {
         self.settings.record_content = record;
+        self
+    }
+
+    /// Records the calls of durable and background tools.
+    pub(crate) fn recorder(mut self, recorder: Arc<dyn CallRecorder>) -> Self {
+        self.settings.journal = Some(recorder);
         self
     }
 

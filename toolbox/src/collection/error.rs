@@ -54,6 +54,11 @@ pub enum RegisterFault {
         /// The name of the type.
         state: &'static str,
     },
+    /// The tool is durable, and the box has no journal.
+    MissingJournal {
+        /// The tool's name.
+        tool: String,
+    },
 }
 
 impl fmt::Display for RegisterFault {
@@ -69,6 +74,10 @@ impl fmt::Display for RegisterFault {
             Self::MissingState { tool, state } => write!(
                 f,
                 "tool `{tool}` needs the state `{state}`: give it to the box with `ToolBox::builder().state(..)`, to the agent with `AgentBuilder::state(..)` or to the tool with `with_state(..)`, or say `.call_state::<..>()` when each call brings its own"
+            ),
+            Self::MissingJournal { tool } => write!(
+                f,
+                "tool `{tool}` is durable: give its box a journal with `ToolBox::builder().journal(..)` (feature `durable`)"
             ),
         }
     }

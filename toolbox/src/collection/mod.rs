@@ -231,7 +231,17 @@ impl ToolBox {
     /// [`RegisterError`] names every tool whose name is taken, also in another case, with the
     /// locations of both, and every state that the box lacks.
     pub fn try_register(&self, tools: impl IntoTools) -> Result<(), RegisterError> {
-        self.register_given(tools.into_tools(), |_| false)
+        let tools = tools.into_tools();
+        if self.shared.settings.journal.is_none() {
+            let durable = tools.iter().filter(|tool| tool.inner().running.durable);
+            let fault =
+                |tool: &Tool| RegisterFault::MissingJournal { tool: tool.name().to_owned() };
+            let faults: Vec<_> = durable.map(fault).collect();
+            if !faults.is_empty() {
+                return Err(RegisterError { faults });
+            }
+        }
+        self.register_given(tools, |_| false)
     }
 
     /// Adds tools, or none of them; states for which `is_given` returns `true` need not be in the

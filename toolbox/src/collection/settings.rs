@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Requirement};
 use crate::tool::layer::Layers;
 
@@ -36,6 +37,8 @@ pub(crate) struct BoxSettings {
     pub(crate) call_state: Vec<Requirement>,
     /// The layers around the calls of every tool, the innermost first.
     pub(crate) layers: Layers,
+    /// The journal that records the calls of durable and background tools.
+    pub(crate) journal: Option<Arc<dyn CallRecorder>>,
     /// `true` if the box's settings allow a call to run in place.
     pub(crate) is_plain: bool,
 }
@@ -72,6 +75,7 @@ impl Default for BoxSettings {
             deferred_calls: true,
             call_state: Vec::new(),
             layers: Layers::default(),
+            journal: None,
             is_plain: true,
         }
     }

@@ -30,6 +30,7 @@ use crate::call::ToolError;
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be supplied by the program",
+    label = "no value of the call, the tool or the box makes this",
     note = "implement `toolbox::FromContext` for `{Self}`, or take `State<{Self}>`"
 )]
 pub trait FromContext: Sized {
@@ -47,6 +48,7 @@ pub trait FromContext: Sized {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: Send + Sync + 'static> FromContext for State<T> {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.state().ok_or_else(|| {
@@ -148,6 +150,7 @@ fn short_name(name: &str) -> String {
     short
 }
 
+#[diagnostic::do_not_recommend]
 impl<T: FromContext> FromContext for Option<T> {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         Ok(T::from_context(context).ok())

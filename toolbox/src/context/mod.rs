@@ -42,6 +42,7 @@ pub(crate) mod observer;
 mod principal;
 mod progress;
 pub(crate) mod promotion;
+pub(crate) mod recorder;
 pub(crate) mod rules;
 mod state;
 pub(crate) mod taint;

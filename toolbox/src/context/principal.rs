@@ -44,6 +44,7 @@ impl Principal {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl FromContext for Principal {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         Ok(Self::of(context))

@@ -39,6 +39,17 @@ impl Promotions {
         }
     }
 
+    /// Returns the tools by name, each with the last step it is offered in.
+    pub(crate) fn list(&self) -> Vec<(String, u32)> {
+        let state = self.0.lock();
+        state.tools.iter().map(|(tool, until)| (tool.name.clone(), *until)).collect()
+    }
+
+    /// Offers tools up to the steps that a list of an earlier process names.
+    pub(crate) fn restore(&self, tools: Vec<(Arc<ToolDefinition>, u32)>) {
+        self.0.lock().tools = tools;
+    }
+
     /// Begins a step, and returns the tools that are offered in it.
     pub(crate) fn enter(&self, step: u32) -> Vec<Arc<ToolDefinition>> {
         let mut state = self.0.lock();

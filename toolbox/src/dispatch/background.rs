@@ -8,11 +8,17 @@ use super::reentrancy::HeldLimits;
 use super::supervise::cancelled;
 use super::trace;
 use crate::call::{FailureKind, JobId, ToolResult};
+use crate::context::recorder::OpenRecord;
 use crate::context::{Completion, ToolContext};
 
 impl OwnedCall {
-    /// Starts the call as a job and returns a result that says so.
-    pub(super) fn start_job(&self) -> ToolResult {
+    /// Returns `true` if the caller gets a result at once, and a completion later.
+    pub(super) fn is_background(&self) -> bool {
+        self.tool.inner().running.background && self.context.completions().is_some()
+    }
+
+    /// Starts the call as a job, which ends the record of it, and returns a result that says so.
+    pub(super) fn start_job(&self, record: Option<Box<dyn OpenRecord>>) -> ToolResult {
         if let Err(refusal) = self.check() {
             return refusal;
         }
@@ -24,7 +30,8 @@ impl OwnedCall {
             );
             return ToolResult::refusal(FailureKind::Reported, text);
         };
-        let job = JobId::new();
+        let id = record.as_ref().and_then(|record| record.id().cloned());
+        let job = id.unwrap_or_else(JobId::new);
         let text = format!("tool `{}` was started in the background as {job}", self.tool.name());
         tracing::info!(tool = self.tool.name(), %job, "a background tool was started");
         let report = Report {
@@ -37,25 +44,34 @@ impl OwnedCall {
             observer.started(&self.context, &self.arguments);
         }
         let mut work = self.detach();
-        work.admitted.context = self.context.without_deferral();
+        work.admitted.context = self.context.without_deferral().without_recorder();
         // The caller may wait for the job while it holds a permit that the job needs too.
-        let job_work = HeldLimits::current().scope(work.run_job(report));
+        let job_work = HeldLimits::current().scope(work.run_job(record, report));
         runtime.spawn(trace::carried(job_work));
         ToolResult::background(text).with_job(job).marked_as_gate()
     }
 
-    async fn run_job(self, report: Report) {
-        let permits = match self.try_permits() {
-            Some(permits) => Ok(permits),
-            None => self.wait().await,
-        };
-        let mut result = match permits {
-            Ok(permits) => self.run(permits, false).await,
-            Err(refusal) => refusal,
+    async fn run_job(self, record: Option<Box<dyn OpenRecord>>, report: Report) {
+        let mut result = match self.job_result(record.as_deref()).await {
+            Ok(result) | Err(result) => result,
         };
         result.fit(self.shared.settings.result_bytes, self.tool.definition());
+        if let Some(record) = record {
+            record.end(&result).await;
+        }
         self.note(&result);
         report.send(answer(self.admitted.context.call_id, result));
+    }
+
+    async fn job_result(&self, record: Option<&dyn OpenRecord>) -> Result<ToolResult, ToolResult> {
+        let permits = match self.try_permits() {
+            Some(permits) => permits,
+            None => self.wait().await?,
+        };
+        if let Some(record) = record {
+            record.start().await?;
+        }
+        Ok(self.run(permits, false).await)
     }
 }
 

@@ -1,14 +1,15 @@
 //! The gate: every call of a tool passes through it.
 //!
 //! Each call passes these steps in order: look up the tool, check the blacklist and the allow-list,
-//! bound and read the arguments, ask for approval, wait for permits, run within the timeout with
-//! panics contained, fit the result, trace. Every outcome is a [`ToolResult`] under the call's id.
+//! bound and read the arguments, ask for approval, wait for permits, record it where that is asked
+//! for, run within the timeout with panics contained, fit the result, trace. Every outcome is a [`ToolResult`] under the call's id.
 
 mod admitted;
 mod background;
 mod batch;
 mod gate;
 mod permits;
+mod recorded;
 mod reentrancy;
 mod run;
 mod supervise;

@@ -186,9 +186,17 @@ impl OwnedCall {
 
     /// Runs a call that is approved, once it has its permits.
     async fn run_permitted(&self) -> ToolResult {
-        if self.tool.inner().running.background && self.context.completions().is_some() {
-            return self.start_job();
+        if let Some(recorder) = self.recorder() {
+            return self.run_recorded(recorder).await;
         }
+        if self.is_background() {
+            return self.start_job(None);
+        }
+        self.run_with_permits().await
+    }
+
+    /// Waits for the permits of a call, and runs it.
+    async fn run_with_permits(&self) -> ToolResult {
         let permits = match self.try_permits() {
             Some(permits) => permits,
             None => match self.wait().await {
@@ -196,6 +204,10 @@ impl OwnedCall {
                 Err(refusal) => return refusal,
             },
         };
+        self.run_observed(permits).await
+    }
+
+    pub(super) async fn run_observed(&self, permits: Permits) -> ToolResult {
         if let Some(observer) = self.context.observer() {
             observer.started(&self.context, &self.arguments);
         }

@@ -200,7 +200,7 @@ impl Worker {
         let limits = self.limits.clone();
         let service = Service::new(Arc::clone(connection), toolbox.clone(), limits, counts);
         let _ending = EndOnDrop(Arc::clone(&service));
-        let _beating = AbortOnDrop(tokio::spawn(Arc::clone(&service).beat()));
+        let _beating = service.start_beats().map_err(FleetError::Thread)?;
         let _cancelling = self.take_cancellations(&service).await?;
         let mut offers = Offers { worker: self, service, bucket, open: BTreeMap::new() };
         let mut connected = connection.events.connected();

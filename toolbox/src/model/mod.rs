@@ -108,6 +108,7 @@ pub trait Model: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<M: Model + ?Sized> Model for Arc<M> {
     fn name(&self) -> &str {
         (**self).name()
@@ -126,6 +127,7 @@ impl<M: Model + ?Sized> Model for Arc<M> {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<M: Model + ?Sized> Model for Box<M> {
     fn name(&self) -> &str {
         (**self).name()

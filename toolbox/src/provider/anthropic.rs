@@ -57,6 +57,7 @@ impl Anthropic {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Model for Anthropic {
     fn name(&self) -> &str {
         self.http.model()

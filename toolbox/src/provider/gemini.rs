@@ -62,6 +62,7 @@ impl Gemini {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Model for Gemini {
     fn name(&self) -> &str {
         self.http.model()

@@ -67,6 +67,7 @@ impl OpenAi {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Model for OpenAi {
     fn name(&self) -> &str {
         self.http.model()

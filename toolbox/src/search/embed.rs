@@ -27,6 +27,11 @@ const BATCH: usize = 64;
 /// A model that turns texts into vectors: near texts mean nearly the same.
 ///
 /// Any model will do, local or remote; all vectors of one embedder have the same length.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not an embedder",
+    label = "this turns no texts into vectors",
+    note = "implement `toolbox::search::Embedder` for it: one method, over your own model or service"
+)]
 pub trait Embedder: Send + Sync {
     /// Returns one vector for each text, in their order.
     ///
@@ -39,6 +44,7 @@ pub trait Embedder: Send + Sync {
     ) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>>;
 }
 
+#[diagnostic::do_not_recommend]
 impl<E: Embedder + ?Sized> Embedder for Arc<E> {
     fn embed<'a>(
         &'a self,

@@ -446,6 +446,7 @@ fn with_schema(result: ToolResult, schema: &Value) -> ToolResult {
     if of_gate { result.marked_as_gate() } else { result }
 }
 
+#[diagnostic::do_not_recommend]
 impl Toolset for Gateway {
     fn tools(self: Arc<Self>) -> Vec<Tool> {
         #[derive(Deserialize)]

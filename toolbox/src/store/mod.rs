@@ -21,6 +21,8 @@
 mod error;
 #[cfg(any(feature = "knowledge", feature = "schedule"))]
 mod readable;
+#[cfg(feature = "durable")]
+mod writer;
 
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -35,10 +37,13 @@ pub use error::StoreError;
 pub(crate) use readable::readable;
 #[cfg(feature = "schedule")]
 pub(crate) use readable::{column_of, each};
+#[cfg(feature = "durable")]
+pub(crate) use writer::Writer;
 
 /// The migrations: the nth turns a file of version n into one of version n + 1. A released one is
 /// never changed.
-const STEPS: [&str; 3] = [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql")];
+const STEPS: [&str; 4] =
+    [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql"), include_str!("4.sql")];
 
 /// A store in one `SQLite` file, which comes with the crate: no server, no library of the system.
 ///
@@ -70,12 +75,7 @@ impl SqliteStore {
     /// [`StoreError::Failed`] if it cannot be opened.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, StoreError> {
         let path = path.as_ref();
-        let mut options = std::fs::OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        options.open(path).map_err(|error| StoreError::Failed(Arc::new(error)))?;
-        Self::prepared(Connection::open(path)?, Some(path.to_owned()))
+        Ok(Self::over(connection(Some(path))?, Some(path.to_owned())))
     }
 
     /// Returns a store that is deleted with its last clone.
@@ -84,27 +84,11 @@ impl SqliteStore {
     ///
     /// [`StoreError::Failed`] if there is no memory.
     pub fn in_memory() -> Result<Self, StoreError> {
-        Self::prepared(Connection::open_in_memory()?, None)
+        Ok(Self::over(connection(None)?, None))
     }
 
-    fn prepared(mut connection: Connection, path: Option<PathBuf>) -> Result<Self, StoreError> {
-        connection.busy_timeout(Duration::from_secs(5))?;
-        connection.pragma_update(None, "trusted_schema", false)?;
-        connection.pragma_update(None, "cell_size_check", true)?;
-        connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
-        connection.pragma_update(None, "synchronous", "FULL")?;
-        let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-        let known = u32::try_from(STEPS.len()).unwrap_or(u32::MAX);
-        let file: u32 = step.pragma_query_value(None, "user_version", |row| row.get(0))?;
-        if file > known {
-            return Err(StoreError::Newer { file, known });
-        }
-        for sql in &STEPS[file as usize..] {
-            step.execute_batch(sql)?;
-        }
-        step.pragma_update(None, "user_version", known)?;
-        step.commit()?;
-        Ok(Self { connection: Arc::new(Mutex::new(connection)), path })
+    fn over(connection: Connection, path: Option<PathBuf>) -> Self {
+        Self { connection: Arc::new(Mutex::new(connection)), path }
     }
 
     /// Sets the time that a call waits for another program that holds the file. Default 5 seconds.
@@ -125,11 +109,7 @@ impl SqliteStore {
     ///
     /// [`StoreError::Failed`] if the store is in use already: set it first.
     pub fn max_file_bytes(self, bytes: u64) -> Result<Self, StoreError> {
-        self.set(|connection| {
-            let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
-            let pages = u32::try_from(bytes / u64::from(page.max(1))).unwrap_or(u32::MAX).max(1);
-            connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
-        })
+        self.set(|connection| limit(connection, bytes))
     }
 
     fn set(
@@ -175,6 +155,45 @@ impl SqliteStore {
     }
 }
 
+/// Limits the size of the file of a connection.
+fn limit(connection: &Connection, bytes: u64) -> Result<(), rusqlite::Error> {
+    let page: u32 = connection.pragma_query_value(None, "page_size", |row| row.get(0))?;
+    let pages = u32::try_from(bytes / u64::from(page.max(1))).unwrap_or(u32::MAX).max(1);
+    connection.pragma_update_and_check(None, "max_page_count", pages, |_| Ok(()))
+}
+
+/// Opens a file, or memory, and brings it to the version of this crate.
+fn connection(path: Option<&Path>) -> Result<Connection, StoreError> {
+    let mut connection = match path {
+        Some(path) => {
+            let mut options = std::fs::OpenOptions::new();
+            options.read(true).write(true).create(true).truncate(false);
+            #[cfg(unix)]
+            std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+            options.open(path).map_err(|error| StoreError::Failed(Arc::new(error)))?;
+            Connection::open(path)?
+        }
+        None => Connection::open_in_memory()?,
+    };
+    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.pragma_update(None, "trusted_schema", false)?;
+    connection.pragma_update(None, "cell_size_check", true)?;
+    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    connection.pragma_update(None, "synchronous", "FULL")?;
+    let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let known = u32::try_from(STEPS.len()).unwrap_or(u32::MAX);
+    let file: u32 = step.pragma_query_value(None, "user_version", |row| row.get(0))?;
+    if file > known {
+        return Err(StoreError::Newer { file, known });
+    }
+    for sql in &STEPS[file as usize..] {
+        step.execute_batch(sql)?;
+    }
+    step.pragma_update(None, "user_version", known)?;
+    step.commit()?;
+    Ok(connection)
+}
+
 impl fmt::Debug for SqliteStore {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("SqliteStore").field("path", &self.path).finish_non_exhaustive()
@@ -190,7 +209,7 @@ pub(crate) fn to_millis(time: SystemTime) -> i64 {
 }
 
 /// Returns the time of `millis`; one that the clock cannot represent counts as 1970.
-#[cfg(any(feature = "knowledge", feature = "schedule"))]
+#[cfg(any(feature = "durable", feature = "knowledge", feature = "schedule"))]
 pub(crate) fn from_millis(millis: i64) -> SystemTime {
     let distance = Duration::from_millis(millis.unsigned_abs());
     let time = if millis < 0 {

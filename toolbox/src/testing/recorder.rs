@@ -47,6 +47,7 @@ impl Recorder {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Model for Recorder {
     fn name(&self) -> &str {
         self.model.name()

@@ -223,6 +223,7 @@ impl Default for ScriptedModel {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl Model for ScriptedModel {
     fn name(&self) -> &str {
         &self.name

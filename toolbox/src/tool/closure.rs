@@ -160,11 +160,18 @@ where
 }
 
 /// A function over a parsed map of arguments, itself or behind a `Box` or an `Arc`.
+#[diagnostic::on_unimplemented(
+    message = "this cannot be the function of a tool over a map of arguments",
+    label = "takes or returns what such a tool cannot",
+    note = "take one argument, and return at once: `|arguments: &HashMap<String, serde_json::Value>| ..`",
+    note = "return `String`, `Result<String, E>` or another `toolbox::call::IntoToolResult`; for async functions there is `Tool::from_fn`"
+)]
 pub trait MapFn<Form>: Send + Sync + 'static {
     #[doc(hidden)]
     fn run(&self, arguments: &HashMap<String, Value>) -> ToolResult;
 }
 
+#[diagnostic::do_not_recommend]
 impl<F, R> MapFn<Immediate> for F
 where
     F: Fn(&HashMap<String, Value>) -> R + Send + Sync + 'static,
@@ -179,6 +186,7 @@ where
 #[derive(Debug)]
 pub enum BehindArc {}
 
+#[diagnostic::do_not_recommend]
 impl<F, R> MapFn<BehindArc> for Arc<F>
 where
     F: Fn(&HashMap<String, Value>) -> R + Send + Sync + ?Sized + 'static,

@@ -29,6 +29,11 @@ use crate::definition::{InvalidNameError, ToolDefinition};
 ///
 /// assert_eq!(Tool::from_handler(Echo).name(), "echo");
 /// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the handler of a tool",
+    label = "this runs no calls",
+    note = "implement `toolbox::tool::ToolHandler` for it; a closure becomes a tool with `Tool::from_fn`, a function with `#[tool]`"
+)]
 pub trait ToolHandler: Send + Sync + 'static {
     /// Returns the definition; called once, when the tool is made.
     fn definition(&self) -> ToolDefinition;

@@ -70,6 +70,8 @@ pub(crate) struct RunSettings {
     pub(crate) blocking: bool,
     pub(crate) exclusive: bool,
     pub(crate) background: bool,
+    /// `true` if each call is recorded in a journal before it runs.
+    pub(crate) durable: bool,
     pub(crate) approval: Approval,
     /// `true` if its results come from untrusted sources.
     pub(crate) untrusted: bool,
@@ -90,7 +92,11 @@ impl RunSettings {
     /// place.
     #[inline]
     pub(crate) fn is_plain(&self) -> bool {
-        !(self.blocking || self.exclusive || self.background || self.approval.is_needed())
+        !(self.blocking
+            || self.exclusive
+            || self.background
+            || self.durable
+            || self.approval.is_needed())
             && self.limit.is_none()
             && self.layers.is_empty()
     }
@@ -149,7 +155,7 @@ impl Origin {
     }
 
     #[track_caller]
-    pub(super) fn here() -> Self {
+    pub(crate) fn here() -> Self {
         let caller = Location::caller();
         Self { file: caller.file(), line: caller.line() }
     }
@@ -556,6 +562,21 @@ impl Tool {
     #[must_use]
     pub fn background(mut self) -> Self {
         self.inner_mut().running.background = true;
+        self
+    }
+
+    /// Returns the tool so that each call is recorded in the journal of its box
+    /// ([`ToolBoxBuilder::journal`](crate::ToolBoxBuilder::journal)) before it runs, and its result
+    /// before the caller gets it.
+    ///
+    /// The call goes on if its caller is dropped. If its process dies, it ends as
+    /// [`OutcomeUnknown`](crate::call::FailureKind::OutcomeUnknown), or runs again where the tool
+    /// is [idempotent](crate::definition::ToolAnnotations::idempotent). A box without a journal
+    /// refuses the tool when it is registered; in an agent's own box, without a journal, each call
+    /// fails.
+    #[must_use]
+    pub fn durable(mut self) -> Self {
+        self.inner_mut().running.durable = true;
         self
     }
 

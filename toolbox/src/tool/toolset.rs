@@ -7,6 +7,11 @@ use super::tool::Tool;
 /// A value that yields several tools, which share it.
 ///
 /// `#[toolset] impl` writes the implementation; see [`toolset`](macro@crate::toolset).
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a set of tools",
+    label = "this has no tools",
+    note = "write `#[toolset]` above an `impl` block of the type, and `#[tool]` on methods in it"
+)]
 pub trait Toolset: Send + Sync + 'static {
     /// Returns the tools, each of which keeps the value alive.
     fn tools(self: Arc<Self>) -> Vec<Tool>;

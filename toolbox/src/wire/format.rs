@@ -6,6 +6,11 @@ use crate::dialect::Dialect;
 use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
 
 /// The form in which a service takes requests and writes replies.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not the format of a service",
+    label = "this writes no requests and reads no replies",
+    note = "the formats are the types of `toolbox::wire`: `OpenAiChat`, `OpenAiResponses`, `Anthropic`, `Gemini`"
+)]
 pub trait Format: Send + Sync + 'static {
     /// The dialect of its tool lists and of the data it wants echoed.
     const DIALECT: Dialect;
@@ -46,6 +51,11 @@ pub struct Transcript {
 }
 
 /// A reply that comes in pieces; [`Events`](super::Events) splits an HTTP body into them.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` does not read the events of a reply",
+    label = "this is no reader of a streamed reply",
+    note = "that of a format is its associated type: `<toolbox::wire::OpenAiChat as toolbox::wire::Format>::Stream`"
+)]
 pub trait ResponseStream: Send {
     /// Takes the data of one event, and emits its deltas. An end marker such as `[DONE]` is an
     /// event like any other.

@@ -3,13 +3,8 @@
 fn search(limit: u32, language: &str, #[cfg(filters)] filter: Filter) {}
 #[cfg(docs)]
 ///The tool `search_docs`; [`SearchTool::tool`] returns it.
-#[allow(
-    non_camel_case_types,
-    dead_code,
-    missing_debug_implementations,
-    missing_copy_implementations,
-    clippy::empty_structs_with_brackets
-)]
+#[allow(non_camel_case_types, dead_code, clippy::empty_structs_with_brackets)]
+#[allow(missing_debug_implementations, missing_copy_implementations)]
 struct SearchTool {}
 #[cfg(docs)]
 #[automatically_derived]
@@ -24,19 +19,15 @@ impl SearchTool {
     #[must_use]
     fn tool() -> renamed::Tool {
         #[allow(unused_imports)]
-        use renamed::__private::names::*;
-        renamed::__private::make_sync(
-            renamed::__private::Meta {
+        use renamed::__private::{self, names::*};
+        __private::make_sync(
+            __private::Meta {
                 name: Self::NAME,
                 description: ::core::concat!(include_str!("search.md"), "\n"),
                 untidy: true,
-                file: ::core::file!(),
-                line: ::core::line!(),
-                ..renamed::__private::Meta::DEFAULT
+                ..__private::Meta::DEFAULT
             },
-            (&&&renamed::__private::KindOf::<renamed::__private::Returned<()>>::new()
-                .success())
-                .schema(),
+            (&&&&__private::returned::<()>().success()).schema(),
             |__call| {
                 let __default0: fn() -> u32 = || 10;
                 let mut __slot0 = (<u32 as __Owned<'_, _>>::slot().or(__default0),);
@@ -48,6 +39,33 @@ impl SearchTool {
                 );
                 #[cfg(filters)]
                 let mut __slot2 = (<Filter as __Owned<'_, _>>::slot(),);
+                let __describe = |__signature: &mut __private::SignatureBuilder| {
+                    __signature
+                        .argument("limit", "How many hits to return")
+                        .default(
+                            (&&__private::kind_of(&__default0())).json(&__default0()),
+                        )
+                        .keyword("minimum", 1i64)
+                        .keyword("maximum", <__It<_> as __End>::number(MOST));
+                    __signature
+                        .argument("lang", "")
+                        .default(
+                            (&&__private::kind_of(&__default1())).json(&__default1()),
+                        )
+                        .length(
+                            ::core::option::Option::Some(1),
+                            ::core::option::Option::Some((9) - 1),
+                        )
+                        .examples(
+                            ::std::vec![
+                                { let __value : fn () -> & 'static str = || (&& &
+                                __private::KindOf:: < & 'static str > ::new())
+                                .of_text("en"); < __It < _ > as __Example > ::example(&
+                                __value()) }
+                            ],
+                        );
+                    #[cfg(filters)] __signature.argument("filter", "").flatten();
+                };
                 if let ::core::result::Result::Err(__refusal) = __call
                     .read(
                         &mut [
@@ -56,60 +74,25 @@ impl SearchTool {
                             #[cfg(filters)]
                             &mut __slot2.0,
                         ],
-                        &|__signature| {
-                            __signature
-                                .argument("limit", "How many hits to return")
-                                .default(
-                                    (&&renamed::__private::kind_of(&__default0()))
-                                        .json(&__default0()),
-                                )
-                                .keyword("minimum", 1i64)
-                                .keyword("maximum", <__It<_> as __End>::number(MOST));
-                            __signature
-                                .argument("lang", "")
-                                .default(
-                                    (&&renamed::__private::kind_of(&__default1()))
-                                        .json(&__default1()),
-                                )
-                                .length(
-                                    ::core::option::Option::Some(1),
-                                    ::core::option::Option::Some((9) - 1),
-                                )
-                                .examples(
-                                    ::std::vec![
-                                        { let __value : fn () -> & 'static str = || "en"; < __It < _
-                                        > as __Example > ::example(& __value()) }
-                                    ],
-                                );
-                            #[cfg(filters)] __signature.argument("filter", "").flatten();
-                        },
+                        &__describe,
                     )
                 {
                     return __refusal;
                 }
-                match renamed::__private::Returned(
-                        search(
-                            __slot0.0.take_described(),
-                            __slot1.0.take_described(),
-                            #[cfg(filters)]
-                            __slot2.0.take_described(),
-                        ),
-                    )
-                    .split()
-                {
+                let __output = search(
+                    __slot0.0.take_described(),
+                    __slot1.0.take_described(),
+                    #[cfg(filters)]
+                    __slot2.0.take_described(),
+                );
+                match __private::Returned(__output).split() {
                     ::core::result::Result::Ok(__value) => {
                         let __convert = <__It<_> as __Output<_>>::finish;
-                        __convert(
-                            (&&&renamed::__private::kind_of(&__value)).kind(),
-                            __value,
-                        )
+                        __convert((&&&&__private::kind_of(&__value)).kind(), __value)
                     }
-                    ::core::result::Result::Err(__error) => {
+                    ::core::result::Result::Err(__value) => {
                         let __convert = <__It<_> as __Failure<_>>::fail;
-                        __convert(
-                            (&&&renamed::__private::kind_of(&__error)).error_kind(),
-                            __error,
-                        )
+                        __convert((&&&__private::kind_of(&__value)).error(), __value)
                     }
                 }
             },

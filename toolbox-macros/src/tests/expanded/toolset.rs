@@ -12,6 +12,7 @@ impl<T: Token> Github<T> {
 }
 const _: () = ();
 #[automatically_derived]
+#[diagnostic::do_not_recommend]
 impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
     #[allow(deprecated, clippy::vec_init_then_push)]
     fn tools(self: ::std::sync::Arc<Self>) -> ::std::vec::Vec<::toolbox::Tool> {
@@ -20,45 +21,39 @@ impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
         __tools
             .push({
                 #[allow(unused_imports)]
-                use ::toolbox::__private::names::*;
-                ::toolbox::__private::make_async_of(
-                    ::toolbox::__private::Meta {
+                use ::toolbox::__private::{self, names::*};
+                __private::make_async_of(
+                    __private::Meta {
                         name: "issues",
                         description: "Lists the issues.",
-                        file: ::core::file!(),
-                        line: ::core::line!(),
-                        ..::toolbox::__private::Meta::DEFAULT
+                        ..__private::Meta::DEFAULT
                     },
-                    (&&&::toolbox::__private::KindOf::<
-                        ::toolbox::__private::Returned<String>,
-                    >::new()
-                        .success())
-                        .schema(),
+                    (&&&&__private::returned::<String>().success()).schema(),
                     &__set,
                     |__this, __call| {
                         __must_be_send(async move {
+                            let __describe = |
+                                __signature: &mut __private::SignatureBuilder|
+                            {};
                             if let ::core::result::Result::Err(__refusal) = __call
-                                .read(&mut [], &|__signature| {})
+                                .read(&mut [], &__describe)
                             {
                                 return __refusal;
                             }
-                            match ::toolbox::__private::Returned(
-                                    Self::issues(&__this).await,
-                                )
-                                .split()
-                            {
+                            let __output = Self::issues(&__this).await;
+                            match __private::Returned(__output).split() {
                                 ::core::result::Result::Ok(__value) => {
                                     let __convert = <__It<_> as __Output<_>>::finish;
                                     __convert(
-                                        (&&&::toolbox::__private::kind_of(&__value)).kind(),
+                                        (&&&&__private::kind_of(&__value)).kind(),
                                         __value,
                                     )
                                 }
-                                ::core::result::Result::Err(__error) => {
+                                ::core::result::Result::Err(__value) => {
                                     let __convert = <__It<_> as __Failure<_>>::fail;
                                     __convert(
-                                        (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
-                                        __error,
+                                        (&&&__private::kind_of(&__value)).error(),
+                                        __value,
                                     )
                                 }
                             }
@@ -70,39 +65,35 @@ impl<T: Token> ::toolbox::tool::Toolset for Github<T> {
         __tools
             .push({
                 #[allow(unused_imports)]
-                use ::toolbox::__private::names::*;
-                ::toolbox::__private::make_sync(
-                    ::toolbox::__private::Meta {
+                use ::toolbox::__private::{self, names::*};
+                __private::make_sync(
+                    __private::Meta {
                         name: "github_version",
                         description: "Tells the version.",
-                        file: ::core::file!(),
-                        line: ::core::line!(),
-                        ..::toolbox::__private::Meta::DEFAULT
+                        ..__private::Meta::DEFAULT
                     },
-                    (&&&::toolbox::__private::KindOf::<
-                        ::toolbox::__private::Returned<&'static str>,
-                    >::new()
-                        .success())
-                        .schema(),
+                    (&&&&__private::returned::<&'static str>().success()).schema(),
                     |__call| {
+                        let __describe = |__signature: &mut __private::SignatureBuilder| {};
                         if let ::core::result::Result::Err(__refusal) = __call
-                            .read(&mut [], &|__signature| {})
+                            .read(&mut [], &__describe)
                         {
                             return __refusal;
                         }
-                        match ::toolbox::__private::Returned(Self::version()).split() {
+                        let __output = Self::version();
+                        match __private::Returned(__output).split() {
                             ::core::result::Result::Ok(__value) => {
                                 let __convert = <__It<_> as __Output<_>>::finish;
                                 __convert(
-                                    (&&&::toolbox::__private::kind_of(&__value)).kind(),
+                                    (&&&&__private::kind_of(&__value)).kind(),
                                     __value,
                                 )
                             }
-                            ::core::result::Result::Err(__error) => {
+                            ::core::result::Result::Err(__value) => {
                                 let __convert = <__It<_> as __Failure<_>>::fail;
                                 __convert(
-                                    (&&&::toolbox::__private::kind_of(&__error)).error_kind(),
-                                    __error,
+                                    (&&&__private::kind_of(&__value)).error(),
+                                    __value,
                                 )
                             }
                         }

@@ -3,8 +3,10 @@
 use std::collections::HashMap;
 use std::time::Duration;
 
+use super::logged::unlogged;
 use super::{ActiveRun, End, TypedAnswer};
 use crate::agent::event::EventKind;
+use crate::agent::log::RunLog;
 use crate::agent::outcome::{RunErrorKind, StopReason};
 use crate::agent::paused::{Decisions, Paused, decisions_below};
 use crate::agent::repeat::{RepeatAction, repeat_warning};
@@ -45,7 +47,7 @@ impl ActiveRun {
             return Some(End::Failed(RunErrorKind::ForeignPause { agent, paused }));
         }
         self.limits.iterations = paused.iterations;
-        self.events.enter_step(self.limits.iterations);
+        self.enter_step();
         self.take_rules();
         self.scope.asked_by_user &= !paused.begun_by_others;
         self.read_paused(&paused);
@@ -143,7 +145,13 @@ impl ActiveRun {
         // The transcript may hold them differently: edited, or repaired.
         let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
         let tried = made.iter().any(|(call, _)| self.is_answer(&call.name));
-        let made = self.call_all(made).await;
+        let mut recorded = self.logged_calls();
+        let (made, logged) = match self.take_logged(made, &mut recorded).await {
+            Ok(parts) => parts,
+            Err(end) => return Some(end),
+        };
+        let mut made = self.call_all(made).await;
+        made.extend(logged);
         self.jobs.note(&made);
         results.extend(made);
         for result in &results {
@@ -155,6 +163,11 @@ impl ActiveRun {
         let failed = self.infrastructure_failure(&open, &results);
         if results.iter().any(ToolResult::is_deferred) {
             return Some(self.pause(open, results, observations).await);
+        }
+        if !recorded.is_complete
+            && let Err(end) = self.log_answered(&open, &results).await
+        {
+            return Some(end);
         }
         let prefix = &self.agent.settings.error_prefix;
         if !prefix.is_empty() {
@@ -178,12 +191,16 @@ impl ActiveRun {
         if !self.answer.as_ref().is_some_and(TypedAnswer::is_given) {
             return if tried { self.answer_failed(String::new()) } else { None };
         }
+        if self.log.as_ref().is_some_and(RunLog::is_observed) {
+            self.answer.iter().for_each(TypedAnswer::forget);
+            return None;
+        }
         match self.next_job().await {
             Ok(None) => Some(End::stopped(StopReason::Answered)),
             Ok(Some(completion)) => {
-                self.observe(completion);
+                let failed = self.observe(completion).await.err();
                 self.answer.iter().for_each(TypedAnswer::forget);
-                None
+                failed
             }
             Err(reason) => Some(End::stopped(reason)),
         }
@@ -213,7 +230,7 @@ impl ActiveRun {
             }
         }
         if let Some(answer) = &self.answer {
-            results.extend(answer.take(&self.scope.context, answers).await);
+            results.extend(answer.take(&unlogged(&self.scope.context), answers).await);
         }
         if self.events.is_on() {
             for result in &results {

@@ -34,7 +34,7 @@ impl ActiveRun {
         }
     }
 
-    fn read_words(&self, content: &[Content]) {
+    pub(super) fn read_words(&self, content: &[Content]) {
         let mut texts = content.iter().filter_map(Content::as_text).peekable();
         if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
             // The report of a job has the form of a user's message, but no user wrote it.
@@ -46,7 +46,7 @@ impl ActiveRun {
         }
     }
 
-    fn read_result(&self, call: &ToolCall, result: &ToolResult) {
+    pub(super) fn read_result(&self, call: &ToolCall, result: &ToolResult) {
         // The model was shown the definitions that a search refers to. The origin of those that are
         // gone is unknown.
         let toolbox = self.toolbox();

@@ -21,6 +21,11 @@ use crate::future::BoxFuture;
 ///
 /// The addresses are checked before a connection is made, and the connection uses just those: a
 /// name that resolves differently the next time gains nothing by it.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a resolver of hosts",
+    label = "this returns no addresses",
+    note = "implement `toolbox::builtin::http::Resolver` for it, or leave it out: the system's is the default"
+)]
 pub trait Resolver: Send + Sync {
     /// Returns the addresses of a host.
     ///

@@ -20,6 +20,7 @@ const REMEMBERED: i64 = 0;
 const DOCUMENT: i64 = 1;
 const MESSAGE: i64 = 2;
 
+#[diagnostic::do_not_recommend]
 impl Store for SqliteStore {
     fn add(
         &self,

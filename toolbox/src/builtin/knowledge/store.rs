@@ -133,6 +133,11 @@ pub enum Forget {
 /// server of your own.
 ///
 /// Each method sees and changes only entries of its principal, and is atomic.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store of knowledge",
+    label = "this keeps no knowledge",
+    note = "take `toolbox::store::SqliteStore`, or implement `toolbox::builtin::knowledge::Store` for it"
+)]
 pub trait Store: Send + Sync {
     /// Adds entries and returns their numbers, once they are safe; refuses all of them if they
     /// would exceed the quota.
@@ -210,6 +215,7 @@ pub trait Store: Send + Sync {
 
 macro_rules! forwarded {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        #[diagnostic::do_not_recommend]
         impl<S: Store + ?Sized> Store for Arc<S> {
             $(fn $name(&self, owner: &Principal, $($argument: $type),*) -> BoxFuture<'_, Result<$output, StoreError>> {
                 (**self).$name(owner, $($argument),*)

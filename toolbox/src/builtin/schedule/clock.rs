@@ -4,6 +4,11 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// A wall clock: that of the system, or one that a test sets.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a clock",
+    label = "this returns no time",
+    note = "implement `toolbox::builtin::schedule::Clock` for it, or leave it out: the system's is the default"
+)]
 pub trait Clock: Send + Sync {
     /// Returns the time.
     fn now(&self) -> SystemTime;
@@ -19,6 +24,7 @@ impl Clock for SystemClock {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl<C: Clock + ?Sized> Clock for Arc<C> {
     fn now(&self) -> SystemTime {
         (**self).now()

@@ -45,7 +45,7 @@ impl Occurrence {
     pub fn context(&self) -> ToolContext {
         let schedule = &self.schedule;
         let run = ScheduledRun { schedule: schedule.id };
-        let context = ToolContext::new().with(schedule.owner.clone()).with(run);
+        let context = ToolContext::new().with(schedule.owner.clone()).with(run).unattended();
         let mut rules = Rules::default();
         for name in &schedule.denied {
             rules.blacklist(name);

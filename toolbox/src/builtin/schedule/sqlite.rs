@@ -15,6 +15,7 @@ const TABLE: &str = "schedule";
 
 const COLUMNS: &str = "id, version, principal, prompt, repeat, zone, channel, chat, denied, enabled, next, last, fired, minimum, tainted";
 
+#[diagnostic::do_not_recommend]
 impl Store for SqliteStore {
     fn create(&self, schedule: Schedule, quota: usize) -> BoxFuture<'_, Result<u64, StoreError>> {
         Box::pin(self.write(move |file| {

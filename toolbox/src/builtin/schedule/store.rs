@@ -93,6 +93,11 @@ impl UnreadableSchedule {
 /// server of your own.
 ///
 /// Each method is atomic.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a store of schedules",
+    label = "this keeps no schedules",
+    note = "take `toolbox::store::SqliteStore`, or implement `toolbox::builtin::schedule::Store` for it"
+)]
 pub trait Store: Send + Sync {
     /// Adds a schedule and returns its number, once it is safe; refuses it where its owner has
     /// `quota` already.
@@ -161,6 +166,7 @@ pub trait Store: Send + Sync {
 
 macro_rules! forwarded {
     ($(fn $name:ident($($argument:ident: $type:ty),*) -> $output:ty;)*) => {
+        #[diagnostic::do_not_recommend]
         impl<S: Store + ?Sized> Store for Arc<S> {
             $(fn $name(&self, $($argument: $type),*) -> BoxFuture<'_, Result<$output, StoreError>> {
                 (**self).$name($($argument),*)

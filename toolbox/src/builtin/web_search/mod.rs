@@ -27,6 +27,11 @@ const POOL: u8 = 20;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A search engine of the web.
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a search engine",
+    label = "this cannot search the web",
+    note = "take `toolbox::builtin::web_search::Brave`, or implement `toolbox::builtin::web_search::SearchEngine` for it"
+)]
 pub trait SearchEngine: Send + Sync {
     /// Returns up to `count` results for a query, best first.
     ///

@@ -3,11 +3,11 @@
 use std::fmt;
 use std::sync::Arc;
 
-use rmcp::RoleServer;
-use rmcp::model::{ErrorCode, ErrorData, RequestMetaObject};
-use rmcp::service::RequestContext;
 use serde_json::{Map, Value};
 
+use super::protocol::{
+    ErrorCode, ProtocolError, ProtocolVersion, RequestMeta, are_capabilities, client_info,
+};
 use crate::call::{ToolError, ToolResult};
 use crate::context::{FromContext, ToolContext};
 use crate::mcp::trace::TraceContext;
@@ -30,28 +30,57 @@ use crate::mcp::trace::TraceContext;
 /// }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Caller(Arc<Claims>);
+pub struct Caller(Arc<ClientClaims>);
 
+/// The claims of a client about itself.
 #[derive(Debug)]
-struct Claims {
+pub(super) struct ClientClaims {
     name: String,
     version: String,
-    protocol: String,
+    protocol: ProtocolVersion,
     capabilities: Value,
 }
 
+impl ClientClaims {
+    /// Reads the claims of a handshake; `None` if they do not have the form of the protocol.
+    pub(super) fn read(
+        info: &Value,
+        capabilities: Value,
+        protocol: ProtocolVersion,
+    ) -> Option<Self> {
+        let (name, version) = client_info(info)?;
+        let (name, version) = (name.to_owned(), version.to_owned());
+        are_capabilities(&capabilities).then_some(Self { name, version, protocol, capabilities })
+    }
+
+    /// Returns the claims of a request: its own, and those of the handshake where it has none.
+    pub(super) fn of(
+        meta: &RequestMeta,
+        handshake: Option<&Arc<Self>>,
+        protocol: ProtocolVersion,
+    ) -> Arc<Self> {
+        let (info, capabilities) = (meta.client_info(), meta.client_capabilities());
+        if let (Some(handshake), None, None) = (handshake, info, capabilities)
+            && handshake.protocol == protocol
+        {
+            return Arc::clone(handshake);
+        }
+        let (name, version) = info
+            .or_else(|| handshake.map(|own| (own.name.as_str(), own.version.as_str())))
+            .unwrap_or_default();
+        let capabilities = capabilities.or_else(|| handshake.map(|own| &own.capabilities));
+        Arc::new(Self {
+            name: name.to_owned(),
+            version: version.to_owned(),
+            protocol,
+            capabilities: capabilities.cloned().unwrap_or_default(),
+        })
+    }
+}
+
 impl Caller {
-    pub(super) fn of(context: &RequestContext<RoleServer>) -> Self {
-        let client = context.client_info();
-        let (name, version) =
-            client.map(|client| (client.name, client.version)).unwrap_or_default();
-        let capabilities = context.client_capabilities();
-        Self(Arc::new(Claims {
-            name,
-            version,
-            protocol: context.protocol_version().map(|own| own.to_string()).unwrap_or_default(),
-            capabilities: serde_json::to_value(capabilities).unwrap_or_default(),
-        }))
+    pub(super) fn new(claims: Arc<ClientClaims>) -> Self {
+        Self(claims)
     }
 
     /// Returns the name that the client claims; empty if it names none.
@@ -69,7 +98,7 @@ impl Caller {
     /// Returns the protocol version of the call, such as `2026-07-28`.
     #[must_use]
     pub fn protocol(&self) -> &str {
-        &self.0.protocol
+        self.0.protocol.as_str()
     }
 
     /// Returns the declared capabilities in the form of the protocol: `{"sampling": {}}`.
@@ -84,7 +113,7 @@ impl Caller {
         let mut parts = capability.split('.');
         parts
             .try_fold(self.capabilities(), |within, part| within.get(part))
-            .is_some_and(|found| !found.is_null())
+            .is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
     }
 
     /// Returns an error unless the client declares a capability.
@@ -102,6 +131,7 @@ impl Caller {
     }
 }
 
+#[diagnostic::do_not_recommend]
 impl FromContext for Caller {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.get::<Self>().cloned().ok_or_else(|| "this tool can be called over MCP only".into())
@@ -122,7 +152,7 @@ impl MissingCapability {
     }
 
     /// Returns the protocol error of a failure caused by a missing capability.
-    pub(super) fn in_result(result: &ToolResult) -> Option<ErrorData> {
+    pub(super) fn in_result(result: &ToolResult) -> Option<ProtocolError> {
         let own = result.source()?.downcast_ref::<Self>()?;
         let leaf = Value::Object(Map::new());
         let required = own
@@ -130,11 +160,7 @@ impl MissingCapability {
             .rsplit('.')
             .fold(leaf, |within, part| Value::Object(Map::from_iter([(part.to_owned(), within)])));
         let data = serde_json::json!({ "requiredCapabilities": required });
-        Some(ErrorData::new(
-            ErrorCode::MISSING_REQUIRED_CLIENT_CAPABILITY,
-            own.to_string(),
-            Some(data),
-        ))
+        Some(ProtocolError::new(ErrorCode::MissingCapability, own.to_string()).with_data(data))
     }
 }
 
@@ -153,7 +179,7 @@ impl std::error::Error for MissingCapability {}
 /// Returns the trace context in a client's `_meta`, if it is well-formed.
 ///
 /// It is a claim: use it to link traces, never for decisions.
-pub(super) fn trace_of(meta: &RequestMetaObject) -> Option<TraceContext> {
+pub(super) fn trace_of(meta: &RequestMeta) -> Option<TraceContext> {
     let text = |key: &str, limit: usize| {
         let text = meta.get(key)?.as_str()?;
         let fits = text.len() <= limit && !text.chars().any(char::is_control);
@@ -166,6 +192,7 @@ pub(super) fn trace_of(meta: &RequestMetaObject) -> Option<TraceContext> {
     })
 }
 
+#[diagnostic::do_not_recommend]
 impl FromContext for TraceContext {
     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
         context.get::<Self>().cloned().ok_or_else(|| "the call belongs to no trace".into())

@@ -1,62 +1,198 @@
-//! The transport of stdio servers: one message per line, over any pair of streams.
+//! The transport over streams: one message per line.
 //!
-//! Unlike the SDK's transport, this one answers invalid input (a line that is not JSON, an
-//! unreadable request, a line that is too long), ignores messages before the first request instead
-//! of ending, and lets running calls finish when the input ends.
+//! Invalid input is answered and survived, running calls may end when the input does, and nothing
+//! waits for a client that does not read.
 
-use std::borrow::Cow;
-use std::collections::{HashSet, VecDeque};
 use std::io;
-use std::time::Duration;
+use std::sync::Arc;
 
-use rmcp::RoleServer;
-use rmcp::model::{
-    ClientJsonRpcMessage, ClientNotification, ClientRequest, ErrorCode, GetExtensions,
-    JsonRpcMessage, RequestId, ServerJsonRpcMessage,
-};
-use rmcp::transport::Transport;
-use serde::{Deserialize, Serialize};
-use serde_json::{Value, json};
+use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::{mpsc, oneshot};
-use tokio::time::{Instant, sleep_until};
+use tokio::task::{AbortHandle, JoinSet};
+use tokio::time::timeout;
 
-use super::in_flight::{self, InFlight};
+use super::changes;
+use super::exchange::{Exchange, Outlet, PeerIdentity, Reply};
+use super::open_requests::OpenRequests;
+use super::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, error_message};
+use super::requests::respond;
 use super::running::{CANCEL_TIMEOUT, ServiceActivity};
-use super::text::{self, ArgumentsText};
-use crate::text::{QUOTED, quote};
+use super::session::{Lifecycle, Notified};
+use super::shared::ServiceShared;
 
 /// The maximum number of lines waiting to be written.
 const WAITING_LINES: usize = 64;
 
-/// The answer to an `initialize` without an id.
-const NO_ID: &str = "`initialize` is a request: it needs an `id` that is a number or a string";
+/// The number of bytes that are written at once, and kept for the next line.
+const BUFFER: usize = 64 << 10;
 
-/// A line, and the channel that reports when it is written.
-pub(super) type Outgoing = (Vec<u8>, Option<oneshot::Sender<()>>);
+/// The output of a connection: a queue of messages, which are written as lines.
+pub(super) struct LineOutput {
+    outlet: Outlet,
+    /// Ends when all lines are written, after the last outlet is dropped.
+    written: oneshot::Receiver<()>,
+    writer: Option<AbortHandle>,
+}
 
-/// The sender of lines, and the receiver that ends when all of them are written, after the last
-/// sender is dropped.
-pub(super) type Output = (mpsc::Sender<Outgoing>, oneshot::Receiver<()>);
+/// A client on a pair of streams.
+pub(super) struct LineConnection<R> {
+    shared: Arc<ServiceShared>,
+    running: ServiceActivity,
+    input: LineReader<R>,
+    output: LineOutput,
+    lifecycle: Lifecycle,
+    /// `true` once the client is notified of changes.
+    hears_changes: bool,
+    open: OpenRequests,
+    /// Calls and subscriptions.
+    tasks: JoinSet<()>,
+}
 
-pub(super) struct LineTransport<R> {
+impl<R: AsyncRead + Unpin> LineConnection<R> {
+    pub(super) fn new(
+        shared: Arc<ServiceShared>,
+        running: ServiceActivity,
+        input: R,
+        output: LineOutput,
+    ) -> Self {
+        let input = LineReader::new(input, shared.options.max_message_bytes);
+        Self {
+            shared,
+            running,
+            input,
+            output,
+            lifecycle: Lifecycle::default(),
+            hears_changes: false,
+            open: OpenRequests::default(),
+            tasks: JoinSet::new(),
+        }
+    }
+
+    /// Serves until the input ends or the service closes, and then for the grace period.
+    pub(super) async fn serve(mut self) {
+        let running = self.running.clone();
+        let _connection = running.connection();
+        tokio::select! {
+            () = self.read_all() => {}
+            () = running.closing().cancelled() => {}
+        }
+        // Subscriptions end; calls continue during the grace period.
+        running.closing().cancel();
+        let Self { shared, output, mut tasks, .. } = self;
+        if timeout(shared.options.grace, ended(&mut tasks)).await.is_err() {
+            running.ending().cancel();
+            let _ = timeout(CANCEL_TIMEOUT, ended(&mut tasks)).await;
+        }
+        drop(tasks);
+        output.finish().await;
+    }
+
+    async fn read_all(&mut self) {
+        loop {
+            let read = tokio::select! {
+                read = self.input.read() => read,
+                Some(_) = self.tasks.join_next() => continue,
+            };
+            let answer = match read {
+                Ok(LineRead::Line) => {
+                    let line = self.input.take();
+                    let answer = self.answer(&line);
+                    self.input.give_back(line);
+                    answer
+                }
+                Ok(LineRead::TooLong) => {
+                    let message =
+                        format!("a message may hold {} bytes at most", self.input.max_bytes);
+                    let error = ProtocolError::new(ErrorCode::InvalidRequest, message);
+                    Some(error_message(None, &error))
+                }
+                Ok(LineRead::End) => return,
+                Err(error) => {
+                    tracing::warn!(%error, "the input cannot be read");
+                    return;
+                }
+            };
+            if let Some(answer) = answer
+                && self.output.outlet.send(answer).await.is_err()
+            {
+                return;
+            }
+        }
+    }
+
+    /// Returns the answer to a line, if it has one at once.
+    fn answer(&mut self, line: &[u8]) -> Option<Vec<u8>> {
+        let text = line.trim_ascii();
+        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
+        if text.is_empty() {
+            return None;
+        }
+        match Message::read(text) {
+            Ok(Message::Request(request)) => self.request(&request),
+            Ok(Message::Notification { method, params }) => {
+                self.notification(&method, params);
+                None
+            }
+            Ok(Message::Ignored) => None,
+            Err(fault) => Some(error_message(fault.id.as_ref(), &fault.error)),
+        }
+    }
+
+    fn request(&mut self, request: &RequestFrame<'_>) -> Option<Vec<u8>> {
+        let cancellation = self.running.ending().child();
+        let open = match self.open.begin(&request.id, &cancellation) {
+            Ok(open) => open,
+            // On one stream, an error under this id would be taken for the answer to the first
+            // request.
+            Err(error) => return Some(error_message(None, &error)),
+        };
+        let exchange = Exchange {
+            shared: &self.shared,
+            running: &self.running,
+            lifecycle: &mut self.lifecycle,
+            peer: &PeerIdentity::default(),
+            outlet: &self.output.outlet,
+            cancellation,
+        };
+        match respond(exchange, request) {
+            Reply::Now(answer) => Some(answer.message),
+            Reply::Later(answer) => {
+                let outlet = self.output.outlet.clone();
+                self.tasks.spawn(async move {
+                    let answer = answer.await;
+                    if open.finish() {
+                        let _ = outlet.send(answer.message).await;
+                    }
+                });
+                None
+            }
+        }
+    }
+
+    fn notification(&mut self, method: &str, params: Option<&RawValue>) {
+        match (Notified::read(method, params), &self.lifecycle) {
+            (Notified::Cancelled(id), _) => self.open.cancel(&id),
+            (Notified::Initialized, Lifecycle::Handshake(_)) if !self.hears_changes => {
+                self.hears_changes = true;
+                let (outlet, closing) = (self.output.outlet.clone(), self.running.closing());
+                self.tasks.spawn(changes::tell_session(&self.shared, outlet, closing.clone()));
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn ended(tasks: &mut JoinSet<()>) {
+    while tasks.join_next().await.is_some() {}
+}
+
+struct LineReader<R> {
     input: BufReader<R>,
     line: Vec<u8>,
     max_bytes: usize,
     /// `true` while the rest of a line that is too long is skipped.
     is_discarding: bool,
-    /// `true` once a request has arrived.
-    is_open: bool,
-    /// Requests that were read and not yet answered, started or not.
-    unanswered: HashSet<RequestId>,
-    /// The same, and cancelled ones until their calls have ended.
-    in_flight: InFlight,
-    /// The moment at which running calls are cancelled, after the input has ended.
-    ends_at: Option<Instant>,
-    replies: VecDeque<Vec<u8>>,
-    output: Option<mpsc::Sender<Outgoing>>,
-    running: ServiceActivity,
-    grace: Duration,
 }
 
 enum LineRead {
@@ -65,28 +201,10 @@ enum LineRead {
     End,
 }
 
-impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
-    pub(super) fn new(
-        input: R,
-        output: mpsc::Sender<Outgoing>,
-        max_bytes: usize,
-        running: ServiceActivity,
-        grace: Duration,
-    ) -> Self {
-        Self {
-            input: BufReader::new(input),
-            line: Vec::new(),
-            max_bytes,
-            is_discarding: false,
-            is_open: false,
-            unanswered: HashSet::new(),
-            in_flight: InFlight::default(),
-            ends_at: None,
-            replies: VecDeque::new(),
-            output: Some(output),
-            running,
-            grace,
-        }
+impl<R: AsyncRead + Unpin> LineReader<R> {
+    fn new(input: R, max_bytes: usize) -> Self {
+        let input = BufReader::new(input);
+        Self { input, line: Vec::new(), max_bytes, is_discarding: false }
     }
 
     /// Reads to the end of a line. Cancel-safe: the next call continues.
@@ -114,250 +232,79 @@ impl<R: AsyncRead + Send + Unpin> LineTransport<R> {
         }
     }
 
-    fn refuse(&mut self, code: ErrorCode, message: impl Into<String>, id: Option<RequestId>) {
-        // The SDK omits an unknown id, where JSON-RPC requires `null`.
-        let reply = json!({
-            "jsonrpc": "2.0",
-            "id": id.map(RequestId::into_json_value),
-            "error": {"code": code.0, "message": message.into()},
+    fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.line)
+    }
+
+    /// Takes the memory of a line back, unless it was a large one.
+    fn give_back(&mut self, mut line: Vec<u8>) {
+        if line.capacity() <= BUFFER {
+            line.clear();
+            self.line = line;
+        }
+    }
+}
+
+impl LineOutput {
+    /// Returns an output that is written by a task.
+    pub(super) fn to_stream<W: AsyncWrite + Send + Unpin + 'static>(output: W) -> Self {
+        let (outlet, waiting) = mpsc::channel(WAITING_LINES);
+        let (ending, written) = oneshot::channel();
+        let writer = tokio::spawn(async move {
+            let _ending = ending;
+            write(output, waiting).await;
         });
-        self.replies.push_back(line(&reply));
+        Self { outlet: Outlet::Queue(outlet), written, writer: Some(writer.abort_handle()) }
     }
 
-    /// Parses the message of the line, or answers it with an error.
-    fn message(&mut self) -> Option<ClientJsonRpcMessage> {
-        let line = std::mem::take(&mut self.line);
-        let text = line.trim_ascii();
-        let text = text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text);
-        if text.is_empty() {
-            return None;
-        }
-        let (arguments, text) = match text::split(text, |_| false) {
-            Some((arguments, rest)) => (Some(arguments), rest),
-            None => (None, Cow::Borrowed(text)),
-        };
-        let message = match serde_json::from_slice(&text) {
-            Ok(message) => Some(with(message, arguments)),
-            Err(error) => {
-                self.complain(&text, &error);
-                None
-            }
-        };
-        self.line = line;
-        self.line.clear();
-        message
-    }
-
-    /// Answers an invalid message, with the id of its request if that can be read.
-    fn complain(&mut self, text: &[u8], error: &serde_json::Error) {
-        #[derive(Deserialize)]
-        struct Meant {
-            id: Option<RequestId>,
-            method: Option<Value>,
-        }
-        match serde_json::from_slice::<Meant>(text) {
-            Ok(Meant { id: None, method: Some(method) }) if method == "initialize" => {
-                self.refuse(ErrorCode::INVALID_REQUEST, NO_ID, None);
-            }
-            // Notifications are never answered.
-            Ok(Meant { id: None, method: Some(_) }) => {}
-            Ok(Meant { id, .. }) => {
-                let error = quote(&error.to_string(), 4 * QUOTED);
-                let message = format!("the request cannot be read: {error}");
-                self.refuse(ErrorCode::INVALID_REQUEST, message, id);
-            }
-            Err(_) if text.first() == Some(&b'[') && error.is_data() => {
-                let message = "batches are not part of the protocol: send one message a line";
-                self.refuse(ErrorCode::INVALID_REQUEST, message, None);
-            }
-            Err(error) => {
-                let error = quote(&error.to_string(), 4 * QUOTED);
-                let message = format!("the line is not a JSON-RPC message: {error}");
-                self.refuse(ErrorCode::PARSE_ERROR, message, None);
-            }
-        }
-    }
-
-    /// Returns whether a message is for the session: before the first request, all others are
-    /// ignored.
-    fn is_awaited(&mut self, message: &mut ClientJsonRpcMessage) -> bool {
-        match message {
-            // The SDK takes a handshake that it cannot read for an unknown method.
-            JsonRpcMessage::Request(request) if is_handshake(&request.request) => {
-                let message = "`initialize` needs `protocolVersion` (a string), `capabilities` and `clientInfo` with a `name` and a `version`";
-                self.refuse(ErrorCode::INVALID_PARAMS, message, Some(request.id.clone()));
-                return false;
-            }
-            JsonRpcMessage::Notification(note) if matches!(&note.notification, ClientNotification::CustomNotification(note) if note.method == "initialize") =>
-            {
-                let message =
-                    "`initialize` is a request: it needs an `id` that is a number or a string";
-                self.refuse(ErrorCode::INVALID_REQUEST, message, None);
-                return false;
-            }
-            JsonRpcMessage::Request(request) => {
-                self.is_open = true;
-                let (slot, call) = self.in_flight.slot(String::new());
-                if self.unanswered.contains(&request.id) || !slot.begin(request.id.clone()) {
-                    // On one stream, an error under this id would be taken for the answer to the
-                    // first request.
-                    let error = in_flight::error(&request.id);
-                    self.refuse(error.code, error.message, None);
-                    return false;
-                }
-                self.unanswered.insert(request.id.clone());
-                request.request.extensions_mut().insert(call);
-            }
-            JsonRpcMessage::Notification(note) => {
-                // A cancelled request gets no answer.
-                if let ClientNotification::CancelledNotification(cancelled) = &note.notification
-                    && let Some(id) = &cancelled.params.request_id
-                {
-                    self.unanswered.remove(id);
+    /// Returns an output that is written by a thread, which does not delay the end of the program.
+    pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Self {
+        let (outlet, mut waiting) = mpsc::channel(WAITING_LINES);
+        let (ending, written) = oneshot::channel();
+        std::thread::spawn(move || {
+            let _ending = ending;
+            while let Some(mut lines) = waiting.blocking_recv() {
+                end_line(&mut lines, &mut waiting);
+                if output.write_all(&lines).and_then(|()| output.flush()).is_err() {
+                    return;
                 }
             }
-            _ => {}
+        });
+        Self { outlet: Outlet::Queue(outlet), written, writer: None }
+    }
+
+    /// Waits until everything is written, but not for long: the client may not read.
+    async fn finish(self) {
+        let Self { outlet, written, writer } = self;
+        drop(outlet);
+        if timeout(CANCEL_TIMEOUT, written).await.is_err()
+            && let Some(writer) = writer
+        {
+            writer.abort();
         }
-        self.is_open
     }
 }
 
-/// Returns whether a request is a handshake in a form that the SDK does not know.
-fn is_handshake(request: &ClientRequest) -> bool {
-    matches!(request, ClientRequest::CustomRequest(request) if request.method == "initialize")
-}
-
-impl<R: AsyncRead + Send + Unpin> Transport<RoleServer> for LineTransport<R> {
-    type Error = io::Error;
-
-    fn send(
-        &mut self,
-        message: ServerJsonRpcMessage,
-    ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        match &message {
-            JsonRpcMessage::Response(response) => drop(self.unanswered.take(&response.id)),
-            JsonRpcMessage::Error(error) => {
-                error.id.as_ref().and_then(|id| self.unanswered.take(id));
-            }
-            _ => {}
-        }
-        let output = self.output.clone();
-        async move {
-            let gone = || io::Error::new(io::ErrorKind::BrokenPipe, "the client reads no more");
-            let (written, is_written) = oneshot::channel();
-            let output = output.ok_or_else(gone)?;
-            let line = (line(&message), Some(written));
-            output.send(line).await.map_err(|_| gone())?;
-            is_written.await.map_err(|_| gone())
-        }
+/// Ends a line, and appends those that wait already, up to the size of one write. The JSON of serde
+/// contains no line break.
+fn end_line(lines: &mut Vec<u8>, waiting: &mut mpsc::Receiver<Vec<u8>>) {
+    lines.push(b'\n');
+    while lines.len() < BUFFER
+        && let Ok(line) = waiting.try_recv()
+    {
+        lines.extend_from_slice(&line);
+        lines.push(b'\n');
     }
-
-    async fn receive(&mut self) -> Option<ClientJsonRpcMessage> {
-        let running = self.running.clone();
-        loop {
-            while !self.replies.is_empty() {
-                let permit = self.output.as_ref()?.reserve().await.ok()?;
-                permit.send((self.replies.pop_front().unwrap_or_default(), None));
-            }
-            if let Some(ends_at) = self.ends_at {
-                // Subscriptions end; calls continue during the grace period. The service polls
-                // again after each answer.
-                running.closing().cancel();
-                if !self.unanswered.is_empty() {
-                    sleep_until(ends_at).await;
-                    running.ending().cancel();
-                    sleep_until(ends_at + CANCEL_TIMEOUT).await;
-                }
-                return None;
-            }
-            let read = tokio::select! {
-                read = self.read() => read,
-                () = running.closing().cancelled() => Ok(LineRead::End),
-            };
-            match read {
-                Ok(LineRead::Line) => {
-                    if let Some(mut message) = self.message()
-                        && self.is_awaited(&mut message)
-                    {
-                        return Some(message);
-                    }
-                }
-                Ok(LineRead::TooLong) => {
-                    let message = format!("a message may hold {} bytes at most", self.max_bytes);
-                    self.refuse(ErrorCode::INVALID_REQUEST, message, None);
-                }
-                Ok(LineRead::End) => self.ends_at = Some(Instant::now() + self.grace),
-                Err(error) => {
-                    tracing::warn!(%error, "the input cannot be read");
-                    self.ends_at = Some(Instant::now() + self.grace);
-                }
-            }
-        }
-    }
-
-    async fn close(&mut self) -> io::Result<()> {
-        self.output = None;
-        Ok(())
-    }
-}
-
-/// Attaches the arguments of a call to its message.
-fn with(mut message: ClientJsonRpcMessage, arguments: Option<String>) -> ClientJsonRpcMessage {
-    if let (JsonRpcMessage::Request(request), Some(arguments)) = (&mut message, arguments) {
-        request.request.extensions_mut().insert(ArgumentsText::from(arguments));
-    }
-    message
-}
-
-/// Serializes a message as a line. The JSON of serde contains no line break.
-fn line(message: &impl Serialize) -> Vec<u8> {
-    let mut text = serde_json::to_vec(message).unwrap_or_default();
-    text.push(b'\n');
-    text
-}
-
-/// Returns an output that is written by a task.
-pub(super) fn to_stream<W: AsyncWrite + Send + Unpin + 'static>(output: W) -> Output {
-    let (lines, waiting) = mpsc::channel(WAITING_LINES);
-    let (ending, ended) = oneshot::channel();
-    tokio::spawn(async move {
-        let _ending = ending;
-        write(output, waiting).await;
-    });
-    (lines, ended)
-}
-
-/// Returns an output that is written by a thread, which does not delay the end of the program.
-pub(super) fn to_blocking<W: io::Write + Send + 'static>(mut output: W) -> Output {
-    let (lines, mut waiting) = mpsc::channel::<Outgoing>(WAITING_LINES);
-    let (ending, ended) = oneshot::channel();
-    std::thread::spawn(move || {
-        let _ending = ending;
-        while let Some((line, written)) = waiting.blocking_recv() {
-            if output.write_all(&line).and_then(|()| output.flush()).is_err() {
-                return;
-            }
-            written.map(|written| written.send(()));
-        }
-    });
-    (lines, ended)
 }
 
 /// Writes lines in order, and flushes when none is waiting.
-async fn write<W: AsyncWrite + Unpin>(mut output: W, mut lines: mpsc::Receiver<Outgoing>) {
-    let mut unflushed = Vec::new();
-    while let Some((line, written)) = lines.recv().await {
-        if output.write_all(&line).await.is_err() {
+async fn write<W: AsyncWrite + Unpin>(mut output: W, mut waiting: mpsc::Receiver<Vec<u8>>) {
+    while let Some(mut lines) = waiting.recv().await {
+        end_line(&mut lines, &mut waiting);
+        if output.write_all(&lines).await.is_err()
+            || waiting.is_empty() && output.flush().await.is_err()
+        {
             return;
-        }
-        unflushed.extend(written);
-        if lines.is_empty() {
-            if output.flush().await.is_err() {
-                return;
-            }
-            for written in unflushed.drain(..) {
-                let _ = written.send(());
-            }
         }
     }
     let _ = output.shutdown().await;

@@ -2,24 +2,18 @@
 
 mod call;
 mod caller;
+mod changes;
 mod error;
-mod handler;
-mod head;
+mod exchange;
 #[cfg(feature = "mcp-server-http")]
 mod http;
-#[cfg_attr(
-    not(feature = "mcp-server-http"),
-    allow(dead_code, reason = "some of it is for HTTP alone")
-)]
-mod in_flight;
 mod info;
 mod lines;
-#[cfg_attr(
-    not(feature = "mcp-server-http"),
-    allow(dead_code, reason = "some of it is for HTTP alone")
-)]
 mod list;
+mod open_requests;
 mod pace;
+mod protocol;
+mod requests;
 mod result;
 #[cfg_attr(
     not(feature = "mcp-server-http"),
@@ -27,14 +21,9 @@ mod result;
 )]
 mod running;
 mod service;
+mod session;
 mod shared;
 mod stdio;
-#[cfg_attr(
-    not(feature = "mcp-server-http"),
-    allow(dead_code, reason = "some of it is for HTTP alone")
-)]
-mod text;
-mod version;
 
 pub use caller::{Caller, MissingCapability};
 pub use error::ServeError;

@@ -1,12 +1,12 @@
 //! Rate limits on calls, by principal.
 
 use std::collections::HashMap;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use tokio::time::Instant;
 
 use crate::context::Principal;
+use crate::sync::Mutex;
 
 /// The number of principals above which full buckets are removed.
 const KEPT: usize = 1024;
@@ -38,7 +38,7 @@ impl Pace {
         let now = Instant::now();
         // The capacity of two seconds, less the call that is taken.
         let depth = Duration::from_secs(2).saturating_sub(self.interval);
-        let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut buckets = self.buckets.lock();
         if let Some(full_at) = buckets.full_at.get_mut(principal) {
             let missing = full_at.saturating_duration_since(now);
             let wait = missing.saturating_sub(depth);
@@ -66,7 +66,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_crowd_of_principals_is_forgotten_once_it_is_gone() {
         let pace = Pace::new(100).expect("a pace");
-        let kept = || pace.buckets.lock().expect("no panic").full_at.len();
+        let kept = || pace.buckets.lock().full_at.len();
         for crowd in 0..20 {
             for at in 0..KEPT {
                 pace.take(&Principal::new(format!("{crowd} {at}"))).expect("a call");

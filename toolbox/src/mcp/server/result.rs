@@ -1,14 +1,13 @@
 //! Results of the box in the form of the protocol.
 
-use rmcp::model::{
-    Annotations, AudioContent, CallToolResult, ContentBlock, EmbeddedResource, Icon, IconTheme,
-    ImageContent, MetaObject, Resource, ResourceContents, Role, TextContent,
-};
-use serde_json::{Map, Value};
+use std::borrow::Cow;
 
-use super::version::ClientVersion;
-use crate::call::{Attributes, Audience, Content, ResourceLink, ToolResult};
-use crate::definition;
+use serde::{Serialize, Serializer};
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+
+use super::protocol::ProtocolVersion;
+use crate::call::{Content, ToolResult};
 use crate::validate::{self, ValidationLimits};
 
 /// The key in `_meta` of a failed result for data that the output schema of its tool does not
@@ -18,16 +17,44 @@ const ERROR_DATA: &str = "toolbox/error";
 /// The client's properties that determine the form of a result.
 #[derive(Clone, Copy)]
 pub(super) struct ResultFormat<'a> {
-    pub(super) version: &'a ClientVersion,
+    pub(super) version: ProtocolVersion,
     /// The output schema that the client received for the tool.
     pub(super) output_schema: Option<&'a Value>,
     /// The maximum size of a result, in bytes.
     pub(super) limit: usize,
 }
 
-pub(super) fn written(result: &ToolResult, format: ResultFormat<'_>) -> CallToolResult {
+/// The result of `tools/call`.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct CallAnswer<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_type: Option<&'static str>,
+    content: Vec<Block<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    structured_content: Option<Structure<'a>>,
+    is_error: bool,
+    #[serde(rename = "_meta", skip_serializing_if = "Option::is_none")]
+    meta: Option<Cow<'a, Map<String, Value>>>,
+}
+
+/// A part of the content.
+enum Block<'a> {
+    Part(&'a Content),
+    Text(Cow<'a, str>),
+    /// A part in another form than its own.
+    Changed(Value),
+}
+
+/// A structured result: the text of its JSON where there is one.
+enum Structure<'a> {
+    Text(&'a RawValue),
+    Value(Cow<'a, Value>),
+}
+
+pub(super) fn written<'a>(result: &'a ToolResult, format: ResultFormat<'_>) -> CallAnswer<'a> {
     let mut content = blocks(result, format.version);
-    let mut meta = result.meta().cloned().unwrap_or_default();
+    let mut meta = result.meta().map(Cow::Borrowed);
     let mut structured = structure(result, format.output_schema.is_some());
     // A result without the promised structure matches no output schema, and a client that validates
     // it would blame the tool.
@@ -37,10 +64,10 @@ pub(super) fn written(result: &ToolResult, format: ResultFormat<'_>) -> CallTool
         if let Some(data) = structured.take() {
             // A client that validates the structure of a failure would report the mismatch instead
             // of the failure.
-            if format.takes(&data) && fits(&data, format.output_schema) {
+            if format.takes(&data) && data.fits(format.output_schema) {
                 structured = Some(data);
             } else {
-                meta.insert(ERROR_DATA.to_owned(), data);
+                meta.get_or_insert_default().to_mut().insert(ERROR_DATA.to_owned(), data.value());
             }
         }
     } else {
@@ -48,37 +75,80 @@ pub(super) fn written(result: &ToolResult, format: ResultFormat<'_>) -> CallTool
         // The protocol requires the structure as text as well, which doubles its size.
         if let Some(value) = &structured {
             let note = repeated(format.limit);
-            if value.to_string().len() + result.text().len()
-                > format.limit.saturating_add(note.len())
-            {
-                content = vec![ContentBlock::text(note)];
+            if value.len() + result.text().len() > format.limit.saturating_add(note.len()) {
+                content = vec![Block::Text(note.into())];
             }
         }
         if let Some(own) = result.user_text().filter(|text| *text != result.text() && !is_cut) {
-            let for_user = Annotations::default().with_audience(vec![Role::User]);
-            content.push(ContentBlock::Text(TextContent::new(own).with_annotations(for_user)));
+            content.push(Block::Changed(
+                json!({"type": "text", "text": own, "annotations": {"audience": ["user"]}}),
+            ));
         }
     }
-    let is_error = result.is_error() || is_cut;
-    let mut written =
-        if is_error { CallToolResult::error(content) } else { CallToolResult::success(content) };
-    written.structured_content = structured;
-    written.meta = meta_object(Some(&meta));
-    written
+    CallAnswer {
+        result_type: result_type(format.version),
+        content,
+        structured_content: structured,
+        is_error: result.is_error() || is_cut,
+        meta,
+    }
+}
+
+/// Returns a failure in a few words.
+pub(super) fn failed(text: &str, version: ProtocolVersion) -> CallAnswer<'_> {
+    CallAnswer {
+        result_type: result_type(version),
+        content: vec![Block::Text(text.into())],
+        structured_content: None,
+        is_error: true,
+        meta: None,
+    }
+}
+
+fn result_type(version: ProtocolVersion) -> Option<&'static str> {
+    version.is_modern().then_some("complete")
 }
 
 impl ResultFormat<'_> {
     /// Returns whether the client's version supports a structured result of this kind.
-    fn takes(self, value: &Value) -> bool {
+    fn takes(self, value: &Structure<'_>) -> bool {
         self.version.is_modern() || self.version.has_structure() && value.is_object()
     }
 }
 
-fn fits(value: &Value, schema: Option<&Value>) -> bool {
-    schema.is_none_or(|schema| {
-        validate::conforms(&value.to_string(), schema, schema, "", &ValidationLimits::default())
-            .is_empty()
-    })
+impl Structure<'_> {
+    fn is_object(&self) -> bool {
+        match self {
+            Self::Text(text) => text.get().starts_with('{'),
+            Self::Value(value) => value.is_object(),
+        }
+    }
+
+    fn text(&self) -> Cow<'_, str> {
+        match self {
+            Self::Text(text) => Cow::Borrowed(text.get()),
+            Self::Value(value) => Cow::Owned(value.to_string()),
+        }
+    }
+
+    /// Returns the number of bytes of its JSON.
+    fn len(&self) -> usize {
+        self.text().len()
+    }
+
+    fn fits(&self, schema: Option<&Value>) -> bool {
+        schema.is_none_or(|schema| {
+            let limits = ValidationLimits::default();
+            validate::conforms(&self.text(), schema, schema, "", &limits).is_empty()
+        })
+    }
+
+    fn value(self) -> Value {
+        match self {
+            Self::Text(text) => serde_json::from_str(text.get()).unwrap_or_default(),
+            Self::Value(value) => value.into_owned(),
+        }
+    }
 }
 
 /// Returns the replacement for a text that repeats a structure, if the two together exceed the
@@ -90,137 +160,88 @@ fn repeated(limit: usize) -> String {
 }
 
 /// Returns the result as JSON: its structured value, or its text if it has nothing else.
-fn structure(result: &ToolResult, is_expected: bool) -> Option<Value> {
-    if let Some(value) = result.structured_content() {
-        return Some(value);
+fn structure(result: &ToolResult, is_expected: bool) -> Option<Structure<'_>> {
+    if let Some(value) = result.structured_value() {
+        return Some(Structure::Value(Cow::Borrowed(value)));
     }
-    match result.content() {
-        [Content::Text(text)] if is_expected && !result.is_error() => {
-            serde_json::from_str(text).ok()
-        }
-        _ => None,
+    let text = match (result.structured_text(), result.content()) {
+        (Some(text), _) => text,
+        (None, [Content::Text(text)]) if is_expected && !result.is_error() => text,
+        _ => return None,
+    };
+    // A message is one line, and JSON may have line breaks between its parts.
+    if memchr::memchr2(b'\n', b'\r', text.as_bytes()).is_some() {
+        return serde_json::from_str(text).ok().map(|value| Structure::Value(Cow::Owned(value)));
     }
+    serde_json::from_str(text).ok().map(Structure::Text)
 }
 
-fn blocks(result: &ToolResult, version: &ClientVersion) -> Vec<ContentBlock> {
+fn blocks(result: &ToolResult, version: ProtocolVersion) -> Vec<Block<'_>> {
     let says_nothing = |part: &Content| part.as_text().is_some_and(str::is_empty);
     let mut blocks: Vec<_> = if result.content().iter().all(says_nothing) {
-        vec![ContentBlock::text(result.text())]
+        vec![Block::Text(result.text())]
     } else {
         result.content().iter().map(|part| block(part, version)).collect()
     };
     if result.is_silent() {
-        for annotations in blocks.iter_mut().filter_map(annotations_mut) {
-            annotations.get_or_insert_default().audience = Some(vec![Role::Assistant]);
+        for block in &mut blocks {
+            let mut value = serde_json::to_value(&*block).unwrap_or_default();
+            value["annotations"]["audience"] = json!(["assistant"]);
+            *block = Block::Changed(value);
         }
     }
     blocks
 }
 
-fn block(part: &Content, version: &ClientVersion) -> ContentBlock {
-    let attributes = part.attributes();
-    let (annotations, meta) = (annotations_of(attributes), meta_object(attributes.meta()));
+fn block(part: &Content, version: ProtocolVersion) -> Block<'_> {
     match part {
-        Content::Text(own) => {
-            let mut block = TextContent::new(&**own);
-            (block.annotations, block.meta) = (annotations, meta);
-            ContentBlock::Text(block)
-        }
-        Content::Image(media) => {
-            let mut block = ImageContent::new(media.data.as_str(), media.mime_type.as_str());
-            (block.annotations, block.meta) = (annotations, meta);
-            ContentBlock::Image(block)
-        }
-        Content::Audio(media) if version.has_audio() => {
-            let mut block = AudioContent::new(media.data.as_str(), media.mime_type.as_str());
-            (block.annotations, block.meta) = (annotations, meta);
-            ContentBlock::Audio(block)
-        }
-        Content::Resource(resource) => {
-            let mut block = EmbeddedResource::new(document(resource));
-            (block.annotations, block.meta) = (annotations, meta);
-            ContentBlock::Resource(block)
-        }
-        Content::ResourceLink(link) if version.has_structure() => {
-            let mut block = resource_link(link, version);
-            (block.annotations, block.meta) = (annotations, meta);
-            ContentBlock::ResourceLink(block)
-        }
         // Older clients may refuse a whole result for one part of an unknown kind.
-        Content::Audio(media) => {
+        Content::Audio(media) if !version.has_audio() => {
             let text =
                 format!("[audio of type {}, which this version of MCP lacks]", media.mime_type);
-            ContentBlock::text(text)
+            Block::Text(text.into())
         }
-        Content::ResourceLink(link) => ContentBlock::text(link.to_string()),
+        Content::ResourceLink(link) if !version.has_structure() => {
+            Block::Text(link.to_string().into())
+        }
+        Content::ResourceLink(link) if !version.has_icons() && !link.icons.is_empty() => {
+            let mut value = serde_json::to_value(part).unwrap_or_default();
+            if let Some(fields) = value.as_object_mut() {
+                fields.shift_remove("icons");
+            }
+            Block::Changed(value)
+        }
+        _ => Block::Part(part),
     }
 }
 
-fn annotations_mut(block: &mut ContentBlock) -> Option<&mut Option<Annotations>> {
-    match block {
-        ContentBlock::Text(block) => Some(&mut block.annotations),
-        ContentBlock::Image(block) => Some(&mut block.annotations),
-        ContentBlock::Audio(block) => Some(&mut block.annotations),
-        ContentBlock::Resource(block) => Some(&mut block.annotations),
-        ContentBlock::ResourceLink(block) => Some(&mut block.annotations),
-        _ => None,
+impl Serialize for Block<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        /// A text without attributes, as most parts are.
+        #[derive(Serialize)]
+        struct PlainText<'a> {
+            r#type: &'static str,
+            text: &'a str,
+        }
+        let plain = |text| PlainText { r#type: "text", text };
+        match self {
+            Self::Text(text) => plain(text).serialize(serializer),
+            Self::Part(part) => match part.as_text() {
+                Some(text) if part.annotations().is_none() && part.meta().is_none() => {
+                    plain(text).serialize(serializer)
+                }
+                _ => part.serialize(serializer),
+            },
+            Self::Changed(value) => value.serialize(serializer),
+        }
     }
 }
 
-#[allow(clippy::cast_possible_truncation, reason = "the SDK has single precision here")]
-fn annotations_of(attributes: &Attributes) -> Option<Annotations> {
-    let own = attributes.annotations()?;
-    let mut annotations = Annotations::default();
-    let role = |audience: &Audience| match audience {
-        Audience::User => Role::User,
-        Audience::Assistant => Role::Assistant,
-    };
-    annotations.audience = own.audience.as_ref().map(|readers| readers.iter().map(role).collect());
-    annotations.priority = own.priority.map(|priority| priority as f32);
-    annotations.last_modified.clone_from(&own.last_modified);
-    Some(annotations)
-}
-
-pub(super) fn meta_object(meta: Option<&Map<String, Value>>) -> Option<MetaObject> {
-    meta.filter(|meta| !meta.is_empty()).cloned().map(MetaObject)
-}
-
-pub(super) fn icons(own: &[definition::Icon]) -> Option<Vec<Icon>> {
-    let icon = |own: &definition::Icon| {
-        let mut icon = Icon::new(own.src.as_str());
-        icon.mime_type.clone_from(&own.mime_type);
-        icon.sizes.clone_from(&own.sizes);
-        icon.theme = own.theme.map(|theme| match theme {
-            definition::IconTheme::Light => IconTheme::Light,
-            definition::IconTheme::Dark => IconTheme::Dark,
-        });
-        icon
-    };
-    (!own.is_empty()).then(|| own.iter().map(icon).collect())
-}
-
-fn resource_link(own: &ResourceLink, version: &ClientVersion) -> Resource {
-    let mut link = Resource::new(own.uri.as_str(), own.name.as_str());
-    link.title.clone_from(&own.title);
-    link.description.clone_from(&own.description);
-    link.mime_type.clone_from(&own.mime_type);
-    link.size = own.size;
-    link.icons = icons(&own.icons).filter(|_| version.has_icons());
-    link
-}
-
-fn document(resource: &crate::call::Resource) -> ResourceContents {
-    let (uri, mime_type) = (resource.uri.clone(), resource.mime_type.clone());
-    let meta = meta_object(resource.meta.as_ref());
-    match &resource.blob {
-        Some(blob) => {
-            ResourceContents::BlobResourceContents { uri, mime_type, blob: blob.clone(), meta }
+impl Serialize for Structure<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Text(text) => text.serialize(serializer),
+            Self::Value(value) => value.serialize(serializer),
         }
-        None => ResourceContents::TextResourceContents {
-            uri,
-            mime_type,
-            text: resource.text.clone().unwrap_or_default(),
-            meta,
-        },
     }
 }

@@ -5,15 +5,10 @@ use std::pin::pin;
 use std::sync::Arc;
 use std::time::Duration;
 
-use rmcp::ServiceExt;
-use rmcp::service::ServerInitializeError;
 use tokio::io::{AsyncRead, AsyncWrite};
-use tokio::time::timeout;
 
-use super::handler::ConnectionHandler;
-use super::lines::{self, LineTransport};
+use super::lines::{LineConnection, LineOutput};
 use super::list::Listings;
-use super::running::CANCEL_TIMEOUT;
 use super::shared::{ServiceOptions, ServiceShared};
 use super::stdio;
 use super::{ServeError, ServerInfo};
@@ -259,7 +254,7 @@ impl Service {
         shutdown: impl Future<Output = ()>,
     ) -> Result<(), ServeError> {
         let reserved = stdio::StdoutGuard::take()?;
-        let output = lines::to_blocking(reserved.output()?);
+        let output = LineOutput::to_blocking(reserved.output()?);
         self.converse(stdio::StdinReader::open(), output, shutdown).await;
         Ok(())
     }
@@ -287,39 +282,18 @@ impl Service {
         R: AsyncRead + Send + Unpin + 'static,
         W: AsyncWrite + Send + Unpin + 'static,
     {
-        self.converse(input, lines::to_stream(output), shutdown).await;
+        self.converse(input, LineOutput::to_stream(output), shutdown).await;
     }
 
-    async fn converse<R>(&self, input: R, output: lines::Output, shutdown: impl Future<Output = ()>)
+    async fn converse<R>(&self, input: R, output: LineOutput, shutdown: impl Future<Output = ()>)
     where
         R: AsyncRead + Send + Unpin + 'static,
     {
-        let options = &self.shared.options;
-        let running = options.running_over_streams();
-        let (lines, written) = output;
-        let transport = LineTransport::new(
-            input,
-            lines,
-            options.max_message_bytes,
-            running.clone(),
-            options.grace,
-        );
-        let handler = ConnectionHandler::new(Arc::clone(&self.shared), running.clone());
+        let running = self.shared.options.running_over_streams();
+        let connection =
+            LineConnection::new(Arc::clone(&self.shared), running.clone(), input, output);
         let _end = running.end_on_drop();
-        let talk = async {
-            match handler.serve(transport).await {
-                Ok(service) => {
-                    if let Err(error) = service.waiting().await {
-                        tracing::error!(%error, "the connection ended by a fault of its own");
-                    }
-                }
-                Err(ServerInitializeError::ConnectionClosed(_)) => {}
-                Err(error) => {
-                    tracing::warn!(%error, "the client did not begin as the protocol asks");
-                }
-            }
-        };
-        let mut talk = pin!(talk);
+        let mut talk = pin!(connection.serve());
         tokio::select! {
             () = &mut talk => {}
             () = shutdown => {
@@ -328,8 +302,6 @@ impl Service {
             }
         }
         running.settle().await;
-        // A client that does not read its messages is not waited for.
-        let _ = timeout(CANCEL_TIMEOUT, written).await;
     }
 }
 

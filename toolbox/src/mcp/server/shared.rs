@@ -3,10 +3,18 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use serde_json::{Value, json};
+
 use super::info::ServerInfo;
 use super::list::{Listing, Listings};
 use super::running::ServiceActivity;
 use crate::collection::ToolBox;
+
+/// The key in `_meta` of results for the name and version of the server.
+pub(super) const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
+
+/// The maximum number of subscriptions on one pair of streams. A client needs one.
+const MAX_SUBSCRIPTIONS: usize = 1024;
 
 /// The state shared by all connections of a service.
 pub(super) struct ServiceShared {
@@ -16,6 +24,16 @@ pub(super) struct ServiceShared {
 }
 
 impl ServiceShared {
+    /// Returns the name and version of the server, in the form of the protocol.
+    pub(super) fn server_info(&self) -> Value {
+        let ServiceOptions { info, title, .. } = &self.options;
+        let mut value = json!({ "name": info.name, "version": info.version });
+        if let Some(title) = title {
+            value["title"] = title.as_str().into();
+        }
+        value
+    }
+
     pub(super) fn listing(&self) -> Arc<Listing> {
         self.listings.of(&self.toolbox, self.options.list_deferred)
     }
@@ -42,6 +60,6 @@ pub(super) struct ServiceOptions {
 impl ServiceOptions {
     /// Returns the state for serving over streams, where the client is the parent process.
     pub(super) fn running_over_streams(&self) -> ServiceActivity {
-        ServiceActivity::new(self.max_calls_per_second.unwrap_or(0))
+        ServiceActivity::new(self.max_calls_per_second.unwrap_or(0), MAX_SUBSCRIPTIONS)
     }
 }

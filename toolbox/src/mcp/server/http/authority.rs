@@ -5,8 +5,7 @@
 
 use std::net::Ipv6Addr;
 
-use axum::extract::Request;
-use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 
 use super::options::HttpOptions;
@@ -86,19 +85,19 @@ impl AllowedOrigins {
     }
 
     /// Refuses a request for another host, or from a page of another origin.
-    pub(super) fn check(&self, request: &Request) -> Result<(), RefusedRequest> {
+    pub(super) fn check(&self, uri: &Uri, headers: &HeaderMap) -> Result<(), RefusedRequest> {
         let refused = |status: StatusCode, text: &'static str| {
             tracing::warn!(text, "a request was refused");
             Err(RefusedRequest(status, text))
         };
-        let host = match only(request.headers(), &header::HOST) {
+        let host = match only(headers, &header::HOST) {
             Ok(host) => host,
             Err(DuplicateHeader) => {
                 return refused(StatusCode::BAD_REQUEST, "there are several hosts");
             }
         };
         // HTTP/2 names the host in the target, and so does a request to a proxy.
-        let target = request.uri().authority().map(|target| target.as_str().as_bytes());
+        let target = uri.authority().map(|target| target.as_str().as_bytes());
         if host.is_none() && target.is_none() {
             return refused(StatusCode::BAD_REQUEST, "there is no host");
         }
@@ -112,7 +111,7 @@ impl AllowedOrigins {
                 return refused(StatusCode::FORBIDDEN, "the host is not one that may be named");
             }
         }
-        let origin = match only(request.headers(), &header::ORIGIN) {
+        let origin = match only(headers, &header::ORIGIN) {
             Ok(origin) => origin,
             Err(DuplicateHeader) => {
                 return refused(StatusCode::FORBIDDEN, "there are several origins");

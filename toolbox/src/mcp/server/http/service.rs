@@ -6,7 +6,7 @@ use std::time::Duration;
 use tokio::net::{TcpListener, ToSocketAddrs};
 
 use super::bearer::ResourceMetadata;
-use super::routes::HttpRoutes;
+use super::endpoint::Endpoint;
 use super::{TokenVerifier, listen};
 use crate::context::Principal;
 use crate::mcp::server::running::ServiceActivity;
@@ -17,7 +17,8 @@ use crate::mcp::server::{ServeError, Service};
 const CALLS_PER_SECOND: u32 = 100;
 
 fn running(options: &ServiceOptions) -> ServiceActivity {
-    ServiceActivity::new(options.max_calls_per_second.unwrap_or(CALLS_PER_SECOND))
+    // Connections bound the subscriptions: each has its own.
+    ServiceActivity::new(options.max_calls_per_second.unwrap_or(CALLS_PER_SECOND), usize::MAX)
 }
 
 /// Streamable HTTP (feature `mcp-server-http`).
@@ -191,7 +192,7 @@ impl Service {
     /// # }
     /// ```
     pub fn router(&self) -> axum::Router {
-        HttpRoutes::new(&self.shared, running(&self.shared.options)).router
+        Arc::new(Endpoint::new(&self.shared, running(&self.shared.options))).router()
     }
 
     /// Listens at an address and serves at `/mcp` until `shutdown` ends, then lets calls finish.
@@ -238,8 +239,8 @@ impl Service {
             return Err(ServeError::PublicWithoutAuth { address });
         }
         let running = running(options);
-        let http = HttpRoutes::new(&self.shared, running.clone());
-        listen::serve(listener, http, running, options, shutdown).await;
+        let endpoint = Arc::new(Endpoint::new(&self.shared, running.clone()));
+        listen::serve(listener, endpoint, running, options, shutdown).await;
         Ok(())
     }
 }

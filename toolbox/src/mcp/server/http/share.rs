@@ -6,12 +6,13 @@
 
 use std::collections::HashMap;
 use std::net::IpAddr;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, MutexGuard};
 
 use tokio::time::Instant;
 
 use crate::context::{CancellationToken, Principal};
 use crate::mcp::count::{Count, CountGuard};
+use crate::sync::Mutex;
 
 /// The requests in progress, by principal.
 #[derive(Default)]
@@ -40,7 +41,7 @@ impl ConnectionShares {
             guards.guards.push(self.streams.take_below(connections - connections / 4)?);
         }
         if let Some(principal) = principal {
-            let mut of = self.of.lock().unwrap_or_else(PoisonError::into_inner);
+            let mut of = self.of.lock();
             if of.len() >= connections {
                 of.retain(|_, count| count.get() > 0);
             }
@@ -122,7 +123,7 @@ impl Connections {
     }
 
     fn open(&self) -> MutexGuard<'_, HashMap<u64, HttpConnection>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock()
     }
 }
 
@@ -139,7 +140,7 @@ impl HttpConnection {
     }
 
     fn at_work(&self) -> MutexGuard<'_, ConnectionLoad> {
-        self.0.at_work.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.at_work.lock()
     }
 
     fn idle_since(&self) -> Option<Instant> {

@@ -1,0 +1,383 @@
+//! One process and its journal: what is accepted, what becomes of it, who may see it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use toolbox::call::{Arguments, FailureKind, JobId};
+use toolbox::context::{CancellationToken, Conversation, Principal};
+use toolbox::durable::{CallFilter, CallState, Journal, RecordedCall, Worker};
+use toolbox::tool::ToolFn;
+use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools};
+
+use crate::bounded::tokio;
+use crate::support::Scratch;
+
+/// Adds one to a counter that the program can read.
+#[tool(durable)]
+fn count(by: u32, counter: State<AtomicU32>) -> u32 {
+    counter.fetch_add(by, Ordering::SeqCst) + by
+}
+
+/// Fails.
+#[tool(durable)]
+fn fail() -> Result<String, ToolError> {
+    Err(ToolError::reported("no such customer"))
+}
+
+/// Panics.
+#[tool(idempotent)]
+fn panic(counter: State<AtomicU32>) -> String {
+    counter.fetch_add(1, Ordering::SeqCst);
+    panic!("at once")
+}
+
+/// Waits until it is cancelled.
+#[tool(durable)]
+async fn wait(counter: State<AtomicU32>) -> String {
+    counter.fetch_add(1, Ordering::SeqCst);
+    std::future::pending().await
+}
+
+/// Names the user that asks.
+#[tool]
+fn whoami(principal: Principal, context: &ToolContext) -> String {
+    let place = context.get::<Conversation>().map_or("nowhere", |place| &place.chat_id);
+    format!("{} in {place}, secret allowed: {}", principal.as_str(), context.permits("secret"))
+}
+
+fn raw<Form>(name: &str, function: impl ToolFn<Arguments, Form>) -> Tool {
+    Tool::raw(name, "A tool", serde_json::json!({"type": "object"}), function)
+}
+
+struct Fixture {
+    journal: Journal,
+    toolbox: ToolBox,
+    counter: Arc<AtomicU32>,
+}
+
+fn fixture(journal: Journal) -> Fixture {
+    let counter = Arc::new(AtomicU32::new(0));
+    let toolbox = ToolBox::builder()
+        .tools(tools![count, fail, panic, wait, whoami])
+        .shared_state(Arc::clone(&counter))
+        .journal(&journal)
+        .build()
+        .unwrap();
+    Fixture { journal, toolbox, counter }
+}
+
+fn in_memory() -> Fixture {
+    fixture(Journal::in_memory().unwrap())
+}
+
+impl Fixture {
+    async fn kept(&self, id: &JobId) -> RecordedCall {
+        self.journal.get(id).await.unwrap().expect("the call is kept")
+    }
+
+    async fn submitted(&self, context: &ToolContext, tool: &str, arguments: &str) -> JobId {
+        let call = ToolCall::new("c1", tool, arguments);
+        let result = self.toolbox.submit(&self.journal, context, call).await;
+        assert!(result.is_pending(), "{result:?}");
+        result.job().expect("it was accepted").clone()
+    }
+
+    async fn work(&self) {
+        Worker::new(self.toolbox.clone(), &self.journal).run_until_idle().await.unwrap();
+    }
+}
+
+fn running() -> CallFilter {
+    CallFilter::default().with_state(CallState::Running)
+}
+
+#[tokio::test]
+async fn a_durable_call_has_its_result_in_the_journal_before_its_caller_has_it() {
+    let fixture = in_memory();
+    for (tool, arguments, state, code) in [
+        ("count", r#"{"by": 2}"#, CallState::Done, None),
+        ("fail", "{}", CallState::Failed, Some("tool.failed")),
+    ] {
+        let result = fixture.toolbox.call(ToolCall::new("c1", tool, arguments)).await;
+        let kept = fixture.kept(result.job().unwrap()).await;
+        assert_eq!((kept.state, result.code()), (state, code), "{tool}");
+        assert_eq!((kept.attempt, kept.call_id.as_str()), (1, "c1"));
+        assert_eq!(kept.result, Some(result), "{tool}");
+    }
+    assert_eq!(fixture.counter.load(Ordering::SeqCst), 2);
+}
+
+#[tokio::test]
+async fn what_the_gate_refuses_is_not_accepted() {
+    let fixture = in_memory();
+    fixture.toolbox.blacklist("fail");
+    let context = ToolContext::new();
+    for (tool, arguments, kind) in [
+        ("missing", "{}", FailureKind::NotFound),
+        ("fail", "{}", FailureKind::Blacklisted),
+        ("count", r#"{"by": "many"}"#, FailureKind::InvalidArguments),
+        ("count", "{", FailureKind::InvalidArguments),
+    ] {
+        let call = ToolCall::new("c1", tool, arguments);
+        let result = fixture.toolbox.submit(&fixture.journal, &context, call.clone()).await;
+        assert_eq!(result.failure_kind(), Some(kind), "{tool}");
+        assert_eq!(fixture.toolbox.call(call).await.failure_kind(), Some(kind), "{tool}");
+    }
+    assert!(fixture.journal.calls(CallFilter::default()).await.unwrap().is_empty());
+}
+
+#[tokio::test]
+async fn a_durable_tool_needs_a_journal() {
+    let error = ToolBox::builder().tools(tools![fail]).build().unwrap_err();
+    assert!(error.to_string().contains("`fail` is durable"), "{error}");
+    let toolbox = ToolBox::new();
+    assert!(toolbox.try_register(fail::tool()).is_err());
+    toolbox.register(fail::tool());
+    let result = toolbox.call(ToolCall::new("1", "fail", "{}")).await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::Infrastructure), "{result:?}");
+}
+
+#[tokio::test]
+async fn a_durable_call_goes_on_when_its_caller_is_dropped() {
+    let fixture = in_memory();
+    let gate = Arc::new(tokio::sync::Semaphore::new(0));
+    let (entered, open) = (Arc::clone(&gate), Arc::new(tokio::sync::Notify::new()));
+    let opened = Arc::clone(&open);
+    let slow = raw("slow", move |_: Arguments| {
+        let (entered, opened) = (Arc::clone(&entered), Arc::clone(&opened));
+        async move {
+            entered.add_permits(1);
+            opened.notified().await;
+            "done"
+        }
+    });
+    fixture.toolbox.register(slow.durable());
+    let call = fixture.toolbox.call(ToolCall::new("1", "slow", "{}"));
+    tokio::select! {
+        _ = call => panic!("it waits"),
+        entered = gate.acquire() => entered.unwrap().forget(),
+    }
+    open.notify_one();
+    let id = fixture.journal.calls(running()).await.unwrap().pop().unwrap().id;
+    let kept = fixture.journal.wait(&id).await.unwrap().unwrap();
+    assert_eq!((kept.state, kept.result.unwrap().text().as_ref()), (CallState::Done, "done"));
+}
+
+#[tokio::test]
+async fn a_worker_runs_what_was_submitted_in_the_context_it_was_submitted_in() {
+    let fixture = in_memory();
+    let context = ToolContext::new()
+        .with(Principal::new("ada"))
+        .with(Conversation::new("mail", "42"))
+        .with_blacklist("secret");
+    let id = fixture.submitted(&context, "whoami", "{}").await;
+    assert_eq!(fixture.kept(&id).await.state, CallState::Waiting);
+    fixture.work().await;
+    let kept = fixture.kept(&id).await;
+    assert_eq!(kept.state, CallState::Done);
+    assert_eq!(kept.result.unwrap().text(), "ada in 42, secret allowed: false");
+
+    let place = Conversation::new("mail", "42");
+    let others = Conversation::new("mail", "4");
+    assert_eq!(fixture.journal.undelivered(&others).await.unwrap().len(), 0);
+    assert_eq!(fixture.journal.undelivered(&place).await.unwrap().len(), 1);
+    let (one, other) =
+        tokio::join!(fixture.journal.confirm_delivery(&id), fixture.journal.confirm_delivery(&id));
+    assert!(one.unwrap() != other.unwrap(), "it is delivered once");
+    assert_eq!(fixture.journal.undelivered(&place).await.unwrap().len(), 0);
+}
+
+#[tokio::test]
+async fn rules_of_the_worker_hold_as_well() {
+    let fixture = in_memory();
+    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+    fixture.toolbox.blacklist("count");
+    fixture.work().await;
+    let kept = fixture.kept(&id).await;
+    assert_eq!(kept.state, CallState::Failed);
+    assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Blacklisted));
+    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_panic_of_an_idempotent_tool_is_tried_once_more_and_then_a_dead_letter() {
+    let fixture = in_memory();
+    let id = fixture.submitted(&ToolContext::new(), "panic", "{}").await;
+    fixture.work().await;
+    let kept = fixture.kept(&id).await;
+    assert_eq!((kept.state, kept.attempt, kept.is_dead), (CallState::Failed, 2, true));
+    assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Panicked));
+    assert_eq!(fixture.counter.load(Ordering::SeqCst), 2);
+    assert_eq!(fixture.journal.dead_letters().await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn a_full_journal_refuses_with_a_result() {
+    let journal = Journal::builder().max_open(2).in_memory().unwrap();
+    let fixture = fixture(journal);
+    let context = ToolContext::new();
+    for _ in 0..2 {
+        fixture.submitted(&context, "count", r#"{"by": 1}"#).await;
+    }
+    let call = ToolCall::new("c3", "count", r#"{"by": 1}"#);
+    for result in [
+        fixture.toolbox.submit(&fixture.journal, &context, call.clone()).await,
+        fixture.toolbox.call(call).await,
+    ] {
+        assert_eq!(result.failure_kind(), Some(FailureKind::Busy), "{result:?}");
+        assert!(result.text().contains("2 calls wait already"), "{result:?}");
+    }
+    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn calls_that_wait_and_calls_that_run_can_be_cancelled() {
+    let fixture = in_memory();
+    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+    assert!(fixture.journal.cancel(&id).await.unwrap());
+    assert!(!fixture.journal.cancel(&id).await.unwrap(), "it has ended");
+    assert!(!fixture.journal.cancel(&JobId::from_text("job_none")).await.unwrap());
+    fixture.work().await;
+    assert_eq!(fixture.kept(&id).await.state, CallState::Cancelled);
+    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+
+    let token = CancellationToken::new();
+    for by_caller in [true, false] {
+        let context = ToolContext::new().with_cancellation(token.clone());
+        let before = fixture.counter.load(Ordering::SeqCst);
+        let call = fixture.toolbox.call_in(&context, ToolCall::new("1", "wait", "{}"));
+        let cancel = async {
+            while fixture.counter.load(Ordering::SeqCst) == before {
+                tokio::task::yield_now().await;
+            }
+            if by_caller {
+                token.cancel();
+            } else {
+                let id = fixture.journal.calls(running()).await.unwrap().pop().unwrap().id;
+                fixture.journal.cancel(&id).await.unwrap();
+            }
+        };
+        let (result, ()) = if by_caller {
+            tokio::join!(call, cancel)
+        } else {
+            let free = ToolContext::new();
+            let call = fixture.toolbox.call_in(&free, ToolCall::new("1", "wait", "{}"));
+            tokio::join!(call, cancel)
+        };
+        assert_eq!(result.failure_kind(), Some(FailureKind::Cancelled), "{result:?}");
+        assert_eq!(fixture.kept(result.job().unwrap()).await.state, CallState::Cancelled);
+    }
+}
+
+#[tokio::test]
+async fn a_call_whose_time_is_over_expires_and_does_not_run() {
+    let journal = Journal::builder().expires_after(Duration::ZERO).in_memory().unwrap();
+    let fixture = fixture(journal);
+    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+    fixture.work().await;
+    let kept = fixture.journal.wait(&id).await.unwrap().unwrap();
+    assert_eq!(kept.state, CallState::Expired);
+    assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Expired));
+    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+}
+
+#[tokio::test]
+async fn a_worker_that_is_dropped_leaves_no_call_open() {
+    let scratch = Scratch::new();
+    let journal =
+        Journal::builder().lease(Duration::from_secs(1)).open(scratch.path().join("j.db")).unwrap();
+    let fixture = fixture(journal);
+    let id = fixture.submitted(&ToolContext::new(), "wait", "{}").await;
+    let worker = Worker::new(fixture.toolbox.clone(), &fixture.journal);
+    let stop = async {
+        while fixture.counter.load(Ordering::SeqCst) == 0 {
+            tokio::task::yield_now().await;
+        }
+    };
+    worker.grace(Duration::ZERO).run_until(stop).await;
+    let kept = fixture.journal.wait(&id).await.unwrap().unwrap();
+    assert_eq!(kept.state, CallState::OutcomeUnknown);
+    assert!(kept.result.unwrap().text().contains("Check that before you call it again"));
+}
+
+#[tokio::test]
+async fn another_process_of_another_schema_does_not_take_a_call() {
+    let fixture = in_memory();
+    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+    let other = Tool::raw(
+        "count",
+        "Counts otherwise",
+        serde_json::json!({"type": "object", "properties": {"by": {"type": "string"}}}),
+        |_: Arguments| "other",
+    );
+    Worker::new(ToolBox::from(other), &fixture.journal).run_until_idle().await.unwrap();
+    assert_eq!(fixture.kept(&id).await.state, CallState::Waiting);
+    fixture.work().await;
+    assert_eq!(fixture.kept(&id).await.state, CallState::Done);
+}
+
+#[tokio::test]
+async fn a_background_tool_is_in_the_journal_under_its_job() {
+    let fixture = in_memory();
+    fixture.toolbox.register(raw("later", |_: Arguments| "done").background());
+    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+    let context = ToolContext::new().with_completions(sender);
+    let result = fixture.toolbox.call_in(&context, ToolCall::new("1", "later", "{}")).await;
+    let completion = receiver.recv().await.unwrap();
+    assert_eq!(result.job(), Some(&completion.job));
+    let kept = fixture.kept(&completion.job).await;
+    assert_eq!((kept.state, kept.attempt), (CallState::Done, 1));
+    assert_eq!(kept.result, Some(completion.result));
+}
+
+#[tokio::test]
+async fn results_of_every_kind_survive_the_file() {
+    use toolbox::ToolResult;
+    use toolbox::call::Content;
+
+    #[derive(serde::Deserialize)]
+    struct Which {
+        index: usize,
+    }
+
+    let scratch = Scratch::new();
+    let path = scratch.path().join("j.db");
+    let results = [
+        ToolResult::new("text"),
+        ToolResult::silent("for the model"),
+        ToolResult::user("for both").with_user_text("for the user"),
+        ToolResult::from(vec![Content::text("a"), Content::image(vec![1_u8, 2, 3], "image/png")]),
+        ToolResult::new("shown").with_structured_content(serde_json::json!({"a": [1, 2.5, null]})),
+        ToolResult::new("with meta").with_meta("x/y", serde_json::json!({"z": 1})),
+        ToolResult::failure(FailureKind::Infrastructure, "no database"),
+        ToolResult::new("found").with_references(vec!["a".to_owned(), "b".to_owned()]),
+    ];
+    let journal = Journal::open(&path).unwrap();
+    let given = results.clone();
+    let toolbox = ToolBox::builder()
+        .tools(
+            raw("give", move |arguments: Arguments| {
+                given[arguments.parse::<Which>().unwrap().index].clone()
+            })
+            .durable(),
+        )
+        .journal(&journal)
+        .build()
+        .unwrap();
+    let mut ids = Vec::new();
+    for (index, expected) in results.iter().enumerate() {
+        let arguments = serde_json::json!({"index": index}).to_string();
+        let result = toolbox.call(ToolCall::new("1", "give", arguments)).await;
+        assert_eq!((result.content(), result.code()), (expected.content(), expected.code()));
+        ids.push((result.job().unwrap().clone(), result));
+    }
+    drop((toolbox, journal));
+    let journal = Journal::open(&path).unwrap();
+    for (id, result) in ids {
+        let kept = journal.get(&id).await.unwrap().unwrap().result.unwrap();
+        assert_eq!(kept, result);
+        assert_eq!(kept.structured_content(), result.structured_content());
+        assert_eq!((kept.meta(), kept.references()), (result.meta(), result.references()));
+    }
+}

@@ -1,0 +1,250 @@
+//! Runs that pause, are decided on, and go on in another process or worker.
+
+use std::process::{Command, Output};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use toolbox::agent::{Agent, RunErrorKind, StopReason};
+use toolbox::context::{Decision, Principal};
+use toolbox::durable::{Journal, RecordedRunState, Worker};
+use toolbox::testing::ScriptedModel;
+use toolbox::{State, ToolBox, ToolContext, tool, tools};
+
+use crate::bounded::tokio;
+use crate::support::Scratch;
+
+/// Pays an invoice.
+#[tool(approval)]
+fn pay(invoice: u32, paid: State<AtomicU32>) -> String {
+    paid.fetch_add(1, Ordering::SeqCst);
+    format!("paid {invoice}")
+}
+
+fn agent(model: ScriptedModel, paid: &Arc<AtomicU32>) -> Agent {
+    Agent::builder(model)
+        .name("clerk")
+        .tools(tools![pay])
+        .shared_state(Arc::clone(paid))
+        .build()
+        .unwrap()
+}
+
+fn asking() -> ScriptedModel {
+    ScriptedModel::new().calls("pay", r#"{"invoice": 7}"#)
+}
+
+/// Pauses a run in a journal, as a process that is gone by now.
+async fn paused(journal: &Journal) -> Arc<AtomicU32> {
+    let paid = Arc::new(AtomicU32::new(0));
+    let outcome = agent(asking(), &paid).run("Pay it").durable("run 1", journal).await.unwrap();
+    assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
+    paid
+}
+
+#[tokio::test]
+async fn a_paused_run_waits_in_the_journal_for_its_decision() {
+    for (decision, count) in [(Decision::Approve, 1), (Decision::Deny("no".into()), 0)] {
+        let journal = Journal::in_memory().unwrap();
+        let paid = paused(&journal).await;
+        let run = journal.runs(false).await.unwrap().pop().unwrap();
+        assert_eq!((run.key.as_str(), run.state), ("run 1", RecordedRunState::Paused));
+        let pending = &run.pending[0];
+        assert_eq!(
+            (pending.tool.as_str(), pending.arguments.as_str()),
+            ("pay", r#"{"invoice": 7}"#)
+        );
+
+        // Without a decision it waits on, and asks no model.
+        let waiting = agent(ScriptedModel::new(), &paid).resume("run 1", &journal).await.unwrap();
+        assert_eq!(waiting.reason, StopReason::ApprovalNeeded);
+
+        assert!(journal.decide("run 1", [(pending.id.clone(), decision)]).await.unwrap());
+        let done = agent(ScriptedModel::answering("Done."), &paid);
+        let outcome = done.resume("run 1", &journal).await.unwrap();
+        assert_eq!((outcome.content.as_str(), paid.load(Ordering::SeqCst)), ("Done.", count));
+        assert!(
+            !journal.decide("run 1", [("call_1", Decision::Approve)]).await.unwrap(),
+            "it ended"
+        );
+        // Once more, and by its first words too.
+        for run in [done.resume("run 1", &journal), done.run("Pay it").durable("run 1", &journal)] {
+            assert_eq!(run.await.unwrap().content, "Done.");
+        }
+        assert_eq!(paid.load(Ordering::SeqCst), count);
+        assert!(journal.check().await.unwrap().faults.is_empty());
+    }
+}
+
+#[tokio::test]
+async fn a_run_goes_on_for_whom_and_as_what_it_began() {
+    let journal = Journal::in_memory().unwrap();
+    let paid = Arc::new(AtomicU32::new(0));
+    let ada = ToolContext::new().with(Principal::new("ada"));
+    let run = agent(asking(), &paid).run("Pay it").durable("run", &journal).in_context(ada.clone());
+    assert_eq!(run.await.unwrap().reason, StopReason::ApprovalNeeded);
+
+    let fresh = || agent(ScriptedModel::answering("Done."), &paid);
+    let other = Agent::builder(ScriptedModel::answering("Done.")).name("other").build().unwrap();
+    let bob = ToolContext::new().with(Principal::new("bob"));
+    let nobody = ToolContext::new();
+    for (what, run) in [
+        ("no run of the key", fresh().resume("unknown", &journal)),
+        ("one of agent `clerk`", other.resume("run", &journal)),
+        ("another principal", fresh().resume("run", &journal).in_context(bob)),
+        ("another principal", fresh().resume("run", &journal).in_context(nobody)),
+    ] {
+        let error = run.await.unwrap_err();
+        assert!(matches!(error.kind, RunErrorKind::Journal(_)), "{error}");
+        assert!(error.to_string().contains(what), "{error}");
+    }
+    // It goes on in the context that it began in, if no other is given.
+    for run in [fresh().resume("run", &journal), fresh().resume("run", &journal).in_context(ada)] {
+        assert_eq!(run.await.unwrap().reason, StopReason::ApprovalNeeded);
+    }
+}
+
+#[tokio::test]
+async fn a_run_is_at_work_once() {
+    let journal = Journal::in_memory().unwrap();
+    let held = Arc::new(tokio::sync::Notify::new());
+    let wait = Arc::clone(&held);
+    let slow = toolbox::Tool::raw(
+        "slow",
+        "Waits",
+        serde_json::json!({"type": "object"}),
+        move |_: toolbox::call::Arguments| {
+            let wait = Arc::clone(&wait);
+            async move {
+                wait.notified().await;
+                "done"
+            }
+        },
+    );
+    let model = ScriptedModel::new().calls("slow", "{}").text("Done.");
+    let agent = Agent::builder(model).tools(slow).build().unwrap();
+    let first = tokio::spawn(agent.run("Go").durable("run", &journal).into_future());
+    while journal.runs(false).await.unwrap().is_empty() {
+        tokio::task::yield_now().await;
+    }
+    let error = agent.resume("run", &journal).await.unwrap_err();
+    assert!(error.to_string().contains("at work already"), "{error}");
+    held.notify_one();
+    assert_eq!(first.await.unwrap().unwrap().content, "Done.");
+}
+
+#[tokio::test]
+async fn a_worker_goes_on_with_runs_that_were_decided_on_or_left() {
+    let journal = Journal::in_memory().unwrap();
+    let paid = paused(&journal).await;
+    // Dropped in the middle of its second request.
+    let left = agent(ScriptedModel::new().calls("pay", r#"{"invoice": 8}"#), &paid);
+    drop(left.run("Pay it").durable("run 2", &journal).await);
+
+    let clerk = agent(ScriptedModel::new().text("Done.").text("Done."), &paid);
+    journal.decide("run 1", [("call_1", Decision::Approve)]).await.unwrap();
+    let ended = async {
+        while journal
+            .runs(true)
+            .await
+            .unwrap()
+            .iter()
+            .all(|run| run.state != RecordedRunState::Ended)
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    let worker = Worker::new(ToolBox::new(), &journal).agent(&clerk);
+    worker.run_until(ended).await;
+    assert_eq!(paid.load(Ordering::SeqCst), 1);
+    assert_eq!(journal.runs(false).await.unwrap().len(), 1, "the other still waits");
+}
+
+#[tokio::test]
+async fn what_cannot_be_recorded_does_not_happen() {
+    /// Charges a customer.
+    #[tool]
+    fn charge(paid: State<AtomicU32>) -> String {
+        paid.fetch_add(1, Ordering::SeqCst);
+        "charged".to_owned()
+    }
+
+    let scratch = Scratch::new();
+    let paid = Arc::new(AtomicU32::new(0));
+    let path = scratch.path().join("full.db");
+    drop(Journal::open(&path).unwrap());
+    let size = std::fs::metadata(&path).unwrap().len();
+    let journal = Journal::builder().max_file_bytes(size + 8192).open(&path).unwrap();
+    let mut model = ScriptedModel::new();
+    for n in 0..100 {
+        let filler = "x".repeat(100 * n);
+        model = model.calls("charge", format!("{{}}{}", " ".repeat(filler.len())));
+    }
+    let agent = Agent::builder(model)
+        .tools(tools![charge])
+        .shared_state(Arc::clone(&paid))
+        .repeat_limit(1000)
+        .max_iterations(100)
+        .build()
+        .unwrap();
+    let error = agent.run("Go").durable("run", &journal).await.unwrap_err();
+    assert!(matches!(error.kind, RunErrorKind::Journal(_)), "{error}");
+    drop(journal);
+    let connection = rusqlite::Connection::open(path).unwrap();
+    let started: u32 = connection
+        .query_row("SELECT count(*) FROM run_entry WHERE entry LIKE '{\"started\"%'", [], |row| {
+            row.get(0)
+        })
+        .unwrap();
+    assert!(started > 0);
+    assert_eq!(paid.load(Ordering::SeqCst), started, "each effect was recorded before it happened");
+}
+
+/// Runs the program `toolbox`.
+fn program(words: &[&str]) -> Output {
+    Command::new(env!("CARGO_BIN_EXE_toolbox-program")).args(words).output().unwrap()
+}
+
+fn text(output: &Output) -> String {
+    [&*output.stdout, &*output.stderr].map(String::from_utf8_lossy).concat()
+}
+
+#[tokio::test]
+async fn the_program_lists_runs_decides_and_checks() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("agent.db");
+    let file = path.to_str().unwrap();
+    let paid = paused(&Journal::open(&path).unwrap()).await;
+
+    let listed = text(&program(&["runs", file]));
+    assert!(listed.contains("run 1  paused  agent clerk"), "{listed}");
+    assert!(listed.contains("call_1  pay {\"invoice\": 7}"), "{listed}");
+    for (words, code, what) in [
+        (vec!["runs", "/nonexistent.db"], 3, "there is no journal at"),
+        (vec!["resume", file, "run 2", "--approve-all"], 1, "there is no run `run 2`"),
+        (vec!["resume", file, "run 1"], 2, "nothing was decided"),
+        (vec!["resume", file, "run 1", "--approve", "call_9"], 1, "those that do: call_1"),
+        (vec!["resume", file, "run 1", "--approve", "call_1"], 0, "1 of 1 calls decided"),
+        (vec!["resume", file, "run 1", "--deny", "call_1"], 1, "it is decided"),
+        (vec!["journal", "check", file], 0, "runs: 1, with 4 entries"),
+        (vec!["journal", "calls", file], 0, "no calls"),
+        (vec!["journal", "calls", file, "--state", "lost"], 2, "the states are waiting"),
+    ] {
+        let output = program(&words);
+        let shown = text(&output);
+        assert_eq!(output.status.code(), Some(code), "{words:?}: {shown}");
+        assert!(shown.contains(what), "{words:?}: {shown}");
+    }
+    let journal = Journal::open(&path).unwrap();
+    let done = agent(ScriptedModel::answering("Done."), &paid);
+    assert_eq!(done.resume("run 1", &journal).await.unwrap().content, "Done.");
+    assert_eq!(paid.load(Ordering::SeqCst), 1);
+    drop(journal);
+
+    let connection = rusqlite::Connection::open(&path).unwrap();
+    connection.execute("UPDATE run_entry SET entry = '{' WHERE number = 2", []).unwrap();
+    let output = program(&["--json", "journal", "check", file]);
+    assert_eq!(output.status.code(), Some(1));
+    let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(found["faults"][0].as_str().unwrap().contains("entry 2 of run `run 1`"), "{found}");
+}

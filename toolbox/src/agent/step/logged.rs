@@ -1,0 +1,309 @@
+//! The log of a durable run: what is taken from it, and what is added.
+
+use std::sync::Arc;
+
+use super::{ActiveRun, End, Setup, Start};
+use crate::agent::log::{
+    Entry, LogPlace, LoggedOutcome, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
+};
+use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
+use crate::call::{Content, FailureKind, JobId, ToolCall, ToolResult};
+use crate::context::{CarriedContext, Principal, ToolContext};
+use crate::model::{ModelResponse, Unanswered};
+
+/// A run whose log was opened.
+pub(super) enum Opened {
+    Run(Option<RunLog>),
+    /// It has ended before, with this outcome.
+    Ended(Box<RunOutcome>),
+}
+
+/// Opens the log of a run, and lets the run begin where the log ends.
+pub(super) async fn open(setup: &mut Setup) -> Result<Opened, RunErrorKind> {
+    let Some(place) = setup.log.take() else { return Ok(Opened::Run(None)) };
+    let name = setup.called_as.as_deref().unwrap_or(setup.agent.name()).to_owned();
+    let is_new = !matches!(setup.start, Start::Recorded);
+    let LogPlace { key, .. } = &place;
+    let key = key.clone();
+    let (log, recorded) = RunLog::open(place, &name, is_new).await?;
+    match recorded {
+        Recorded::Nothing => begin(setup, &log).await?,
+        Recorded::Ended { outcome, context } => {
+            take_context(setup, &context, &key)?;
+            return Ok(Opened::Ended(outcome));
+        }
+        Recorded::Begun { history, context } => {
+            take_context(setup, &context, &key)?;
+            setup.start = Start::Fresh(history);
+        }
+        Recorded::Paused { paused, mut decisions, context } => {
+            take_context(setup, &context, &key)?;
+            // The run above decides for this one. A pause that it does not know yet has to reach
+            // it first.
+            if let Start::Resumed(given, own) = &setup.start
+                && **given == *paused
+                && decisions.is_empty()
+            {
+                decisions.clone_from(own);
+                log.add(&Entry::Decided(own.clone()), RunState::Running).await?;
+            }
+            setup.start = Start::Resumed(paused, decisions);
+        }
+    }
+    Ok(Opened::Run(Some(log)))
+}
+
+async fn begin(setup: &Setup, log: &RunLog) -> Result<(), RunErrorKind> {
+    let context = CarriedContext::of(&setup.context);
+    match &setup.start {
+        Start::Fresh(history) => {
+            let history = history.clone();
+            log.add(&Entry::Begin { history, context }, RunState::Running).await
+        }
+        Start::Resumed(paused, decisions) => {
+            let history = paused.open.before().clone();
+            log.add(&Entry::Begin { history, context }, RunState::Running).await?;
+            log.add(&Entry::Paused(paused.clone()), RunState::Running).await?;
+            log.add(&Entry::Decided(decisions.clone()), RunState::Running).await
+        }
+        Start::Recorded => Err(missing()),
+    }
+}
+
+/// Gives a run that goes on the context it began in: all of it where the program gave none, else
+/// what restricts it.
+fn take_context(
+    setup: &mut Setup,
+    recorded: &CarriedContext,
+    key: &str,
+) -> Result<(), RunErrorKind> {
+    let restored = recorded.restore();
+    if setup.restores_context {
+        let given = std::mem::replace(&mut setup.context, restored);
+        let mut context = std::mem::take(&mut setup.context);
+        if let Some(token) = given.cancellation() {
+            context = context.with_cancellation(token.clone());
+        }
+        if let Some(deadline) = given.deadline() {
+            context = context.with_deadline(deadline);
+        }
+        setup.context = context;
+        return Ok(());
+    }
+    if Principal::of(&setup.context) != Principal::of(&restored) {
+        return Err(failed(format!("the run `{key}` was begun for another principal")));
+    }
+    if let Some(rules) = restored.rules() {
+        setup.context = std::mem::take(&mut setup.context).with_rules(rules);
+    }
+    if let Some(taint) = restored.get::<crate::context::Taint>().filter(|taint| taint.is_tainted())
+    {
+        match setup.context.get::<crate::context::Taint>() {
+            Some(own) => own.mark(),
+            None => {
+                setup.context = std::mem::take(&mut setup.context).with(taint.clone());
+            }
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn missing() -> RunErrorKind {
+    failed("there is no run of that key".to_owned())
+}
+
+fn failed(message: String) -> RunErrorKind {
+    RunErrorKind::Journal(Arc::new(std::io::Error::other(message)))
+}
+
+/// Logs the outcome of a run that does not go on.
+pub(super) async fn close(
+    log: Option<RunLog>,
+    result: Result<RunOutcome, RunError>,
+) -> Result<RunOutcome, RunError> {
+    let (Some(log), Ok(outcome)) = (log, &result) else { return result };
+    // What was stopped from outside goes on when it is resumed.
+    let goes_on = matches!(
+        outcome.reason,
+        StopReason::Cancelled | StopReason::TimedOut | StopReason::ApprovalNeeded
+    );
+    if goes_on {
+        return result;
+    }
+    let entry = Entry::Ended(LoggedOutcome::of(outcome));
+    match log.add(&entry, RunState::Ended).await {
+        Ok(()) => result,
+        Err(kind) => Err(RunError {
+            kind,
+            history: outcome.history.clone(),
+            iterations: outcome.iterations,
+            usage: outcome.usage,
+        }),
+    }
+}
+
+impl ActiveRun {
+    /// Returns the reply that an earlier attempt got at this place.
+    pub(super) fn logged_reply(&mut self) -> Option<ModelResponse> {
+        let reply = self.log.as_mut()?.reply();
+        self.report_again();
+        reply
+    }
+
+    pub(super) async fn log_reply(&self, response: &ModelResponse) -> Result<(), End> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let entry = Entry::Reply { reply: response.reply.clone(), usage: response.usage };
+        log.add(&entry, RunState::Running).await.map_err(End::Failed)
+    }
+
+    /// Tells the model of the jobs that have ended: those that the log has, then those that ended
+    /// since.
+    pub(super) async fn observe_ended_jobs(&mut self) -> Result<(), End> {
+        while let Some((job, content)) = self.log.as_mut().and_then(RunLog::observed) {
+            self.jobs.forget(&job);
+            self.read_words(&content);
+            self.request.history.push_user(content);
+        }
+        self.report_again();
+        while let Some(completion) = self.jobs.ready() {
+            self.observe(completion).await?;
+        }
+        Ok(())
+    }
+
+    pub(super) async fn log_observation(&self, job: JobId, content: &[Content]) -> Result<(), End> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let entry = Entry::Observed { job, content: content.to_vec() };
+        log.add(&entry, RunState::Running).await.map_err(End::Failed)
+    }
+
+    /// Logs that the run waits for decisions.
+    pub(super) async fn log_pause(&self, end: End) -> End {
+        let (Some(log), End::Paused(paused)) = (&self.log, &end) else { return end };
+        match log.add(&Entry::Paused(paused.clone()), RunState::Paused).await {
+            Ok(()) => end,
+            Err(kind) => End::Failed(kind),
+        }
+    }
+
+    /// Takes what the log has of the calls of the current reply.
+    pub(super) fn logged_calls(&mut self) -> RecordedCalls {
+        let calls = self.log.as_mut().map(RunLog::calls).unwrap_or_default();
+        self.report_again();
+        calls
+    }
+
+    /// Lets events be reported once there is nothing to be done again.
+    fn report_again(&self) {
+        if let Some(log) = &self.log {
+            self.events.mute(log.is_replaying());
+        }
+    }
+
+    /// Parts calls into those that are to be made, and results that the log has, or that follow
+    /// from it.
+    pub(super) async fn take_logged(
+        &mut self,
+        calls: Vec<(ToolCall, bool)>,
+        recorded: &mut RecordedCalls,
+    ) -> Result<(Vec<(ToolCall, bool)>, Vec<ToolResult>), End> {
+        let Some(log) = &self.log else { return Ok((calls, Vec::new())) };
+        let (mut made, mut results) = (Vec::with_capacity(calls.len()), Vec::new());
+        for (mut call, mut approved) in calls {
+            let started = recorded.started.remove(&call.id);
+            // Of a call through a gateway, the log names the tool behind it.
+            let own = started.as_ref().filter(|started| started.tool == call.name);
+            let allowed = own.and_then(|started| started.approved.clone());
+            let result = match (recorded.results.remove(&call.id), &started) {
+                (Some(result), _) => Some(result),
+                (None, Some(started)) => match &started.job {
+                    Some(job) => {
+                        let has = log.store().has_job(job).await;
+                        let has = has.map_err(|error| End::Failed(RunErrorKind::Journal(error)))?;
+                        has.then(|| started_before(&call.name, job))
+                    }
+                    None if started.idempotent => None,
+                    None => Some(unknown(&started.tool)),
+                },
+                (None, None) => None,
+            };
+            if let Some(result) = result {
+                let result = result.with_call_id(call.id.clone());
+                self.read_result(&call, &result);
+                results.push(match allowed.filter(|arguments| *arguments != call.arguments) {
+                    Some(arguments) => result.with_edited(arguments),
+                    None => result,
+                });
+                continue;
+            }
+            if let Some(arguments) = allowed {
+                (call.arguments, approved) = (arguments, true);
+            }
+            made.push((call, approved));
+        }
+        self.attach_jobs(&results);
+        let found = std::mem::take(&mut recorded.found);
+        if !found.is_empty() {
+            let toolbox = self.toolbox();
+            let tools = found.into_iter().filter_map(|(name, until)| {
+                let tool = toolbox.get(&name)?;
+                Some((Arc::clone(&tool.inner().definition), until))
+            });
+            self.offer.promotions.restore(tools.collect());
+        }
+        Ok((made, results))
+    }
+
+    /// Lets the completions of jobs arrive that an earlier attempt started, and that it did not
+    /// report.
+    fn attach_jobs(&self, results: &[ToolResult]) {
+        let Some(log) = &self.log else { return };
+        let jobs: Vec<_> = results
+            .iter()
+            .filter(|result| result.is_pending())
+            .filter_map(|result| Some((result.job()?.clone(), result.call_id().to_owned())))
+            .filter(|(job, _)| !log.will_observe(job))
+            .collect();
+        if !jobs.is_empty() {
+            log.store().attach(self.toolbox(), jobs, self.jobs.sender());
+        }
+    }
+
+    /// Logs that every call of the reply has its result.
+    pub(super) async fn log_answered(
+        &self,
+        open: &Unanswered,
+        results: &[ToolResult],
+    ) -> Result<(), End> {
+        let Some(log) = &self.log else { return Ok(()) };
+        if let Some(kind) = log.failure() {
+            return Err(End::Failed(kind));
+        }
+        let logged = log.take_logged();
+        let is_answer =
+            |id: &str| open.calls().any(|call| call.id == id && self.is_answer(&call.name));
+        let rest = results
+            .iter()
+            .filter(|result| !logged.contains(result.call_id()) && !is_answer(result.call_id()))
+            .map(|result| LoggedResult(result.clone()))
+            .collect();
+        let entry = Entry::Answered { rest, found: self.offer.promotions.list() };
+        log.add(&entry, RunState::Running).await.map_err(End::Failed)
+    }
+}
+
+/// Returns the result of a background call that an earlier attempt started.
+fn started_before(tool: &str, job: &JobId) -> ToolResult {
+    let text = format!("tool `{tool}` was started in the background as {job}");
+    ToolResult::background(text).with_job(job.clone()).marked_as_gate()
+}
+
+/// Returns the result of a call that an earlier attempt started, and that may not run again.
+fn unknown(tool: &str) -> ToolResult {
+    ToolResult::refusal(FailureKind::OutcomeUnknown, FailureKind::outcome_unknown(tool))
+}
+
+/// Returns the context of the tool that takes the answer: its calls are made again, and not logged.
+pub(super) fn unlogged(context: &ToolContext) -> ToolContext {
+    context.without_recorder()
+}

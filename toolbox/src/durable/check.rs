@@ -1,0 +1,94 @@
+//! The check of a journal's file.
+
+use rusqlite::Connection;
+
+use super::journal::Journal;
+use super::sqlite::damaged;
+use crate::agent::log::Entry;
+use crate::store::StoreError;
+
+/// The contents of a journal, counted, and what is wrong with them.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JournalCheck {
+    /// The number of calls in each state, by its [code](super::CallState::code).
+    pub calls: Vec<(String, u64)>,
+    /// The number of runs, those of agents below among them.
+    pub runs: u64,
+    /// The number of entries in the logs of the runs.
+    pub entries: u64,
+    /// The faults, each a sentence; empty for a whole journal.
+    pub faults: Vec<String>,
+}
+
+/// The conditions that no row meets, each with what it would mean.
+const RULES: [(&str, &str); 5] = [
+    (
+        "SELECT count(*) FROM call WHERE (ended IS NULL) != (state IN ('waiting', 'running'))",
+        "calls have a time of their end and no final state, or the other way round",
+    ),
+    (
+        "SELECT count(*) FROM call WHERE ended IS NOT NULL AND result IS NULL",
+        "calls have a final state and no result",
+    ),
+    (
+        "SELECT count(*) FROM call WHERE state = 'running' AND owner IS NULL",
+        "calls run, and nobody runs them",
+    ),
+    (
+        "SELECT count(*) FROM call WHERE ended IS NOT NULL AND owner IS NOT NULL",
+        "calls have a final state, and somebody still holds them",
+    ),
+    (
+        "SELECT count(*) FROM run_entry WHERE key NOT IN (SELECT key FROM run)",
+        "entries belong to no run",
+    ),
+];
+
+impl Journal {
+    /// Reads the whole file, and checks that it is whole: the pages of the database, the states of
+    /// the calls, each entry of each run.
+    ///
+    /// # Errors
+    ///
+    /// Those of the store; [`StoreError::Failed`] where the journal is over an engine without a
+    /// file.
+    pub async fn check(&self) -> Result<JournalCheck, StoreError> {
+        self.file()?.run(|connection, _| check(connection)).await
+    }
+}
+
+fn check(connection: &Connection) -> Result<JournalCheck, StoreError> {
+    let mut found = JournalCheck::default();
+    connection.pragma_query(None, "integrity_check", |row| {
+        let line: String = row.get(0)?;
+        if line != "ok" {
+            found.faults.push(line);
+        }
+        Ok(())
+    })?;
+    found.calls = connection
+        .prepare("SELECT state, count(*) FROM call GROUP BY state ORDER BY state")?
+        .query_map([], |row| Ok((row.get(0)?, row.get::<_, i64>(1)?.unsigned_abs())))?
+        .collect::<Result<_, _>>()?;
+    let count = |sql: &str| connection.query_row(sql, [], |row| row.get::<_, i64>(0));
+    for (sql, meaning) in RULES {
+        let rows = count(sql)?;
+        if rows > 0 {
+            found.faults.push(format!("{rows} {meaning}"));
+        }
+    }
+    found.runs = count("SELECT count(*) FROM run")?.unsigned_abs();
+    let mut entries = connection.prepare("SELECT key, number, entry FROM run_entry")?;
+    let mut rows = entries.query([])?;
+    while let Some(row) = rows.next()? {
+        found.entries += 1;
+        if let Err(error) =
+            serde_json::from_str::<Entry>(row.get_ref(2)?.as_str().map_err(damaged)?)
+        {
+            let (key, number): (String, u32) = (row.get(0)?, row.get(1)?);
+            found.faults.push(format!("entry {number} of run `{key}` cannot be read: {error}"));
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,44 @@
+//! Results of calls that end without their tool.
+
+use super::backlog::RecordedCall;
+use crate::call::{FailureKind, ToolResult};
+
+/// Returns the result of a call that may have happened.
+pub(super) fn unknown(call: &RecordedCall) -> ToolResult {
+    unknown_of(&call.tool)
+}
+
+pub(crate) fn unknown_of(tool: &str) -> ToolResult {
+    let text = FailureKind::outcome_unknown(tool);
+    ToolResult::refusal(FailureKind::OutcomeUnknown, text)
+}
+
+pub(super) fn cancelled(call: &RecordedCall) -> ToolResult {
+    cancelled_of(&call.tool)
+}
+
+pub(super) fn cancelled_of(tool: &str) -> ToolResult {
+    let text = format!("the call of tool `{tool}` was cancelled; it has not run");
+    ToolResult::refusal(FailureKind::Cancelled, text)
+}
+
+pub(super) fn expired(call: &RecordedCall) -> ToolResult {
+    let text = format!("the call of tool `{}` expired before it could run", call.tool);
+    ToolResult::refusal(FailureKind::Expired, text)
+}
+
+/// Returns the result of a call that was begun as often as it may be, and never ended.
+pub(super) fn dead(call: &RecordedCall) -> ToolResult {
+    let text = format!(
+        "the call of tool `{}` was begun {} times, and the process that ran it ended each time; it is not tried again",
+        call.tool, call.attempt
+    );
+    ToolResult::refusal(FailureKind::Infrastructure, text)
+}
+
+pub(super) fn busy(tool: &str, most: u64) -> ToolResult {
+    let text = format!(
+        "the call of tool `{tool}` was not accepted: {most} calls wait already. Try again later"
+    );
+    ToolResult::refusal(FailureKind::Busy, text)
+}

@@ -1,0 +1,505 @@
+//! The engine over an `SQLite` file.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use rusqlite::types::Value;
+use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
+
+use super::alive::{self, LockFile};
+use super::backlog::{
+    Backlog, Beat, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
+};
+use super::results;
+use crate::call::{Arguments, JobId, StoredResult, StoredResultRef, ToolResult};
+use crate::context::{Conversation, now};
+use crate::future::BoxFuture;
+use crate::store::{StoreError, Writer, from_millis, to_millis};
+use crate::sync::Mutex;
+
+/// Calls and runs in an `SQLite` file.
+pub(super) struct SqliteBacklog {
+    pub(super) writer: Writer,
+    pub(super) shared: Arc<Shared>,
+    /// Kept for its lock.
+    _lock: Option<LockFile>,
+}
+
+/// What pieces of work on the thread of the file need.
+pub(super) struct Shared {
+    pub(super) id: String,
+    path: Option<PathBuf>,
+    /// The number that each other journal showed last, and the time at which it was first seen.
+    seen: Mutex<HashMap<String, (i64, Instant)>>,
+}
+
+impl SqliteBacklog {
+    pub(super) fn open(path: Option<&Path>, max_bytes: Option<u64>) -> Result<Self, StoreError> {
+        let id = JobId::new().as_str().replacen("job_", "journal_", 1);
+        let writer = Writer::open(path, max_bytes)?;
+        let lock = path.map(|path| LockFile::create(path, &id)).transpose()?;
+        let shared = Shared { id, path: path.map(Path::to_owned), seen: Mutex::default() };
+        Ok(Self { writer, shared: Arc::new(shared), _lock: lock })
+    }
+
+    pub(super) fn run<T: Send + 'static>(
+        &self,
+        work: impl FnOnce(&Connection, &Shared) -> Result<T, StoreError> + Send + 'static,
+    ) -> BoxFuture<'static, Result<T, StoreError>> {
+        let shared = Arc::clone(&self.shared);
+        self.writer.run(move |connection| work(connection, &shared))
+    }
+}
+
+impl Shared {
+    /// Returns the journals among `owners` that are gone.
+    ///
+    /// The time of a heartbeat is taken by the clock of this process, from when the number was
+    /// first seen: clocks of others, and clocks that are set, do not matter.
+    pub(super) fn gone(
+        &self,
+        connection: &Connection,
+        owners: Vec<String>,
+        lease: Duration,
+        at: Instant,
+    ) -> Result<Vec<String>, StoreError> {
+        let mut seen = self.seen.lock();
+        let mut gone = Vec::new();
+        for owner in owners {
+            let beat = connection
+                .prepare_cached("SELECT beat FROM worker WHERE id = ?")?
+                .query_row([&owner], |row| row.get::<_, i64>(0))
+                .optional()?;
+            let beat = beat.unwrap_or_default();
+            let (last, since) = seen.entry(owner.clone()).or_insert((beat, at));
+            if *last != beat {
+                (*last, *since) = (beat, at);
+            }
+            let is_silent = at.saturating_duration_since(*since) >= lease;
+            if is_silent || self.path.as_ref().is_some_and(|path| alive::is_gone(path, &owner)) {
+                connection.prepare_cached("DELETE FROM worker WHERE id = ?")?.execute([&owner])?;
+                seen.remove(&owner);
+                gone.push(owner);
+            }
+        }
+        Ok(gone)
+    }
+}
+
+#[diagnostic::do_not_recommend]
+impl Backlog for SqliteBacklog {
+    fn id(&self) -> &str {
+        &self.shared.id
+    }
+
+    fn accept(&self, call: NewCall, hold: Hold) -> BoxFuture<'_, Result<(), StoreError>> {
+        let accepted = to_millis(SystemTime::now());
+        self.run(move |connection, shared| {
+            let (state, attempt) = match hold {
+                Hold::Free | Hold::Held => (CallState::Waiting, 0),
+                Hold::Begun => (CallState::Running, 1),
+            };
+            let owner = (hold != Hold::Free).then_some(&shared.id);
+            connection
+                .prepare_cached(
+                    "INSERT INTO call (id, tool, digest, arguments, context, call_id, conversation, \
+                     idempotent, state, attempt, owner, accepted, expires) \
+                     VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+                )?
+                .execute(params![
+                    call.id.as_str(),
+                    call.tool,
+                    call.digest,
+                    call.arguments.as_str(),
+                    call.context,
+                    call.call_id,
+                    call.conversation.as_ref().map(conversation_text),
+                    call.idempotent,
+                    state.code(),
+                    attempt,
+                    owner,
+                    accepted,
+                    to_millis(call.expires),
+                ])?;
+            Ok(())
+        })
+    }
+
+    fn claim(
+        &self,
+        tools: Vec<(String, String)>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>> {
+        let at = to_millis(SystemTime::now());
+        self.run(move |connection, shared| {
+            let mut ids: Vec<String> = Vec::new();
+            let mut waiting = connection.prepare_cached(
+                "SELECT id FROM call WHERE state = 'waiting' AND owner IS NULL \
+                 AND tool = ? AND digest = ? AND expires > ? ORDER BY id LIMIT ?",
+            )?;
+            let limit = i64::try_from(most).unwrap_or(i64::MAX);
+            for (tool, digest) in &tools {
+                let rows = waiting.query_map(params![tool, digest, at, limit], |row| row.get(0))?;
+                ids.extend(rows.collect::<Result<Vec<String>, _>>()?);
+            }
+            ids.sort();
+            ids.truncate(most);
+            let mut take = connection.prepare_cached(
+                "UPDATE call SET state = 'running', attempt = attempt + 1, owner = ? WHERE id = ?",
+            )?;
+            let mut claimed = Vec::with_capacity(ids.len());
+            for id in ids {
+                take.execute([&shared.id, &id])?;
+                claimed.extend(one(connection, &id)?);
+            }
+            Ok(claimed)
+        })
+    }
+
+    fn begin(&self, id: &JobId) -> BoxFuture<'_, Result<Option<Claim>, StoreError>> {
+        let id = id.clone();
+        self.run(move |connection, shared| {
+            let attempt = connection
+                .prepare_cached(
+                    "UPDATE call SET state = 'running', attempt = attempt + 1 \
+                     WHERE id = ? AND owner = ? AND state = 'waiting' AND cancel = 0 \
+                     RETURNING attempt",
+                )?
+                .query_row([id.as_str(), &shared.id], |row| row.get(0))
+                .optional()?;
+            Ok(attempt.map(|attempt| Claim { id, attempt }))
+        })
+    }
+
+    fn finish(&self, claim: Claim, end: CallEnd) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let at = to_millis(SystemTime::now());
+        let result = stored(&end.result);
+        self.run(move |connection, shared| {
+            let ended = connection
+                .prepare_cached(
+                    "UPDATE call SET state = ?1, result = ?2, ended = ?3, dead = ?4, owner = NULL \
+                     WHERE id = ?5 AND attempt = ?6 AND owner = ?7 AND ended IS NULL",
+                )?
+                .execute(params![
+                    end.state.code(),
+                    result?,
+                    at,
+                    end.is_dead,
+                    claim.id.as_str(),
+                    claim.attempt,
+                    shared.id
+                ])?;
+            if ended == 0 {
+                connection
+                    .prepare_cached("UPDATE call SET late = late + 1 WHERE id = ?")?
+                    .execute([claim.id.as_str()])?;
+            }
+            Ok(ended == 1)
+        })
+    }
+
+    fn release(&self, claim: Claim, panicked: bool) -> BoxFuture<'_, Result<bool, StoreError>> {
+        self.run(move |connection, shared| {
+            let released = connection
+                .prepare_cached(
+                    "UPDATE call SET state = 'waiting', owner = NULL, panics = panics + ? \
+                     WHERE id = ? AND attempt = ? AND owner = ? AND state = 'running'",
+                )?
+                .execute(params![panicked, claim.id.as_str(), claim.attempt, shared.id])?;
+            Ok(released == 1)
+        })
+    }
+
+    fn cancel(&self, id: &JobId) -> BoxFuture<'_, Result<bool, StoreError>> {
+        let id = id.clone();
+        let at = to_millis(SystemTime::now());
+        self.run(move |connection, _| {
+            let Some(call) = one(connection, id.as_str())?.filter(|call| !call.state.is_final())
+            else {
+                return Ok(false);
+            };
+            if call.state == CallState::Waiting && call.owner.is_none() {
+                let end = CallEnd::new(CallState::Cancelled, results::cancelled(&call));
+                close(connection, &call, &end, at)?;
+            } else {
+                connection
+                    .prepare_cached("UPDATE call SET cancel = 1 WHERE id = ?")?
+                    .execute([id.as_str()])?;
+            }
+            Ok(true)
+        })
+    }
+
+    fn beat(&self) -> BoxFuture<'_, Result<Beat, StoreError>> {
+        self.run(|connection, shared| {
+            connection
+                .prepare_cached(
+                    "INSERT INTO worker (id, beat) VALUES (?, 1) \
+                     ON CONFLICT (id) DO UPDATE SET beat = beat + 1",
+                )?
+                .execute([&shared.id])?;
+            let cancelled = connection
+                .prepare_cached("SELECT id FROM call WHERE owner = ? AND cancel = 1")?
+                .query_map([&shared.id], |row| row.get::<_, String>(0))?
+                .map(|id| id.map(|id| JobId::from_text(&id)))
+                .collect::<Result<_, _>>()?;
+            let open = connection
+                .prepare_cached("SELECT count(*) FROM call WHERE ended IS NULL")?
+                .query_row([], |row| row.get::<_, i64>(0))?;
+            Ok(Beat { cancelled, open: open.unsigned_abs() })
+        })
+    }
+
+    fn recover(
+        &self,
+        lease: Duration,
+        max_attempts: u32,
+    ) -> BoxFuture<'_, Result<Recovered, StoreError>> {
+        let (at, monotonic) = (to_millis(SystemTime::now()), now());
+        self.run(move |connection, shared| {
+            let mut recovered = Recovered::default();
+            let owners = connection
+                .prepare_cached(
+                    "SELECT owner FROM call WHERE owner IS NOT NULL AND owner != ?1 \
+                     UNION SELECT owner FROM run WHERE owner IS NOT NULL AND owner != ?1",
+                )?
+                .query_map([&shared.id], |row| row.get(0))?
+                .collect::<Result<Vec<String>, _>>()?;
+            for owner in shared.gone(connection, owners, lease, monotonic)? {
+                let held = select(connection, "owner = ?", vec![owner.clone().into()], usize::MAX)?;
+                for call in held {
+                    free(connection, &call, max_attempts, at, &mut recovered)?;
+                }
+                recovered.runs += connection
+                    .prepare_cached("UPDATE run SET owner = NULL WHERE owner = ?")?
+                    .execute([&owner])? as u64;
+            }
+            let late = vec![at.into()];
+            let condition =
+                "ended IS NULL AND expires <= ? AND state = 'waiting' AND owner IS NULL";
+            for call in select(connection, condition, late, 1000)? {
+                let end = CallEnd::new(CallState::Expired, results::expired(&call));
+                close(connection, &call, &end, at)?;
+                recovered.expired += 1;
+            }
+            Ok(recovered)
+        })
+    }
+
+    fn get(&self, id: &JobId) -> BoxFuture<'_, Result<Option<RecordedCall>, StoreError>> {
+        let id = id.clone();
+        self.run(move |connection, _| one(connection, id.as_str()))
+    }
+
+    fn list(&self, filter: CallFilter) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>> {
+        self.run(move |connection, _| {
+            let mut conditions = vec!["id > ?".to_owned()];
+            let after = filter.after.as_ref().map_or("", JobId::as_str).to_owned();
+            let mut values: Vec<Value> = vec![after.into()];
+            if !filter.states.is_empty() {
+                let marks = vec!["?"; filter.states.len()].join(", ");
+                conditions.push(format!("state IN ({marks})"));
+                values.extend(filter.states.iter().map(|state| state.code().to_owned().into()));
+            }
+            if let Some(conversation) = &filter.conversation {
+                conditions.push("conversation = ?".to_owned());
+                values.push(conversation_text(conversation).into());
+            }
+            if filter.undelivered {
+                conditions.push("ended IS NOT NULL AND delivered IS NULL".to_owned());
+            }
+            if filter.dead {
+                conditions.push("dead = 1".to_owned());
+            }
+            select(connection, &conditions.join(" AND "), values, filter.limit)
+        })
+    }
+
+    fn deliver(&self, ids: Vec<JobId>) -> BoxFuture<'_, Result<Vec<JobId>, StoreError>> {
+        let at = to_millis(SystemTime::now());
+        self.run(move |connection, _| deliver(connection, ids, at))
+    }
+
+    fn purge(&self, ended_before: SystemTime) -> BoxFuture<'_, Result<u64, StoreError>> {
+        let before = to_millis(ended_before);
+        self.run(move |connection, _| {
+            let deleted = connection
+                .prepare_cached(
+                    "DELETE FROM call WHERE id IN \
+                     (SELECT id FROM call WHERE ended IS NOT NULL AND ended < ? LIMIT 1000)",
+                )?
+                .execute([before])?;
+            Ok(deleted as u64)
+        })
+    }
+}
+
+impl SqliteBacklog {
+    /// Deletes runs that ended before a time.
+    pub(super) async fn purge_runs(&self, ended_before: SystemTime) -> Result<(), StoreError> {
+        let before = to_millis(ended_before);
+        self.run(move |connection, _| {
+            let ended = "SELECT key FROM run WHERE state = 'ended' AND changed < ?";
+            connection
+                .prepare_cached(&format!("DELETE FROM run_entry WHERE key IN ({ended})"))?
+                .execute([before])?;
+            connection
+                .prepare_cached("DELETE FROM run WHERE state = 'ended' AND changed < ?")?
+                .execute([before])?;
+            Ok(())
+        })
+        .await
+    }
+}
+
+/// Marks results as delivered; returns the ids for which that is new.
+pub(super) fn deliver(
+    connection: &Connection,
+    ids: Vec<JobId>,
+    at: i64,
+) -> Result<Vec<JobId>, StoreError> {
+    let mut mark = connection.prepare_cached(
+        "UPDATE call SET delivered = ? WHERE id = ? AND ended IS NOT NULL AND delivered IS NULL",
+    )?;
+    let mut new = Vec::new();
+    for id in ids {
+        if mark.execute(params![at, id.as_str()])? == 1 {
+            new.push(id);
+        }
+    }
+    Ok(new)
+}
+
+/// Frees or ends a call whose owner is gone.
+fn free(
+    connection: &Connection,
+    call: &RecordedCall,
+    max_attempts: u32,
+    at: i64,
+    recovered: &mut Recovered,
+) -> Result<(), StoreError> {
+    let cancel: bool = connection
+        .prepare_cached("SELECT cancel FROM call WHERE id = ?")?
+        .query_row([call.id.as_str()], |row| row.get(0))?;
+    let may_run_again = call.state == CallState::Waiting || call.idempotent;
+    let end = if !may_run_again {
+        recovered.unknown += 1;
+        CallEnd::new(CallState::OutcomeUnknown, results::unknown(call))
+    } else if cancel {
+        CallEnd::new(CallState::Cancelled, results::cancelled(call))
+    } else if call.attempt >= max_attempts {
+        recovered.dead += 1;
+        CallEnd { is_dead: true, ..CallEnd::new(CallState::Failed, results::dead(call)) }
+    } else {
+        recovered.waiting += 1;
+        connection
+            .prepare_cached("UPDATE call SET state = 'waiting', owner = NULL WHERE id = ?")?
+            .execute([call.id.as_str()])?;
+        return Ok(());
+    };
+    close(connection, call, &end, at)
+}
+
+/// Ends a call that no claim holds.
+fn close(
+    connection: &Connection,
+    call: &RecordedCall,
+    end: &CallEnd,
+    at: i64,
+) -> Result<(), StoreError> {
+    connection
+        .prepare_cached(
+            "UPDATE call SET state = ?, result = ?, ended = ?, dead = ?, owner = NULL \
+             WHERE id = ? AND ended IS NULL",
+        )?
+        .execute(params![
+            end.state.code(),
+            stored(&end.result)?,
+            at,
+            end.is_dead,
+            call.id.as_str()
+        ])?;
+    Ok(())
+}
+
+fn one(connection: &Connection, id: &str) -> Result<Option<RecordedCall>, StoreError> {
+    Ok(select(connection, "id = ?", vec![id.to_owned().into()], 1)?.pop())
+}
+
+fn select(
+    connection: &Connection,
+    condition: &str,
+    mut values: Vec<Value>,
+    limit: usize,
+) -> Result<Vec<RecordedCall>, StoreError> {
+    let sql = format!(
+        "SELECT id, tool, digest, arguments, context, call_id, conversation, idempotent, state, \
+         attempt, owner, dead, late, accepted, ended, delivered, result \
+         FROM call WHERE {condition} ORDER BY id LIMIT ?"
+    );
+    values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
+    let mut statement = connection.prepare_cached(&sql)?;
+    let mut rows = statement.query(params_from_iter(values))?;
+    let mut calls = Vec::new();
+    while let Some(row) = rows.next()? {
+        calls.push(read(row)?);
+    }
+    Ok(calls)
+}
+
+fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
+    let state: String = row.get("state")?;
+    let state = CallState::ALL
+        .into_iter()
+        .find(|own| own.code() == state)
+        .ok_or_else(|| damaged(format!("no call has the state {state:?}")))?;
+    let call_id: String = row.get("call_id")?;
+    let result = row
+        .get::<_, Option<String>>("result")?
+        .map(|text| serde_json::from_str::<StoredResult>(&text).map_err(damaged))
+        .transpose()?
+        .map(|stored| ToolResult::from(stored).with_call_id(call_id.clone()));
+    let time = |column| row.get::<_, Option<i64>>(column).map(|time| time.map(from_millis));
+    Ok(RecordedCall {
+        id: JobId::from_text(&row.get::<_, String>("id")?),
+        tool: row.get("tool")?,
+        digest: row.get("digest")?,
+        arguments: Arguments::from(row.get::<_, String>("arguments")?),
+        context: row.get("context")?,
+        call_id,
+        conversation: row
+            .get::<_, Option<String>>("conversation")?
+            .map(|text| conversation(&text))
+            .transpose()?,
+        idempotent: row.get("idempotent")?,
+        state,
+        attempt: row.get("attempt")?,
+        owner: row.get("owner")?,
+        is_dead: row.get("dead")?,
+        late: row.get("late")?,
+        accepted: time("accepted")?.unwrap_or(SystemTime::UNIX_EPOCH),
+        ended: time("ended")?,
+        delivered: time("delivered")?,
+        result,
+    })
+}
+
+pub(super) fn stored(result: &ToolResult) -> Result<String, StoreError> {
+    serde_json::to_string(&StoredResultRef::from(result))
+        .map_err(|error| StoreError::Failed(Arc::new(error)))
+}
+
+fn conversation_text(conversation: &Conversation) -> String {
+    serde_json::json!([conversation.channel, conversation.chat_id]).to_string()
+}
+
+fn conversation(text: &str) -> Result<Conversation, StoreError> {
+    let (channel, chat): (String, String) = serde_json::from_str(text).map_err(damaged)?;
+    Ok(Conversation::new(channel, chat))
+}
+
+pub(super) fn damaged(error: impl Into<Box<dyn std::error::Error + Send + Sync>>) -> StoreError {
+    StoreError::Damaged(Arc::from(error.into()))
+}

@@ -1,0 +1,365 @@
+//! The endpoint `/mcp`: admission of requests, and their way to the dispatcher.
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::{Request, State};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::response::{IntoResponse, Response};
+use axum::routing::any;
+use tokio::sync::mpsc;
+
+use super::authority::AllowedOrigins;
+use super::bearer::{self, ResourceMetadata};
+use super::body::{self, Outgoing};
+use super::event_stream::{EventStream, LiveAnswer, LiveMessage};
+use super::headers::{self, HeaderVersion, LAST_EVENT, METHOD, SESSION, text};
+use super::responses::{Refusal, answered, json_response};
+use super::sessions::{HttpSession, HttpSessions};
+use super::share::{ConnectionShares, HttpConnection, RequestGuards};
+use crate::context::Principal;
+use crate::mcp::server::exchange::{Exchange, Outlet, PeerIdentity, Reply};
+use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame};
+use crate::mcp::server::requests::{initialize, respond};
+use crate::mcp::server::running::ServiceActivity;
+use crate::mcp::server::session::{Lifecycle, Notified};
+use crate::mcp::server::shared::ServiceShared;
+
+pub(super) const PATH: &str = "/mcp";
+const LISTEN: &str = "subscriptions/listen";
+
+/// The number of notifications of a call that wait to be sent.
+const WAITING: usize = 16;
+
+/// The endpoint of a service.
+pub(super) struct Endpoint {
+    shared: Arc<ServiceShared>,
+    running: ServiceActivity,
+    allowed: AllowedOrigins,
+    sessions: HttpSessions,
+    shares: ConnectionShares,
+}
+
+impl Endpoint {
+    pub(super) fn new(shared: &Arc<ServiceShared>, running: ServiceActivity) -> Self {
+        Self {
+            shared: Arc::clone(shared),
+            running,
+            allowed: AllowedOrigins::new(&shared.options.http),
+            sessions: HttpSessions::default(),
+            shares: ConnectionShares::default(),
+        }
+    }
+
+    /// Returns a router with this endpoint, and with the metadata of the service.
+    pub(super) fn router(self: Arc<Self>) -> Router {
+        let resource = self.shared.options.http.resource.as_ref().map(ResourceMetadata::router);
+        let answer = async |State(endpoint): State<Arc<Self>>, request: Request| {
+            endpoint.answer(request, None).await
+        };
+        let router = Router::new().route(PATH, any(answer)).with_state(self);
+        match resource {
+            Some(resource) => router.merge(resource),
+            None => router,
+        }
+    }
+
+    /// Answers a request, which came over a connection of this service or of another server.
+    pub(super) async fn answer(
+        &self,
+        request: Request,
+        connection: Option<&HttpConnection>,
+    ) -> Response {
+        let options = &self.shared.options.http;
+        let (parts, body) = request.into_parts();
+        if let Err(refusal) = self.allowed.check(&parts.uri, &parts.headers) {
+            return refusal.into_response();
+        }
+        let (mut principal, mut time_left) = (None, None);
+        if options.asks_for_token() {
+            match bearer::admitted(options, &parts.headers).await {
+                Ok(admitted) => {
+                    (principal, time_left) = (Some(admitted.principal), admitted.time_left);
+                }
+                Err(refusal) => return refusal,
+            }
+        } else if let Some(own) = parts.extensions.get::<Principal>() {
+            principal = Some(own.clone());
+        }
+        // A listening stream ends with its token; an admitted call runs to its end.
+        let listens = parts.method == Method::GET || text(&parts.headers, &METHOD) == Some(LISTEN);
+        let guards = self.shares.take(options.max_connections, principal.as_ref(), listens);
+        let Some(mut guards) = guards else {
+            let text = "too many requests of yours are open; come back later";
+            return Refusal::Busy(text).into_response();
+        };
+        // A notification stream stays open for as long as the client likes, and never has an
+        // answer.
+        let count = (parts.method == Method::POST).then(|| self.running.request());
+        let answering = |guards: &mut RequestGuards| {
+            if let Some(connection) = connection {
+                guards.answering(connection);
+            }
+        };
+        let response = if parts.method == Method::POST {
+            // A connection with an incomplete body can be closed to make room.
+            self.post(&parts.headers, body, principal, || answering(&mut guards)).await
+        } else {
+            answering(&mut guards);
+            match parts.method {
+                Method::GET => self.get(&parts.headers, principal.as_ref()),
+                Method::DELETE => self.delete(&parts.headers, principal.as_ref()),
+                _ => Err(Refusal::Method("GET, POST, DELETE")),
+            }
+        };
+        let response = response.unwrap_or_else(IntoResponse::into_response);
+        let ends_in = time_left.filter(|_| listens);
+        response.map(|body| Body::new(Outgoing::new(body, count, guards, ends_in)))
+    }
+
+    async fn post(
+        &self,
+        headers: &HeaderMap,
+        body: Body,
+        principal: Option<Principal>,
+        whole: impl FnOnce(),
+    ) -> Result<Response, Refusal> {
+        if !headers::accepts(headers, "application/json")
+            || !headers::accepts(headers, "text/event-stream")
+        {
+            let text = "the client has to accept both application/json and text/event-stream";
+            return Err(Refusal::Text(StatusCode::NOT_ACCEPTABLE, text.into()));
+        }
+        if !headers::is_json(headers) {
+            let text = "the Content-Type has to be application/json";
+            return Err(Refusal::Text(StatusCode::UNSUPPORTED_MEDIA_TYPE, text.into()));
+        }
+        let options = &self.shared.options;
+        let limit = options.max_message_bytes;
+        let body = body::read(body, limit, options.http.read_timeout).await;
+        let body = body.map_err(|fault| Refusal::of_body(fault, limit))?;
+        whole();
+        let message = Message::read(body.trim_ascii())?;
+        let version = version(headers)?;
+        if !matches!(message, Message::Request(_)) {
+            known(version)?;
+        }
+        match message {
+            Message::Request(request) => self.request(headers, version, &request, principal).await,
+            Message::Notification { method, .. } if version.is_modern() => {
+                // A stateless request is cancelled by closing its connection.
+                headers::check_method(headers, &method).map_err(|_| {
+                    let text = "the header Mcp-Method does not match the method";
+                    Refusal::Invalid(ErrorCode::HeaderMismatch, text)
+                })?;
+                Ok(StatusCode::ACCEPTED.into_response())
+            }
+            Message::Notification { method, params } => {
+                let session = self.session(headers, principal.as_ref())?;
+                match Notified::read(&method, params) {
+                    Notified::Cancelled(id) => session.open.cancel(&id),
+                    Notified::Initialized => session.tell_changes(&self.shared, &self.running),
+                    Notified::Nothing => {}
+                }
+                Ok(StatusCode::ACCEPTED.into_response())
+            }
+            Message::Ignored if version.is_modern() => {
+                let text = "nothing was asked of the client that this could answer";
+                Err(Refusal::Invalid(ErrorCode::InvalidRequest, text))
+            }
+            Message::Ignored => {
+                self.session(headers, principal.as_ref())?;
+                Ok(StatusCode::ACCEPTED.into_response())
+            }
+        }
+    }
+
+    async fn request(
+        &self,
+        headers: &HeaderMap,
+        version: HeaderVersion<'_>,
+        request: &RequestFrame<'_>,
+        principal: Option<Principal>,
+    ) -> Result<Response, Refusal> {
+        let failed = |error: ProtocolError| Refusal::error(&request.id, &error);
+        let is_handshake = request.method == "initialize";
+        let mut stands_alone = false;
+        if is_handshake {
+            known(version)?;
+            version.agrees_with_handshake(request).map_err(failed)?;
+        } else {
+            let meta = request.meta().map_err(failed)?;
+            if meta.protocol_version().is_none() {
+                known(version)?;
+            }
+            stands_alone = version.stands_alone(request, &meta).map_err(failed)?;
+        }
+        if version.is_modern() {
+            headers::check(headers, request, || self.shared.listing()).map_err(failed)?;
+        }
+        if stands_alone {
+            let peer = PeerIdentity { principal, conversation: None };
+            return Ok(self.stateless(request, &peer).await);
+        }
+        if is_handshake && !headers.contains_key(SESSION) {
+            return self.handshake(version, request, principal);
+        }
+        let session = self.session(headers, principal.as_ref())?;
+        self.in_session(&session, request)
+    }
+
+    /// Answers a request that stands alone, on its own connection.
+    async fn stateless(&self, request: &RequestFrame<'_>, peer: &PeerIdentity) -> Response {
+        let cancellation = self.running.ending().child();
+        let (outbox, notes) = mpsc::channel(WAITING);
+        let exchange = Exchange {
+            shared: &self.shared,
+            running: &self.running,
+            lifecycle: &mut Lifecycle::Stateless,
+            peer,
+            outlet: &Outlet::Queue(outbox),
+            cancellation: cancellation.clone(),
+        };
+        let work = match respond(exchange, request) {
+            Reply::Now(answer) => return answered(answer),
+            Reply::Later(work) => work,
+        };
+        let mut answer = LiveAnswer::new(work, notes, cancellation);
+        match answer.next().await {
+            LiveMessage::Answer(answer) => answered(answer),
+            LiveMessage::Notification(note) => {
+                let keep_alive = self.shared.options.http.keep_alive;
+                EventStream::live(note, answer, keep_alive).into_response()
+            }
+        }
+    }
+
+    fn handshake(
+        &self,
+        version: HeaderVersion<'_>,
+        request: &RequestFrame<'_>,
+        principal: Option<Principal>,
+    ) -> Result<Response, Refusal> {
+        let (lifecycle, answer) = initialize(&self.shared, request).map_err(|error| {
+            // Stateless versions do not have the method at all; but an older client may name one of
+            // them in a whole handshake.
+            let unknown = || ProtocolError::method_not_found(&request.method);
+            let error = if version.is_modern() { unknown() } else { error };
+            Refusal::error(&request.id, &error)
+        })?;
+        let session = self.sessions.begin(&self.shared, &self.running, principal, lifecycle)?;
+        let mut response = json_response(StatusCode::OK, answer.message);
+        if let Ok(id) = HeaderValue::try_from(&*session.id) {
+            response.headers_mut().insert(SESSION, id);
+        }
+        Ok(response)
+    }
+
+    /// Answers a request of a session. A call goes on without its connection, and its client may
+    /// reconnect for the answer.
+    fn in_session(
+        &self,
+        session: &Arc<HttpSession>,
+        request: &RequestFrame<'_>,
+    ) -> Result<Response, Refusal> {
+        let cancellation = session.cancellation();
+        let open = session.open.begin(&request.id, &cancellation);
+        let open = open.map_err(|error| Refusal::error(&request.id, &error))?;
+        let mut lifecycle = session.lifecycle();
+        let stream = session.stream();
+        let exchange = Exchange {
+            shared: &self.shared,
+            running: &self.running,
+            lifecycle: &mut lifecycle,
+            peer: &session.peer,
+            outlet: &Outlet::Log(Arc::clone(&stream.1)),
+            cancellation,
+        };
+        match respond(exchange, request) {
+            // Errors of older versions have no status of their own.
+            Reply::Now(answer) => {
+                if request.method == "initialize" {
+                    session.set_lifecycle(lifecycle);
+                }
+                Ok(json_response(StatusCode::OK, answer.message))
+            }
+            Reply::Later(work) => {
+                let (number, reader) = (stream.0, stream.1.read(None));
+                session.answer_later(stream, open, work);
+                let keep_alive = self.shared.options.http.keep_alive;
+                Ok(EventStream::session(reader, Some(number), true, keep_alive).into_response())
+            }
+        }
+    }
+
+    /// Opens the stream of a session, or one again whose connection was lost.
+    fn get(&self, headers: &HeaderMap, principal: Option<&Principal>) -> Result<Response, Refusal> {
+        if !headers::accepts(headers, "text/event-stream") {
+            let text = "the client has to accept text/event-stream";
+            return Err(Refusal::Text(StatusCode::NOT_ACCEPTABLE, text.into()));
+        }
+        let version = version(headers)?;
+        known(version)?;
+        if version.is_modern() {
+            return Err(Refusal::Method("POST"));
+        }
+        let session = self.session(headers, principal)?;
+        let keep_alive = self.shared.options.http.keep_alive;
+        let stream = match text(headers, &LAST_EVENT) {
+            None => EventStream::session(session.common().read(None), None, true, keep_alive),
+            Some(event) => match session.resumed(event) {
+                Some((stream, log, event)) => {
+                    EventStream::session(log.read(Some(event)), stream, false, keep_alive)
+                }
+                None => EventStream::empty(),
+            },
+        };
+        Ok(stream.into_response())
+    }
+
+    fn delete(
+        &self,
+        headers: &HeaderMap,
+        principal: Option<&Principal>,
+    ) -> Result<Response, Refusal> {
+        let version = version(headers)?;
+        known(version)?;
+        if version.is_modern() {
+            return Err(Refusal::Method("POST"));
+        }
+        let session = self.session(headers, principal)?;
+        self.sessions.end(&session);
+        Ok(StatusCode::NO_CONTENT.into_response())
+    }
+
+    /// Returns the session that a request names.
+    fn session(
+        &self,
+        headers: &HeaderMap,
+        principal: Option<&Principal>,
+    ) -> Result<Arc<HttpSession>, Refusal> {
+        let Some(id) = text(headers, &SESSION) else {
+            return Err(Refusal::bad_request("Bad Request: Session ID is required"));
+        };
+        // The same response for an unknown session and for that of another principal.
+        self.sessions.get(id, principal).ok_or_else(|| {
+            Refusal::Text(StatusCode::NOT_FOUND, "Not Found: Session not found".into())
+        })
+    }
+}
+
+fn version(headers: &HeaderMap) -> Result<HeaderVersion<'_>, Refusal> {
+    HeaderVersion::of(headers).map_err(Refusal::bad_request)
+}
+
+/// Refuses a version that is unknown, where the body does not name it again.
+fn known(version: HeaderVersion<'_>) -> Result<(), Refusal> {
+    match version.unknown() {
+        None => Ok(()),
+        Some(version) => {
+            let text = format!("Bad Request: Unsupported MCP-Protocol-Version: {version}");
+            Err(Refusal::bad_request(text))
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! The sessions of clients with a handshake.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use tokio::time::{Instant, sleep_until};
+
+use super::event_log::EventLog;
+use crate::context::{CancellationToken, Conversation, Principal};
+use crate::mcp::server::changes;
+use crate::mcp::server::exchange::{LaterAnswer, Outlet, PeerIdentity};
+use crate::mcp::server::open_requests::{OpenRequest, OpenRequests};
+use crate::mcp::server::running::ServiceActivity;
+use crate::mcp::server::session::Lifecycle;
+use crate::mcp::server::shared::ServiceShared;
+use crate::sync::Mutex;
+
+/// The open sessions, by their ids.
+#[derive(Clone, Default)]
+pub(super) struct HttpSessions(Arc<Mutex<HashMap<Arc<str>, Arc<HttpSession>>>>);
+
+/// A session: its client, its requests, and the streams of their answers.
+pub(super) struct HttpSession {
+    pub(super) id: Arc<str>,
+    pub(super) peer: PeerIdentity,
+    pub(super) open: OpenRequests,
+    lifecycle: Mutex<Lifecycle>,
+    /// The stream of messages that belong to no request.
+    common: Arc<EventLog>,
+    /// The streams of requests that are being answered, by their numbers.
+    streams: Mutex<HashMap<u64, Arc<EventLog>>>,
+    next_stream: AtomicU64,
+    hears_changes: AtomicBool,
+    used_at: Mutex<Instant>,
+    ended: CancellationToken,
+}
+
+/// The reason why a session cannot begin.
+pub(super) enum NoSession {
+    /// There are too many.
+    Full,
+    /// The system gives no random numbers for an id.
+    NoRandomness(getrandom::Error),
+}
+
+impl HttpSessions {
+    /// Begins a session of a client, until it is idle for too long or the service ends.
+    pub(super) fn begin(
+        &self,
+        shared: &ServiceShared,
+        running: &ServiceActivity,
+        principal: Option<Principal>,
+        lifecycle: Lifecycle,
+    ) -> Result<Arc<HttpSession>, NoSession> {
+        let mut random = [0; 16];
+        getrandom::fill(&mut random).map_err(NoSession::NoRandomness)?;
+        let id: Arc<str> = format!("{:032x}", u128::from_be_bytes(random)).into();
+        let conversation = Some(Conversation::new("mcp", &*id));
+        let session = Arc::new(HttpSession {
+            id: Arc::clone(&id),
+            peer: PeerIdentity { principal, conversation },
+            open: OpenRequests::default(),
+            lifecycle: Mutex::new(lifecycle),
+            common: Arc::default(),
+            streams: Mutex::default(),
+            next_stream: AtomicU64::new(0),
+            hears_changes: AtomicBool::new(false),
+            used_at: Mutex::new(Instant::now()),
+            ended: running.ending().child(),
+        });
+        let mut open = self.0.lock();
+        if open.len() >= shared.options.http.max_sessions {
+            return Err(NoSession::Full);
+        }
+        open.insert(id, Arc::clone(&session));
+        drop(open);
+        let (sessions, own) = (self.clone(), Arc::clone(&session));
+        let (idle, running) = (shared.options.http.session_idle, running.clone());
+        tokio::spawn(async move {
+            let _connection = running.connection();
+            own.last(idle, running.closing()).await;
+            sessions.end(&own);
+        });
+        Ok(session)
+    }
+
+    /// Returns the session of an id, unless another principal opened it.
+    pub(super) fn get(&self, id: &str, principal: Option<&Principal>) -> Option<Arc<HttpSession>> {
+        let session = self.0.lock().get(id).cloned()?;
+        let is_owner = session.peer.principal.as_ref().is_none_or(|owner| Some(owner) == principal);
+        is_owner.then(|| {
+            session.touch();
+            session
+        })
+    }
+
+    /// Ends a session: its calls are cancelled, and its streams end.
+    pub(super) fn end(&self, session: &HttpSession) {
+        self.0.lock().remove(&session.id);
+        session.ended.cancel();
+        session.common.close();
+    }
+}
+
+impl HttpSession {
+    pub(super) fn lifecycle(&self) -> Lifecycle {
+        self.lifecycle.lock().clone()
+    }
+
+    pub(super) fn set_lifecycle(&self, lifecycle: Lifecycle) {
+        *self.lifecycle.lock() = lifecycle;
+    }
+
+    /// Returns a token for a request, which is cancelled with the session.
+    pub(super) fn cancellation(&self) -> CancellationToken {
+        self.ended.child()
+    }
+
+    /// Returns a stream for the answer to a request, with its number.
+    pub(super) fn stream(&self) -> (u64, Arc<EventLog>) {
+        let (number, log) = (self.next_stream.fetch_add(1, Ordering::Relaxed), Arc::default());
+        (number, log)
+    }
+
+    /// Answers a request on a stream, whether or not its client stays connected.
+    pub(super) fn answer_later(
+        self: &Arc<Self>,
+        (number, log): (u64, Arc<EventLog>),
+        open: OpenRequest,
+        answer: LaterAnswer,
+    ) {
+        self.streams.lock().insert(number, Arc::clone(&log));
+        let session = Arc::clone(self);
+        tokio::spawn(async move {
+            let answer = answer.await;
+            if open.finish() {
+                log.push(answer.message);
+            }
+            log.close();
+            session.streams.lock().remove(&number);
+            session.touch();
+        });
+    }
+
+    /// Returns the stream of messages that belong to no request.
+    pub(super) fn common(&self) -> &Arc<EventLog> {
+        &self.common
+    }
+
+    /// Returns the stream that has the event of an id, and the number of the event.
+    pub(super) fn resumed(&self, event: &str) -> Option<(Option<u64>, Arc<EventLog>, usize)> {
+        match event.split_once('/') {
+            None => Some((None, Arc::clone(&self.common), event.parse().ok()?)),
+            Some((event, stream)) => {
+                let stream = stream.parse().ok()?;
+                let log = self.streams.lock().get(&stream).cloned()?;
+                Some((Some(stream), log, event.parse().ok()?))
+            }
+        }
+    }
+
+    /// Notifies the client of changes from now on.
+    pub(super) fn tell_changes(
+        self: &Arc<Self>,
+        shared: &Arc<ServiceShared>,
+        running: &ServiceActivity,
+    ) {
+        if self.hears_changes.swap(true, Ordering::Relaxed) {
+            return;
+        }
+        let outlet = Outlet::Log(Arc::clone(&self.common));
+        let notify = changes::tell_session(shared, outlet, running.closing().clone());
+        let (session, running) = (Arc::clone(self), running.clone());
+        tokio::spawn(async move {
+            let _connection = running.connection();
+            tokio::select! {
+                () = notify => {}
+                () = session.ended.cancelled() => {}
+            }
+        });
+    }
+
+    fn touch(&self) {
+        *self.used_at.lock() = Instant::now();
+    }
+
+    /// Waits until the session was idle for too long, or ended otherwise.
+    async fn last(&self, idle: Duration, closing: &CancellationToken) {
+        let is_idle = async {
+            loop {
+                let is_busy = !self.streams.lock().is_empty();
+                let used_at = if is_busy { Instant::now() } else { *self.used_at.lock() };
+                // A time beyond what the clock can tell never comes.
+                let Some(ends_at) = used_at.checked_add(idle) else {
+                    return std::future::pending().await;
+                };
+                if Instant::now() >= ends_at && !is_busy {
+                    return;
+                }
+                sleep_until(ends_at).await;
+            }
+        };
+        tokio::select! {
+            () = is_idle => {}
+            () = self.ended.cancelled() => {}
+            () = closing.cancelled() => {
+                // Calls continue during the grace period, and notifications do not.
+                self.common.close();
+                self.ended.cancelled().await;
+            }
+        }
+    }
+}

@@ -1,0 +1,113 @@
+//! Requests and their answers: one function for each method.
+
+use std::borrow::Cow;
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::exchange::{Answer, Exchange, Reply};
+use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame};
+use super::session::{Handshake, Lifecycle, RequestScope};
+use super::shared::{SERVER_INFO, ServiceShared};
+use super::{call, changes};
+
+/// Answers a request.
+pub(super) fn respond(exchange: Exchange<'_>, request: &RequestFrame<'_>) -> Reply {
+    reply(exchange, request).unwrap_or_else(|error| Reply::Now(Answer::error(&request.id, &error)))
+}
+
+fn reply(exchange: Exchange<'_>, request: &RequestFrame<'_>) -> Result<Reply, ProtocolError> {
+    let meta = request.meta()?;
+    let shared = exchange.shared;
+    let now =
+        |result: &Value| Ok(Reply::Now(Answer::from(protocol::response(&request.id, result))));
+    match (&*request.method, &*exchange.lifecycle) {
+        ("initialize", _) => {
+            let (handshake, answer) = initialize(shared, request)?;
+            *exchange.lifecycle = handshake;
+            return Ok(Reply::Now(answer));
+        }
+        // The one request that may come before the handshake.
+        ("ping", Lifecycle::Unset) => return now(&json!({})),
+        _ => {}
+    }
+    let scope = RequestScope::of(exchange.lifecycle, &request.method, meta)?;
+    if request.method == "server/discover" {
+        return now(&discover_result(shared));
+    }
+    if matches!(exchange.lifecycle, Lifecycle::Unset) {
+        *exchange.lifecycle = Lifecycle::Stateless;
+    }
+    match &*request.method {
+        "tools/list" => list_tools(shared, request, &scope),
+        "tools/call" => call::call(exchange, request, scope),
+        "subscriptions/listen" if !scope.is_legacy => changes::listen(&exchange, request),
+        "ping" if scope.is_legacy => now(&json!({})),
+        method => Err(ProtocolError::method_not_found(method)),
+    }
+}
+
+/// Answers `initialize`, and returns the lifecycle of a client that made the handshake.
+pub(super) fn initialize(
+    shared: &ServiceShared,
+    request: &RequestFrame<'_>,
+) -> Result<(Lifecycle, Answer), ProtocolError> {
+    let handshake = Handshake::read(request)?;
+    let result = json!({
+        "protocolVersion": handshake.version.as_str(),
+        "capabilities": capabilities(),
+        "serverInfo": shared.server_info(),
+    });
+    let result = with_instructions(result, shared);
+    let answer = Answer::from(protocol::response(&request.id, &result));
+    Ok((Lifecycle::Handshake(Arc::new(handshake)), answer))
+}
+
+fn list_tools(
+    shared: &ServiceShared,
+    request: &RequestFrame<'_>,
+    scope: &RequestScope,
+) -> Result<Reply, ProtocolError> {
+    #[derive(Deserialize)]
+    struct ListParams<'a> {
+        #[serde(borrow)]
+        cursor: Option<Cow<'a, str>>,
+    }
+    let ListParams { cursor } = request.params()?;
+    let options = &shared.options;
+    let more = if scope.version.is_modern() {
+        let fresh = options.list_fresh_for.as_millis().min(u64::MAX.into());
+        let who = if options.private_list { "private" } else { "public" };
+        format!(r#","resultType":"complete","ttlMs":{fresh},"cacheScope":"{who}""#)
+    } else {
+        String::new()
+    };
+    let listing = shared.listing();
+    let (version, cursor) = (scope.version, cursor.as_deref());
+    let page = listing.page(&request.id, version, cursor, options.page_size, &more)?;
+    Ok(Reply::Now(Answer::from(page)))
+}
+
+fn capabilities() -> Value {
+    json!({ "tools": { "listChanged": true } })
+}
+
+fn discover_result(shared: &ServiceShared) -> Value {
+    let result = json!({
+        "resultType": "complete",
+        "supportedVersions": ProtocolVersion::ALL.map(ProtocolVersion::as_str),
+        "capabilities": capabilities(),
+        "ttlMs": 0,
+        "cacheScope": "private",
+        "_meta": { SERVER_INFO: shared.server_info() },
+    });
+    with_instructions(result, shared)
+}
+
+fn with_instructions(mut result: Value, shared: &ServiceShared) -> Value {
+    if let Some(instructions) = &shared.options.instructions {
+        result["instructions"] = instructions.as_str().into();
+    }
+    result
+}

@@ -1,0 +1,129 @@
+//! The state of a connection or an HTTP session, and the part of it that a request needs.
+
+use std::sync::Arc;
+
+use serde::Deserialize;
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::caller::ClientClaims;
+use super::protocol::{
+    ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta, params_text,
+};
+
+/// The lifecycle of a connection or a session, which its first request decides.
+#[derive(Clone, Default)]
+pub(super) enum Lifecycle {
+    #[default]
+    Unset,
+    /// The client made a handshake.
+    Handshake(Arc<Handshake>),
+    /// Each request says of itself what is needed.
+    Stateless,
+}
+
+/// The result of a handshake.
+pub(super) struct Handshake {
+    pub(super) version: ProtocolVersion,
+    pub(super) client: Arc<ClientClaims>,
+}
+
+/// The parameters of `initialize`.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct InitializeParams {
+    protocol_version: String,
+    capabilities: Value,
+    client_info: Value,
+}
+
+impl Handshake {
+    pub(super) fn read(request: &RequestFrame<'_>) -> Result<Self, ProtocolError> {
+        let invalid = || {
+            ProtocolError::new(
+                ErrorCode::MissingParams,
+                "`initialize` needs `protocolVersion` (a string), `capabilities` and `clientInfo` with a `name` and a `version`",
+            )
+        };
+        let InitializeParams { protocol_version, capabilities, client_info } =
+            request.params().map_err(|_| invalid())?;
+        let version = ProtocolVersion::negotiated(&protocol_version);
+        let client = ClientClaims::read(&client_info, capabilities, version);
+        Ok(Self { version, client: Arc::new(client.ok_or_else(invalid)?) })
+    }
+}
+
+/// The version, the client and the `_meta` of a request.
+pub(super) struct RequestScope {
+    pub(super) version: ProtocolVersion,
+    /// `true` if the methods of the handshake era exist, and those of the stateless one do not.
+    pub(super) is_legacy: bool,
+    pub(super) client: Arc<ClientClaims>,
+    pub(super) meta: RequestMeta,
+}
+
+impl RequestScope {
+    /// Returns the scope of a request other than `initialize`, or the reason why there is none: an
+    /// unknown version, or a stateless request without the fields that each needs.
+    pub(super) fn of(
+        lifecycle: &Lifecycle,
+        method: &str,
+        meta: RequestMeta,
+    ) -> Result<Self, ProtocolError> {
+        let handshake = match lifecycle {
+            Lifecycle::Handshake(handshake) => Some(handshake),
+            Lifecycle::Unset | Lifecycle::Stateless => None,
+        };
+        let named = match meta.protocol_version() {
+            Some(text) => Some(
+                ProtocolVersion::parse(text)
+                    .ok_or_else(|| ProtocolError::unsupported_version(text))?,
+            ),
+            None => None,
+        };
+        let stands_alone = handshake.is_none()
+            || method == "server/discover"
+            || named.is_some_and(ProtocolVersion::is_modern);
+        if stands_alone {
+            let missing = meta.missing_keys();
+            if !missing.is_empty() {
+                return Err(ProtocolError::missing_meta(&missing));
+            }
+        }
+        let version = named
+            .or(handshake.map(|handshake| handshake.version))
+            .unwrap_or(ProtocolVersion::NEWEST_WITH_HANDSHAKE);
+        let client = ClientClaims::of(&meta, handshake.map(|handshake| &handshake.client), version);
+        Ok(Self { version, is_legacy: !stands_alone, client, meta })
+    }
+}
+
+/// The effect of a notification of a client.
+pub(super) enum Notified {
+    /// The client can be notified from now on.
+    Initialized,
+    /// A request is to be cancelled, and not to be answered.
+    Cancelled(RequestId),
+    Nothing,
+}
+
+impl Notified {
+    pub(super) fn read(method: &str, params: Option<&RawValue>) -> Self {
+        #[derive(Deserialize)]
+        #[serde(rename_all = "camelCase")]
+        struct CancelledParams<'a> {
+            #[serde(borrow)]
+            request_id: &'a RawValue,
+        }
+        match method {
+            "notifications/initialized" => Self::Initialized,
+            "notifications/cancelled" => {
+                let params = serde_json::from_str(params_text(params)).ok();
+                params
+                    .and_then(|CancelledParams { request_id }| RequestId::read(request_id))
+                    .map_or(Self::Nothing, Self::Cancelled)
+            }
+            _ => Self::Nothing,
+        }
+    }
+}

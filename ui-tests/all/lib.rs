@@ -1,0 +1,1 @@
+//! Turns all features of `toolbox` on for the cases of the package above.

@@ -1,0 +1,13 @@
+use toolbox::tool;
+
+struct Weather;
+
+type Answer<E> = Result<Weather, E>;
+
+/// Forecasts.
+#[tool]
+fn weather(city: String) -> Answer<String> {
+    Err(city)
+}
+
+fn main() {}

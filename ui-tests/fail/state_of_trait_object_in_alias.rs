@@ -1,0 +1,13 @@
+use toolbox::{State, tool};
+
+trait Store: Send + Sync {}
+
+type Shared = State<dyn Store>;
+
+/// Searches.
+#[tool]
+fn search(store: Shared) {
+    drop(store);
+}
+
+fn main() {}

@@ -1,0 +1,7 @@
+use toolbox::builtin::schedule::Schedules;
+
+struct Database;
+
+fn main() {
+    let _ = Schedules::new(Database);
+}
