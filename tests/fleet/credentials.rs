@@ -110,12 +110,11 @@ async fn is_denied(
         .connect(server.url())
         .await
         .unwrap();
-    let subscription = match subscribes {
-        true => Some(client.subscribe(subject.to_owned()).await.unwrap()),
-        false => {
-            client.publish(subject.to_owned(), "x".into()).await.unwrap();
-            None
-        }
+    let subscription = if subscribes {
+        Some(client.subscribe(subject.to_owned()).await.unwrap())
+    } else {
+        client.publish(subject.to_owned(), "x".into()).await.unwrap();
+        None
     };
     client.flush().await.unwrap();
     let denied = tokio::time::timeout(Duration::from_millis(500), events.recv()).await;
@@ -190,7 +189,7 @@ async fn nkeys_sign_in() {
 }
 
 /// A JWT of a server in operator mode.
-fn jwt(issuer: &nkeys::KeyPair, subject: &str, kind: &str, claims: serde_json::Value) -> String {
+fn jwt(issuer: &nkeys::KeyPair, subject: &str, kind: &str, claims: &serde_json::Value) -> String {
     let encode = |bytes: &[u8]| data_encoding::BASE64URL_NOPAD.encode(bytes);
     let mut nats = json!({"type": kind, "version": 2});
     nats.as_object_mut().unwrap().extend(claims.as_object().unwrap().clone());
@@ -218,17 +217,17 @@ async fn a_credentials_file_signs_in() {
     }});
     let rules = format!(
         "operator: {}\nsystem_account: {}\nresolver: MEMORY\nresolver_preload: {{\n{}: {}\n{}: {}\n}}",
-        jwt(&operator, &operator.public_key(), "operator", json!({})),
+        jwt(&operator, &operator.public_key(), "operator", &json!({})),
         system.public_key(),
         system.public_key(),
-        jwt(&operator, &system.public_key(), "account", json!({})),
+        jwt(&operator, &system.public_key(), "account", &json!({})),
         account.public_key(),
-        jwt(&operator, &account.public_key(), "account", limits),
+        jwt(&operator, &account.public_key(), "account", &limits),
     );
     let Some(server) = Server::start_with(&rules) else { return };
     let file = |issuer: &nkeys::KeyPair, name: &str| {
         let claims = json!({"subs": -1, "data": -1, "payload": -1, "pub": {}, "sub": {}});
-        let token = jwt(issuer, &user.public_key(), "user", claims);
+        let token = jwt(issuer, &user.public_key(), "user", &claims);
         let text = format!(
             "-----BEGIN NATS USER JWT-----\n{token}\n------END NATS USER JWT------\n\n-----BEGIN USER NKEY SEED-----\n{}\n------END USER NKEY SEED------\n",
             user.seed().unwrap()

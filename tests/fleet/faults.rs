@@ -265,9 +265,21 @@ async fn a_tool_that_blocks_its_thread_is_not_given_up() {
     let mounted = fleet.mount(&toolbox).await.unwrap();
     let _worker = Process::start(&server);
     within(mounted.until_offered("block")).await;
-    let call = ToolCall::new("1", "block", r#"{"seconds": 17}"#);
-    let result = tokio::time::timeout(Duration::from_secs(40), toolbox.call(call)).await.unwrap();
-    assert_eq!(result.text(), "done");
+    // As many at once as there are threads, but for one.
+    let threads = std::thread::available_parallelism().unwrap().get();
+    let calls: Vec<_> = (1..threads.clamp(2, 4))
+        .map(|_| {
+            let toolbox = toolbox.clone();
+            tokio::spawn(async move {
+                let call = ToolCall::new("1", "block", r#"{"seconds": 17}"#);
+                toolbox.call(call).await
+            })
+        })
+        .collect();
+    for call in calls {
+        let result = tokio::time::timeout(Duration::from_secs(60), call).await.unwrap().unwrap();
+        assert_eq!(result.text(), "done");
+    }
 }
 
 #[tokio::test]

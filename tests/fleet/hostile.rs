@@ -381,10 +381,10 @@ async fn a_worker_runs_nothing_for_a_call_that_is_none() {
         ("a long principal", head(json!({"context": {"principal": long}})), unreadable),
         ("a long call id", head(json!({"call_id": long})), unreadable),
         ("a negative time", head(json!({"left_ms": -1})), unreadable),
-        ("no time", head(json!({"left_ms": 0})), "tool.timed_out"),
+        ("no time", head(json!({"left_ms": 0})), "call.expired"),
         ("depth", head(json!({"context": {"depth": 17}})), "run.too_deep"),
         ("all depth", head(json!({"context": {"depth": u32::MAX}})), "run.too_deep"),
-        ("a deadline in the past", head(json!({"context": {"deadline": 1}})), "tool.timed_out"),
+        ("a deadline in the past", head(json!({"context": {"deadline": 1}})), "call.expired"),
         ("stored arguments that are not there", head(json!({"stored": 5})), unreadable),
     ];
     let before = pair.serving.worker.status().malformed;

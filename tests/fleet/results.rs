@@ -12,7 +12,7 @@ use toolbox::{Content, Tool, ToolBox, ToolCall, ToolError, ToolResult};
 use crate::bounded::tokio;
 use crate::support::{Pair, within};
 
-const KINDS: [FailureKind; 18] = [
+const KINDS: [FailureKind; 19] = [
     FailureKind::NotFound,
     FailureKind::Blacklisted,
     FailureKind::NotApproved,
@@ -31,6 +31,7 @@ const KINDS: [FailureKind; 18] = [
     FailureKind::TooDeep,
     FailureKind::OutcomeUnknown,
     FailureKind::Busy,
+    FailureKind::Expired,
 ];
 
 fn text() -> impl Strategy<Value = String> {
@@ -160,6 +161,7 @@ async fn every_result_is_that_of_a_local_tool() {
 
 /// Adds two numbers.
 #[toolbox::tool]
+#[allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 fn add(a: i64, b: Option<i64>, words: Vec<String>) -> String {
     format!("{} {words:?}", a + b.unwrap_or_default())
 }

@@ -131,10 +131,6 @@ impl Server {
         format!("nats://127.0.0.1:{}", self.port)
     }
 
-    pub(crate) fn port(&self) -> u16 {
-        self.port
-    }
-
     pub(crate) async fn worker(&self) -> Worker {
         Worker::connect(&self.url(), options()).await.unwrap()
     }

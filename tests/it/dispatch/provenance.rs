@@ -15,7 +15,7 @@ use toolbox::{History, Tool, ToolBox, ToolCall, ToolContext, ToolDefinition, Too
 use crate::agents::agent;
 use crate::support::{quietly, says};
 
-const KINDS: [FailureKind; 18] = [
+const KINDS: [FailureKind; 19] = [
     FailureKind::NotFound,
     FailureKind::Blacklisted,
     FailureKind::NotApproved,
@@ -34,6 +34,7 @@ const KINDS: [FailureKind; 18] = [
     FailureKind::TooDeep,
     FailureKind::OutcomeUnknown,
     FailureKind::Busy,
+    FailureKind::Expired,
 ];
 
 fn conversation() -> ToolContext {

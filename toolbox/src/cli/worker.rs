@@ -65,7 +65,7 @@ fn connection(wanted: &WorkerCommand) -> Result<(String, FleetOptions), String> 
     if let Some(prefix) = &wanted.inbox {
         options = options.inbox_prefix(prefix);
     }
-    options = wanted.ca.iter().fold(options, |options, path| options.ca_file(path));
+    options = wanted.ca.iter().fold(options, FleetOptions::ca_file);
     Ok((servers, options))
 }
 

@@ -59,19 +59,19 @@ impl ConnectionEvents {
                 if text.to_ascii_lowercase().contains("permissions violation") {
                     let _ = self.denials.send(text.clone());
                 }
-                self.notice(format!("the server says: {text}"));
+                self.notice(&format!("the server says: {text}"));
             }
-            Event::ClientError(error) => self.notice(format!("the connection failed: {error}")),
+            Event::ClientError(error) => self.notice(&format!("the connection failed: {error}")),
             Event::SlowConsumer(_) => {
-                self.notice("messages were lost: more came than were read".to_owned());
+                self.notice("messages were lost: more came than were read");
             }
             Event::LameDuckMode | Event::Draining => {}
         }
     }
 
     /// Keeps a notice for the user.
-    pub(super) fn notice(&self, notice: String) {
-        let notice = quote(&notice, 8 * QUOTED);
+    pub(super) fn notice(&self, notice: &str) {
+        let notice = quote(notice, 8 * QUOTED);
         tracing::warn!(notice, "the connection to a fleet");
         let mut notices = self.notices.lock();
         if notices.back().is_some_and(|last| *last == *notice) {
@@ -80,7 +80,7 @@ impl ConnectionEvents {
         if notices.len() == MAX_NOTICES {
             notices.pop_front();
         }
-        notices.push_back(notice.to_string());
+        notices.push_back(notice);
     }
 
     pub(super) fn notices(&self) -> Vec<String> {

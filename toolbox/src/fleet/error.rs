@@ -29,6 +29,8 @@ pub enum FleetError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The thread that reports which calls are under way cannot be started.
+    Thread(std::io::Error),
     /// The connection was closed.
     Closed,
 }
@@ -49,6 +51,7 @@ impl fmt::Display for FleetError {
                 f,
                 "the bucket `{bucket}` of the fleet's offers can be neither read nor made: {source}"
             ),
+            Self::Thread(error) => write!(f, "a thread cannot be started: {error}"),
             Self::Closed => f.write_str("the connection to the NATS server was closed"),
         }
     }
@@ -58,6 +61,7 @@ impl Error for FleetError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
             Self::Connect { source, .. } | Self::Offers { source, .. } => Some(&**source),
+            Self::Thread(source) => Some(source),
             _ => None,
         }
     }

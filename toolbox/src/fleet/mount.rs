@@ -1,6 +1,6 @@
 //! Mounts the tools of a fleet into a box.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -155,6 +155,7 @@ impl Mounted {
 
     /// Approves the other definition of a tool that workers offer, in place of the pinned one;
     /// returns `false` if there is none, or more than one.
+    #[allow(clippy::must_use_candidate, reason = "approving is enough")]
     pub fn approve(&self, tool: &str) -> bool {
         let approved = {
             let now = self.board.now.lock();
@@ -270,12 +271,11 @@ impl Board {
             };
             tools.push((own.clone(), mounted));
         }
-        let kept: HashMap<&str, ()> =
-            tools.iter().map(|(_, mounted)| (mounted.tool.name(), ())).collect();
+        let kept: HashSet<&str> = tools.iter().map(|(_, mounted)| mounted.tool.name()).collect();
         let gone: HashMap<&str, &MountedTool> = before
             .values()
             .map(|old| (old.tool.name(), old))
-            .filter(|(name, _)| !kept.contains_key(name))
+            .filter(|(name, _)| !kept.contains(name))
             .collect();
         // A tool that the program has since put under this name is not the fleet's.
         let is_gone =
@@ -413,7 +413,7 @@ async fn follow(board: Weak<Board>, first: Bucket) {
             && connection.connection.is_connected()
         {
             let notice = format!("the offers cannot be watched: {error}");
-            connection.connection.events.notice(notice);
+            connection.connection.events.notice(&notice);
         }
         drop(connection);
         tokio::time::sleep(RETRY).await;

@@ -58,6 +58,9 @@ pub(super) struct OfferedTool {
     timeout_ms: Option<u64>,
 }
 
+/// A method of a tool that turns one of its options on.
+type ToolOption = fn(Tool) -> Tool;
+
 /// The value of a key in the bucket of the offers.
 #[derive(Serialize, Deserialize)]
 struct OfferValue<T> {
@@ -141,7 +144,7 @@ impl OfferedTool {
         if let Some(timeout) = self.timeout() {
             tool = tool.with_timeout(timeout);
         }
-        let options: [(bool, fn(Tool) -> Tool); 8] = [
+        let options: [(bool, ToolOption); 8] = [
             (self.deferred, Tool::deferred),
             (self.strict, Tool::strict),
             (self.untrusted, Tool::untrusted),

@@ -155,10 +155,10 @@ impl Caller {
                 return ToolResult::refusal(FailureKind::Deferred, text);
             }
         };
-        let mut approved = context.clone();
-        approved.approved = true;
+        let mut allowed = context.clone();
+        allowed.approved = true;
         let arguments = edited.as_ref().map_or(arguments, Arguments::as_str);
-        let result = Box::pin(self.call(tool, &approved, arguments)).await;
+        let result = Box::pin(self.call(tool, &allowed, arguments)).await;
         match &edited {
             Some(edited) => result.with_edited(edited.clone()),
             None => result,

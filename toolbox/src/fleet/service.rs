@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::RecvTimeoutError;
 use std::time::{Duration, Instant};
 
 use async_nats::{Message, Subject};
+use tokio::runtime::Handle;
 use tokio::sync::mpsc::{self, Receiver};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
-use tokio::time::MissedTickBehavior;
 
 use super::connection::Connection;
 use super::payload::Payloads;
@@ -190,7 +191,7 @@ impl Service {
         let is_over = head.context.remaining().is_some_and(|left| left.is_zero());
         if head.left_ms == Some(0) || is_over {
             let text = format!("tool `{tool}` was not run: the time of the call was over");
-            return Some((FailureKind::TimedOut, text));
+            return Some((FailureKind::Expired, text));
         }
         None
     }
@@ -304,19 +305,29 @@ impl Service {
         self.answer(reply, &Answer::Done(Box::new(outcome))).await;
     }
 
-    /// Tells the boxes, again and again, which of their calls are under way.
+    /// Tells the boxes, again and again, which of their calls are under way, until the returned value
+    /// is dropped.
     ///
-    /// In a task of its own: a tool may block the thread that runs it.
-    pub(super) async fn beat(self: Arc<Self>) {
-        let mut beats = tokio::time::interval(BEAT);
-        beats.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        loop {
-            beats.tick().await;
-            let replies: Vec<Subject> =
-                self.running.lock().values().map(|call| call.reply.clone()).collect();
-            for reply in replies {
-                self.answer(&reply, &Answer::Alive).await;
+    /// The clock is a thread of its own. A tool may block the thread that runs it, and the only
+    /// thread of the runtime that waits for its timers with it; a task that is spawned from outside
+    /// wakes another one.
+    pub(super) fn start_beats(self: &Arc<Self>) -> std::io::Result<std::sync::mpsc::Sender<()>> {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let (runtime, service) = (Handle::current(), Arc::downgrade(self));
+        std::thread::Builder::new().name("toolbox-fleet".to_owned()).spawn(move || {
+            while stopped.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
+                let Some(service) = service.upgrade() else { return };
+                runtime.spawn(async move { service.beat().await });
             }
+        })?;
+        Ok(stop)
+    }
+
+    async fn beat(&self) {
+        let replies: Vec<Subject> =
+            self.running.lock().values().map(|call| call.reply.clone()).collect();
+        for reply in replies {
+            self.answer(&reply, &Answer::Alive).await;
         }
     }
 

@@ -200,7 +200,7 @@ impl Worker {
         let limits = self.limits.clone();
         let service = Service::new(Arc::clone(connection), toolbox.clone(), limits, counts);
         let _ending = EndOnDrop(Arc::clone(&service));
-        let _beating = AbortOnDrop(tokio::spawn(Arc::clone(&service).beat()));
+        let _beating = service.start_beats().map_err(FleetError::Thread)?;
         let _cancelling = self.take_cancellations(&service).await?;
         let mut offers = Offers { worker: self, service, bucket, open: BTreeMap::new() };
         let mut connected = connection.events.connected();
@@ -227,7 +227,7 @@ impl Worker {
                 WorkerEvent::Changed(generation) => {
                     seen = generation;
                     if let Err(error) = offers.refresh(&toolbox).await {
-                        connection.events.notice(error.to_string());
+                        connection.events.notice(&error.to_string());
                     }
                 }
                 WorkerEvent::Repeat => offers.repeat().await,
@@ -432,7 +432,7 @@ impl Offers<'_> {
                 Ok(_) => format!("the offers cannot be repeated: {error}"),
                 Err(error) => error.to_string(),
             };
-            return self.worker.connection.events.notice(notice);
+            return self.worker.connection.events.notice(&notice);
         }
     }
 
@@ -440,7 +440,7 @@ impl Offers<'_> {
         let key = subjects::key(tool, &self.worker.state.id);
         if let Err(error) = self.bucket.delete(&key).await {
             let notice = format!("the offer of `{tool}` cannot be removed, and expires: {error}");
-            self.worker.connection.events.notice(notice);
+            self.worker.connection.events.notice(&notice);
         }
     }
 
