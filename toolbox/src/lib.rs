@@ -116,6 +116,8 @@ mod sync;
 #[cfg(feature = "agent")]
 pub mod testing;
 mod text;
+#[cfg(feature = "tokio-util")]
+mod tokio_util;
 pub mod tool;
 mod validate;
 #[cfg(feature = "agent")]

@@ -230,7 +230,7 @@ impl Run {
     }
 
     /// Lets `token` cancel the run.
-    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+    pub fn with_cancellation(mut self, token: impl Into<CancellationToken>) -> Self {
         self.context = self.context.with_cancellation(token);
         self
     }

@@ -108,43 +108,30 @@ pub trait Model: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<M: Model + ?Sized> Model for Arc<M> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+macro_rules! pointers {
+    ($($pointer:ident),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<M: Model + ?Sized> Model for $pointer<M> {
+            fn name(&self) -> &str {
+                (**self).name()
+            }
 
-    fn provider(&self) -> &'static str {
-        (**self).provider()
-    }
+            fn provider(&self) -> &'static str {
+                (**self).provider()
+            }
 
-    fn respond<'a>(
-        &'a self,
-        request: &'a ModelRequest,
-        deltas: Deltas<'a>,
-    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
-        (**self).respond(request, deltas)
-    }
+            fn respond<'a>(
+                &'a self,
+                request: &'a ModelRequest,
+                deltas: Deltas<'a>,
+            ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
+                (**self).respond(request, deltas)
+            }
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl<M: Model + ?Sized> Model for Box<M> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
-    fn provider(&self) -> &'static str {
-        (**self).provider()
-    }
-
-    fn respond<'a>(
-        &'a self,
-        request: &'a ModelRequest,
-        deltas: Deltas<'a>,
-    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
-        (**self).respond(request, deltas)
-    }
-}
+pointers!(Arc, Box);
 
 /// A piece of a reply that is still being written.
 #[derive(Debug, Clone, PartialEq, Eq)]
