@@ -323,6 +323,37 @@ async fn headers_that_differ_from_the_body_are_refused() {
     served.stop().await;
 }
 
+/// Each is refused before anything of the body is acted on.
+#[tokio::test]
+async fn a_version_is_named_once_and_listening_belongs_to_versions_with_its_header() {
+    let served = Served::start(service()).await;
+    let call = || Request::call("add", json!({"a": 2, "b": 3}));
+    for version in ["2026-07-28", "2025-11-25"] {
+        let answer = served.send(&call().also("mcp-protocol-version", version)).await;
+        assert_eq!(answer.status, 400, "{version}: {answer:?}");
+    }
+    let note = json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {}});
+    let note = Request::old(&note).header("mcp-protocol-version", "2026-07-28");
+    for (note, status) in [
+        (note.clone().header("mcp-method", "notifications/cancelled"), 202),
+        (note.clone().header("mcp-method", "ping"), 400),
+        (note, 400),
+    ] {
+        let answer = served.send(&note).await;
+        assert_eq!(answer.status, status, "{}: {answer:?}", note.head());
+    }
+    // A request of an older version that stands alone has no header that tells that it listens.
+    let mut params =
+        super::peer::modern(json!({"notifications": {"toolsListChanged": true}}), &json!({}));
+    params["_meta"]["io.modelcontextprotocol/protocolVersion"] = json!("2025-11-25");
+    let listen =
+        json!({"jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params});
+    let answer =
+        served.send(&Request::old(&listen).header("mcp-protocol-version", "2025-11-25")).await;
+    assert_eq!((answer.status, &answer.message()["error"]["code"]), (404, &json!(-32601)));
+    served.stop().await;
+}
+
 #[tokio::test]
 async fn and_a08_failures_are_results_over_http_too() {
     quietly();

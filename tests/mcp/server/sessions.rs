@@ -37,9 +37,7 @@ impl Stream {
                 self.text += std::str::from_utf8(&bytes[..read]).unwrap();
             }
         };
-        if timeout(PATIENCE, read).await.is_err() {
-            panic!("nothing has {text:?}");
-        }
+        assert!(timeout(PATIENCE, read).await.is_ok(), "nothing has {text:?}");
         &self.text
     }
 

@@ -50,7 +50,7 @@ fn reply(
     match &*request.method {
         "tools/list" => list_tools(shared, request, &scope),
         "tools/call" => call::call(exchange, request, scope),
-        "subscriptions/listen" if !scope.is_legacy => changes::listen(&exchange, request),
+        "subscriptions/listen" if scope.version.is_modern() => changes::listen(&exchange, request),
         "ping" if scope.is_legacy => now(&json!({})),
         method => Err(ProtocolError::method_not_found(method)),
     }

@@ -205,7 +205,7 @@ impl Endpoint {
             return self.handshake(version, request, principal);
         }
         let session = self.session(headers, principal.as_ref())?;
-        self.in_session(&session, request, meta)
+        self.in_session(&session, principal, request, meta)
     }
 
     /// Answers a request that stands alone, on its own connection.
@@ -265,6 +265,7 @@ impl Endpoint {
     fn in_session(
         &self,
         session: &Arc<HttpSession>,
+        principal: Option<Principal>,
         request: &RequestFrame<'_>,
         meta: RequestMeta,
     ) -> Result<Response, Refusal> {
@@ -277,7 +278,7 @@ impl Endpoint {
             shared: &self.shared,
             running: &self.running,
             lifecycle: &mut lifecycle,
-            peer: &session.peer,
+            peer: &session.peer(principal),
             outlet: &Outlet::Log(Arc::clone(&stream.1)),
             cancellation,
         };

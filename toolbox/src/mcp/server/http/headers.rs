@@ -59,9 +59,13 @@ pub(super) fn is_json(headers: &HeaderMap) -> bool {
 pub(super) struct HeaderVersion<'a>(Option<&'a str>);
 
 impl<'a> HeaderVersion<'a> {
-    /// Reads the header; an error if it is not text.
+    /// Reads the header; an error if it is not text, or is there twice.
     pub(super) fn of(headers: &'a HeaderMap) -> Result<Self, &'static str> {
-        let value = headers.get(VERSION).map(|value| value.to_str());
+        let mut values = headers.get_all(VERSION).iter();
+        let value = values.next().map(|value| value.to_str());
+        if values.next().is_some() {
+            return Err("the MCP-Protocol-Version header is there twice");
+        }
         value.transpose().map(Self).map_err(|_| "the MCP-Protocol-Version header is not text")
     }
 

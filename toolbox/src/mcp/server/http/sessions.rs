@@ -17,6 +17,9 @@ use crate::mcp::server::session::Lifecycle;
 use crate::mcp::server::shared::ServiceShared;
 use crate::sync::Mutex;
 
+/// The shortest time between two looks at a session whose call runs.
+const SHORTEST_PAUSE: Duration = Duration::from_millis(10);
+
 /// The open sessions, by their ids.
 #[derive(Clone, Default)]
 pub(super) struct HttpSessions(Arc<Mutex<HashMap<Arc<str>, Arc<HttpSession>>>>);
@@ -24,7 +27,8 @@ pub(super) struct HttpSessions(Arc<Mutex<HashMap<Arc<str>, Arc<HttpSession>>>>);
 /// A session: its client, its requests, and the streams of their answers.
 pub(super) struct HttpSession {
     pub(super) id: Arc<str>,
-    pub(super) peer: PeerIdentity,
+    /// The principal that opened it; `None` lets every client use it.
+    owner: Option<Principal>,
     pub(super) open: OpenRequests,
     lifecycle: Mutex<Lifecycle>,
     /// The stream of messages that belong to no request.
@@ -57,10 +61,9 @@ impl HttpSessions {
         let mut random = [0; 16];
         getrandom::fill(&mut random).map_err(NoSession::NoRandomness)?;
         let id: Arc<str> = format!("{:032x}", u128::from_be_bytes(random)).into();
-        let conversation = Some(Conversation::new("mcp", &*id));
         let session = Arc::new(HttpSession {
             id: Arc::clone(&id),
-            peer: PeerIdentity { principal, conversation },
+            owner: principal,
             open: OpenRequests::default(),
             lifecycle: Mutex::new(lifecycle),
             common: Arc::default(),
@@ -89,7 +92,7 @@ impl HttpSessions {
     /// Returns the session of an id, unless another principal opened it.
     pub(super) fn get(&self, id: &str, principal: Option<&Principal>) -> Option<Arc<HttpSession>> {
         let session = self.0.lock().get(id).cloned()?;
-        let is_owner = session.peer.principal.as_ref().is_none_or(|owner| Some(owner) == principal);
+        let is_owner = session.owner.as_ref().is_none_or(|owner| Some(owner) == principal);
         is_owner.then(|| {
             session.touch();
             session
@@ -105,6 +108,12 @@ impl HttpSessions {
 }
 
 impl HttpSession {
+    /// Returns the identity of a client of this session.
+    pub(super) fn peer(&self, principal: Option<Principal>) -> PeerIdentity {
+        let conversation = Some(Conversation::new("mcp", &*self.id));
+        PeerIdentity { principal, conversation }
+    }
+
     pub(super) fn lifecycle(&self) -> Lifecycle {
         self.lifecycle.lock().clone()
     }
@@ -199,7 +208,7 @@ impl HttpSession {
                 if Instant::now() >= ends_at && !is_busy {
                     return;
                 }
-                sleep_until(ends_at).await;
+                sleep_until(ends_at.max(Instant::now() + SHORTEST_PAUSE)).await;
             }
         };
         tokio::select! {
