@@ -1,10 +1,7 @@
 //! Results of calls: for the model, for the user, for the program.
 
-mod carried;
 mod size;
 mod stored;
-
-pub(crate) use carried::CarriedResult;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -486,6 +483,16 @@ impl ToolResult {
 
     pub(crate) fn with_call_id(mut self, call_id: String) -> Self {
         self.call_id = call_id;
+        self
+    }
+
+    /// Returns `true` if the text is JSON of a type without a schema, which must not be cut.
+    pub(crate) fn is_json(&self) -> bool {
+        self.flags.json
+    }
+
+    pub(crate) fn marked_as_json(mut self) -> Self {
+        self.flags.json = true;
         self
     }
 

@@ -1,13 +1,13 @@
 //! Stored results: JSON that deserializes to an equal result.
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value};
 
 use super::ToolResult;
 use crate::call::{Content, JobId, Repair};
 
 /// A result, to be written.
-#[derive(Serialize)]
+#[derive(Debug, Serialize)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
 pub(crate) struct StoredResultRef<'a> {
     call_id: &'a str,
@@ -44,8 +44,13 @@ fn is_zero(number: &usize) -> bool {
     *number == 0
 }
 
+/// Reads a value that is there, even if it is null.
+fn present<'de, D: Deserializer<'de>>(source: D) -> Result<Option<Value>, D::Error> {
+    Value::deserialize(source).map(Some)
+}
+
 /// A result, as it was read.
-#[derive(Deserialize)]
+#[derive(Debug, Deserialize)]
 #[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
 pub(crate) struct StoredResult {
     #[serde(default)]
@@ -65,7 +70,7 @@ pub(crate) struct StoredResult {
     references: Vec<String>,
     #[serde(default)]
     of_gate: bool,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "present")]
     data: Option<Value>,
     #[serde(default, rename = "_meta")]
     meta: Map<String, Value>,
