@@ -85,7 +85,7 @@ impl Impostor {
 }
 
 fn answered(text: &str) -> Vec<u8> {
-    let result = json!({"result": {"content": [{"type": "text", "text": text}]}});
+    let result = json!({"result": {"stored": {"content": [{"type": "text", "text": text}]}}});
     [b"R".to_vec(), serde_json::to_vec(&result).unwrap()].concat()
 }
 
@@ -100,7 +100,7 @@ async fn garbage_for_an_answer_is_a_failure_of_that_call() {
         ("no UTF-8", b"R\xff\xfe".to_vec()),
         ("depth", deep.into_bytes()),
         ("another shape", br#"R{"result":[]}"#.to_vec()),
-        ("a later field", br#"R{"result":{"content":[]},"denied":true}"#.to_vec()),
+        ("a later field", br#"R{"result":{"stored":{"content":[]}},"denied":true}"#.to_vec()),
         ("a size that is none", b"O-1".to_vec()),
         ("a stored result that is not there", b"O10".to_vec()),
         ("a stored result beyond the limit", b"O99999999999".to_vec()),
@@ -356,7 +356,7 @@ async fn a_worker_runs_nothing_for_a_call_that_is_none() {
         format!("{head}\n{{}}").into_bytes()
     };
     let result = request(&pair.server, &subject, head(json!({}))).await.unwrap();
-    assert_eq!(result["result"]["content"][0]["text"], "ran");
+    assert_eq!(result["result"]["stored"]["content"][0]["text"], "ran");
     assert_eq!(ran.load(SeqCst), 1);
 
     let names: Vec<String> = (0..2000).map(|at| format!("t{at}")).collect();
@@ -392,7 +392,7 @@ async fn a_worker_runs_nothing_for_a_call_that_is_none() {
     for (case, message, code) in cases {
         malformed += u64::from(code == unreadable && !case.starts_with("stored"));
         let answer = request(&pair.server, &subject, message).await.expect(case);
-        assert_eq!(answer["result"]["kind"], code, "{case}: {answer}");
+        assert_eq!(answer["result"]["stored"]["error"], code, "{case}: {answer}");
     }
     assert_eq!(ran.load(SeqCst), 1, "nothing ran");
     assert_eq!(pair.serving.worker.status().malformed - before, malformed);
@@ -436,6 +436,6 @@ async fn two_calls_of_one_id_do_not_run_at_once() {
     client.publish_with_reply(subject.clone(), reply, message.clone().into()).await.unwrap();
     soon("it began", || began.load(SeqCst) == 1).await;
     let answer = request(&pair.server, &subject, message).await.unwrap();
-    assert_eq!(answer["result"]["kind"], "call.duplicate_id");
+    assert_eq!(answer["result"]["stored"]["error"], "call.duplicate_id");
     assert_eq!(began.load(SeqCst), 1);
 }

@@ -137,7 +137,56 @@ async fn names_of_the_box_are_not_taken_and_a_prefix_avoids_that() {
     assert_eq!(toolbox.names(), ["One", "two"]);
     drop(mounted);
     assert_eq!(toolbox.names(), ["One"]);
-    assert!(fleet.prefixed("a b").mount(&toolbox).await.is_err());
+    assert!(fleet.clone().prefixed("a b").mount(&toolbox).await.is_err());
+
+    // What the program puts under a name later is its own, and so is what is mounted already.
+    let mounted = fleet.mount(&toolbox).await.unwrap();
+    let again = fleet.mount(&toolbox).await.unwrap();
+    assert!(again.status().tools.is_empty());
+    assert_eq!(again.status().withheld.len(), 2);
+    drop(again);
+    assert_eq!(toolbox.names(), ["One", "two"]);
+    toolbox.register(says("two", "ours"));
+    drop(mounted);
+    assert_eq!(toolbox.names(), ["One", "two"]);
+}
+
+/// The number of clients of a server.
+async fn clients(server: &Server) -> u64 {
+    use crate::bounded::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+    let address = server.monitoring();
+    let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+    stream.write_all(b"GET /connz HTTP/1.0\r\n\r\n").await.unwrap();
+    let mut page = String::new();
+    within(stream.read_to_string(&mut page)).await.unwrap();
+    let body = page.split_once("\r\n\r\n").unwrap().1;
+    serde_json::from_str::<serde_json::Value>(body).unwrap()["num_connections"].as_u64().unwrap()
+}
+
+#[tokio::test]
+async fn nothing_of_a_fleet_that_was_dropped_stays() {
+    let Some(server) = Server::start_with("http: \"127.0.0.1:-1\"") else { return };
+    assert_eq!(clients(&server).await, 0);
+    let toolbox = ToolBox::new();
+    {
+        let serving = Serving::of(server.worker().await, &ToolBox::from(says("one", "1"))).await;
+        let fleet = server.fleet().await;
+        let mounted = fleet.mount(&toolbox).await.unwrap();
+        drop(fleet);
+        let result = within(toolbox.call(ToolCall::new("1", "one", "{}"))).await;
+        assert_eq!(result.text(), "1");
+        assert_eq!(clients(&server).await, 2);
+        drop((serving, mounted));
+    }
+    assert!(toolbox.is_empty());
+    for _ in 0..200 {
+        if clients(&server).await == 0 {
+            return;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    panic!("{} connections are open", clients(&server).await);
 }
 
 #[tokio::test]

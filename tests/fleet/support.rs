@@ -24,6 +24,7 @@ pub(crate) struct Server {
     folder: PathBuf,
     configuration: String,
     port: u16,
+    monitoring: Option<u16>,
 }
 
 fn program() -> Option<PathBuf> {
@@ -52,8 +53,13 @@ impl Server {
             std::env::temp_dir().join(format!("toolbox-fleet-{}-{number}", std::process::id()));
         let _ = fs::remove_dir_all(&folder);
         fs::create_dir_all(&folder).unwrap();
-        let mut server =
-            Self { child: None, folder, configuration: configuration.to_owned(), port: 0 };
+        let mut server = Self {
+            child: None,
+            folder,
+            configuration: configuration.to_owned(),
+            port: 0,
+            monitoring: None,
+        };
         server.run();
         Some(server)
     }
@@ -93,10 +99,18 @@ impl Server {
             .spawn()
             .unwrap();
         self.child = Some(child);
-        self.port = self.wait_for_port();
+        let ports = self.wait_for_ports();
+        let port = |kind: &str| ports[kind][0].as_str()?.rsplit(':').next()?.parse().ok();
+        self.port = port("nats").unwrap();
+        self.monitoring = port("monitoring");
     }
 
-    fn wait_for_port(&self) -> u16 {
+    /// The address of the pages about the server, if its configuration has one.
+    pub(crate) fn monitoring(&self) -> (&str, u16) {
+        ("127.0.0.1", self.monitoring.unwrap())
+    }
+
+    fn wait_for_ports(&self) -> serde_json::Value {
         let since = Instant::now();
         while since.elapsed() < SOON {
             let entries = fs::read_dir(&self.folder).unwrap().flatten();
@@ -106,9 +120,8 @@ impl Server {
                 .and_then(|path| fs::read_to_string(path).ok());
             let ports =
                 ports.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
-            let url = ports.as_ref().and_then(|ports| ports["nats"][0].as_str());
-            if let Some(port) = url.and_then(|url| url.rsplit(':').next()?.parse().ok()) {
-                return port;
+            if let Some(ports) = ports.filter(|ports| ports["nats"][0].is_string()) {
+                return ports;
             }
             std::thread::sleep(Duration::from_millis(5));
         }

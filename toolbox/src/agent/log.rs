@@ -14,7 +14,9 @@ use tokio::sync::mpsc::UnboundedSender;
 
 use super::outcome::{RunErrorKind, RunOutcome, StopReason};
 use super::paused::{Decisions, Paused};
-use crate::call::{Arguments, CarriedResult, Content, JobId, SharedError, ToolResult};
+use crate::call::{
+    Arguments, CarriedResult, CarriedResultRef, Content, JobId, SharedError, ToolResult,
+};
 use crate::collection::ToolBox;
 use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
 use crate::context::{CancellationToken, CarriedContext, Completion};
@@ -126,14 +128,13 @@ pub(crate) struct LoggedResult(pub(super) ToolResult);
 
 impl Serialize for LoggedResult {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        (self.0.call_id(), CarriedResult::of(&self.0)).serialize(serializer)
+        CarriedResultRef::from(&self.0).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for LoggedResult {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let (call_id, result) = <(String, CarriedResult<'_>)>::deserialize(deserializer)?;
-        Ok(Self(result.into_result().with_call_id(call_id)))
+        Ok(Self(CarriedResult::deserialize(deserializer)?.into()))
     }
 }
 

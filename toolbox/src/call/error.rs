@@ -16,6 +16,14 @@ pub type SharedError = Arc<dyn Error + Send + Sync>;
 /// The kind of failure of a call.
 ///
 /// [`FailureKind::code`] gives each a stable text for logs and metrics.
+///
+/// ```
+/// use toolbox::ToolResult;
+/// use toolbox::call::FailureKind;
+///
+/// let failure = ToolResult::failure(FailureKind::Infrastructure, "the database is down");
+/// assert_eq!((failure.failure_kind(), failure.is_error()), (Some(FailureKind::Infrastructure), true));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {

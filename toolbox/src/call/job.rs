@@ -11,6 +11,13 @@ use serde::{Deserialize, Serialize};
 /// by the time they were made.
 ///
 /// 48 bits are that time in milliseconds, 80 bits are random.
+///
+/// ```
+/// use toolbox::call::JobId;
+///
+/// let id = JobId::from_text("7f3a"); // as a program kept it
+/// assert_eq!(id.as_str(), "7f3a");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobId(String);

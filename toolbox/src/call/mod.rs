@@ -25,6 +25,7 @@
 //! | see what was wrong with arguments, and what was repaired | [`ArgumentsError`], [`Faults`], [`Fault`], [`Repair`] |
 //! | hint at a client how to show a part | [`ContentAnnotations`], [`Audience`] |
 
+mod carried;
 mod content;
 mod error;
 mod fault;
@@ -34,6 +35,7 @@ mod repair;
 mod result;
 mod tool_call;
 
+pub(crate) use carried::{CarriedResult, CarriedResultRef};
 pub(crate) use content::Attributes;
 pub use content::{
     Audience, Content, ContentAnnotations, InvalidBase64Error, Media, RawBytes, Resource,
@@ -46,6 +48,6 @@ pub use job::JobId;
 pub use output::{IntoToolFailure, IntoToolResult, StructuredError};
 pub(crate) use output::{displayed, reported, serialized, unquoted};
 pub use repair::Repair;
-pub(crate) use result::CarriedResult;
 pub use result::ToolResult;
+pub(crate) use result::{StoredResult, StoredResultRef};
 pub use tool_call::{Arguments, AsArguments, ToolCall};

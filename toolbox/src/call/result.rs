@@ -1,9 +1,7 @@
 //! Results of calls: for the model, for the user, for the program.
 
-mod carried;
 mod size;
-
-pub(crate) use carried::CarriedResult;
+mod stored;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,6 +10,7 @@ use std::sync::Arc;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
+pub(crate) use stored::{StoredResult, StoredResultRef};
 
 use crate::call::chain;
 use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolError};
@@ -484,6 +483,16 @@ impl ToolResult {
 
     pub(crate) fn with_call_id(mut self, call_id: String) -> Self {
         self.call_id = call_id;
+        self
+    }
+
+    /// Returns `true` if the text is JSON of a type without a schema, which must not be cut.
+    pub(crate) fn is_json(&self) -> bool {
+        self.flags.json
+    }
+
+    pub(crate) fn marked_as_json(mut self) -> Self {
+        self.flags.json = true;
         self
     }
 

@@ -10,6 +10,13 @@ use crate::store::StoreError;
 /// The state of a call in a journal.
 ///
 /// Each accepted call gets exactly one of the last five, once.
+///
+/// ```
+/// use toolbox::durable::{CallFilter, CallState};
+///
+/// let open = CallFilter::default().with_state(CallState::Waiting).with_state(CallState::Running);
+/// assert!(!CallState::Running.is_final());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallState {

@@ -37,6 +37,18 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 ///
 /// Cloning is cheap and shares the journal. A thread of its own shows others that it lives, and
 /// ends what they left.
+///
+/// ```
+/// use toolbox::durable::Journal;
+/// use toolbox::ToolBox;
+///
+/// # async fn calls() -> Result<(), Box<dyn std::error::Error>> {
+/// let journal = Journal::in_memory()?;
+/// let toolbox = ToolBox::builder().journal(&journal).build()?;
+/// assert!(journal.runs(true).await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Journal {
     pub(super) inner: Arc<JournalInner>,

@@ -14,7 +14,7 @@ use super::backlog::{
     Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
 };
 use super::results;
-use crate::call::{Arguments, CarriedResult, JobId, ToolResult};
+use crate::call::{Arguments, CarriedResult, CarriedResultRef, JobId, ToolResult};
 use crate::context::{Conversation, now};
 use crate::future::BoxFuture;
 use crate::store::{StoreError, Writer, from_millis, to_millis};
@@ -269,7 +269,7 @@ impl Backlog for SqliteBacklog {
             let cancelled = connection
                 .prepare_cached("SELECT id FROM call WHERE owner = ? AND cancel = 1")?
                 .query_map([&shared.id], |row| row.get::<_, String>(0))?
-                .map(|id| id.map(|id| JobId::from_text(id)))
+                .map(|id| id.map(JobId::from_text))
                 .collect::<Result<_, _>>()?;
             let open = connection
                 .prepare_cached("SELECT count(*) FROM call WHERE ended IS NULL")?
@@ -489,9 +489,7 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
     let result = row
         .get::<_, Option<String>>("result")?
         .map(|text| {
-            serde_json::from_str::<CarriedResult<'_>>(&text)
-                .map(CarriedResult::into_result)
-                .map_err(damaged)
+            serde_json::from_str::<CarriedResult<'_>>(&text).map(ToolResult::from).map_err(damaged)
         })
         .transpose()?
         .map(|result| result.with_call_id(call_id.clone()));
@@ -521,7 +519,7 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
 }
 
 pub(super) fn stored(result: &ToolResult) -> Result<String, StoreError> {
-    serde_json::to_string(&CarriedResult::of(result))
+    serde_json::to_string(&CarriedResultRef::from(result))
         .map_err(|error| StoreError::Failed(Arc::new(error)))
 }
 

@@ -1,8 +1,8 @@
 //! The calls of a box that wait for an answer.
 
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use async_nats::{Message, Subscriber};
 use futures_util::StreamExt;
@@ -11,6 +11,7 @@ use tokio::sync::mpsc;
 use super::connection::Connection;
 use super::random;
 use super::wire::Answer;
+use super::worker::AbortOnDrop;
 use crate::sync::Mutex;
 
 /// The messages about one call that may wait to be read. Of more, reports of progress are dropped.
@@ -25,6 +26,8 @@ const WAITING: usize = 32;
 pub(super) struct OpenCalls {
     waiting: Mutex<HashMap<String, OpenCall>>,
     discarded: AtomicU64,
+    /// The task that reads the inbox, which keeps the connection open.
+    listening: OnceLock<AbortOnDrop>,
 }
 
 struct OpenCall {
@@ -50,7 +53,7 @@ impl OpenCalls {
         let mut lost = connection.events.lost();
         lost.mark_unchanged();
         let weak = Arc::downgrade(&calls);
-        tokio::spawn(async move {
+        let task = tokio::spawn(async move {
             let mut inbox: Subscriber = inbox;
             loop {
                 tokio::select! {
@@ -72,6 +75,7 @@ impl OpenCalls {
                 }
             }
         });
+        let _ = calls.listening.set(AbortOnDrop(task));
         Ok(calls)
     }
 

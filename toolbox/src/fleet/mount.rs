@@ -245,7 +245,7 @@ impl Board {
         for offered in available {
             let own = &offered.tool.name;
             let name = format!("{}{own}", self.fleet.prefix.as_deref().unwrap_or_default());
-            if self.is_taken(&toolbox, &name, own) {
+            if is_taken(&toolbox, &name, before.get(own)) {
                 taken.push(withheld(
                     own,
                     WithheldOfferReason::NameTaken,
@@ -279,18 +279,9 @@ impl Board {
             .collect();
         // A tool that the program has since put under this name is not the fleet's.
         let is_gone =
-            |there: &Tool| gone.get(there.name()).is_some_and(|old| same(there, &old.tool));
+            |there: &Tool| gone.get(there.name()).is_some_and(|old| there.is_same(&old.tool));
         toolbox.exchange(is_gone, changed);
         (now.tools, now.taken) = (tools, taken);
-    }
-
-    /// Returns `true` if another tool of the box has the name, in whatever case.
-    fn is_taken(&self, toolbox: &ToolBox, name: &str, own: &str) -> bool {
-        let is_other = |there: &Tool| {
-            there.name().eq_ignore_ascii_case(name)
-                && !(there.source() == Some(&*self.source) && there.name_at_source() == Some(own))
-        };
-        toolbox.snapshot().tools().any(is_other)
     }
 
     /// Makes the tool of an offer.
@@ -369,15 +360,17 @@ impl Drop for Board {
     fn drop(&mut self) {
         let Some(toolbox) = self.toolbox.upgrade() else { return };
         let tools = std::mem::take(&mut self.now.lock().tools);
-        let is_ours = |there: &Tool| tools.iter().any(|(_, mounted)| same(there, &mounted.tool));
+        let is_ours = |there: &Tool| tools.iter().any(|(_, mounted)| there.is_same(&mounted.tool));
         toolbox.exchange(is_ours, Vec::new());
     }
 }
 
-fn same(there: &Tool, own: &Tool) -> bool {
-    there.name() == own.name()
-        && there.source() == own.source()
-        && there.name_at_source() == own.name_at_source()
+/// Returns `true` if a tool of the box has the name, in whatever case, and is not the one that was
+/// mounted before.
+fn is_taken(toolbox: &ToolBox, name: &str, before: Option<&MountedTool>) -> bool {
+    let is_own = |there: &Tool| before.is_some_and(|own| there.is_same(&own.tool));
+    let is_other = |there: &Tool| there.name().eq_ignore_ascii_case(name) && !is_own(there);
+    toolbox.snapshot().tools().any(is_other)
 }
 
 fn withheld(tool: &str, reason: WithheldOfferReason, detail: String) -> WithheldOffer {

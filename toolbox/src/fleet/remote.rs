@@ -11,7 +11,7 @@ use super::connection::Connection;
 use super::payload::Payloads;
 use super::random;
 use super::wire::{
-    Answer, BEAT, CallHead, Outcome, ProgressReport, stored_arguments, stored_result,
+    Answer, BEAT, CallHead, CallNote, Outcome, ProgressReport, stored_arguments, stored_result,
 };
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::collection::WeakToolBox;
@@ -228,16 +228,16 @@ impl Caller {
             Some(Attempt::Answered(unreadable(context.tool_name(), reason)))
         };
         match Answer::read(&message.payload) {
-            Ok(Answer::Alive) => None,
-            Ok(Answer::Progress(report)) => {
+            Ok(Answer::Note(CallNote::Alive)) => None,
+            Ok(Answer::Note(CallNote::Progress(report))) => {
                 report_progress(context, report);
                 None
             }
-            Ok(Answer::Busy) => Some(Attempt::Busy),
-            Ok(Answer::Gone) => Some(Attempt::Unoffered),
-            Ok(Answer::Unapproved) => Some(Attempt::Unapproved),
+            Ok(Answer::Note(CallNote::Busy)) => Some(Attempt::Busy),
+            Ok(Answer::Note(CallNote::Gone)) => Some(Attempt::Unoffered),
+            Ok(Answer::Note(CallNote::Unapproved)) => Some(Attempt::Unapproved),
             Ok(Answer::Done(outcome)) => Some(Attempt::Answered(concluded(context, *outcome))),
-            Ok(Answer::Stored(size)) => {
+            Ok(Answer::Note(CallNote::Stored(size))) => {
                 let limit = self.connection.options.max_payload;
                 if size > limit {
                     let reason = format!(
@@ -306,7 +306,7 @@ fn concluded(context: &ToolContext, outcome: Outcome<'_>) -> ToolResult {
     if let Some(spent) = outcome.spent {
         charge_run(context, spent);
     }
-    let mut result = outcome.result.into_result();
+    let mut result = ToolResult::from(outcome.result);
     // Only the gate of this process is taken at its word.
     result.unmark();
     result

@@ -14,7 +14,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use super::connection::Connection;
 use super::payload::Payloads;
 use super::wire::{
-    Answer, BEAT, CallHead, Outcome, ProgressReport, stored_arguments, stored_result,
+    BEAT, CallHead, CallNote, OutcomeRef, ProgressReport, stored_arguments, stored_result,
 };
 use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::collection::ToolBox;
@@ -104,15 +104,15 @@ impl Service {
         };
         let Ok(permit) = Arc::clone(&self.permits).try_acquire_owned() else {
             WorkerCounts::add(&self.counts.busy);
-            return self.answer(&reply, &Answer::Busy).await;
+            return self.answer(&reply, &CallNote::Busy).await;
         };
         let (service, tool) = (Arc::clone(self), tool.clone());
         tokio::spawn(async move { service.run(&tool, &message, reply, permit).await });
     }
 
-    async fn answer(&self, reply: &Subject, answer: &Answer<'_>) {
+    async fn answer(&self, reply: &Subject, note: &CallNote<'_>) {
         // A box that is gone notices that by itself, as does this worker if the server is.
-        let message = answer.message().into();
+        let message = note.message().into();
         let _ = self.connection.client.publish(reply.clone(), message).await;
     }
 
@@ -126,7 +126,7 @@ impl Service {
     ) {
         let began = Instant::now();
         if !self.toolbox.get(tool.name()).is_some_and(|current| current.is_same(tool)) {
-            return self.answer(&reply, &Answer::Gone).await;
+            return self.answer(&reply, &CallNote::Gone).await;
         }
         let (head, arguments) = match CallHead::read(&message.payload) {
             Ok(read) => read,
@@ -167,11 +167,11 @@ impl Service {
         let result = self.report_while(work, &reply, &mut outbox).await;
         drop(running);
         if result.is_deferred() {
-            self.answer(&reply, &Answer::Unapproved).await;
+            self.answer(&reply, &CallNote::Unapproved).await;
         } else {
             let is_tainted = taint.is_some_and(|taint| taint.is_tainted());
             let tainted = is_tainted && !was_tainted;
-            let outcome = Outcome { tainted, spent: spent(run), ..Outcome::of(&result) };
+            let outcome = OutcomeRef { tainted, spent: spent(run), ..OutcomeRef::of(&result) };
             self.conclude(&reply, &head.id, outcome).await;
         }
         WorkerCounts::add(&self.counts.done);
@@ -198,7 +198,7 @@ impl Service {
 
     async fn refuse(&self, reply: &Subject, kind: FailureKind, text: String) {
         let result = ToolResult::failure(kind, text);
-        self.conclude(reply, "", Outcome::of(&result)).await;
+        self.conclude(reply, "", OutcomeRef::of(&result)).await;
     }
 
     async fn stored_arguments(&self, id: &str) -> Result<String, String> {
@@ -273,13 +273,13 @@ impl Service {
             total: report.total.filter(|total| total.is_finite()),
             message: report.message.map(Into::into),
         };
-        self.answer(reply, &Answer::Progress(report)).await;
+        self.answer(reply, &CallNote::Progress(report)).await;
     }
 
     /// Answers a call with its result.
-    async fn conclude(&self, reply: &Subject, id: &str, outcome: Outcome<'_>) {
+    async fn conclude(&self, reply: &Subject, id: &str, outcome: OutcomeRef<'_>) {
         let (tainted, spent) = (outcome.tainted, outcome.spent);
-        let message = Answer::Done(Box::new(outcome)).message();
+        let message = outcome.message();
         if message.len() <= self.connection.inline() {
             let _ = self.connection.client.publish(reply.clone(), message.into()).await;
             return;
@@ -293,7 +293,7 @@ impl Service {
             ToolResult::failure(FailureKind::ResultTooLarge, text)
         } else {
             match self.payloads.put(&self.connection, &stored_result(id), body).await {
-                Ok(()) => return self.answer(reply, &Answer::Stored(body.len())).await,
+                Ok(()) => return self.answer(reply, &CallNote::Stored(body.len())).await,
                 Err(reason) => {
                     let reason = quote(&reason, 4 * QUOTED);
                     let text = format!("the tool ran, and its result cannot be sent: {reason}");
@@ -301,8 +301,8 @@ impl Service {
                 }
             }
         };
-        let outcome = Outcome { tainted, spent, ..Outcome::of(&failure) };
-        self.answer(reply, &Answer::Done(Box::new(outcome))).await;
+        let outcome = OutcomeRef { tainted, spent, ..OutcomeRef::of(&failure) };
+        let _ = self.connection.client.publish(reply.clone(), outcome.message().into()).await;
     }
 
     /// Tells the boxes, again and again, which of their calls are under way, until the returned value
@@ -327,7 +327,7 @@ impl Service {
         let replies: Vec<Subject> =
             self.running.lock().values().map(|call| call.reply.clone()).collect();
         for reply in replies {
-            self.answer(&reply, &Answer::Alive).await;
+            self.answer(&reply, &CallNote::Alive).await;
         }
     }
 

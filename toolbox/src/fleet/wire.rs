@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
 
-use crate::call::{CarriedResult, ToolResult};
+use crate::call::{CarriedResult, CarriedResultRef, ToolResult};
 use crate::context::{CarriedContext, CarriedRun, CarriedSpending};
 
 /// The largest payload within a message, in bytes. Larger ones go through the object store.
@@ -96,6 +96,12 @@ impl CallHead<'_> {
 pub(super) enum Answer<'a> {
     /// The call has its result.
     Done(Box<Outcome<'a>>),
+    Note(CallNote<'a>),
+}
+
+/// A message about a call without its result.
+#[derive(Debug)]
+pub(super) enum CallNote<'a> {
     /// The call has its result, which is in the object store; its size in bytes.
     Stored(usize),
     /// Nothing ran: the worker is busy.
@@ -111,24 +117,47 @@ pub(super) enum Answer<'a> {
 }
 
 /// The result of a call, and what it did to its context.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct Outcome<'a> {
     /// `true` if the conversation is tainted now, and was not before.
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    #[serde(default)]
     pub(super) tainted: bool,
     /// What agents below the call spent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(default)]
     pub(super) spent: Option<CarriedSpending>,
     #[serde(borrow)]
     pub(super) result: CarriedResult<'a>,
 }
 
-impl<'a> Outcome<'a> {
+/// The result of a call, to be sent.
+#[derive(Debug, Serialize)]
+pub(super) struct OutcomeRef<'a> {
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) tainted: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) spent: Option<CarriedSpending>,
+    pub(super) result: CarriedResultRef<'a>,
+}
+
+impl<'a> OutcomeRef<'a> {
     /// Returns the outcome of a call that changed nothing but its result.
     pub(super) fn of(result: &'a ToolResult) -> Self {
-        Self { tainted: false, spent: None, result: CarriedResult::of(result) }
+        Self { tainted: false, spent: None, result: result.into() }
     }
+
+    /// Returns the message with the result.
+    pub(super) fn message(&self) -> Vec<u8> {
+        message(b'R', self)
+    }
+}
+
+/// Returns a message: a byte that says which it is, and JSON.
+fn message(kind: u8, body: &impl Serialize) -> Vec<u8> {
+    let mut message = vec![kind];
+    // Every body is made of text, numbers and flags.
+    let _ = serde_json::to_writer(&mut message, body);
+    message
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,35 +170,36 @@ pub(super) struct ProgressReport<'a> {
     pub(super) message: Option<Cow<'a, str>>,
 }
 
-impl<'a> Answer<'a> {
+impl CallNote<'_> {
     pub(super) fn message(&self) -> Vec<u8> {
-        let (kind, body) = match self {
-            Self::Done(outcome) => (b'R', serde_json::to_vec(outcome)),
-            Self::Stored(size) => (b'O', serde_json::to_vec(size)),
-            Self::Busy => (b'B', Ok(Vec::new())),
-            Self::Gone => (b'G', Ok(Vec::new())),
-            Self::Unapproved => (b'U', Ok(Vec::new())),
-            Self::Alive => (b'A', Ok(Vec::new())),
-            Self::Progress(report) => (b'P', serde_json::to_vec(report)),
-        };
-        let mut message = vec![kind];
-        message.append(&mut body.unwrap_or_default());
-        message
+        match self {
+            Self::Stored(size) => message(b'O', size),
+            Self::Busy => vec![b'B'],
+            Self::Gone => vec![b'G'],
+            Self::Unapproved => vec![b'U'],
+            Self::Alive => vec![b'A'],
+            Self::Progress(report) => message(b'P', report),
+        }
     }
+}
 
+impl<'a> Answer<'a> {
     pub(super) fn read(message: &'a [u8]) -> Result<Self, String> {
         let (kind, body) = message.split_first().ok_or("it is empty")?;
         let unreadable = |error: serde_json::Error| error.to_string();
-        Ok(match kind {
-            b'R' => Self::Done(Box::new(serde_json::from_slice(body).map_err(unreadable)?)),
-            b'O' => Self::Stored(serde_json::from_slice(body).map_err(unreadable)?),
-            b'B' if body.is_empty() => Self::Busy,
-            b'G' if body.is_empty() => Self::Gone,
-            b'U' if body.is_empty() => Self::Unapproved,
-            b'A' if body.is_empty() => Self::Alive,
-            b'P' => Self::Progress(serde_json::from_slice(body).map_err(unreadable)?),
+        Ok(Self::Note(match kind {
+            b'R' => {
+                let outcome = serde_json::from_slice(body).map_err(unreadable)?;
+                return Ok(Self::Done(Box::new(outcome)));
+            }
+            b'O' => CallNote::Stored(serde_json::from_slice(body).map_err(unreadable)?),
+            b'B' if body.is_empty() => CallNote::Busy,
+            b'G' if body.is_empty() => CallNote::Gone,
+            b'U' if body.is_empty() => CallNote::Unapproved,
+            b'A' if body.is_empty() => CallNote::Alive,
+            b'P' => CallNote::Progress(serde_json::from_slice(body).map_err(unreadable)?),
             _ => return Err("it is of no known kind".to_owned()),
-        })
+        }))
     }
 
     /// Returns `true` if a message is the last about its call.

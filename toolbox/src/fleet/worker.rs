@@ -164,7 +164,8 @@ impl Worker {
     /// Offers the permitted tools of a box until the connection is closed, which a lost server does
     /// not do: the worker waits for it, and offers them again.
     ///
-    /// Tools that are added to the box, removed or forbidden later are offered or withdrawn.
+    /// Tools that are added to the box, removed or forbidden later are offered or withdrawn. A worker
+    /// serves one box at a time.
     ///
     /// # Errors
     ///

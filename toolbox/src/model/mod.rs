@@ -134,6 +134,20 @@ macro_rules! pointers {
 pointers!(Arc, Box);
 
 /// A piece of a reply that is still being written.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use toolbox::model::{Delta, Deltas};
+///
+/// let text = Mutex::new(String::new());
+/// let print = |delta: Delta| {
+///     if let Delta::Text(piece) = delta {
+///         text.lock().unwrap().push_str(&piece);
+///     }
+/// };
+/// Deltas::to(&print).send(Delta::Text("It rains".to_owned()));
+/// assert_eq!(*text.lock().unwrap(), "It rains");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {
@@ -162,6 +176,14 @@ pub enum Delta {
 
 /// The receiver of the pieces of a reply while a model writes it; discards them if there is no
 /// listener.
+///
+/// ```
+/// use toolbox::model::{Delta, Deltas};
+///
+/// let ignored = Deltas::none();
+/// assert!(!ignored.are_wanted()); // so a model need not stream
+/// ignored.send(Delta::Text("nobody reads this".to_owned()));
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Deltas<'a>(Option<&'a (dyn Fn(Delta) + Send + Sync)>);
 

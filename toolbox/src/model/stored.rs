@@ -5,7 +5,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::history::{FoundMessage, History, Message, Unanswered};
 use super::reply::{Echo, Finish, Part, Reply};
-use crate::call::{Content, ToolCall, ToolResult};
+use crate::call::{Content, StoredResult, StoredResultRef, ToolCall, ToolResult};
 use crate::dialect::Dialect;
 
 /// A part, field by field. (Not an enum with a tag: that would buffer its fields, and arguments are
@@ -108,28 +108,7 @@ impl<'de> Deserialize<'de> for Dialect {
 #[serde(untagged)]
 enum StoredMessageOut<'a> {
     User { role: &'a str, content: &'a [Content] },
-    Step { role: &'a str, parts: &'a [Part], finish: &'a Finish, results: Vec<ResultOut<'a>> },
-}
-
-#[derive(Serialize)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
-struct ResultOut<'a> {
-    call_id: &'a str,
-    content: &'a [Content],
-    #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a str>,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    structured: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    pending: bool,
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    silent: bool,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    for_user: Option<&'a str>,
-    #[serde(skip_serializing_if = "<[String]>::is_empty")]
-    references: &'a [String],
-    #[serde(skip_serializing_if = "std::ops::Not::not")]
-    of_gate: bool,
+    Step { role: &'a str, parts: &'a [Part], finish: &'a Finish, results: Vec<StoredResultRef<'a>> },
 }
 
 #[derive(Deserialize)]
@@ -144,65 +123,12 @@ struct StoredMessage {
     results: Vec<StoredResult>,
 }
 
-#[derive(Deserialize)]
-#[allow(clippy::struct_excessive_bools, reason = "independent facts, each with a name of its own")]
-pub(crate) struct StoredResult {
-    #[serde(default)]
-    call_id: String,
-    content: Vec<Content>,
-    #[serde(default)]
-    error: Option<String>,
-    #[serde(default)]
-    structured: bool,
-    #[serde(default)]
-    pending: bool,
-    #[serde(default)]
-    silent: bool,
-    #[serde(default)]
-    for_user: Option<String>,
-    #[serde(default)]
-    references: Vec<String>,
-    #[serde(default)]
-    of_gate: bool,
-}
-
-fn result_out(result: &ToolResult) -> ResultOut<'_> {
-    ResultOut {
-        call_id: result.call_id(),
-        content: result.content(),
-        error: result.code(),
-        structured: result.structured_text().is_some(),
-        pending: result.is_pending(),
-        silent: result.is_silent(),
-        for_user: result.own_user_text(),
-        references: result.references(),
-        of_gate: result.is_of_gate(),
-    }
-}
-
-impl From<StoredResult> for ToolResult {
-    fn from(stored: StoredResult) -> Self {
-        let mut result = Self::kept(stored.content, stored.error.as_deref()).with_flags(
-            stored.structured,
-            stored.pending,
-            stored.silent,
-        );
-        if stored.of_gate {
-            result.mark_as_gate();
-        }
-        if let Some(text) = stored.for_user {
-            result = result.with_user_text(text);
-        }
-        result.with_references(stored.references).with_call_id(stored.call_id)
-    }
-}
-
 /// Writes results that are not part of a transcript yet.
 pub(crate) fn serialize_results<S: Serializer>(
     results: &[ToolResult],
     serializer: S,
 ) -> Result<S::Ok, S::Error> {
-    serializer.collect_seq(results.iter().map(result_out))
+    serializer.collect_seq(results.iter().map(StoredResultRef::from))
 }
 
 /// Reads what [`serialize_results`] wrote.
@@ -227,7 +153,7 @@ fn step_out<'a>(reply: &'a Reply, results: &'a [ToolResult]) -> StoredMessageOut
         role: "assistant",
         parts: &reply.parts,
         finish: &reply.finish,
-        results: results.iter().map(result_out).collect(),
+        results: results.iter().map(StoredResultRef::from).collect(),
     }
 }
 
