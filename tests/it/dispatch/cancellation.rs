@@ -24,11 +24,13 @@ async fn notice(context: &ToolContext) -> bool {
     token.is_cancelled()
 }
 
+/// The token that a call is given, made of the program's.
+type Give = fn(&TokioToken) -> CancellationToken;
 /// The way in which a token of `tokio-util` is cancelled.
 type Cancel = fn(&TokioToken);
 
-/// A token that a call is given, made of the program's, and the way in which that is cancelled.
-const WAYS: [(&str, fn(&TokioToken) -> CancellationToken, Cancel); 4] = [
+/// Ways from the program's token to that of a call.
+const WAYS: [(&str, Give, Cancel); 4] = [
     ("itself", |token| token.clone().into(), TokioToken::cancel),
     ("its child", |token| token.child_token().into(), TokioToken::cancel),
     (

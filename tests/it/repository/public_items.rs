@@ -104,7 +104,7 @@ fn signatures() -> Vec<(String, String)> {
         let mut lines = text.lines().map(|line| line.split("//").next().unwrap_or_default());
         while let Some(line) = lines.next() {
             if let Some(header) = line.strip_prefix("impl") {
-                owner = inherent(header).unwrap_or_default().to_owned();
+                inherent(header).unwrap_or_default().clone_into(&mut owner);
             } else if line.starts_with("    pub ") && line.contains("fn ") {
                 let mut signature = line.to_owned();
                 while !signature.trim_end().ends_with(['{', ';'])
