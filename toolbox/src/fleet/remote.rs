@@ -228,6 +228,11 @@ impl Caller {
             self.calls.discard();
             Some(Attempt::Answered(unreadable(context.tool_name(), reason)))
         };
+        // The byte that says which message it is does not count.
+        let (size, limit) = (message.payload.len(), self.connection.options.max_payload);
+        if size > limit.saturating_add(1) {
+            return unreadable(&too_large(size, limit));
+        }
         match Answer::read(&message.payload) {
             Ok(Answer::Note(CallNote::Alive)) => None,
             Ok(Answer::Note(CallNote::Progress(report))) => {
@@ -239,12 +244,8 @@ impl Caller {
             Ok(Answer::Note(CallNote::Unapproved)) => Some(Attempt::Unapproved),
             Ok(Answer::Done(outcome)) => Some(Attempt::Answered(concluded(context, *outcome))),
             Ok(Answer::Note(CallNote::Stored(size))) => {
-                let limit = self.connection.options.max_payload;
                 if size > limit {
-                    let reason = format!(
-                        "it has {size} bytes, and a fleet takes at most {limit} (`FleetOptions::max_payload_bytes`)"
-                    );
-                    return unreadable(&reason);
+                    return unreadable(&too_large(size, limit));
                 }
                 // The name is that of this call: a worker cannot point at what another stored.
                 let name = stored_result(id);
@@ -330,6 +331,12 @@ fn limits_of_run(_: &ToolContext) -> Option<CarriedRun> {
 
 #[cfg(not(feature = "agent"))]
 fn charge_run(_: &ToolContext, _: CarriedSpending) {}
+
+fn too_large(size: usize, limit: usize) -> String {
+    format!(
+        "it has {size} bytes, and a fleet takes at most {limit} (`FleetOptions::max_payload_bytes`)"
+    )
+}
 
 fn unoffered(tool: &str) -> ToolResult {
     let text = format!(
