@@ -39,6 +39,23 @@ impl<'a> Ledger<'a> {
             .unwrap()
     }
 
+    /// Waits for the first lines that a process prints, and then some microseconds.
+    fn first_lines(child: &mut Child, count: usize) -> Vec<String> {
+        let mut lines = Vec::new();
+        let output = child.stdout.as_mut().unwrap();
+        let mut line = Vec::new();
+        let mut byte = [0];
+        while lines.len() < count && output.read(&mut byte).unwrap() == 1 {
+            if byte[0] == b'\n' {
+                lines.push(String::from_utf8(std::mem::take(&mut line)).unwrap());
+            } else {
+                line.push(byte[0]);
+            }
+        }
+        std::thread::sleep(Duration::from_micros(317 * (count as u64 % 7)));
+        lines
+    }
+
     /// Ends a process, and returns what it had printed.
     fn end(child: Child, signal: Option<Signal>) -> Vec<String> {
         if let Some(signal) = signal {
@@ -166,8 +183,9 @@ fn boxes_that_are_killed_lose_no_call_that_they_accepted() {
         let worker = ledger.start("work", &[]);
         let (mut seed, mut ids) = (2, Vec::new());
         for round in 0..rounds {
-            let submitter = ledger.start(role, &[round * size, size]);
-            std::thread::sleep(Duration::from_millis(15 + pick(&mut seed, 50)));
+            let mut submitter = ledger.start(role, &[round * size, size]);
+            let until = usize::try_from(pick(&mut seed, 60)).unwrap();
+            ids.extend(accepted(Ledger::first_lines(&mut submitter, until)));
             ids.extend(accepted(Ledger::end(submitter, Some(Signal::KILL))));
         }
         Ledger::end(worker, Some(Signal::KILL));

@@ -8,6 +8,7 @@ use std::time::Duration;
 use toolbox::agent::{Agent, RunErrorKind, StopReason};
 use toolbox::context::{Decision, Principal};
 use toolbox::durable::{Journal, RecordedRunState, Worker};
+use toolbox::model::ModelErrorKind;
 use toolbox::testing::ScriptedModel;
 use toolbox::{State, ToolBox, ToolContext, tool, tools};
 
@@ -137,27 +138,31 @@ async fn a_run_is_at_work_once() {
 async fn a_worker_goes_on_with_runs_that_were_decided_on_or_left() {
     let journal = Journal::in_memory().unwrap();
     let paid = paused(&journal).await;
-    // Dropped in the middle of its second request.
-    let left = agent(ScriptedModel::new().calls("pay", r#"{"invoice": 8}"#), &paid);
-    drop(left.run("Pay it").durable("run 2", &journal).await);
+    // Its model failed.
+    let left = agent(ScriptedModel::new().error(ModelErrorKind::Other, "down"), &paid);
+    left.run("Pay it").durable("run 2", &journal).await.unwrap_err();
+    // It waits, and stays.
+    let model = ScriptedModel::new().calls("pay", r#"{"invoice": 9}"#);
+    agent(model, &paid).run("Pay it").durable("run 3", &journal).await.unwrap();
 
     let clerk = agent(ScriptedModel::new().text("Done.").text("Done."), &paid);
     journal.decide("run 1", [("call_1", Decision::Approve)]).await.unwrap();
     let ended = async {
-        while journal
-            .runs(true)
-            .await
-            .unwrap()
-            .iter()
-            .all(|run| run.state != RecordedRunState::Ended)
-        {
+        while journal.runs(false).await.unwrap().len() > 1 {
             tokio::time::sleep(Duration::from_millis(5)).await;
         }
     };
-    let worker = Worker::new(ToolBox::new(), &journal).agent(&clerk);
-    worker.run_until(ended).await;
+    Worker::new(ToolBox::new(), &journal).agent(&clerk).run_until(ended).await;
     assert_eq!(paid.load(Ordering::SeqCst), 1);
-    assert_eq!(journal.runs(false).await.unwrap().len(), 1, "the other still waits");
+    let states: Vec<_> =
+        journal.runs(true).await.unwrap().into_iter().map(|run| (run.key, run.state)).collect();
+    for (key, state) in [
+        ("run 1", RecordedRunState::Ended),
+        ("run 2", RecordedRunState::Ended),
+        ("run 3", RecordedRunState::Paused),
+    ] {
+        assert!(states.contains(&(key.to_owned(), state)), "{states:?}");
+    }
 }
 
 #[tokio::test]

@@ -116,6 +116,8 @@ mod sync;
 #[cfg(feature = "agent")]
 pub mod testing;
 mod text;
+#[cfg(feature = "tokio-util")]
+mod tokio_util;
 pub mod tool;
 mod validate;
 #[cfg(feature = "agent")]
@@ -185,6 +187,7 @@ pages! {
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
     mcp_page "../../docs/mcp.md" if feature = "mcp";
+    reliability_page "../../docs/reliability.md" if all(feature = "macros", feature = "durable");
     fleet_page "../../docs/fleet.md" if all(feature = "macros", feature = "nats");
     from_rmcp_page "../../docs/from-rmcp.md" if feature = "mcp-server";
     from_rig_page "../../docs/from-rig.md" if feature = "agent";

@@ -1,5 +1,6 @@
 //! The way of a call through the gate.
 
+mod cancellation;
 mod concurrency;
 mod gate;
 pub(crate) mod handlers;

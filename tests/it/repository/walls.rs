@@ -215,6 +215,34 @@ impl Source {
     }
 }
 
+/// The most files that each road of ARCHITECTURE.md passes, in order.
+const ROADS: [usize; 4] = [6, 7, 8, 7];
+
+#[test]
+fn the_roads_pass_files_that_exist_and_few() {
+    let mut roads = Vec::new();
+    for line in block("<!-- roads -->") {
+        let Some(stop) = line.strip_prefix("  ") else {
+            roads.push(Vec::new());
+            continue;
+        };
+        if let Some(file) = stop.split("  ").next().filter(|stop| !stop.starts_with("again: ")) {
+            roads.last_mut().unwrap().push(file.to_owned());
+        }
+    }
+    let exists = |file: &str| {
+        let folder = root().join("toolbox/src").join(file);
+        folder.with_extension("rs").is_file() || folder.join("mod.rs").is_file()
+    };
+    for file in roads.iter().flatten() {
+        assert!(exists(file), "a road passes `{file}`, which is no file");
+    }
+    assert_eq!(roads.len(), ROADS.len());
+    for (road, most) in roads.iter().zip(ROADS) {
+        assert!(road.len() <= most, "{} files, and {most} are the most: {road:?}", road.len());
+    }
+}
+
 #[test]
 fn no_module_uses_one_below_it() {
     let (ranks, sources) = (ranks(), sources());

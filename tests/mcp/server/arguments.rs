@@ -154,6 +154,17 @@ async fn what_a_header_repeats_cannot_be_there_twice_either() {
         (r#"{"region":"eu","region":"us"}"#, "us", 200, "duplicate key `region`"),
         (r#"{"region":"eu","region":"us"}"#, "eu", 400, ""),
         (r#"{"region":"eu"}"#, "us", 400, ""),
+        (r#"{"region":"e\u0075"}"#, "eu", 200, "looked in eu"),
+        (r#"{"region":"eu"}"#, "=?base64?ZXU=?=", 200, "looked in eu"),
+        (r#"{"region":"eu"}"#, "=?base64?dXM=?=", 400, ""),
+        (r#"{"region":"eu"}"#, "=?base64?eu?=", 400, ""),
+        (r#"{"region":"=?base64?ZXU=?="}"#, "=?base64?ZXU=?=", 400, ""),
+        (r#"{"region":null}"#, "eu", 400, ""),
+        (r#"{"region":["eu"]}"#, "eu", 400, ""),
+        (r#"{}"#, "eu", 400, ""),
+        // The other arguments are the gate's alone.
+        (r#"{"region":"eu","more":1e400}"#, "eu", 200, "more"),
+        (r#"{"region":"eu","more":"\ud800"}"#, "eu", 200, "surrogate"),
     ];
     for (arguments, header, status, told) in cases {
         let request = Request::new("POST", message(Era::Modern, "look", arguments))
@@ -184,6 +195,8 @@ async fn a_message_with_a_key_twice_is_no_call() {
         parts(
             r#""method":"tools/call","params":{"name":"probe"},"params":{"name":"probe","arguments":{"n":2}}"#,
         ),
+        parts(r#""method":"tools/call","params":{"name":"probe","_meta":{"a":1,"\u0061":2}}"#),
+        parts(r#""method":"tools/call","params":{"name":"probe","_meta":{},"_meta":{}}"#),
         parts(
             r#""method":"ping","method":"tools/call","params":{"name":"probe","arguments":{"n":2}}"#,
         ),

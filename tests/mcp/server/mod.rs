@@ -11,6 +11,7 @@ mod peer;
 mod process;
 pub(crate) mod relay;
 mod results;
+mod sessions;
 mod shares;
 mod stream;
 mod strict;

@@ -229,6 +229,72 @@ async fn ten_thousand_calls_at_once_are_all_answered() {
 }
 
 #[tokio::test]
+async fn subscriptions_are_counted_and_make_room_when_they_are_cancelled() {
+    let mut peer = Peer::connect(service(), Era::Modern).await;
+    let wanted = || json!({"notifications": {"toolsListChanged": true}});
+    let mut open = Vec::new();
+    for _ in 0..1024 {
+        open.push(peer.ask("subscriptions/listen", wanted()).await);
+        assert_eq!(peer.next().await["method"], "notifications/subscriptions/acknowledged");
+    }
+    let refused = peer.request("subscriptions/listen", wanted()).await;
+    assert_eq!(refused["error"]["code"], -32603, "{refused}");
+    assert_eq!(text_of(&peer.call("echo", json!({"word": "on"})).await).0, "on");
+    let params = json!({"requestId": open[0]});
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params}))
+        .await;
+    let mut answers = 0;
+    loop {
+        peer.ask("subscriptions/listen", wanted()).await;
+        let answer = peer.next().await;
+        if answer["method"] == "notifications/subscriptions/acknowledged" {
+            break;
+        }
+        answers += 1;
+        assert!(answers < 1000, "what was cancelled makes no room: {answer}");
+    }
+    peer.end().await;
+}
+
+#[tokio::test]
+async fn a_change_is_told_once_to_a_client_that_is_ready_twice() {
+    let toolbox = toolbox::ToolBox::from(super::tools::echo::tool());
+    let mut peer = Peer::connect(Service::new(toolbox.clone()), Era::Old).await;
+    peer.send(json!({"jsonrpc": "2.0", "method": "notifications/initialized"})).await;
+    peer.names().await;
+    toolbox.register(super::tools::add::tool());
+    assert_eq!(peer.next().await["method"], "notifications/tools/list_changed");
+    peer.names().await;
+    assert!(peer.notes.is_empty(), "{:?}", peer.notes);
+    peer.end().await;
+}
+
+/// A message is read as far as its answer needs.
+#[tokio::test]
+async fn what_no_method_reads_is_passed_over() {
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    let deep = format!("{}1{}", "[".repeat(500), "]".repeat(500));
+    for more in ["1e999", r#""\ud800""#, &deep] {
+        let call = r#""method":"tools/call","params":{"name":"add","arguments":{"a":1,"b":1}"#;
+        let line = format!(r#"{{"jsonrpc":"2.0","id":"x",{call},"more":{more}}},"more":{more}}}"#);
+        peer.line(line.as_bytes()).await;
+        assert_eq!(text_of(&peer.next().await).0, "2", "{line}");
+    }
+    peer.end().await;
+}
+
+#[tokio::test]
+async fn an_id_of_another_kind_is_an_invalid_request() {
+    let mut peer = Peer::connect(service(), Era::Old).await;
+    for id in ["1.5", "true", "{}", "[1]", "9223372036854775808", "1e999", r#""\ud800""#] {
+        peer.line(format!(r#"{{"jsonrpc":"2.0","id":{id},"method":"ping"}}"#).as_bytes()).await;
+        let answer = peer.next().await;
+        assert_eq!((&answer["error"]["code"], &answer["id"]), (&json!(-32600), &Value::Null));
+    }
+    peer.end().await;
+}
+
+#[tokio::test]
 async fn an_id_that_is_still_in_use_is_refused_and_nothing_runs_twice() {
     let mut peer = Peer::connect(service(), Era::Old).await;
     let call = json!({"jsonrpc": "2.0", "id": "x", "method": "tools/call", "params": {"name": "sleep", "arguments": {"ms": 200}}});

@@ -58,7 +58,7 @@ fn the_tables_of_the_documentation_are_the_options_of_the_parser() {
 }
 
 /// Returns the expansion of a function with an option, or without one.
-fn expanded(attribute: &str, argument: TokenStream, option: Option<&str>) -> String {
+fn expanded(attribute: &str, argument: &TokenStream, option: Option<&str>) -> String {
     let option: TokenStream = option.unwrap_or_default().parse().expect("an option is tokens");
     let (tool, arg, toolset) = match attribute {
         "tool" => (option, quote!(), quote!()),
@@ -87,8 +87,8 @@ fn each_option_of_the_parser_has_an_effect() {
                 "flatten" => quote!(query: Filter),
                 _ => quote!(query: &str),
             };
-            let without = expanded(attribute, argument.clone(), None);
-            let with = expanded(attribute, argument, Some(option.usage));
+            let without = expanded(attribute, &argument, None);
+            let with = expanded(attribute, &argument, Some(option.usage));
             assert_ne!(with, without, "`{}` of `{attribute}` changes nothing", option.usage);
             let needs_feature = option.name == "pattern" && cfg!(not(feature = "pattern"));
             let refused = with.contains("compile_error");

@@ -547,6 +547,17 @@ impl fmt::Display for BuildAgentError {
 impl std::error::Error for BuildAgentError {}
 
 /// A value that can be added as an agent below another; see [`AgentBuilder::add_subagent`].
+///
+/// ```
+/// use toolbox::Agent;
+/// use toolbox::testing::ScriptedModel;
+///
+/// let researcher = Agent::builder(ScriptedModel::new().text("It rains."));
+/// let boss = Agent::builder(ScriptedModel::new().text("done"))
+///     .add_subagent(("research", "Finds things out", researcher))
+///     .build()
+///     .unwrap();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be added as a subagent",
     label = "needs a name and a description that the model reads",

@@ -10,6 +10,15 @@ use crate::context::Completion;
 use crate::text::{QUOTED, quote};
 
 /// Handling of background jobs when the model has its answer, or the run stops for an approval.
+///
+/// ```
+/// use toolbox::Agent;
+/// use toolbox::agent::JobPolicy;
+/// use toolbox::testing::ScriptedModel;
+///
+/// let model = ScriptedModel::new().text("The report is on its way.");
+/// let agent = Agent::builder(model).jobs(JobPolicy::Leave).build().unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum JobPolicy {

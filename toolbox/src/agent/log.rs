@@ -15,7 +15,7 @@ use tokio::sync::mpsc::UnboundedSender;
 use super::outcome::{RunErrorKind, RunOutcome, StopReason};
 use super::paused::{Decisions, Paused};
 use crate::call::{
-    Arguments, Content, JobId, SharedError, StoredResult, StoredResultRef, ToolResult,
+    Arguments, CarriedResult, CarriedResultRef, Content, JobId, SharedError, ToolResult,
 };
 use crate::collection::ToolBox;
 use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
@@ -128,13 +128,13 @@ pub(crate) struct LoggedResult(pub(super) ToolResult);
 
 impl Serialize for LoggedResult {
     fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        StoredResultRef::from(&self.0).serialize(serializer)
+        CarriedResultRef::from(&self.0).serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for LoggedResult {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        StoredResult::deserialize(deserializer).map(|stored| Self(stored.into()))
+        Ok(Self(CarriedResult::deserialize(deserializer)?.into()))
     }
 }
 

@@ -127,6 +127,18 @@ impl Agent {
 
 /// A run that stopped, and what it takes to go on: a [`Paused`] document with decisions, or the key
 /// of a [durable](Run::durable) run with its journal.
+///
+/// ```
+/// use toolbox::Agent;
+/// use toolbox::agent::{Paused, Run};
+/// use toolbox::context::Decision;
+///
+/// fn approve(agent: &Agent, paused: Paused) -> Run {
+///     let decisions: Vec<_> =
+///         paused.pending().into_iter().map(|call| (call.id, Decision::Approve)).collect();
+///     agent.resume(paused, decisions)
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "a run cannot go on from `{Self}` with `{With}`",
     label = "no run goes on from these two",
@@ -230,7 +242,7 @@ impl Run {
     }
 
     /// Lets `token` cancel the run.
-    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
+    pub fn with_cancellation(mut self, token: impl Into<CancellationToken>) -> Self {
         self.context = self.context.with_cancellation(token);
         self
     }

@@ -10,6 +10,18 @@ use crate::context::Approver;
 use crate::model::ToolChoice;
 
 /// Handling of a run that reaches its limit of requests to the model.
+///
+/// ```
+/// use toolbox::Agent;
+/// use toolbox::agent::MaxIterations;
+/// use toolbox::testing::ScriptedModel;
+///
+/// let agent = Agent::builder(ScriptedModel::new().text("done"))
+///     .max_iterations(5)
+///     .at_max_iterations(MaxIterations::Summarize)
+///     .build()
+///     .unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MaxIterations {
@@ -24,6 +36,17 @@ pub enum MaxIterations {
 
 /// Handling of a call whose tool failed for a reason outside the call
 /// ([`FailureKind::Infrastructure`](crate::call::FailureKind::Infrastructure)).
+///
+/// ```
+/// use toolbox::Agent;
+/// use toolbox::agent::InfrastructurePolicy;
+/// use toolbox::testing::ScriptedModel;
+///
+/// let agent = Agent::builder(ScriptedModel::new().text("done"))
+///     .on_infrastructure_failure(InfrastructurePolicy::Retry(2))
+///     .build()
+///     .unwrap();
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum InfrastructurePolicy {

@@ -23,6 +23,12 @@ pub struct Question {
 }
 
 /// The answer to a question.
+///
+/// ```
+/// use toolbox::builtin::ask_user::Answer;
+///
+/// assert_eq!(Answer::from("Tuesday"), Answer::Text("Tuesday".to_owned()));
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Answer {
@@ -41,6 +47,19 @@ impl<T: Into<String>> From<T> for Answer {
 }
 
 /// Puts questions to the user: any async closure from a [`Question`] to an [`Answer`].
+///
+/// ```
+/// use toolbox::ToolBox;
+/// use toolbox::builtin::ask_user::{Answer, AskUser, Question};
+///
+/// let ask = AskUser::new(|question: Question| async move {
+///     match question.options.first() {
+///         Some(option) => Answer::Text(option.clone()), // a program shows the question here
+///         None => Answer::Declined,
+///     }
+/// });
+/// let toolbox = ToolBox::from(ask);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot ask the user",
     label = "this puts no questions",

@@ -14,6 +14,11 @@
 //!
 //! `files` and `shell` share a `Workspace`: a folder held by its handle. Notes, schedules and the
 //! memory share a `SqliteStore`: one file.
+//!
+#![cfg_attr(
+    all(feature = "ask-user", feature = "files", feature = "notes"),
+    doc = include_str!("../docs/builtin.md")
+)]
 
 #[cfg(feature = "ask-user")]
 pub mod ask_user;

@@ -2,6 +2,15 @@
 
 /// Handling of a call that could carry something out, in a conversation that is
 /// [tainted](crate::context::Taint).
+///
+/// ```
+/// use toolbox::ToolBox;
+/// use toolbox::builtin::WhileTainted;
+/// use toolbox::builtin::http::Http;
+///
+/// let http = Http::new().while_tainted(WhileTainted::Deny);
+/// let toolbox = ToolBox::from(http);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum WhileTainted {

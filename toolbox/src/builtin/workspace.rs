@@ -25,6 +25,18 @@ use super::protected::ProtectedPaths;
 /// system: files with several names are refused, unless
 /// [`allow_hard_links`](Self::allow_hard_links) is set. And another program in the folder, such as
 /// a shell, has to be confined by the program that starts it.
+///
+/// ```
+/// use toolbox::ToolBox;
+/// use toolbox::builtin::Workspace;
+/// use toolbox::builtin::files::Files;
+///
+/// # fn folder() -> std::io::Result<()> {
+/// let workspace = Workspace::open("project")?;
+/// let toolbox = ToolBox::from(Files::new(workspace)); // nothing outside of `project`
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Workspace {
     dir: Arc<Dir>,

@@ -20,6 +20,19 @@ pub use link::ResourceLink;
 ///
 /// Each may carry [annotations](Content::with_annotations) and [`_meta`](Content::with_meta) for
 /// MCP clients; models read neither.
+///
+/// ```
+/// use toolbox::{tool, Content};
+///
+/// /// Draws a chart.
+/// #[tool]
+/// fn chart(title: &str) -> Vec<Content> {
+///     let svg = format!("<svg><title>{title}</title></svg>");
+///     vec![Content::text("The chart:"), Content::resource_text("chart://1", "image/svg+xml", svg)]
+/// }
+///
+/// assert_eq!(chart("Rain").len(), 2);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Content {
@@ -46,6 +59,13 @@ pub struct Text {
 ///
 /// Made by [`Media::from_bytes`] of raw bytes, or by [`Media::from_base64`] of text that is encoded
 /// already.
+///
+/// ```
+/// use toolbox::call::Media;
+///
+/// let picture = Media::from_bytes([0xff_u8, 0xd8, 0xff].as_slice(), "image/jpeg");
+/// assert_eq!((picture.data.as_str(), picture.mime_type.as_str()), ("/9j/", "image/jpeg"));
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Media {
@@ -57,6 +77,14 @@ pub struct Media {
 }
 
 /// A document that a result carries along.
+///
+/// ```
+/// use toolbox::Content;
+///
+/// let page = Content::resource_text("docs://intro", "text/markdown", "# Welcome");
+/// let Content::Resource(page) = page else { panic!("a document is a resource") };
+/// assert_eq!((page.uri.as_str(), page.text.as_deref()), ("docs://intro", Some("# Welcome")));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -340,6 +368,13 @@ impl Media {
 ///
 /// Text does not: base64 in a `String` would be encoded twice. The parameter `M` tells values from
 /// references, and is always inferred.
+///
+/// ```
+/// use toolbox::Content;
+///
+/// let pixel: Vec<u8> = vec![0x47, 0x49, 0x46];
+/// assert_eq!(Content::image(pixel.clone(), "image/gif"), Content::image(&pixel[..], "image/gif"));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not raw bytes",
     label = "expected raw bytes, such as `Vec<u8>`, `&[u8]` or `Bytes`",

@@ -16,6 +16,14 @@ pub type SharedError = Arc<dyn Error + Send + Sync>;
 /// The kind of failure of a call.
 ///
 /// [`FailureKind::code`] gives each a stable text for logs and metrics.
+///
+/// ```
+/// use toolbox::ToolResult;
+/// use toolbox::call::FailureKind;
+///
+/// let failure = ToolResult::failure(FailureKind::Infrastructure, "the database is down");
+/// assert_eq!((failure.failure_kind(), failure.is_error()), (Some(FailureKind::Infrastructure), true));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum FailureKind {
@@ -51,10 +59,9 @@ pub enum FailureKind {
     OverBudget,
     /// The limit of nested agents is reached, or this agent is running already.
     TooDeep,
-    /// The process that ran the call, or the connection to it, was lost: it may have taken effect or
-    /// not.
+    /// The process or the connection that ran the call was lost: it may have taken effect, or not.
     OutcomeUnknown,
-    /// As many calls are under way or wait as may; it has not run.
+    /// The call was not accepted, because too many others wait or are under way; nothing ran.
     Busy,
     /// The time of the call was over before it ran.
     Expired,

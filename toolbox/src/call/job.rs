@@ -11,6 +11,13 @@ use serde::{Deserialize, Serialize};
 /// by the time they were made.
 ///
 /// 48 bits are that time in milliseconds, 80 bits are random.
+///
+/// ```
+/// use toolbox::call::JobId;
+///
+/// let id = JobId::from_text("7f3a"); // as a program kept it
+/// assert_eq!(id.as_str(), "7f3a");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[serde(transparent)]
 pub struct JobId(String);
@@ -28,13 +35,8 @@ impl JobId {
 
     /// Takes an id that was kept as text. One that names no job is found nowhere.
     #[must_use]
-    pub fn from_text(text: &str) -> Self {
-        Self(text.to_owned())
-    }
-
-    /// Returns the id of a job in another process.
-    pub(crate) fn of_text(id: String) -> Self {
-        Self(id)
+    pub fn from_text(text: impl Into<String>) -> Self {
+        Self(text.into())
     }
 
     /// Returns the id as text.

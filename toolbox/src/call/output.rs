@@ -155,6 +155,21 @@ impl<T: IntoToolResult, E: IntoToolFailure> IntoToolResult for Result<T, E> {
 }
 
 /// An error that a closure may return; `#[tool]` functions may return any `Display`.
+///
+/// ```
+/// use toolbox::call::IntoToolFailure;
+/// use toolbox::{Tool, ToolResult};
+///
+/// struct Closed;
+///
+/// impl IntoToolFailure for Closed {
+///     fn into_tool_failure(self) -> ToolResult {
+///         ToolResult::error("the shop is closed until nine")
+///     }
+/// }
+///
+/// let tool = Tool::new("order", "Orders").call(|_| Err::<String, _>(Closed));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is no error of a tool",
     label = "the model cannot read this as a failure",

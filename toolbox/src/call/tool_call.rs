@@ -84,6 +84,16 @@ impl<'de> Deserialize<'de> for ToolCall {
 /// The arguments of a call: the JSON text that the model wrote, untouched.
 ///
 /// Serializes as a string that holds the text.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::call::Arguments;
+///
+/// let arguments = Arguments::from(json!({"city": "Paris"}));
+/// assert_eq!(arguments.as_str(), r#"{"city":"Paris"}"#);
+/// let (city,): (String,) = (arguments.parse::<serde_json::Value>().unwrap()["city"].to_string(),);
+/// assert_eq!(city, "\"Paris\"");
+/// ```
 #[derive(Clone, Default, PartialEq, Eq, Serialize)]
 #[serde(transparent)]
 pub struct Arguments(String);
@@ -113,6 +123,23 @@ impl Arguments {
 
 /// Types that can be the arguments of a call made by the program: JSON text, or a value to
 /// serialize.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::{tool, tools, ToolBox};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let toolbox = ToolBox::from(tools![add]);
+/// assert_eq!(toolbox.execute("add", r#"{"a": 2, "b": 3}"#).await, Ok("5".to_owned()));
+/// assert_eq!(toolbox.execute("add", json!({"a": 2, "b": 4})).await, Ok("6".to_owned()));
+/// # });
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot be the arguments of a call",
     label = "this is neither JSON text nor an object",

@@ -1,5 +1,6 @@
 //! The commands over a journal: its runs, the decisions they wait for, its calls, its check.
 
+use std::fmt::Write as _;
 use std::path::Path;
 use std::time::SystemTime;
 
@@ -10,38 +11,43 @@ use super::outcome::{Exit, Outcome, Paint};
 use super::text::{cut, line};
 use crate::context::Decision;
 use crate::durable::{CallFilter, CallState, Journal, RecordedRun, RecordedRunState};
+use crate::store::StoreError;
 
 /// The most characters of the arguments of a call in a list.
 const SHOWN: usize = 100;
 
+/// The reason why a command has no outcome.
+type Fault = (Exit, String);
+
 /// Opens a journal that exists.
-fn open(file: &Path) -> Result<Journal, Outcome> {
+fn open(file: &Path) -> Result<Journal, Fault> {
     if !file.exists() {
-        let text = format!("there is no journal at {}", file.display());
-        return Err(Outcome::failed(Exit::Config, text));
+        return Err((Exit::Config, format!("there is no journal at {}", file.display())));
     }
-    Journal::open(file).map_err(|error| {
-        Outcome::failed(Exit::Failed, format!("{} cannot be opened: {error}", file.display()))
-    })
+    Journal::open(file)
+        .map_err(|error| (Exit::Failed, format!("{} cannot be opened: {error}", file.display())))
 }
 
-fn failed(error: &crate::store::StoreError) -> Outcome {
-    Outcome::failed(Exit::Failed, error.to_string())
+#[allow(clippy::needless_pass_by_value, reason = "for `map_err`")]
+fn failed(error: StoreError) -> Fault {
+    (Exit::Failed, error.to_string())
+}
+
+fn outcome(result: Result<Outcome, Fault>) -> Outcome {
+    result.unwrap_or_else(|(exit, text)| Outcome::failed(exit, text))
 }
 
 /// Lists the runs of a journal.
 pub(super) async fn runs(file: &Path, ended: bool, paint: Paint) -> Outcome {
-    let journal = match open(file) {
-        Ok(journal) => journal,
-        Err(outcome) => return outcome,
-    };
-    let runs = match journal.runs(ended).await {
-        Ok(runs) => runs,
-        Err(error) => return failed(&error),
-    };
+    outcome(list_runs(file, ended, paint).await)
+}
+
+async fn list_runs(file: &Path, ended: bool, paint: Paint) -> Result<Outcome, Fault> {
+    let journal = open(file)?;
+    let runs = journal.runs(ended).await.map_err(failed)?;
     let text: Vec<_> = runs.iter().map(|run| shown_run(run, paint)).collect();
     let text = if text.is_empty() { "no runs".to_owned() } else { text.join("\n") };
-    Outcome::fine(text, json!({"runs": runs.iter().map(run_value).collect::<Vec<_>>()}))
+    Ok(Outcome::fine(text, json!({"runs": runs.iter().map(run_value).collect::<Vec<_>>()})))
 }
 
 fn shown_run(run: &RecordedRun, paint: Paint) -> String {
@@ -54,7 +60,7 @@ fn shown_run(run: &RecordedRun, paint: Paint) -> String {
     );
     for call in &run.pending {
         let arguments = cut(&line(call.arguments.as_str()), SHOWN);
-        text.push_str(&format!("\n  {}  {} {arguments}", line(&call.id), line(&call.tool)));
+        let _ = write!(text, "\n  {}  {} {arguments}", line(&call.id), line(&call.tool));
     }
     text
 }
@@ -81,26 +87,24 @@ fn age(time: SystemTime) -> String {
 
 /// Decides on the calls that a run waits for. Its own program goes on with it.
 pub(super) async fn resume(wanted: ResumeCommand) -> Outcome {
-    let journal = match open(&wanted.journal) {
-        Ok(journal) => journal,
-        Err(outcome) => return outcome,
-    };
-    let runs = match journal.runs(true).await {
-        Ok(runs) => runs,
-        Err(error) => return failed(&error),
-    };
+    outcome(decide(wanted).await)
+}
+
+async fn decide(wanted: ResumeCommand) -> Result<Outcome, Fault> {
+    let journal = open(&wanted.journal)?;
+    let runs = journal.runs(true).await.map_err(failed)?;
     let Some(run) = runs.iter().find(|run| run.key == wanted.key) else {
-        return Outcome::failed(Exit::Failed, format!("there is no run `{}`", wanted.key));
+        return Err((Exit::Failed, format!("there is no run `{}`", wanted.key)));
     };
     if run.state != RecordedRunState::Paused {
         let text = format!("the run `{}` waits for no decision: it is {}", run.key, run.state);
-        return Outcome::failed(Exit::Failed, text);
+        return Err((Exit::Failed, text));
     }
     let is_pending = |id: &&String| run.pending.iter().any(|call| call.id == **id);
     if let Some(id) = wanted.approve.iter().chain(&wanted.deny).find(|id| !is_pending(id)) {
         let ids: Vec<_> = run.pending.iter().map(|call| line(&call.id)).collect();
         let text = format!("no call `{id}` waits in the run; those that do: {}", ids.join(", "));
-        return Outcome::failed(Exit::Failed, text);
+        return Err((Exit::Failed, text));
     }
     let all = wanted.all.then(|| run.pending.iter().map(|call| &call.id)).into_iter().flatten();
     let approved = wanted.approve.iter().chain(all).map(|id| (id.clone(), Decision::Approve));
@@ -108,45 +112,34 @@ pub(super) async fn resume(wanted: ResumeCommand) -> Outcome {
     let decisions: Vec<_> = approved.chain(denied).collect();
     if decisions.is_empty() {
         let text = "nothing was decided: say `--approve ID`, `--deny ID` or `--approve-all`";
-        return Outcome::failed(Exit::Usage, text);
+        return Err((Exit::Usage, text.to_owned()));
     }
     let count = decisions.len();
-    match journal.decide(&run.key, decisions).await {
-        Ok(true) => {
-            let text = format!(
-                "{count} of {} calls decided; the run goes on where its program resumes it, or a worker has its agent",
-                run.pending.len()
-            );
-            Outcome::fine(text, json!({"key": run.key, "decided": count}))
-        }
-        Ok(false) => {
-            Outcome::failed(Exit::Failed, format!("the run `{}` is at work again", run.key))
-        }
-        Err(error) => failed(&error),
+    if !journal.decide(&run.key, decisions).await.map_err(failed)? {
+        return Err((Exit::Failed, format!("the run `{}` is at work again", run.key)));
     }
+    let text = format!(
+        "{count} of {} calls decided; the run goes on where its program resumes it, or a worker has its agent",
+        run.pending.len()
+    );
+    Ok(Outcome::fine(text, json!({"key": run.key, "decided": count})))
 }
 
 /// Runs a command over a journal.
 pub(super) async fn of_journal(command: JournalCommand) -> Outcome {
-    match command {
+    outcome(match command {
         JournalCommand::Check { journal } => check(&journal).await,
         JournalCommand::Calls { journal, state, dead, limit } => {
             let filter = CallFilter::default().limit(limit);
             let filter = state.into_iter().fold(filter, CallFilter::with_state);
             calls(&journal, if dead { filter.dead() } else { filter }).await
         }
-    }
+    })
 }
 
-async fn check(file: &Path) -> Outcome {
-    let journal = match open(file) {
-        Ok(journal) => journal,
-        Err(outcome) => return outcome,
-    };
-    let found = match journal.check().await {
-        Ok(found) => found,
-        Err(error) => return failed(&error),
-    };
+async fn check(file: &Path) -> Result<Outcome, Fault> {
+    let journal = open(file)?;
+    let found = journal.check().await.map_err(failed)?;
     let calls: Vec<_> =
         found.calls.iter().map(|(state, count)| format!("{count} {state}")).collect();
     let calls = if calls.is_empty() { "none".to_owned() } else { calls.join(", ") };
@@ -160,18 +153,12 @@ async fn check(file: &Path) -> Outcome {
         outcome.exit = Exit::Failed;
         outcome.complaint = found.faults.join("\n");
     }
-    outcome
+    Ok(outcome)
 }
 
-async fn calls(file: &Path, filter: CallFilter) -> Outcome {
-    let journal = match open(file) {
-        Ok(journal) => journal,
-        Err(outcome) => return outcome,
-    };
-    let calls = match journal.calls(filter).await {
-        Ok(calls) => calls,
-        Err(error) => return failed(&error),
-    };
+async fn calls(file: &Path, filter: CallFilter) -> Result<Outcome, Fault> {
+    let journal = open(file)?;
+    let calls = journal.calls(filter).await.map_err(failed)?;
     let text: Vec<_> = calls
         .iter()
         .map(|call| {
@@ -195,7 +182,7 @@ async fn calls(file: &Path, filter: CallFilter) -> Outcome {
         })
         .collect();
     let text = if text.is_empty() { "no calls".to_owned() } else { text.join("\n") };
-    Outcome::fine(text, json!({"calls": values}))
+    Ok(Outcome::fine(text, json!({"calls": values})))
 }
 
 /// Parses the code of a state.

@@ -61,6 +61,25 @@ impl fmt::Debug for ApprovalRequest {
 /// The decision of an approver.
 ///
 /// Serializes as `"approve"`, `{"deny": "reason"}`, `{"edit": "arguments"}` or `"defer"`.
+///
+/// ```
+/// use toolbox::call::Arguments;
+/// use toolbox::context::{ApprovalRequest, Decision};
+/// use toolbox::{tool, ToolBox, tools};
+///
+/// /// Sends money.
+/// #[tool(approval)]
+/// fn pay(cents: u64) -> u64 {
+///     cents
+/// }
+///
+/// let builder = ToolBox::builder().tools(tools![pay]).approver(|request: ApprovalRequest| async move {
+///     match request.tool_name() {
+///         "pay" => Decision::Edit(Arguments::from(r#"{"cents":100}"#)),
+///         _ => Decision::Deny("ask me tomorrow".to_owned()),
+///     }
+/// });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -106,6 +125,18 @@ impl Approval {
 
 /// Decides on calls of tools that need approval: any async closure from an [`ApprovalRequest`] to a
 /// [`Decision`].
+///
+/// ```
+/// use toolbox::context::{ApprovalRequest, Decision};
+/// use toolbox::ToolBox;
+///
+/// let toolbox = ToolBox::builder()
+///     .approver(|request: ApprovalRequest| async move {
+///         if request.tool_name().starts_with("read_") { Decision::Approve } else { Decision::Defer }
+///     })
+///     .build()
+///     .unwrap();
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot decide on calls",
     label = "this is no approver",

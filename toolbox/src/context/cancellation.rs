@@ -9,7 +9,9 @@ use crate::future::BoxFuture;
 
 /// A token that is cancelled once, and notifies all holders of a clone or a child.
 ///
-/// A child is cancelled with its parent; cancelling a child leaves the parent alone.
+/// A child is cancelled with its parent; cancelling a child leaves the parent alone. With the
+/// feature `tokio-util`, a token of that crate converts to a child of it, and goes wherever one of
+/// these does: `agent.run(task).with_cancellation(token.clone())`.
 ///
 /// ```
 /// use toolbox::context::CancellationToken;
@@ -22,7 +24,25 @@ use crate::future::BoxFuture;
 #[derive(Clone)]
 pub struct CancellationToken {
     own: Arc<watch::Sender<bool>>,
-    parent: Option<Arc<CancellationToken>>,
+    parent: Option<Arc<dyn CancellationSource>>,
+}
+
+/// The parent of a token: a token of this crate, or of another.
+pub(crate) trait CancellationSource: Send + Sync {
+    fn is_cancelled(&self) -> bool;
+
+    /// Waits until the source is cancelled, as a boxed future: tokens may nest to any depth.
+    fn cancelled(&self) -> BoxFuture<'_, ()>;
+}
+
+impl CancellationSource for CancellationToken {
+    fn is_cancelled(&self) -> bool {
+        self.is_cancelled()
+    }
+
+    fn cancelled(&self) -> BoxFuture<'_, ()> {
+        Box::pin(self.cancelled())
+    }
 }
 
 impl CancellationToken {
@@ -35,7 +55,12 @@ impl CancellationToken {
     /// Returns a token that is cancelled with this one, or alone.
     #[must_use]
     pub fn child(&self) -> Self {
-        Self { parent: Some(Arc::new(self.clone())), ..Self::new() }
+        Self::below(self.clone())
+    }
+
+    /// Returns a token that is cancelled with `source`, or alone.
+    pub(crate) fn below(source: impl CancellationSource + 'static) -> Self {
+        Self { parent: Some(Arc::new(source)), ..Self::new() }
     }
 
     /// Cancels this token, its clones and its children. A second call does nothing.
@@ -57,13 +82,8 @@ impl CancellationToken {
     pub async fn cancelled(&self) {
         match &self.parent {
             None => self.thrown().await,
-            Some(parent) => either(self.thrown(), parent.cancelled_above()).await,
+            Some(parent) => either(self.thrown(), parent.cancelled()).await,
         }
-    }
-
-    /// Waits like [`cancelled`](Self::cancelled), as a boxed future: tokens may nest to any depth.
-    fn cancelled_above(&self) -> BoxFuture<'_, ()> {
-        Box::pin(self.cancelled())
     }
 
     async fn thrown(&self) {

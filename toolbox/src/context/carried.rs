@@ -132,8 +132,8 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn returns(context: ToolContext) -> ToolContext {
-        let text = serde_json::to_string(&CarriedContext::of(&context)).unwrap();
+    fn returns(context: &ToolContext) -> ToolContext {
+        let text = serde_json::to_string(&CarriedContext::of(context)).unwrap();
         let carried: CarriedContext = serde_json::from_str(&text).unwrap();
         assert_eq!(serde_json::to_string(&carried).unwrap(), text);
         carried.restore()
@@ -143,12 +143,12 @@ mod tests {
     fn restrictions_survive_and_an_empty_context_stays_empty() {
         let empty = CarriedContext::of(&ToolContext::new());
         assert_eq!(serde_json::to_string(&empty).unwrap(), "{}");
-        assert!(!returns(ToolContext::new()).is_tainted());
+        assert!(!returns(&ToolContext::new()).is_tainted());
 
         let taint = Taint::new();
         taint.mark();
         let back = returns(
-            ToolContext::new()
+            &ToolContext::new()
                 .with(Principal::new("ada"))
                 .with(Conversation::new("cli", "1"))
                 .with(taint)
@@ -163,7 +163,7 @@ mod tests {
         assert!(back.remaining().unwrap() <= Duration::from_secs(60));
         assert!(back.remaining().unwrap() > Duration::from_secs(58));
 
-        let begun = returns(ToolContext::new().with(Taint::begun_by_others()));
+        let begun = returns(&ToolContext::new().with(Taint::begun_by_others()));
         assert!(begun.get::<Taint>().is_some_and(Taint::is_begun_by_others));
     }
 

@@ -86,8 +86,8 @@ impl ToolContext {
 
     /// Lets `token` cancel the call: it is answered at once, and the tool's future is dropped.
     #[must_use]
-    pub fn with_cancellation(mut self, token: CancellationToken) -> Self {
-        self.values_mut().cancellation = Some(token);
+    pub fn with_cancellation(mut self, token: impl Into<CancellationToken>) -> Self {
+        self.values_mut().cancellation = Some(token.into());
         self
     }
 

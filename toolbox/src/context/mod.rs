@@ -32,7 +32,7 @@
 //! | know that a conversation holds text of others | [`Taint`] |
 
 pub(crate) mod approval;
-mod cancellation;
+pub(crate) mod cancellation;
 mod carried;
 mod completion;
 mod context;

@@ -72,6 +72,21 @@ impl StateMap {
 /// call. A value that was given as an `Arc<T>` or a `State<T>` is found as a `T`. A tool that takes
 /// `State<T>` declares its requirement: building a box or an agent without that state fails. Take
 /// `Option<State<T>>` if it may be missing. Cloning shares the value.
+///
+/// ```
+/// use toolbox::{tool, tools, State, ToolBox};
+///
+/// struct Library(Vec<String>);
+///
+/// /// Counts the books.
+/// #[tool]
+/// fn count(library: State<Library>) -> usize {
+///     library.0.len()
+/// }
+///
+/// assert_eq!(count(State::new(Library(vec!["Dune".to_owned()]))), 1);
+/// let toolbox = ToolBox::builder().tools(tools![count]).state(Library(Vec::new())).build().unwrap();
+/// ```
 #[derive(Debug)]
 pub struct State<T: ?Sized>(Arc<T>);
 
@@ -111,6 +126,25 @@ impl<T: ?Sized> From<Arc<T>> for State<T> {
 }
 
 /// A state that a tool needs: a type, and its name for messages.
+///
+/// ```
+/// use toolbox::context::Requirement;
+/// use toolbox::{FromContext, ToolContext, ToolError};
+///
+/// struct Database(String);
+/// struct Table(String);
+///
+/// impl FromContext for Table {
+///     fn from_context(context: &ToolContext) -> Result<Self, ToolError> {
+///         let database = context.state::<Database>().ok_or("there is no database")?;
+///         Ok(Self(database.0.clone()))
+///     }
+///
+///     fn requirement() -> Option<Requirement> {
+///         Some(Requirement::of::<Database>()) // building a box without it fails
+///     }
+/// }
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Requirement {
     /// The type itself, and the two other forms of a value of it.

@@ -6,6 +6,17 @@ use serde_json::Value;
 /// An icon that a client may display beside a tool or a resource.
 ///
 /// `src` is an `https:` or `data:` URI. Nothing here fetches it.
+///
+/// ```
+/// use toolbox::Tool;
+/// use toolbox::definition::{Icon, IconTheme};
+///
+/// let icon = Icon::new("https://example.com/rain.svg")
+///     .with_mime_type("image/svg+xml")
+///     .with_theme(IconTheme::Dark);
+/// let tool = Tool::new("weather", "Forecasts").call(|_| "It rains").with_icon(icon);
+/// assert_eq!(tool.definition().icons.len(), 1);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
@@ -24,6 +35,13 @@ pub struct Icon {
 }
 
 /// The background that an icon is made for.
+///
+/// ```
+/// use toolbox::definition::{Icon, IconTheme};
+///
+/// let icon = Icon::new("https://example.com/sun.png").with_theme(IconTheme::Light);
+/// assert_eq!(icon.theme, Some(IconTheme::Light));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum IconTheme {

@@ -5,6 +5,21 @@ use std::fmt;
 use serde_json::Value;
 
 /// The form in which a provider takes tools.
+///
+/// ```
+/// use toolbox::dialect::Dialect;
+/// use toolbox::{tool, tools, ToolBox};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let toolbox = ToolBox::from(tools![add]);
+/// assert!(toolbox.definitions_for(Dialect::Anthropic).json().contains("input_schema"));
+/// assert!(toolbox.definitions_for(Dialect::OpenAiChat).json().contains("parameters"));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Dialect {

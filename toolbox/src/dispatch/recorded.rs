@@ -57,12 +57,13 @@ impl OwnedCall {
     ) -> Result<ToolResult, ToolResult> {
         let background = self.is_background();
         // A call that only waits for its permits is not recorded as one that runs.
-        let permits = match background {
-            true => None,
-            false => Some(match self.try_permits() {
+        let permits = if background {
+            None
+        } else {
+            Some(match self.try_permits() {
                 Some(permits) => permits,
                 None => self.wait().await?,
-            }),
+            })
         };
         let call = CallToRecord {
             definition: Arc::clone(&self.tool.inner().definition),

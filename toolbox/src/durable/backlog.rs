@@ -10,6 +10,13 @@ use crate::store::StoreError;
 /// The state of a call in a journal.
 ///
 /// Each accepted call gets exactly one of the last five, once.
+///
+/// ```
+/// use toolbox::durable::{CallFilter, CallState};
+///
+/// let open = CallFilter::default().with_state(CallState::Waiting).with_state(CallState::Running);
+/// assert!(!CallState::Running.is_final());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum CallState {
@@ -245,16 +252,6 @@ impl CallFilter {
     }
 }
 
-/// The heartbeat of a journal, answered.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Beat {
-    /// The calls of this journal that are to be cancelled.
-    pub cancelled: Vec<JobId>,
-    /// The number of calls without a final state.
-    pub open: u64,
-}
-
 /// The changes of a [recovery](Backlog::recover).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -284,9 +281,15 @@ pub trait Backlog: Send + Sync + 'static {
     /// Returns the id of this opening of the engine, which owns what is claimed through it.
     fn id(&self) -> &str;
 
-    /// Keeps a call. One that is `held` waits for its owner, and nobody else claims it; one that is
-    /// `begun` runs, as its first attempt.
-    fn accept(&self, call: NewCall, hold: Hold) -> BoxFuture<'_, Result<(), StoreError>>;
+    /// Keeps a call, unless `max_open` calls or more are without a final state: then it is
+    /// [`StoreError::OverQuota`]. What other processes accepted since the last
+    /// [heartbeat](Self::beat) need not be counted.
+    fn accept(
+        &self,
+        call: NewCall,
+        hold: Hold,
+        max_open: u64,
+    ) -> BoxFuture<'_, Result<(), StoreError>>;
 
     /// Claims waiting calls of these tools, the oldest first, each tool given by name and digest.
     fn claim(
@@ -309,8 +312,8 @@ pub trait Backlog: Send + Sync + 'static {
     /// owner. `false` if it has a final state.
     fn cancel(&self, id: &JobId) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Shows the others that this opening lives.
-    fn beat(&self) -> BoxFuture<'_, Result<Beat, StoreError>>;
+    /// Shows the others that this opening lives; returns its calls that are to be cancelled.
+    fn beat(&self) -> BoxFuture<'_, Result<Vec<JobId>, StoreError>>;
 
     /// Ends or frees the calls whose owner is gone, and ends those whose time is over. An owner is
     /// gone if its process is, or if it showed no life for `lease` as seen from here.

@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::path::Path;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::{Duration, SystemTime};
 
@@ -38,6 +37,18 @@ const WRITE_WAIT: Duration = Duration::from_secs(30);
 ///
 /// Cloning is cheap and shares the journal. A thread of its own shows others that it lives, and
 /// ends what they left.
+///
+/// ```
+/// use toolbox::durable::Journal;
+/// use toolbox::ToolBox;
+///
+/// # async fn calls() -> Result<(), Box<dyn std::error::Error>> {
+/// let journal = Journal::in_memory()?;
+/// let toolbox = ToolBox::builder().journal(&journal).build()?;
+/// assert!(journal.runs(true).await?.is_empty());
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Journal {
     pub(super) inner: Arc<JournalInner>,
@@ -54,9 +65,6 @@ pub(super) struct JournalInner {
     tokens: Mutex<HashMap<JobId, CancellationToken>>,
     /// Claims that could not be ended yet; without an end, they are to be given back.
     unwritten: Mutex<Vec<(Claim, Option<CallEnd>)>>,
-    /// The number of calls without a final state, as of the last heartbeat and with those accepted
-    /// here since.
-    open: AtomicU64,
 }
 
 /// The settings of a [`Journal`].
@@ -174,7 +182,6 @@ impl JournalBuilder {
             changed: Notify::new(),
             tokens: Mutex::default(),
             unwritten: Mutex::default(),
-            open: AtomicU64::new(0),
         });
         supervise(Arc::downgrade(&inner))?;
         Ok(Journal { inner })
@@ -327,9 +334,6 @@ impl JournalInner {
         hold: Hold,
     ) -> Result<(), ToolResult> {
         let (definition, settings) = (&call.definition, &self.settings);
-        if self.open.load(Ordering::Relaxed) >= settings.max_open {
-            return Err(results::busy(&definition.name, settings.max_open));
-        }
         let carried = CarriedContext::of(&call.context);
         let limit = carried
             .remaining()
@@ -347,8 +351,8 @@ impl JournalInner {
             idempotent: definition.annotations.is_idempotent(),
             expires: SystemTime::now().checked_add(limit).unwrap_or(SystemTime::UNIX_EPOCH),
         };
-        self.backlog.accept(new, hold).await.map_err(|error| not_accepted(definition, error))?;
-        self.open.fetch_add(1, Ordering::Relaxed);
+        let accepted = self.backlog.accept(new, hold, settings.max_open).await;
+        accepted.map_err(|error| not_accepted(definition, error))?;
         self.changed.notify_waiters();
         Ok(())
     }
@@ -421,11 +425,10 @@ impl JournalInner {
                 self.unwritten.lock().push((claim, end));
             }
         }
-        let beat = self.backlog.beat().await?;
-        self.open.store(beat.open, Ordering::Relaxed);
+        let cancelled = self.backlog.beat().await?;
         {
             let tokens = self.tokens.lock();
-            let cancelled = beat.cancelled.iter().filter_map(|id| tokens.get(id));
+            let cancelled = cancelled.iter().filter_map(|id| tokens.get(id));
             cancelled.for_each(CancellationToken::cancel);
         }
         self.recover().await?;
@@ -491,6 +494,7 @@ fn not_accepted(definition: &ToolDefinition, error: StoreError) -> ToolResult {
         definition.name
     );
     match &error {
+        StoreError::OverQuota(_) => ToolResult::refusal(FailureKind::Busy, text),
         StoreError::Busy(_) | StoreError::Full(_) => {
             ToolResult::refusal(FailureKind::Busy, text).with_error(error)
         }

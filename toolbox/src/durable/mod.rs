@@ -41,7 +41,7 @@
 //! | list runs, and decide on the calls of a paused one | [`Journal::runs`], [`RecordedRun`], [`RecordedRunState`], [`Journal::decide`] |
 //! | bring results to a conversation once | [`Journal::undelivered`], [`Journal::confirm_delivery`] |
 //! | check a file | [`Journal::check`], [`JournalCheck`] |
-//! | write an engine of your own | [`Backlog`], [`NewCall`], [`Claim`], [`CallEnd`], [`Hold`], [`Beat`], [`Recovered`] |
+//! | write an engine of your own | [`Backlog`], [`NewCall`], [`Claim`], [`CallEnd`], [`Hold`], [`Recovered`] |
 
 mod alive;
 mod backlog;
@@ -54,7 +54,7 @@ mod sqlite;
 mod worker;
 
 pub use backlog::{
-    Backlog, Beat, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
+    Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
 };
 pub use check::JournalCheck;
 pub use journal::{Journal, JournalBuilder};

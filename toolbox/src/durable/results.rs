@@ -35,10 +35,3 @@ pub(super) fn dead(call: &RecordedCall) -> ToolResult {
     );
     ToolResult::refusal(FailureKind::Infrastructure, text)
 }
-
-pub(super) fn busy(tool: &str, most: u64) -> ToolResult {
-    let text = format!(
-        "the call of tool `{tool}` was not accepted: {most} calls wait already. Try again later"
-    );
-    ToolResult::refusal(FailureKind::Busy, text)
-}

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use rusqlite::types::Value;
@@ -10,10 +11,10 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::alive::{self, LockFile};
 use super::backlog::{
-    Backlog, Beat, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
+    Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
 };
 use super::results;
-use crate::call::{Arguments, JobId, StoredResult, StoredResultRef, ToolResult};
+use crate::call::{Arguments, CarriedResult, CarriedResultRef, JobId, ToolResult};
 use crate::context::{Conversation, now};
 use crate::future::BoxFuture;
 use crate::store::{StoreError, Writer, from_millis, to_millis};
@@ -33,6 +34,9 @@ pub(super) struct Shared {
     path: Option<PathBuf>,
     /// The number that each other journal showed last, and the time at which it was first seen.
     seen: Mutex<HashMap<String, (i64, Instant)>>,
+    /// The number of calls without a final state: counted at each heartbeat, and kept by the thread
+    /// of the file between them.
+    open: AtomicU64,
 }
 
 impl SqliteBacklog {
@@ -40,7 +44,12 @@ impl SqliteBacklog {
         let id = JobId::new().as_str().replacen("job_", "journal_", 1);
         let writer = Writer::open(path, max_bytes)?;
         let lock = path.map(|path| LockFile::create(path, &id)).transpose()?;
-        let shared = Shared { id, path: path.map(Path::to_owned), seen: Mutex::default() };
+        let shared = Shared {
+            id,
+            path: path.map(Path::to_owned),
+            seen: Mutex::default(),
+            open: AtomicU64::new(0),
+        };
         Ok(Self { writer, shared: Arc::new(shared), _lock: lock })
     }
 
@@ -54,6 +63,11 @@ impl SqliteBacklog {
 }
 
 impl Shared {
+    fn closed(&self) {
+        let one_less = |open: u64| Some(open.saturating_sub(1));
+        let _ = self.open.fetch_update(Ordering::Relaxed, Ordering::Relaxed, one_less);
+    }
+
     /// Returns the journals among `owners` that are gone.
     ///
     /// The time of a heartbeat is taken by the clock of this process, from when the number was
@@ -94,9 +108,18 @@ impl Backlog for SqliteBacklog {
         &self.shared.id
     }
 
-    fn accept(&self, call: NewCall, hold: Hold) -> BoxFuture<'_, Result<(), StoreError>> {
+    fn accept(
+        &self,
+        call: NewCall,
+        hold: Hold,
+        max_open: u64,
+    ) -> BoxFuture<'_, Result<(), StoreError>> {
         let accepted = to_millis(SystemTime::now());
         self.run(move |connection, shared| {
+            if shared.open.load(Ordering::Relaxed) >= max_open {
+                let text = format!("{max_open} calls wait already. Try again later");
+                return Err(StoreError::OverQuota(text));
+            }
             let (state, attempt) = match hold {
                 Hold::Free | Hold::Held => (CallState::Waiting, 0),
                 Hold::Begun => (CallState::Running, 1),
@@ -123,6 +146,7 @@ impl Backlog for SqliteBacklog {
                     accepted,
                     to_millis(call.expires),
                 ])?;
+            shared.open.fetch_add(1, Ordering::Relaxed);
             Ok(())
         })
     }
@@ -191,7 +215,9 @@ impl Backlog for SqliteBacklog {
                     claim.attempt,
                     shared.id
                 ])?;
-            if ended == 0 {
+            if ended == 1 {
+                shared.closed();
+            } else {
                 connection
                     .prepare_cached("UPDATE call SET late = late + 1 WHERE id = ?")?
                     .execute([claim.id.as_str()])?;
@@ -215,14 +241,14 @@ impl Backlog for SqliteBacklog {
     fn cancel(&self, id: &JobId) -> BoxFuture<'_, Result<bool, StoreError>> {
         let id = id.clone();
         let at = to_millis(SystemTime::now());
-        self.run(move |connection, _| {
+        self.run(move |connection, shared| {
             let Some(call) = one(connection, id.as_str())?.filter(|call| !call.state.is_final())
             else {
                 return Ok(false);
             };
             if call.state == CallState::Waiting && call.owner.is_none() {
                 let end = CallEnd::new(CallState::Cancelled, results::cancelled(&call));
-                close(connection, &call, &end, at)?;
+                close(connection, shared, &call, &end, at)?;
             } else {
                 connection
                     .prepare_cached("UPDATE call SET cancel = 1 WHERE id = ?")?
@@ -232,7 +258,7 @@ impl Backlog for SqliteBacklog {
         })
     }
 
-    fn beat(&self) -> BoxFuture<'_, Result<Beat, StoreError>> {
+    fn beat(&self) -> BoxFuture<'_, Result<Vec<JobId>, StoreError>> {
         self.run(|connection, shared| {
             connection
                 .prepare_cached(
@@ -243,12 +269,13 @@ impl Backlog for SqliteBacklog {
             let cancelled = connection
                 .prepare_cached("SELECT id FROM call WHERE owner = ? AND cancel = 1")?
                 .query_map([&shared.id], |row| row.get::<_, String>(0))?
-                .map(|id| id.map(|id| JobId::from_text(&id)))
+                .map(|id| id.map(JobId::from_text))
                 .collect::<Result<_, _>>()?;
             let open = connection
                 .prepare_cached("SELECT count(*) FROM call WHERE ended IS NULL")?
                 .query_row([], |row| row.get::<_, i64>(0))?;
-            Ok(Beat { cancelled, open: open.unsigned_abs() })
+            shared.open.store(open.unsigned_abs(), Ordering::Relaxed);
+            Ok(cancelled)
         })
     }
 
@@ -270,7 +297,7 @@ impl Backlog for SqliteBacklog {
             for owner in shared.gone(connection, owners, lease, monotonic)? {
                 let held = select(connection, "owner = ?", vec![owner.clone().into()], usize::MAX)?;
                 for call in held {
-                    free(connection, &call, max_attempts, at, &mut recovered)?;
+                    free(connection, shared, &call, max_attempts, at, &mut recovered)?;
                 }
                 recovered.runs += connection
                     .prepare_cached("UPDATE run SET owner = NULL WHERE owner = ?")?
@@ -281,7 +308,7 @@ impl Backlog for SqliteBacklog {
                 "ended IS NULL AND expires <= ? AND state = 'waiting' AND owner IS NULL";
             for call in select(connection, condition, late, 1000)? {
                 let end = CallEnd::new(CallState::Expired, results::expired(&call));
-                close(connection, &call, &end, at)?;
+                close(connection, shared, &call, &end, at)?;
                 recovered.expired += 1;
             }
             Ok(recovered)
@@ -375,6 +402,7 @@ pub(super) fn deliver(
 /// Frees or ends a call whose owner is gone.
 fn free(
     connection: &Connection,
+    shared: &Shared,
     call: &RecordedCall,
     max_attempts: u32,
     at: i64,
@@ -399,12 +427,13 @@ fn free(
             .execute([call.id.as_str()])?;
         return Ok(());
     };
-    close(connection, call, &end, at)
+    close(connection, shared, call, &end, at)
 }
 
 /// Ends a call that no claim holds.
 fn close(
     connection: &Connection,
+    shared: &Shared,
     call: &RecordedCall,
     end: &CallEnd,
     at: i64,
@@ -421,6 +450,7 @@ fn close(
             end.is_dead,
             call.id.as_str()
         ])?;
+    shared.closed();
     Ok(())
 }
 
@@ -458,12 +488,14 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
     let call_id: String = row.get("call_id")?;
     let result = row
         .get::<_, Option<String>>("result")?
-        .map(|text| serde_json::from_str::<StoredResult>(&text).map_err(damaged))
+        .map(|text| {
+            serde_json::from_str::<CarriedResult<'_>>(&text).map(ToolResult::from).map_err(damaged)
+        })
         .transpose()?
-        .map(|stored| ToolResult::from(stored).with_call_id(call_id.clone()));
+        .map(|result| result.with_call_id(call_id.clone()));
     let time = |column| row.get::<_, Option<i64>>(column).map(|time| time.map(from_millis));
     Ok(RecordedCall {
-        id: JobId::from_text(&row.get::<_, String>("id")?),
+        id: JobId::from_text(row.get::<_, String>("id")?),
         tool: row.get("tool")?,
         digest: row.get("digest")?,
         arguments: Arguments::from(row.get::<_, String>("arguments")?),
@@ -487,7 +519,7 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
 }
 
 pub(super) fn stored(result: &ToolResult) -> Result<String, StoreError> {
-    serde_json::to_string(&StoredResultRef::from(result))
+    serde_json::to_string(&CarriedResultRef::from(result))
         .map_err(|error| StoreError::Failed(Arc::new(error)))
 }
 

@@ -172,8 +172,10 @@ impl Worker {
 
     /// Claims as many calls as may run, and starts them.
     async fn take(&self, running: &mut JoinSet<()>) -> Result<(), StoreError> {
+        // Calls that were written in one commit end together, and are followed by as many.
+        while running.try_join_next().is_some() {}
         let free = self.concurrency.saturating_sub(running.len());
-        if free == 0 {
+        if free < self.concurrency.div_ceil(4) {
             return Ok(());
         }
         let tools = self.toolbox.tools();

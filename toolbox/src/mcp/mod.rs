@@ -4,6 +4,7 @@
 //! `mcp-client`). `Service` serves a box to MCP clients, over standard streams (feature
 //! `mcp-server`) or HTTP (feature `mcp-server-http`). Tools only: no prompts, no resources.
 //!
+#![cfg_attr(all(feature = "mcp-client", feature = "mcp-server"), doc = include_str!("../docs/mcp.md"))]
 //! | to | see |
 //! |---|---|
 //! | use the tools of servers | `Servers`, `ServerConfig`, `ServerStatus`, `MountServersError` |

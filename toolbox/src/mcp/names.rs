@@ -81,6 +81,15 @@ pub fn check_server_name(name: &str) -> Result<(), InvalidServerNameError> {
 }
 
 /// The names of the configured servers, which determine the names of their tools.
+///
+/// ```
+/// use toolbox::mcp::Names;
+///
+/// let names = Names::new(["github", "files"]).unwrap();
+/// let tools = names.of_server("github", ["search", "list issues"]);
+/// assert_eq!(tools[0], "github_search");
+/// assert!(tools[1].starts_with("github_list_issues_")); // with a digest, for the blank
+/// ```
 #[derive(Debug, Clone, Default)]
 pub struct Names {
     /// In lower case.

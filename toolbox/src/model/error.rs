@@ -8,6 +8,13 @@ use crate::call::SharedError;
 use crate::call::chain;
 
 /// The kind of a [`ModelError`].
+///
+/// ```
+/// use toolbox::model::{ModelError, ModelErrorKind};
+///
+/// let error = ModelError::new(ModelErrorKind::Unauthorized, "the key is not valid");
+/// assert!(!error.kind().is_retryable());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum ModelErrorKind {
@@ -65,6 +72,16 @@ impl ModelErrorKind {
 /// An error of a model that gave no reply.
 ///
 /// Never contains a key: parts of one that a service echoes are removed.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolbox::model::{ModelError, ModelErrorKind};
+///
+/// let error = ModelError::new(ModelErrorKind::RateLimited, "too many requests")
+///     .with_status(429)
+///     .with_retry_after(Duration::from_secs(3));
+/// assert!(error.kind().is_retryable());
+/// ```
 #[derive(Debug, Clone)]
 pub struct ModelError(Box<ModelErrorInner>);
 

@@ -334,6 +334,16 @@ fn unanswered(tool: &str) -> ToolResult {
 }
 
 /// A message of a transcript that came from elsewhere; see [`History::repaired`].
+///
+/// ```
+/// use toolbox::model::{FoundMessage, History, Reply};
+///
+/// let (history, _repairs) = History::repaired([
+///     FoundMessage::User(vec!["What time is it?".into()]),
+///     FoundMessage::Reply(Reply::text("I cannot know.")),
+/// ]);
+/// assert_eq!(history.len(), 2);
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum FoundMessage {

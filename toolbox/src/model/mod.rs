@@ -108,45 +108,46 @@ pub trait Model: Send + Sync + 'static {
     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>>;
 }
 
-#[diagnostic::do_not_recommend]
-impl<M: Model + ?Sized> Model for Arc<M> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
+macro_rules! pointers {
+    ($($pointer:ident),*) => {$(
+        #[diagnostic::do_not_recommend]
+        impl<M: Model + ?Sized> Model for $pointer<M> {
+            fn name(&self) -> &str {
+                (**self).name()
+            }
 
-    fn provider(&self) -> &'static str {
-        (**self).provider()
-    }
+            fn provider(&self) -> &'static str {
+                (**self).provider()
+            }
 
-    fn respond<'a>(
-        &'a self,
-        request: &'a ModelRequest,
-        deltas: Deltas<'a>,
-    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
-        (**self).respond(request, deltas)
-    }
+            fn respond<'a>(
+                &'a self,
+                request: &'a ModelRequest,
+                deltas: Deltas<'a>,
+            ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
+                (**self).respond(request, deltas)
+            }
+        }
+    )*};
 }
 
-#[diagnostic::do_not_recommend]
-impl<M: Model + ?Sized> Model for Box<M> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
-    fn provider(&self) -> &'static str {
-        (**self).provider()
-    }
-
-    fn respond<'a>(
-        &'a self,
-        request: &'a ModelRequest,
-        deltas: Deltas<'a>,
-    ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
-        (**self).respond(request, deltas)
-    }
-}
+pointers!(Arc, Box);
 
 /// A piece of a reply that is still being written.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use toolbox::model::{Delta, Deltas};
+///
+/// let text = Mutex::new(String::new());
+/// let print = |delta: Delta| {
+///     if let Delta::Text(piece) = delta {
+///         text.lock().unwrap().push_str(&piece);
+///     }
+/// };
+/// Deltas::to(&print).send(Delta::Text("It rains".to_owned()));
+/// assert_eq!(*text.lock().unwrap(), "It rains");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Delta {
@@ -175,6 +176,14 @@ pub enum Delta {
 
 /// The receiver of the pieces of a reply while a model writes it; discards them if there is no
 /// listener.
+///
+/// ```
+/// use toolbox::model::{Delta, Deltas};
+///
+/// let ignored = Deltas::none();
+/// assert!(!ignored.are_wanted()); // so a model need not stream
+/// ignored.send(Delta::Text("nobody reads this".to_owned()));
+/// ```
 #[derive(Clone, Copy, Default)]
 pub struct Deltas<'a>(Option<&'a (dyn Fn(Delta) + Send + Sync)>);
 

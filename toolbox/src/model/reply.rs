@@ -10,6 +10,16 @@ use crate::call::ToolCall;
 use crate::dialect::Dialect;
 
 /// One reply of a model: its parts in order, and the reason why it stopped.
+///
+/// ```
+/// use toolbox::ToolCall;
+/// use toolbox::model::{Finish, Reply};
+///
+/// let answer = Reply::text("It rains.");
+/// assert_eq!(answer.content(), "It rains.");
+/// let calls = Reply::calls([ToolCall::new("1", "weather", r#"{"city":"Paris"}"#)]);
+/// assert_eq!((calls.tool_calls().count(), calls.finish), (1, Finish::Calls));
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Reply {
@@ -82,6 +92,17 @@ impl Reply {
 }
 
 /// One part of a reply.
+///
+/// ```
+/// use toolbox::ToolCall;
+/// use toolbox::model::{Part, Reply};
+///
+/// let reply = Reply::new(vec![
+///     Part::text("I look it up."),
+///     Part::call(ToolCall::new("1", "weather", r#"{"city":"Paris"}"#)),
+/// ]);
+/// assert_eq!(reply.content(), "I look it up.");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub enum Part {
@@ -139,6 +160,17 @@ impl Part {
 /// a thinking block, a reasoning item, a thought signature.
 ///
 /// A transcript that moves to another service leaves it behind.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::dialect::Dialect;
+/// use toolbox::model::{Echo, Part};
+///
+/// let block = json!({"type": "redacted_thinking", "data": "EmwKAhgB"});
+/// let part = Part::Other(Echo::new(Dialect::Anthropic, block.clone()));
+/// assert_eq!(part.echo(Dialect::Anthropic), Some(&block));
+/// assert_eq!(part.echo(Dialect::Gemini), None); // another service would not understand it
+/// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct Echo {
@@ -157,6 +189,13 @@ impl Echo {
 }
 
 /// The reason why a model stopped.
+///
+/// ```
+/// use toolbox::model::{Finish, Reply};
+///
+/// let cut = Reply::text("Once upon a").with_finish(Finish::Length);
+/// assert_eq!(cut.finish, Finish::Length);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
@@ -235,6 +274,14 @@ impl<T: Into<String>> From<T> for ModelResponse {
 }
 
 /// Tokens that were read and written.
+///
+/// ```
+/// use toolbox::model::Usage;
+///
+/// let mut usage = Usage::new(1_200, 80);
+/// usage.cache_read_input_tokens = 1_000;
+/// assert_eq!(usage.total_tokens(), 1_280);
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 #[non_exhaustive]

@@ -6,6 +6,24 @@ use super::History;
 use crate::dialect::Definitions;
 
 /// One request to a model: instructions, transcript, tools and options.
+///
+/// ```
+/// use toolbox::model::{History, ModelRequest, ToolChoice};
+/// use toolbox::{tool, tools, ToolBox};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let request = ModelRequest::new(History::from("What is 2 + 3?"))
+///     .with_system("Answer in one word.")
+///     .with_tools(&ToolBox::from(tools![add]))
+///     .with_tool_choice(ToolChoice::Required)
+///     .with_option("temperature", 0.2);
+/// assert_eq!(request.tools.len(), 1);
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ModelRequest {
@@ -91,6 +109,22 @@ impl ModelRequest {
 /// If a service supports that, the model's input does not contain them: it receives each when a
 /// search refers to it, and then calls it by its own name. It works while the search tool is among
 /// the [tools](ModelRequest::tools); a request without it is written without tool search.
+///
+/// ```
+/// use toolbox::model::{History, ModelRequest, ToolSearch};
+/// use toolbox::{tool, tools, ToolBox};
+///
+/// /// Lists the issues of a repository.
+/// #[tool]
+/// fn list_issues(repository: &str) -> Vec<String> {
+///     vec![format!("an issue of {repository}")]
+/// }
+///
+/// let later = ToolBox::from(tools![list_issues]).definitions();
+/// let search = ToolSearch::new("search_tools", later);
+/// let request = ModelRequest::new(History::from("What is open?")).with_search(search);
+/// assert!(request.search.is_some());
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct ToolSearch {
@@ -113,6 +147,15 @@ impl ToolSearch {
 }
 
 /// The choice of tools that a model has in a request.
+///
+/// ```
+/// use toolbox::model::{History, ModelRequest, ToolChoice};
+///
+/// let request = ModelRequest::new(History::from("What is the weather?"));
+/// assert_eq!(request.tool_choice, ToolChoice::Auto);
+/// let request = request.with_tool_choice(ToolChoice::Tool("weather".to_owned()));
+/// assert_eq!(request.tool_choice, ToolChoice::Tool("weather".to_owned()));
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ToolChoice {

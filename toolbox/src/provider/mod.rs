@@ -1,5 +1,7 @@
 //! Models behind an HTTP service.
 //!
+#![cfg_attr(feature = "openai", doc = include_str!("../docs/provider.md"))]
+//!
 //! | model | feature | service |
 //! |---|---|---|
 //! | `OpenAi` | `openai` | `OpenAI`, and every server that imitates it |

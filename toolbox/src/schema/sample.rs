@@ -1,4 +1,7 @@
-//! Random JSON for tests: arbitrary values, and instances of a schema.
+//! Random JSON for the tests of the core: arbitrary values, and instances of a schema.
+//!
+//! An instance from here is valid, so that a test can show that a changed schema still accepts it.
+//! `testing::Generator` is for tests of tools: its values are near a schema, and not all fit it.
 
 use proptest::prelude::*;
 use serde_json::{Map, Value, json};

@@ -183,6 +183,18 @@ impl<D: Into<Arc<ToolDefinition>>> FromIterator<D> for Catalog {
 }
 
 /// The formula that ranks the tools.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::ToolDefinition;
+/// use toolbox::search::{Catalog, Ranking};
+///
+/// let catalog = Catalog::new();
+/// catalog.add(ToolDefinition::new("list_issues", "Lists the issues", json!({"type": "object"})));
+/// let textbook = Ranking::Plain { k1: 1.2, b: 0.75 };
+/// let hits = catalog.search("open issues").ranking(textbook).hits();
+/// assert_eq!(hits[0].definition.name, "list_issues");
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 #[non_exhaustive]
 pub enum Ranking {

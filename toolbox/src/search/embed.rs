@@ -27,6 +27,24 @@ const BATCH: usize = 64;
 /// A model that turns texts into vectors: near texts mean nearly the same.
 ///
 /// Any model will do, local or remote; all vectors of one embedder have the same length.
+///
+/// ```
+/// use toolbox::BoxFuture;
+/// use toolbox::call::SharedError;
+/// use toolbox::search::Embedder;
+///
+/// /// Counts vowels: too simple to be useful, and near texts are near.
+/// struct Vowels;
+///
+/// impl Embedder for Vowels {
+///     fn embed<'a>(&'a self, texts: &'a [String]) -> BoxFuture<'a, Result<Vec<Vec<f32>>, SharedError>> {
+///         let vector = |text: &String| {
+///             ['a', 'e', 'i', 'o', 'u'].map(|vowel| text.matches(vowel).count() as f32).to_vec()
+///         };
+///         Box::pin(async move { Ok(texts.iter().map(vector).collect()) })
+///     }
+/// }
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not an embedder",
     label = "this turns no texts into vectors",
@@ -58,6 +76,17 @@ impl<E: Embedder + ?Sized> Embedder for Arc<E> {
 ///
 /// Give it to [`Search::hits_with`]. Tools that are new to it are embedded when a search first
 /// meets them; those that left the catalog are forgotten.
+///
+/// ```
+/// use toolbox::search::{Catalog, Embedder, Embeddings, Hit};
+///
+/// async fn near(catalog: &Catalog, embeddings: &Embeddings<impl Embedder>, words: &str) -> Vec<Hit> {
+///     match catalog.search(words).hits_with(embeddings).await {
+///         Ok(hits) => hits,
+///         Err(_) => catalog.search(words).hits(), // by words alone
+///     }
+/// }
+/// ```
 pub struct Embeddings<E> {
     embedder: E,
     vectors: Mutex<HashMap<String, EmbeddedTool>>,

@@ -59,6 +59,19 @@ const STEPS: [&str; 4] =
 /// # Cancellation
 ///
 /// A write whose future is dropped is made completely, or not at all.
+///
+/// ```
+/// use std::time::Duration;
+/// use toolbox::store::{SqliteStore, StoreError};
+///
+/// # fn store() -> Result<SqliteStore, StoreError> {
+/// let store = SqliteStore::open("agent.db")?
+///     .busy_timeout(Duration::from_secs(2))?
+///     .max_file_bytes(64 << 20)?;
+/// # Ok(store)
+/// # }
+/// let only_for_a_test = SqliteStore::in_memory().unwrap();
+/// ```
 #[derive(Clone)]
 pub struct SqliteStore {
     connection: Arc<Mutex<Connection>>,

@@ -11,6 +11,17 @@ use crate::call::IntoToolResult;
 use crate::definition::{InvalidNameError, ToolDefinition};
 
 /// The type of a parameter: one of JSON Schema's six words.
+///
+/// ```
+/// use toolbox::Tool;
+/// use toolbox::tool::ParamType;
+///
+/// let tool = Tool::new("repeat", "Repeats a word")
+///     .param("word", ParamType::String, "The word")
+///     .param_opt("times", "integer", "How often; the name of a type does as well")
+///     .call(|arguments| arguments["word"].to_string());
+/// assert_eq!(tool.definition().input_schema["required"], serde_json::json!(["word"]));
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ParamType {
     /// Text.

@@ -7,6 +7,26 @@ use super::tool::Tool;
 /// A value that yields several tools, which share it.
 ///
 /// `#[toolset] impl` writes the implementation; see [`toolset`](macro@crate::toolset).
+///
+/// ```
+/// use std::sync::Arc;
+/// use toolbox::{toolset, Tool, ToolBox};
+/// use toolbox::tool::Toolset;
+///
+/// struct Clock;
+///
+/// #[toolset]
+/// impl Clock {
+///     /// Returns the year.
+///     #[tool]
+///     fn year(&self) -> u32 {
+///         2026
+///     }
+/// }
+///
+/// let tools: Vec<Tool> = Arc::new(Clock).tools();
+/// assert_eq!(ToolBox::from(tools).len(), 1);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a set of tools",
     label = "this has no tools",
@@ -18,6 +38,22 @@ pub trait Toolset: Send + Sync + 'static {
 }
 
 /// Types that can be registered in a box: a tool, several, a [`Toolset`], another box.
+///
+/// ```
+/// use toolbox::{tool, tools, Tool, ToolBox};
+///
+/// /// Adds two numbers.
+/// #[tool]
+/// fn add(a: i64, b: i64) -> i64 {
+///     a + b
+/// }
+///
+/// let toolbox = ToolBox::new();
+/// toolbox.register(tools![add]);
+/// toolbox.register(Tool::new("ping", "Answers").call(|_| "pong"));
+/// toolbox.register(&ToolBox::new()); // all tools of another box
+/// assert_eq!(toolbox.len(), 2);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is neither a tool nor a set of tools",
     label = "a box cannot take this",

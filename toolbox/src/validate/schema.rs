@@ -88,40 +88,32 @@ impl JsonKinds {
 
     /// Returns a phrase such as "a string or null".
     pub(super) fn phrase(self) -> String {
-        let with_article = [
-            (Self::STRING, "a string"),
-            (Self::NUMBER, "a number"),
-            (Self::INTEGER, "an integer"),
-            (Self::BOOL, "`true` or `false`"),
-            (Self::ARRAY, "an array"),
-            (Self::OBJECT, "an object"),
-            (Self::NULL, "null"),
-        ];
-        self.words(&with_article)
+        self.words(|_, phrase| phrase)
     }
 
+    /// Returns names such as "string or null".
     fn bare(self) -> String {
-        let names = [
-            (Self::STRING, "string"),
-            (Self::NUMBER, "number"),
-            (Self::INTEGER, "integer"),
-            (Self::BOOL, "boolean"),
-            (Self::ARRAY, "array"),
-            (Self::OBJECT, "object"),
-            (Self::NULL, "null"),
-        ];
-        self.words(&names)
+        self.words(|name, _| name)
     }
 
-    fn words(self, names: &[(Self, &str)]) -> String {
+    fn words(self, word: impl Fn(&'static str, &'static str) -> &'static str) -> String {
+        let all = [
+            (Self::STRING, "string", "a string"),
+            (Self::NUMBER, "number", "a number"),
+            (Self::INTEGER, "integer", "an integer"),
+            (Self::BOOL, "boolean", "`true` or `false`"),
+            (Self::ARRAY, "array", "an array"),
+            (Self::OBJECT, "object", "an object"),
+            (Self::NULL, "null", "null"),
+        ];
         if self == Self::ALL {
             return "any value".to_owned();
         }
         let mut left = self;
         let mut words = Vec::new();
-        for &(kinds, name) in names {
+        for (kinds, name, phrase) in all {
             if left & kinds == kinds {
-                words.push(name);
+                words.push(word(name, phrase));
                 left = Self(left.0 & !kinds.0);
             }
         }

@@ -6,6 +6,19 @@ use crate::dialect::Dialect;
 use crate::model::{Delta, History, HistoryRepair, ModelRequest, ModelResponse};
 
 /// The form in which a service takes requests and writes replies.
+///
+/// ```
+/// use toolbox::model::{History, ModelRequest};
+/// use toolbox::wire::{Anthropic, Format, OpenAiChat};
+///
+/// /// Works for each service alike.
+/// fn body<F: Format>(question: &str, model: &str) -> String {
+///     F::body(&ModelRequest::new(History::from(question)), model, false)
+/// }
+///
+/// assert!(body::<OpenAiChat>("Hello", "gpt-5").starts_with(r#"{"model":"gpt-5""#));
+/// assert!(body::<Anthropic>("Hello", "claude-sonnet-4-5").contains("messages"));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not the format of a service",
     label = "this writes no requests and reads no replies",
@@ -51,6 +64,25 @@ pub struct Transcript {
 }
 
 /// A reply that comes in pieces; [`Events`](super::Events) splits an HTTP body into them.
+///
+/// ```
+/// use toolbox::model::{Delta, ModelResponse};
+/// use toolbox::wire::{Format, OpenAiChat, ResponseStream, WireError};
+///
+/// fn read(events: &[&str]) -> Result<ModelResponse, WireError> {
+///     let mut stream = <OpenAiChat as Format>::Stream::default();
+///     for event in events {
+///         stream.event(event, &mut |delta| {
+///             if let Delta::Text(text) = delta {
+///                 print!("{text}");
+///             }
+///         })?;
+///     }
+///     stream.finish()
+/// }
+///
+/// assert_eq!(read(&[]).unwrap_err(), WireError::CutOff);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` does not read the events of a reply",
     label = "this is no reader of a streamed reply",

@@ -203,6 +203,23 @@ impl ExtraOptions<'_> {
         if self.0.contains_key(key) { Ok(()) } else { map.serialize_entry(key, value) }
     }
 
+    /// Writes how a model may call tools, where that is not the service's default.
+    pub(super) fn call_entries<M: SerializeMap>(
+        &self,
+        map: &mut M,
+        choice: Option<Value>,
+        parallel: bool,
+    ) -> Result<(), M::Error> {
+        if let Some(choice) = choice {
+            self.default_entry(map, "tool_choice", &choice)?;
+        }
+        // Several calls are the default, and reasoning models refuse the field.
+        if !parallel {
+            self.default_entry(map, "parallel_tool_calls", &false)?;
+        }
+        Ok(())
+    }
+
     /// Writes the options, except those that are null or in `reserved`.
     pub(super) fn write<M: SerializeMap>(
         &self,

@@ -21,6 +21,25 @@ use crate::future::BoxFuture;
 ///
 /// The addresses are checked before a connection is made, and the connection uses just those: a
 /// name that resolves differently the next time gains nothing by it.
+///
+/// ```
+/// use std::io;
+/// use std::net::IpAddr;
+/// use toolbox::BoxFuture;
+/// use toolbox::builtin::http::{Http, Resolver};
+///
+/// /// Knows one host.
+/// struct Pinned(IpAddr);
+///
+/// impl Resolver for Pinned {
+///     fn resolve(&self, host: String) -> BoxFuture<'static, io::Result<Vec<IpAddr>>> {
+///         let known = (host == "docs.example.com").then_some(self.0);
+///         Box::pin(async move { Ok(known.into_iter().collect()) })
+///     }
+/// }
+///
+/// let http = Http::new().resolver(Pinned(IpAddr::from([203, 0, 113, 7])));
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a resolver of hosts",
     label = "this returns no addresses",

@@ -9,6 +9,15 @@ use crate::future::BoxFuture;
 use crate::store::StoreError;
 
 /// A text in the store, with its source.
+///
+/// ```
+/// use std::time::SystemTime;
+/// use toolbox::builtin::knowledge::{Entry, Source};
+///
+/// let source = Source::Document { name: "handbook".to_owned(), part: 1 };
+/// let entry = Entry::new("Invoices are due in 30 days.", source, SystemTime::UNIX_EPOCH);
+/// assert_eq!(entry.text, "Invoices are due in 30 days.");
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Entry {
@@ -31,6 +40,13 @@ impl Entry {
 }
 
 /// The source of a text.
+///
+/// ```
+/// use toolbox::builtin::knowledge::Source;
+///
+/// let source = Source::Remembered { conversation: None };
+/// assert_eq!(source, Source::Remembered { conversation: None });
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Source {
@@ -116,6 +132,19 @@ impl Quota {
 }
 
 /// The entries to remove.
+///
+/// ```
+/// use toolbox::builtin::knowledge::{Forget, Knowledge};
+/// use toolbox::context::Principal;
+/// use toolbox::store::{SqliteStore, StoreError};
+///
+/// # async fn forget() -> Result<(), StoreError> {
+/// let knowledge = Knowledge::new(SqliteStore::in_memory()?);
+/// let gone = knowledge.forget(&Principal::new("ada"), Forget::Document("handbook".to_owned())).await?;
+/// println!("{gone} pieces are gone");
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Forget {
@@ -133,6 +162,21 @@ pub enum Forget {
 /// server of your own.
 ///
 /// Each method sees and changes only entries of its principal, and is atomic.
+///
+/// ```
+/// use toolbox::builtin::knowledge::{Entry, Store};
+/// use toolbox::context::Principal;
+/// use toolbox::store::{SqliteStore, StoreError};
+///
+/// async fn about(store: &impl Store, owner: &Principal, words: &str) -> Result<Vec<Entry>, StoreError> {
+///     store.by_words(owner, words, 10).await
+/// }
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let store = SqliteStore::in_memory().unwrap();
+/// assert!(about(&store, &Principal::new("ada"), "invoices").await.unwrap().is_empty());
+/// # });
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store of knowledge",
     label = "this keeps no knowledge",

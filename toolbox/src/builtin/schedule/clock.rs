@@ -4,6 +4,24 @@ use std::sync::Arc;
 use std::time::SystemTime;
 
 /// A wall clock: that of the system, or one that a test sets.
+///
+/// ```
+/// use std::time::{Duration, SystemTime};
+/// use toolbox::builtin::schedule::{Clock, Schedules};
+/// use toolbox::store::SqliteStore;
+///
+/// /// Stands still.
+/// struct Stopped(SystemTime);
+///
+/// impl Clock for Stopped {
+///     fn now(&self) -> SystemTime {
+///         self.0
+///     }
+/// }
+///
+/// let noon = Stopped(SystemTime::UNIX_EPOCH + Duration::from_secs(43_200));
+/// let schedules = Schedules::new(SqliteStore::in_memory().unwrap()).with_clock(noon);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a clock",
     label = "this returns no time",

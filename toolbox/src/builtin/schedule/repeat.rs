@@ -18,6 +18,14 @@ use crate::text::{QUOTED, quote};
 ///
 /// Where the clocks go forward over a time, it happens later by as much as they skip (02:30 becomes 03:30); where they
 /// go back over it, it happens at the first of both.
+///
+/// ```
+/// use toolbox::builtin::schedule::{Day, Repeat};
+///
+/// let meeting = Repeat::Weekly { day: Day::Tuesday, time: "09:30".to_owned() };
+/// let json = serde_json::to_string(&meeting).unwrap();
+/// assert_eq!(json, r#"{"repeat":"weekly","day":"tuesday","time":"09:30"}"#);
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "repeat", rename_all = "snake_case", deny_unknown_fields)]
 #[non_exhaustive]

@@ -9,6 +9,15 @@ use crate::future::BoxFuture;
 use crate::store::StoreError;
 
 /// A prompt with the times at which it is run.
+///
+/// ```
+/// use toolbox::builtin::schedule::{Repeat, Schedule};
+/// use toolbox::context::Principal;
+///
+/// let daily = Repeat::Daily { time: "08:00".to_owned() };
+/// let schedule = Schedule::new(Principal::new("ada"), "Sum up my mail", daily, "Europe/Berlin");
+/// assert!(schedule.enabled && schedule.next.is_none());
+/// ```
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct Schedule {
@@ -93,6 +102,22 @@ impl UnreadableSchedule {
 /// server of your own.
 ///
 /// Each method is atomic.
+///
+/// ```
+/// use toolbox::builtin::schedule::{Schedule, Store};
+/// use toolbox::context::Principal;
+/// use toolbox::store::{SqliteStore, StoreError};
+///
+/// async fn prompts(store: &impl Store, owner: &Principal) -> Result<Vec<String>, StoreError> {
+///     let all: Vec<Schedule> = store.list(owner).await?;
+///     Ok(all.into_iter().map(|schedule| schedule.prompt).collect())
+/// }
+///
+/// # tokio::runtime::Runtime::new().unwrap().block_on(async {
+/// let store = SqliteStore::in_memory().unwrap();
+/// assert!(prompts(&store, &Principal::new("ada")).await.unwrap().is_empty());
+/// # });
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a store of schedules",
     label = "this keeps no schedules",

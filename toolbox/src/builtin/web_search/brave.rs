@@ -22,6 +22,18 @@ const REPLY_BYTES: usize = 4 << 20;
 ///
 /// A request may take 15 seconds. It is not retried: a model that reads of a limit can wait, or go
 /// on without.
+///
+/// ```
+/// use toolbox::ToolBox;
+/// use toolbox::builtin::web_search::{Brave, WebSearch};
+///
+/// # fn search() -> Result<ToolBox, std::env::VarError> {
+/// let engine = Brave::new(std::env::var("BRAVE_API_KEY")?).country("DE");
+/// # Ok(
+/// ToolBox::from(WebSearch::new(engine))
+/// # )
+/// # }
+/// ```
 #[derive(Clone)]
 pub struct Brave {
     key: String,

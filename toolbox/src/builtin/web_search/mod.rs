@@ -27,6 +27,26 @@ const POOL: u8 = 20;
 type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A search engine of the web.
+///
+/// ```
+/// use toolbox::BoxFuture;
+/// use toolbox::builtin::web_search::{SearchEngine, WebResult, WebSearch};
+///
+/// struct Bookmarks;
+///
+/// impl SearchEngine for Bookmarks {
+///     fn search<'a>(
+///         &'a self,
+///         query: &'a str,
+///         _count: u8,
+///     ) -> BoxFuture<'a, Result<Vec<WebResult>, Box<dyn std::error::Error + Send + Sync>>> {
+///         let page = WebResult::new("The Rust Book", "https://doc.rust-lang.org/book/", query);
+///         Box::pin(async move { Ok(vec![page]) })
+///     }
+/// }
+///
+/// let search = WebSearch::new(Bookmarks);
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a search engine",
     label = "this cannot search the web",
@@ -46,6 +66,13 @@ pub trait SearchEngine: Send + Sync {
 }
 
 /// One result of a search engine.
+///
+/// ```
+/// use toolbox::builtin::web_search::WebResult;
+///
+/// let result = WebResult::new("Rust", "https://www.rust-lang.org/", "A language for everyone");
+/// assert_eq!(result.url, "https://www.rust-lang.org/");
+/// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct WebResult {

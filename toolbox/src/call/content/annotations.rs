@@ -63,6 +63,15 @@ impl ContentAnnotations {
 }
 
 /// A reader that a content part is meant for.
+///
+/// ```
+/// use toolbox::Content;
+/// use toolbox::call::{Audience, ContentAnnotations};
+///
+/// let for_people = ContentAnnotations::new().with_audience([Audience::User]);
+/// let log = Content::text("took 12 ms").with_annotations(for_people);
+/// assert!(log.annotations().is_some());
+/// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Audience {

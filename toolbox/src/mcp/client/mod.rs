@@ -40,6 +40,18 @@ use shared_state::{Listener, SharedState};
 const CLOSING: Duration = Duration::from_secs(5);
 
 /// The moment at which servers are connected.
+///
+/// ```
+/// use toolbox::ToolBox;
+/// use toolbox::mcp::{Connect, MountServersError, Servers};
+///
+/// # async fn mount() -> Result<(), MountServersError> {
+/// let toolbox = ToolBox::new();
+/// let servers = Servers::builder().connect_when(Connect::OnFirstUse).mount(&toolbox).await?;
+/// servers.ready().await; // now they start
+/// # Ok(())
+/// # }
+/// ```
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 #[non_exhaustive]
 pub enum Connect {

@@ -147,6 +147,10 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
             // request.
             Err(error) => return Some(error_message(None, &error)),
         };
+        let meta = match request.meta() {
+            Ok(meta) => meta,
+            Err(error) => return Some(error_message(Some(&request.id), &error)),
+        };
         let exchange = Exchange {
             shared: &self.shared,
             running: &self.running,
@@ -155,7 +159,7 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
             outlet: &self.output.outlet,
             cancellation,
         };
-        match respond(exchange, request) {
+        match respond(exchange, request, meta) {
             Reply::Now(answer) => Some(answer.message),
             Reply::Later(answer) => {
                 let outlet = self.output.outlet.clone();

@@ -7,18 +7,26 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::exchange::{Answer, Exchange, Reply};
-use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame};
+use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::{Handshake, Lifecycle, RequestScope};
 use super::shared::{SERVER_INFO, ServiceShared};
 use super::{call, changes};
 
-/// Answers a request.
-pub(super) fn respond(exchange: Exchange<'_>, request: &RequestFrame<'_>) -> Reply {
-    reply(exchange, request).unwrap_or_else(|error| Reply::Now(Answer::error(&request.id, &error)))
+/// Answers a request, whose `_meta` is read already.
+pub(super) fn respond(
+    exchange: Exchange<'_>,
+    request: &RequestFrame<'_>,
+    meta: RequestMeta,
+) -> Reply {
+    reply(exchange, request, meta)
+        .unwrap_or_else(|error| Reply::Now(Answer::error(&request.id, &error)))
 }
 
-fn reply(exchange: Exchange<'_>, request: &RequestFrame<'_>) -> Result<Reply, ProtocolError> {
-    let meta = request.meta()?;
+fn reply(
+    exchange: Exchange<'_>,
+    request: &RequestFrame<'_>,
+    meta: RequestMeta,
+) -> Result<Reply, ProtocolError> {
     let shared = exchange.shared;
     let now =
         |result: &Value| Ok(Reply::Now(Answer::from(protocol::response(&request.id, result))));

@@ -31,6 +31,17 @@ use crate::model::{ModelRequest, ModelResponse};
 /// documents of a result follow in a message of the user after the last result of the step. Text
 /// beside calls goes before them. Reasoning goes back only beside calls, and only where it came as
 /// `reasoning_content`, which is how `DeepSeek` and Moonshot want it.
+///
+/// ```
+/// use toolbox::model::{History, ModelRequest};
+/// use toolbox::wire::{Format, OpenAiChat};
+///
+/// let request = ModelRequest::new(History::from("Hello")).with_option("temperature", 0);
+/// assert_eq!(
+///     OpenAiChat::body(&request, "gpt-5", false),
+///     r#"{"model":"gpt-5","messages":[{"role":"user","content":"Hello"}],"temperature":0}"#,
+/// );
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct OpenAiChat;

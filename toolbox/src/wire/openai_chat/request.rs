@@ -40,13 +40,8 @@ impl Serialize for Body<'_> {
         map.serialize_entry("messages", &Messages { request, tools: self.tools })?;
         if has_tools {
             map.serialize_entry("tools", self.tools.raw())?;
-            if let Some(choice) = tool_choice(&request.tool_choice, self.tools) {
-                options.default_entry(&mut map, "tool_choice", &choice)?;
-            }
-            // Several calls are the service's default, and its reasoning models refuse the field.
-            if !request.parallel_tool_calls {
-                options.default_entry(&mut map, "parallel_tool_calls", &false)?;
-            }
+            let choice = tool_choice(&request.tool_choice, self.tools);
+            options.call_entries(&mut map, choice, request.parallel_tool_calls)?;
         }
         if self.stream {
             map.serialize_entry("stream", &true)?;

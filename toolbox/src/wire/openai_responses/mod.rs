@@ -44,6 +44,15 @@ use crate::model::{ModelRequest, ModelResponse};
 /// back as it came, where it can be understood again: with its encrypted content, with its text, or
 /// with `store: true`; and only together with what followed it. Items that wait for an output of a
 /// kind the transcript does not know, such as a `computer_call`, are kept but not sent.
+///
+/// ```
+/// use toolbox::model::{History, ModelRequest};
+/// use toolbox::wire::{Format, OpenAiResponses};
+///
+/// let request = ModelRequest::new(History::from("Hello")).with_system("Be brief.");
+/// let body = OpenAiResponses::body(&request, "gpt-5", false);
+/// assert!(body.starts_with(r#"{"model":"gpt-5","instructions":"Be brief.","input":"#));
+/// ```
 #[derive(Debug, Clone, Copy, Default)]
 #[non_exhaustive]
 pub struct OpenAiResponses;

@@ -26,6 +26,13 @@ const REFRESH: Duration = Duration::from_secs(30);
 /// JSON, readable by its owner only on systems with file permissions. Several programs may use one
 /// file: a token renewed by one is renewed for all. A token is sent only to the server it was
 /// granted for, identified by its URL.
+///
+/// ```
+/// use toolbox::mcp::{CredentialFile, Servers};
+///
+/// let file = CredentialFile::new("/home/ada/.config/agent/credentials.json");
+/// let servers = Servers::builder().credentials(file);
+/// ```
 #[derive(Debug, Clone)]
 pub struct CredentialFile(SharedFile);
 

@@ -41,6 +41,14 @@ impl fmt::Debug for BearerToken {
 /// The claims of a valid token: its principal and expiry.
 ///
 /// It does not hold the token itself.
+///
+/// ```
+/// use toolbox::context::Principal;
+/// use toolbox::mcp::AccessToken;
+///
+/// let token = AccessToken::new(Principal::new("ada")).expires_at(1_900_000_000);
+/// assert_eq!(token.principal().as_str(), "ada");
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AccessToken {
     principal: Principal,
@@ -114,6 +122,19 @@ impl std::error::Error for VerifyTokenError {}
 /// that accepts tokens for another can have its own tokens stolen by that one), and the validity
 /// period. It is called for every request, concurrently, so it should cache answers from other
 /// services.
+///
+/// ```
+/// use toolbox::context::Principal;
+/// use toolbox::mcp::{AccessToken, BearerToken, Service, VerifyTokenError};
+/// use toolbox::ToolBox;
+///
+/// let service = Service::new(ToolBox::new()).token_verifier(|token: BearerToken| async move {
+///     match token.as_str() {
+///         "correct horse" => Ok(AccessToken::new(Principal::new("ada"))),
+///         _ => Err(VerifyTokenError::Invalid),
+///     }
+/// });
+/// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` cannot verify tokens",
     label = "this verifies no tokens",

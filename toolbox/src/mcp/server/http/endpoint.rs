@@ -20,7 +20,7 @@ use super::sessions::{HttpSession, HttpSessions};
 use super::share::{ConnectionShares, HttpConnection, RequestGuards};
 use crate::context::Principal;
 use crate::mcp::server::exchange::{Exchange, Outlet, PeerIdentity, Reply};
-use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame};
+use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, RequestMeta};
 use crate::mcp::server::requests::{initialize, respond};
 use crate::mcp::server::running::ServiceActivity;
 use crate::mcp::server::session::{Lifecycle, Notified};
@@ -183,34 +183,38 @@ impl Endpoint {
         principal: Option<Principal>,
     ) -> Result<Response, Refusal> {
         let failed = |error: ProtocolError| Refusal::error(&request.id, &error);
+        let meta = request.meta().map_err(failed)?;
         let is_handshake = request.method == "initialize";
-        let mut stands_alone = false;
-        if is_handshake {
+        if is_handshake || meta.protocol_version().is_none() {
             known(version)?;
-            version.agrees_with_handshake(request).map_err(failed)?;
-        } else {
-            let meta = request.meta().map_err(failed)?;
-            if meta.protocol_version().is_none() {
-                known(version)?;
-            }
-            stands_alone = version.stands_alone(request, &meta).map_err(failed)?;
         }
+        let stands_alone = if is_handshake {
+            version.agrees_with_handshake(request).map_err(failed)?;
+            false
+        } else {
+            version.stands_alone(request, &meta).map_err(failed)?
+        };
         if version.is_modern() {
             headers::check(headers, request, || self.shared.listing()).map_err(failed)?;
         }
         if stands_alone {
             let peer = PeerIdentity { principal, conversation: None };
-            return Ok(self.stateless(request, &peer).await);
+            return Ok(self.stateless(request, meta, &peer).await);
         }
         if is_handshake && !headers.contains_key(SESSION) {
             return self.handshake(version, request, principal);
         }
         let session = self.session(headers, principal.as_ref())?;
-        self.in_session(&session, request)
+        self.in_session(&session, request, meta)
     }
 
     /// Answers a request that stands alone, on its own connection.
-    async fn stateless(&self, request: &RequestFrame<'_>, peer: &PeerIdentity) -> Response {
+    async fn stateless(
+        &self,
+        request: &RequestFrame<'_>,
+        meta: RequestMeta,
+        peer: &PeerIdentity,
+    ) -> Response {
         let cancellation = self.running.ending().child();
         let (outbox, notes) = mpsc::channel(WAITING);
         let exchange = Exchange {
@@ -221,7 +225,7 @@ impl Endpoint {
             outlet: &Outlet::Queue(outbox),
             cancellation: cancellation.clone(),
         };
-        let work = match respond(exchange, request) {
+        let work = match respond(exchange, request, meta) {
             Reply::Now(answer) => return answered(answer),
             Reply::Later(work) => work,
         };
@@ -262,6 +266,7 @@ impl Endpoint {
         &self,
         session: &Arc<HttpSession>,
         request: &RequestFrame<'_>,
+        meta: RequestMeta,
     ) -> Result<Response, Refusal> {
         let cancellation = session.cancellation();
         let open = session.open.begin(&request.id, &cancellation);
@@ -276,7 +281,7 @@ impl Endpoint {
             outlet: &Outlet::Log(Arc::clone(&stream.1)),
             cancellation,
         };
-        match respond(exchange, request) {
+        match respond(exchange, request, meta) {
             // Errors of older versions have no status of their own.
             Reply::Now(answer) => {
                 if request.method == "initialize" {

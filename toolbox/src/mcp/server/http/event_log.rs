@@ -1,6 +1,6 @@
 //! The messages of one stream of a session, kept so that a client can reconnect for them.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
@@ -25,7 +25,8 @@ struct EventLogState {
     /// The number of the last reader: a client reconnects before the server knows that the
     /// connection before is gone.
     reader: u64,
-    waker: Option<Waker>,
+    /// The readers that wait, by their numbers.
+    waiting: HashMap<u64, Waker>,
 }
 
 /// A reader of the messages after one of them.
@@ -33,14 +34,7 @@ pub(super) struct EventReader {
     log: Arc<EventLog>,
     number: u64,
     position: usize,
-}
-
-/// The next event of a reader.
-pub(super) enum NextEvent {
-    Message(usize, Vec<u8>),
-    /// Another reader takes the messages from now on.
-    Replaced,
-    End,
+    ends_when_replaced: bool,
 }
 
 impl EventLog {
@@ -52,14 +46,14 @@ impl EventLog {
         if state.messages.len() > KEPT {
             state.messages.pop_front();
         }
-        wake(state.waker.take());
+        state.wake();
     }
 
     /// Ends the stream once its messages are read.
     pub(super) fn close(&self) {
         let mut state = self.0.lock();
         state.is_closed = true;
-        wake(state.waker.take());
+        state.wake();
     }
 
     /// Returns a reader of the messages after a number, or of those that no reader took. It
@@ -67,34 +61,50 @@ impl EventLog {
     pub(super) fn read(self: &Arc<Self>, after: Option<usize>) -> EventReader {
         let mut state = self.0.lock();
         state.reader += 1;
-        wake(state.waker.take());
+        state.wake();
         let (number, position) = (state.reader, after.unwrap_or(state.taken));
-        EventReader { log: Arc::clone(self), number, position }
+        EventReader { log: Arc::clone(self), number, position, ends_when_replaced: true }
     }
 }
 
-fn wake(waker: Option<Waker>) {
-    if let Some(waker) = waker {
-        waker.wake();
+impl EventLogState {
+    fn wake(&mut self) {
+        self.waiting.drain().for_each(|(_, waker)| waker.wake());
     }
 }
 
 impl EventReader {
-    pub(super) fn poll_next(&mut self, context: &mut Context<'_>) -> Poll<NextEvent> {
+    /// Lets it wait for the end of the stream when another reader takes the messages. Clients that
+    /// reconnect whenever a stream ends would take them from each other for ever.
+    pub(super) fn staying_when_replaced(mut self) -> Self {
+        self.ends_when_replaced = false;
+        self
+    }
+
+    /// Returns the next message with its number.
+    pub(super) fn poll_next(
+        &mut self,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<(usize, Vec<u8>)>> {
         let mut state = self.log.0.lock();
-        if state.reader != self.number {
-            return Poll::Ready(NextEvent::Replaced);
-        }
-        let next = state.messages.iter().find(|(number, _)| *number > self.position).cloned();
-        if let Some((number, message)) = next {
+        let is_replaced = state.reader != self.number;
+        let next =
+            state.messages.iter().find(|(number, _)| *number > self.position && !is_replaced);
+        if let Some((number, message)) = next.cloned() {
             self.position = number;
             state.taken = state.taken.max(number);
-            return Poll::Ready(NextEvent::Message(number, message));
+            return Poll::Ready(Some((number, message)));
         }
-        if state.is_closed {
-            return Poll::Ready(NextEvent::End);
+        if state.is_closed || is_replaced && self.ends_when_replaced {
+            return Poll::Ready(None);
         }
-        state.waker = Some(context.waker().clone());
+        state.waiting.insert(self.number, context.waker().clone());
         Poll::Pending
+    }
+}
+
+impl Drop for EventReader {
+    fn drop(&mut self) {
+        self.log.0.lock().waiting.remove(&self.number);
     }
 }

@@ -11,7 +11,7 @@ use hyper::body::Frame;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, Sleep, sleep};
 
-use super::event_log::{EventReader, NextEvent};
+use super::event_log::EventReader;
 use crate::context::CancellationToken;
 use crate::mcp::server::exchange::{Answer, LaterAnswer};
 
@@ -110,6 +110,7 @@ impl EventStream {
         is_new: bool,
         keep_alive: Duration,
     ) -> Self {
+        let reader = if stream.is_none() { reader.staying_when_replaced() } else { reader };
         Self { source: Source::Session { reader, stream, is_new }, keep_alive, timer: None }
     }
 
@@ -158,14 +159,8 @@ impl Source {
                     let first = format!("data: \nid: {}\nretry: {RETRY}\n\n", id(0));
                     return Poll::Ready(Some(first.into_bytes()));
                 }
-                match ready!(reader.poll_next(context)) {
-                    NextEvent::Message(number, message) => {
-                        Poll::Ready(Some(event(&message, Some(&id(number)))))
-                    }
-                    // Clients that reconnect whenever a stream ends would take it from each other.
-                    NextEvent::Replaced if stream.is_none() => Poll::Pending,
-                    NextEvent::Replaced | NextEvent::End => Poll::Ready(None),
-                }
+                let next = ready!(reader.poll_next(context));
+                Poll::Ready(next.map(|(number, message)| event(&message, Some(&id(number)))))
             }
             Self::Empty => Poll::Ready(None),
         }

@@ -1,0 +1,406 @@
+//! Calls over HTTP and over standard streams: a server on this framework and one on rmcp in its lean mode (stateless, JSON
+//! answers), with the same tool. The first is asked as a client of 2026-07-28 asks; rmcp in the way
+//! that costs it least, as one of 2025-11-25 without a session.
+//!
+//! ```text
+//! cargo bench --bench calls                  calls a second and memory: over HTTP at 1, 32 and 256 connections, over
+//!                                            standard streams with 1 and 32 calls at once
+//! cargo bench --bench calls -- instructions  instructions of a call on the server (needs valgrind)
+//! ```
+//!
+//! Server and load are two processes on one machine, so the rates are ratios to compare, no more.
+
+use std::net::SocketAddr;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::{TcpListener, TcpStream};
+
+mod rmcp_server {
+    use rmcp::handler::server::wrapper::Parameters;
+    use rmcp::{tool, tool_router};
+
+    #[derive(serde::Deserialize, schemars::JsonSchema)]
+    pub struct Sum {
+        a: i64,
+        b: i64,
+    }
+
+    #[derive(Clone)]
+    pub struct Adder;
+
+    #[tool_router(server_handler)]
+    impl Adder {
+        /// Adds two numbers.
+        #[tool]
+        fn add(&self, Parameters(Sum { a, b }): Parameters<Sum>) -> String {
+            (a + b).to_string()
+        }
+    }
+}
+
+/// Adds two numbers.
+#[toolbox::tool]
+fn add(a: i64, b: i64) -> i64 {
+    a + b
+}
+
+const SERVERS: [&str; 2] = ["toolbox", "rmcp"];
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).filter(|own| own != "--bench").collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let runtime = tokio::runtime::Runtime::new().expect("a runtime");
+    match arguments[..] {
+        ["serve", server] => runtime.block_on(serve(server)),
+        ["stdio", server] => runtime.block_on(serve_stdio(server)),
+        ["instructions"] => runtime.block_on(instructions()),
+        _ => {
+            runtime.block_on(rates());
+            rates_stdio();
+        }
+    }
+}
+
+/// Serves until standard input ends; the first line of the output is the address.
+async fn serve(server: &str) {
+    let listener = TcpListener::bind("127.0.0.1:0").await.expect("a port");
+    println!("{}", listener.local_addr().expect("an address"));
+    let end = async {
+        let mut input = Vec::new();
+        let _ = tokio::task::spawn_blocking(move || {
+            std::io::Read::read_to_end(&mut std::io::stdin(), &mut input)
+        })
+        .await;
+    };
+    if server == "toolbox" {
+        let toolbox = toolbox::ToolBox::from(toolbox::tools![add]);
+        // The pace is a limit of ours alone.
+        let service = toolbox::mcp::Service::new(toolbox).max_calls_per_second(0);
+        service.serve_listener(listener, end).await.expect("it serves");
+        return;
+    }
+    use rmcp::transport::streamable_http_server::session::never::NeverSessionManager;
+    use rmcp::transport::streamable_http_server::{
+        StreamableHttpServerConfig, StreamableHttpService,
+    };
+    let config = StreamableHttpServerConfig::default()
+        .with_legacy_session_mode(false)
+        .with_json_response(true);
+    let service = StreamableHttpService::new(
+        || Ok(rmcp_server::Adder),
+        NeverSessionManager::default().into(),
+        config,
+    );
+    let router = axum::Router::new().nest_service("/mcp", service);
+    tokio::select! {
+        served = axum::serve(listener, router) => served.expect("it serves"),
+        () = end => {}
+    }
+}
+
+/// Serves over standard streams until the input ends.
+async fn serve_stdio(server: &str) {
+    if server == "toolbox" {
+        let toolbox = toolbox::ToolBox::from(toolbox::tools![add]);
+        toolbox::mcp::serve_stdio(toolbox).await.expect("it serves");
+        return;
+    }
+    use rmcp::ServiceExt;
+    let service = rmcp_server::Adder.serve(rmcp::transport::stdio()).await.expect("a handshake");
+    let _ = service.waiting().await;
+}
+
+/// A client of a server over standard streams.
+struct Pipes {
+    child: Child,
+    input: std::process::ChildStdin,
+    output: std::io::BufReader<std::process::ChildStdout>,
+    line: String,
+}
+
+impl Pipes {
+    fn start(mut command: Command) -> Self {
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .expect("it starts");
+        let input = child.stdin.take().expect("its input");
+        let output = std::io::BufReader::new(child.stdout.take().expect("its output"));
+        let mut pipes = Self { child, input, output, line: String::new() };
+        pipes.write(concat!(
+            r#"{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},"clientInfo":{"name":"load","version":"1"}}}"#,
+            "\n"
+        ));
+        pipes.read("serverInfo");
+        pipes.write("{\"jsonrpc\":\"2.0\",\"method\":\"notifications/initialized\"}\n");
+        pipes
+    }
+
+    fn of(server: &str) -> Command {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["stdio", server]);
+        command
+    }
+
+    fn write(&mut self, text: &str) {
+        std::io::Write::write_all(&mut self.input, text.as_bytes()).expect("it takes the line");
+    }
+
+    fn read(&mut self, text: &str) {
+        self.line.clear();
+        std::io::BufRead::read_line(&mut self.output, &mut self.line).expect("a line");
+        assert!(self.line.contains(text), "{}", self.line);
+    }
+
+    /// Makes calls, some at once.
+    fn calls(&mut self, at_once: u64) {
+        for id in 1..=at_once {
+            self.write(&format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"tools/call\",\"params\":{{\"name\":\"add\",\"arguments\":{{\"a\":2,\"b\":3}}}}}}\n"
+            ));
+        }
+        for _ in 0..at_once {
+            self.read(r#""text":"5""#);
+        }
+    }
+
+    fn stop(self) {
+        let Self { mut child, input, .. } = self;
+        drop(input);
+        let _ = child.wait();
+    }
+}
+
+/// Calls for two seconds; returns the rate.
+fn load_stdio(server: &str, at_once: u64) -> f64 {
+    let mut pipes = Pipes::start(Pipes::of(server));
+    let begun = Instant::now();
+    let mut calls = 0;
+    while begun.elapsed() < Duration::from_secs(2) {
+        pipes.calls(at_once);
+        calls += at_once;
+    }
+    let rate = calls as f64 / begun.elapsed().as_secs_f64();
+    pipes.stop();
+    rate
+}
+
+/// A server in a process of its own.
+struct Served {
+    child: Child,
+    address: SocketAddr,
+}
+
+impl Served {
+    fn start(mut command: Command) -> Self {
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().expect("it starts");
+        let mut line = String::new();
+        let mut output = std::io::BufReader::new(child.stdout.take().expect("its output"));
+        std::io::BufRead::read_line(&mut output, &mut line).expect("its address");
+        Self { child, address: line.trim().parse().expect("an address") }
+    }
+
+    fn of(server: &str) -> Self {
+        let mut command = Command::new(std::env::current_exe().expect("this program"));
+        command.args(["serve", server]);
+        Self::start(command)
+    }
+
+    /// The memory in use, and the most that was, in kilobytes.
+    fn memory(&self) -> (u64, u64) {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.child.id()))
+            .unwrap_or_default();
+        let of = |key: &str| {
+            let line = status.lines().find_map(|line| line.strip_prefix(key));
+            line.and_then(|line| line.split_whitespace().next()?.parse().ok()).unwrap_or(0)
+        };
+        (of("VmRSS:"), of("VmHWM:"))
+    }
+
+    fn stop(mut self) {
+        drop(self.child.stdin.take());
+        let _ = self.child.wait();
+    }
+}
+
+/// The call that a server is asked for.
+fn request(server: &str, address: SocketAddr) -> Vec<u8> {
+    if server == "rmcp" {
+        let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":3}}}"#;
+        return format!(
+            "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2025-11-25\r\ncontent-length: {}\r\n\r\n{body}",
+            body.len(),
+        )
+        .into_bytes();
+    }
+    let body = r#"{"jsonrpc":"2.0","id":7,"method":"tools/call","params":{"name":"add","arguments":{"a":2,"b":3},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28","io.modelcontextprotocol/clientInfo":{"name":"load","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}"#;
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/call\r\nmcp-name: add\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len(),
+    )
+    .into_bytes()
+}
+
+/// Makes one call, and checks its answer.
+async fn call(stream: &mut TcpStream, request: &[u8], answer: &mut Vec<u8>) {
+    stream.write_all(request).await.expect("it takes the request");
+    answer.clear();
+    loop {
+        let read = stream.read_buf(answer).await.expect("it answers");
+        assert!(read > 0, "it closed the connection: {}", String::from_utf8_lossy(answer));
+        // Both send the length.
+        let Some(head) = answer.windows(4).position(|at| at == b"\r\n\r\n") else { continue };
+        let text = std::str::from_utf8(&answer[..head]).expect("text").to_ascii_lowercase();
+        let length = text
+            .lines()
+            .find_map(|line| line.strip_prefix("content-length: ")?.parse::<usize>().ok());
+        let length = length.unwrap_or_else(|| panic!("no length: {text}"));
+        if answer.len() >= head + 4 + length {
+            assert!(
+                text.starts_with("http/1.1 200")
+                    && answer
+                        .windows(12)
+                        .any(|at| at == br#""text":"5"},"# || at == br#""text":"5"}]"#),
+                "{}",
+                String::from_utf8_lossy(answer)
+            );
+            return;
+        }
+    }
+}
+
+async fn rates() {
+    println!(
+        "{:>11} {:>8} {:>10} {:>8} {:>8} {:>9}",
+        "connections", "server", "calls/s", "p50 us", "p99 us", "memory KB"
+    );
+    for connections in [1, 32, 256] {
+        let mut measured = Vec::new();
+        // In turns, so that what else the machine does is shared.
+        for _ in 0..3 {
+            for (at, server) in SERVERS.into_iter().enumerate() {
+                let served = Served::of(server);
+                let (rate, latencies) = load(server, served.address, connections).await;
+                measured.push((at, rate, latencies, served.memory().0));
+                served.stop();
+            }
+        }
+        let mut best = [0.0_f64; 2];
+        for (at, server) in SERVERS.into_iter().enumerate() {
+            let own = measured.iter().filter(|(of, ..)| *of == at);
+            let (_, rate, latencies, memory) =
+                own.max_by(|a, b| a.1.total_cmp(&b.1)).expect("three runs");
+            let percentile =
+                |share: f64| latencies[((latencies.len() - 1) as f64 * share) as usize].as_micros();
+            best[at] = *rate;
+            println!(
+                "{connections:>11} {server:>8} {rate:>10.0} {:>8} {:>8} {memory:>9}",
+                percentile(0.5),
+                percentile(0.99)
+            );
+        }
+        println!("{:>11} {:>8} {:>10.2}", "", "ratio", best[0] / best[1]);
+    }
+}
+
+fn rates_stdio() {
+    println!("{:>11} {:>8} {:>10}", "at once", "server", "calls/s");
+    for at_once in [1, 32] {
+        let mut best = [0.0_f64; 2];
+        for _ in 0..3 {
+            for (at, server) in SERVERS.into_iter().enumerate() {
+                best[at] = best[at].max(load_stdio(server, at_once));
+            }
+        }
+        for (server, rate) in SERVERS.into_iter().zip(best) {
+            println!("{at_once:>11} {server:>8} {rate:>10.0}");
+        }
+        println!("{:>11} {:>8} {:>10.2}", "", "ratio", best[0] / best[1]);
+    }
+}
+
+/// Calls for two seconds after a warm-up; returns the rate and the sorted latencies.
+async fn load(
+    server: &'static str,
+    address: SocketAddr,
+    connections: usize,
+) -> (f64, Vec<Duration>) {
+    let begin = Instant::now() + Duration::from_millis(500);
+    let end = begin + Duration::from_secs(2);
+    let clients: Vec<_> = (0..connections)
+        .map(|_| {
+            tokio::spawn(async move {
+                let mut stream = TcpStream::connect(address).await.expect("it listens");
+                stream.set_nodelay(true).expect("an option");
+                let (request, mut answer, mut latencies) =
+                    (request(server, address), Vec::new(), Vec::new());
+                loop {
+                    let asked = Instant::now();
+                    if asked >= end {
+                        return latencies;
+                    }
+                    call(&mut stream, &request, &mut answer).await;
+                    if asked >= begin {
+                        latencies.push(asked.elapsed());
+                    }
+                }
+            })
+        })
+        .collect();
+    let mut latencies = Vec::new();
+    for client in clients {
+        latencies.extend(client.await.expect("a client"));
+    }
+    latencies.sort_unstable();
+    (latencies.len() as f64 / 2.0, latencies)
+}
+
+/// The difference of two runs, so that start and end do not count.
+async fn instructions() {
+    const FEW: u64 = 500;
+    const MANY: u64 = 2500;
+    for server in SERVERS {
+        for wire in ["serve", "stdio"] {
+            let mut counted = [0; 2];
+            for (at, calls) in [FEW, MANY].into_iter().enumerate() {
+                let out = std::env::temp_dir().join(format!("calls.{}", std::process::id()));
+                let mut command = Command::new("valgrind");
+                command
+                    .arg("--tool=callgrind")
+                    .arg(format!("--callgrind-out-file={}", out.display()))
+                    .arg("-q");
+                command.arg(std::env::current_exe().expect("this program")).args([wire, server]);
+                if wire == "stdio" {
+                    let mut pipes = Pipes::start(command);
+                    (0..calls).for_each(|_| pipes.calls(1));
+                    pipes.stop();
+                } else {
+                    let served = Served::start(command);
+                    let mut stream = TcpStream::connect(served.address).await.expect("it listens");
+                    stream.set_nodelay(true).expect("an option");
+                    let (request, mut answer) = (request(server, served.address), Vec::new());
+                    for _ in 0..calls {
+                        call(&mut stream, &request, &mut answer).await;
+                    }
+                    drop(stream);
+                    served.stop();
+                }
+                let text = std::fs::read_to_string(&out).expect("the counts");
+                let total = text.lines().find_map(|line| line.strip_prefix("totals: "));
+                counted[at] =
+                    total.and_then(|total| total.trim().parse::<u64>().ok()).expect("the total");
+                let _ = std::fs::remove_file(&out);
+            }
+            let wire = if wire == "stdio" { "standard streams" } else { "HTTP" };
+            println!(
+                "{server}, {wire}: {} instructions a call",
+                (counted[1] - counted[0]) / (MANY - FEW)
+            );
+        }
+    }
+}

@@ -1,0 +1,97 @@
+//! Tokens of this crate and of `tokio-util`, wherever a token is taken.
+
+use std::time::Duration;
+
+use tokio_util::sync::CancellationToken as TokioToken;
+use toolbox::agent::StopReason;
+use toolbox::context::CancellationToken;
+use toolbox::testing::ScriptedModel;
+use toolbox::{Agent, ToolBox, ToolCall, ToolContext, tool, tools};
+
+use crate::bounded::tokio;
+
+/// Waits for ever.
+#[tool]
+async fn wait() {
+    std::future::pending::<()>().await;
+}
+
+/// Returns whether the call is cancelled, after it waited for that.
+#[tool]
+async fn notice(context: &ToolContext) -> bool {
+    let token = context.cancellation().expect("the call has a token").clone();
+    token.cancelled().await;
+    token.is_cancelled()
+}
+
+/// The way in which a token of `tokio-util` is cancelled.
+type Cancel = fn(&TokioToken);
+
+/// A token that a call is given, made of the program's, and the way in which that is cancelled.
+const WAYS: [(&str, fn(&TokioToken) -> CancellationToken, Cancel); 4] = [
+    ("itself", |token| token.clone().into(), TokioToken::cancel),
+    ("its child", |token| token.child_token().into(), TokioToken::cancel),
+    (
+        "a child of what it became",
+        |token| CancellationToken::from(token.clone()).child(),
+        |token| {
+            token.cancel();
+        },
+    ),
+    (
+        "a clone of what it became",
+        |token| CancellationToken::from(token.clone()).clone(),
+        |token| {
+            drop(token.clone().drop_guard());
+        },
+    ),
+];
+
+#[tokio::test(start_paused = true)]
+async fn a_token_of_tokio_util_cancels_calls() {
+    let toolbox = ToolBox::from(tools![wait, notice]);
+    for (way, of, cancel) in WAYS {
+        let token = TokioToken::new();
+        let given = of(&token);
+        let context = ToolContext::new().with_cancellation(given.clone());
+        assert!(!context.is_cancelled(), "{way}");
+        let (result, ()) =
+            tokio::join!(toolbox.call_in(&context, ToolCall::new("1", "wait", "")), async {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                cancel(&token);
+            });
+        assert_eq!(result.code(), Some("call.cancelled"), "{way}");
+        assert!(context.is_cancelled() && given.is_cancelled(), "{way}");
+        let late = toolbox.call_in(&context, ToolCall::new("2", "notice", "")).await;
+        assert_eq!(late.code(), Some("call.cancelled"), "{way}: what begins after it does not run");
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_token_of_tokio_util_cancels_runs_and_what_they_started() {
+    let below = Agent::builder(ScriptedModel::new().calls("wait", "{}").text("never"))
+        .tools(tools![wait])
+        .build()
+        .unwrap();
+    let model = ScriptedModel::new().calls("helper", r#"{"task":"x"}"#).text("never");
+    let boss = Agent::builder(model).tools(below.as_tool("helper", "Helps")).build().unwrap();
+    let token = TokioToken::new();
+    let run = tokio::spawn(boss.run("x").with_cancellation(token.clone()).into_future());
+    tokio::time::sleep(Duration::from_secs(1)).await;
+    assert!(!run.is_finished());
+    token.cancel();
+    let outcome = run.await.unwrap().unwrap();
+    assert_eq!(outcome.reason, StopReason::Cancelled);
+}
+
+#[test]
+fn cancelling_what_a_token_became_leaves_the_token_alone() {
+    let token = TokioToken::new();
+    let (first, second) = (CancellationToken::from(token.clone()), token.clone().into());
+    first.cancel();
+    let second: CancellationToken = second;
+    assert_eq!(
+        (first.is_cancelled(), token.is_cancelled(), second.is_cancelled()),
+        (true, false, false)
+    );
+}
