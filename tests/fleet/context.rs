@@ -217,6 +217,20 @@ async fn the_worker_stops_at_the_deadline() {
     assert_eq!(began.load(SeqCst), 1);
 }
 
+#[tokio::test]
+async fn a_worker_limits_the_time_of_calls_itself() {
+    let (tool, _began, ended) = waits();
+    let Some(server) = crate::support::Server::start() else { return };
+    let worker = server.worker().await.max_call_time(Duration::from_millis(100));
+    let _serving = Serving::of(worker, &ToolBox::from(tool.without_timeout())).await;
+    let toolbox = ToolBox::builder().no_timeout().build().unwrap();
+    let fleet = server.fleet().await;
+    let _mounted = fleet.mount(&toolbox).await.unwrap();
+    let result = within(toolbox.call(ToolCall::new("1", "wait", "{}"))).await;
+    assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
+    assert_eq!(ended.load(SeqCst), 1);
+}
+
 fn pay(approved: &Arc<AtomicBool>) -> Tool {
     let approved = Arc::clone(approved);
     Tool::new("pay", "Pays").param("cents", "integer", "How much").call(move |arguments| {

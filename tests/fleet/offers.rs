@@ -95,6 +95,7 @@ async fn a_worker_takes_over_no_name_with_another_definition() {
         let withheld = &status().withheld[0];
         assert_eq!(withheld.reason, WithheldOfferReason::Changed);
         assert_eq!((&*withheld.tool, &withheld.worker), ("pay", &serving.worker.status().id));
+        assert_eq!(status().tools[0].workers, 1, "the other is none of its workers");
         for _ in 0..20 {
             assert_eq!(pair.call("pay", "{}").await.text(), "first");
         }

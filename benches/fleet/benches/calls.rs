@@ -30,7 +30,7 @@ fn main() {
     }
     let server = Server::start();
     runtime.block_on(async {
-        calls(&server.url).await;
+        calls(&server.url, server.child.id()).await;
         discovery(&server.url).await;
         deaths(&server.url).await;
     });
@@ -138,20 +138,32 @@ where
     times
 }
 
-async fn calls(url: &str) {
-    let _worker = WorkerProcess::start(url);
+/// The time that processes have computed for, in microseconds.
+fn computed(processes: [u32; 3]) -> [f64; 3] {
+    processes.map(|process| {
+        let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+        let ticks = |at: usize| fields.get(at).and_then(|field| field.parse::<f64>().ok()).unwrap_or_default();
+        (ticks(11) + ticks(12)) * 10_000.0
+    })
+}
+
+async fn calls(url: &str, server: u32) {
+    let worker = WorkerProcess::start(url);
+    let processes = [std::process::id(), worker.0.id(), server];
     let toolbox = ToolBox::new();
     let fleet = Fleet::connect(url, options()).await.expect("a connection");
     let mounted = fleet.mount(&toolbox).await.expect("a mount");
     mounted.until_offered("echo").await;
     let client = async_nats::connect(url).await.expect("a connection");
-    println!("| payload | at once | bare median | call median | ratio | bare / s | calls / s |");
-    println!("|---|---|---|---|---|---|---|");
+    println!("| payload | at once | bare median | call median | ratio | bare / s | calls / s | CPU µs of a bare request: box, worker, server | of a call |");
+    println!("|---|---|---|---|---|---|---|---|---|");
     for bytes in [100, 10_000] {
         let arguments = format!(r#"{{"text":"{}"}}"#, "x".repeat(bytes));
         for tasks in [1, 64] {
             let (mut bare, mut remote) = (Vec::new(), Vec::new());
             let mut spent = [Duration::ZERO; 2];
+            let mut cpu = [[0.0; 3]; 2];
             for round in 0..ROUNDS + 2 {
                 let count = if tasks == 1 { 500 } else { 50 };
                 let (own, payload) = (client.clone(), arguments.clone());
@@ -169,12 +181,19 @@ async fn calls(url: &str) {
                         assert!(!result.is_error(), "{result:?}");
                     }
                 };
+                let at_start = computed(processes);
                 let began = Instant::now();
                 let first = timed(tasks, count, request).await;
                 let between = Instant::now();
+                let halfway = computed(processes);
                 let second = timed(tasks, count, call).await;
+                let at_end = computed(processes);
                 // The first rounds warm both up.
                 if round >= 2 {
+                    for process in 0..3 {
+                        cpu[0][process] += halfway[process] - at_start[process];
+                        cpu[1][process] += at_end[process] - halfway[process];
+                    }
                     spent[0] += between - began;
                     spent[1] += between.elapsed();
                     bare.extend(first);
@@ -183,11 +202,14 @@ async fn calls(url: &str) {
             }
             let rate = |count: usize, spent: Duration| count as f64 / spent.as_secs_f64();
             let (a, b) = (median(&mut bare).as_secs_f64() * 1e6, median(&mut remote).as_secs_f64() * 1e6);
+            let each = |cpu: [f64; 3]| cpu.map(|cpu| format!("{:.0}", cpu / bare.len() as f64)).join(", ");
             println!(
-                "| {bytes} B | {tasks} | {a:.0} µs | {b:.0} µs | {:.2} | {:.0} | {:.0} |",
+                "| {bytes} B | {tasks} | {a:.0} µs | {b:.0} µs | {:.2} | {:.0} | {:.0} | {} | {} |",
                 b / a,
                 rate(bare.len(), spent[0]),
                 rate(remote.len(), spent[1]),
+                each(cpu[0]),
+                each(cpu[1]),
             );
         }
     }

@@ -11,7 +11,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 
 use super::bucket::Bucket;
-use super::calls::OpenCalls;
+use super::calls::{OpenCalls, call_inbox};
 use super::connection::Connection;
 use super::error::FleetError;
 use super::options::FleetOptions;
@@ -73,7 +73,8 @@ impl Fleet {
     pub async fn connect(servers: &str, options: FleetOptions) -> Result<Self, FleetError> {
         let connection = Connection::open(servers, options).await?;
         let calls = OpenCalls::listen(&connection).await.map_err(|_| FleetError::Closed)?;
-        let caller = Caller { connection, calls, payloads: Payloads::default() };
+        let inbox = call_inbox(&connection);
+        let caller = Caller { connection, calls, inbox, payloads: Payloads::default() };
         Ok(Self { caller: Arc::new(caller), pins: Arc::default(), prefix: None, untrusted: false })
     }
 
@@ -293,8 +294,7 @@ impl Board {
     ) -> Result<Tool, String> {
         let definition = &offered.tool;
         let remote = Arc::new(RemoteTool {
-            name: definition.name.clone(),
-            digest: offered.digest.clone(),
+            subject: self.connection().subjects.call(&definition.name, &offered.digest).into(),
             is_idempotent: definition.hints().is_idempotent(),
             timeout: definition.timeout().or(toolbox.shared.settings.timeout),
             prefix: self.fleet.prefix.clone(),

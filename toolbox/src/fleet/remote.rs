@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::time::Duration;
 
-use async_nats::{Message, StatusCode};
+use async_nats::{Message, StatusCode, Subject};
 
-use super::calls::{OpenCalls, WaitingCall};
+use super::calls::{CallMessage, OpenCalls, WaitingCall};
 use super::connection::Connection;
 use super::payload::Payloads;
 use super::random;
 use super::wire::{
-    Answer, BEAT, CallHead, CallNote, Outcome, ProgressReport, stored_arguments, stored_result,
+    Answer, CallHead, CallNote, Outcome, ProgressReport, stored_arguments, stored_result,
 };
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::collection::WeakToolBox;
@@ -21,8 +21,6 @@ use crate::context::{
 };
 use crate::text::{QUOTED, quote};
 
-/// The time without a word of the worker after which a call counts as lost.
-const SILENCE: Duration = BEAT.saturating_mul(3);
 /// The number of workers that are asked before a call is busy.
 const ATTEMPTS: usize = 4;
 
@@ -30,14 +28,15 @@ const ATTEMPTS: usize = 4;
 pub(super) struct Caller {
     pub(super) connection: Connection,
     pub(super) calls: Arc<OpenCalls>,
+    /// The subject below which calls are answered.
+    pub(super) inbox: String,
     pub(super) payloads: Payloads,
 }
 
 /// One definition of a tool at the workers that offer it.
 pub(super) struct RemoteTool {
-    /// The name at the workers.
-    pub(super) name: String,
-    pub(super) digest: String,
+    /// The subject of the calls of this definition.
+    pub(super) subject: Subject,
     pub(super) is_idempotent: bool,
     /// The limit on the time of a call, without that of its context.
     pub(super) timeout: Option<Duration>,
@@ -190,8 +189,8 @@ impl Caller {
             head.message(arguments)
         };
         let mut waiting = self.calls.open(self.connection.events.losses());
-        let subject = self.connection.subjects.call(&tool.name, &tool.digest);
-        let reply = format!("{}.call.{}", self.connection.inbox, waiting.token);
+        let subject = tool.subject.clone();
+        let reply = format!("{}.{}", self.inbox, waiting.token);
         sent.is_running = true;
         let published = self.connection.client.publish_with_reply(subject, reply, message.into());
         if let Err(error) = published.await {
@@ -207,10 +206,12 @@ impl Caller {
     /// Waits for the answer to a call that was sent.
     async fn wait(&self, id: &str, waiting: &mut WaitingCall, context: &ToolContext) -> Attempt {
         loop {
-            let message = match tokio::time::timeout(SILENCE, waiting.next()).await {
-                Ok(Some(message)) => message,
-                Ok(None) => return Attempt::Lost("the connection to the fleet was lost"),
-                Err(_) => return Attempt::Lost("the worker that ran it does not answer any more"),
+            let message = match waiting.next().await {
+                CallMessage::OfWorker(message) => message,
+                CallMessage::Lost => return Attempt::Lost("the connection to the fleet was lost"),
+                CallMessage::Silent => {
+                    return Attempt::Lost("the worker that ran it does not answer any more");
+                }
             };
             if message.status == Some(StatusCode::NO_RESPONDERS) {
                 return Attempt::Unoffered;
@@ -227,6 +228,11 @@ impl Caller {
             self.calls.discard();
             Some(Attempt::Answered(unreadable(context.tool_name(), reason)))
         };
+        // The byte that says which message it is does not count.
+        let (size, limit) = (message.payload.len(), self.connection.options.max_payload);
+        if size > limit.saturating_add(1) {
+            return unreadable(&too_large(size, limit));
+        }
         match Answer::read(&message.payload) {
             Ok(Answer::Note(CallNote::Alive)) => None,
             Ok(Answer::Note(CallNote::Progress(report))) => {
@@ -238,12 +244,8 @@ impl Caller {
             Ok(Answer::Note(CallNote::Unapproved)) => Some(Attempt::Unapproved),
             Ok(Answer::Done(outcome)) => Some(Attempt::Answered(concluded(context, *outcome))),
             Ok(Answer::Note(CallNote::Stored(size))) => {
-                let limit = self.connection.options.max_payload;
                 if size > limit {
-                    let reason = format!(
-                        "it has {size} bytes, and a fleet takes at most {limit} (`FleetOptions::max_payload_bytes`)"
-                    );
-                    return unreadable(&reason);
+                    return unreadable(&too_large(size, limit));
                 }
                 // The name is that of this call: a worker cannot point at what another stored.
                 let name = stored_result(id);
@@ -329,6 +331,12 @@ fn limits_of_run(_: &ToolContext) -> Option<CarriedRun> {
 
 #[cfg(not(feature = "agent"))]
 fn charge_run(_: &ToolContext, _: CarriedSpending) {}
+
+fn too_large(size: usize, limit: usize) -> String {
+    format!(
+        "it has {size} bytes, and a fleet takes at most {limit} (`FleetOptions::max_payload_bytes`)"
+    )
+}
 
 fn unoffered(tool: &str) -> ToolResult {
     let text = format!(

@@ -156,7 +156,7 @@ impl Service {
                 }
             },
         };
-        let (reports, mut outbox) = mpsc::channel(WAITING_REPORTS);
+        let (reports, outbox) = head.progress.then(|| mpsc::channel(WAITING_REPORTS)).unzip();
         let context = self.context(&head, running.token.clone(), reports, began);
         let (context, run) = below(head.run, context);
         let taint = context.get::<Taint>().cloned();
@@ -164,7 +164,10 @@ impl Service {
         let call = ToolCall::new(&*head.call_id, tool.name(), arguments);
         let pass = Pass { approved: self.takes_approval(&head, tool), hidden: true };
         let work = self.toolbox.dispatch(Some(&context), call, pass);
-        let result = self.report_while(work, &reply, &mut outbox).await;
+        let result = match outbox {
+            Some(outbox) => self.report_while(work, &reply, outbox).await,
+            None => work.await,
+        };
         drop(running);
         if result.is_deferred() {
             self.answer(&reply, &CallNote::Unapproved).await;
@@ -212,7 +215,7 @@ impl Service {
         &self,
         head: &CallHead<'_>,
         token: CancellationToken,
-        reports: mpsc::Sender<Progress>,
+        reports: Option<mpsc::Sender<Progress>>,
         began: Instant,
     ) -> ToolContext {
         let mut context = head.context.restore().with_cancellation(token);
@@ -224,7 +227,7 @@ impl Service {
         if head.can_be_approved {
             context = context.with_deferral();
         }
-        if head.progress {
+        if let Some(reports) = reports {
             context = context.with_progress(move |report| {
                 let _ = reports.try_send(report);
             });
@@ -245,7 +248,7 @@ impl Service {
         &self,
         work: impl Future<Output = ToolResult>,
         reply: &Subject,
-        outbox: &mut Receiver<Progress>,
+        mut outbox: Receiver<Progress>,
     ) -> ToolResult {
         let mut work = std::pin::pin!(work);
         let mut left = MAX_REPORTS;
