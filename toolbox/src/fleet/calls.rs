@@ -44,10 +44,16 @@ struct OpenCall {
     heard: Instant,
 }
 
-/// What a call that waits is told.
+/// A message to a call that waits.
 #[derive(Debug)]
 pub(super) enum CallMessage {
     OfWorker(Message),
+    NoAnswer(NoAnswer),
+}
+
+/// The reason why a call has no answer.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum NoAnswer {
     /// The connection was lost.
     Lost,
     /// The worker has not been heard of for too long.
@@ -88,7 +94,7 @@ impl OpenCalls {
                     }
                     _ = clock.tick() => {
                         let Some(calls) = weak.upgrade() else { return };
-                        calls.end(CallMessage::Silent, |call| call.heard.elapsed() >= SILENCE);
+                        calls.end(NoAnswer::Silent, |call| call.heard.elapsed() >= SILENCE);
                     }
                     message = inbox.next() => {
                         let Some(calls) = weak.upgrade() else { return };
@@ -143,18 +149,14 @@ impl OpenCalls {
 
     /// Ends the calls that were sent before the given number of losses.
     fn lose(&self, losses: u64) {
-        self.end(CallMessage::Lost, |call| call.losses < losses);
+        self.end(NoAnswer::Lost, |call| call.losses < losses);
     }
 
-    fn end(&self, with: CallMessage, is_over: impl Fn(&OpenCall) -> bool) {
+    fn end(&self, reason: NoAnswer, is_over: impl Fn(&OpenCall) -> bool) {
         self.waiting.lock().retain(|_, call| {
             let is_over = is_over(call);
             if is_over {
-                let message = match &with {
-                    CallMessage::Silent => CallMessage::Silent,
-                    _ => CallMessage::Lost,
-                };
-                let _ = call.messages.try_send(message);
+                let _ = call.messages.try_send(CallMessage::NoAnswer(reason));
             }
             !is_over
         });
@@ -169,7 +171,7 @@ pub(super) fn call_inbox(connection: &Connection) -> String {
 impl WaitingCall {
     /// Waits for a message.
     pub(super) async fn next(&mut self) -> CallMessage {
-        self.messages.recv().await.unwrap_or(CallMessage::Lost)
+        self.messages.recv().await.unwrap_or(CallMessage::NoAnswer(NoAnswer::Lost))
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use async_nats::{Message, StatusCode, Subject};
 
-use super::calls::{CallMessage, OpenCalls, WaitingCall};
+use super::calls::{CallMessage, NoAnswer, OpenCalls, WaitingCall};
 use super::connection::Connection;
 use super::payload::Payloads;
 use super::random;
@@ -208,8 +208,10 @@ impl Caller {
         loop {
             let message = match waiting.next().await {
                 CallMessage::OfWorker(message) => message,
-                CallMessage::Lost => return Attempt::Lost("the connection to the fleet was lost"),
-                CallMessage::Silent => {
+                CallMessage::NoAnswer(NoAnswer::Lost) => {
+                    return Attempt::Lost("the connection to the fleet was lost");
+                }
+                CallMessage::NoAnswer(NoAnswer::Silent) => {
                     return Attempt::Lost("the worker that ran it does not answer any more");
                 }
             };
