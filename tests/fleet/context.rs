@@ -213,7 +213,7 @@ async fn the_worker_stops_at_the_deadline() {
     soon("the call ended", || ended.load(SeqCst) == 1).await;
     // What is over already does not begin.
     let result = within(pair.toolbox.call_in(&context, call())).await;
-    assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
+    assert_eq!(result.failure_kind(), Some(FailureKind::Expired));
     assert_eq!(began.load(SeqCst), 1);
 }
 

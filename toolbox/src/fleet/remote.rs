@@ -91,6 +91,10 @@ impl Caller {
                 ),
             );
         }
+        if context.remaining().is_some_and(|left| left.is_zero()) {
+            let text = format!("tool `{name}` was not run: the time of the call was over");
+            return ToolResult::failure(FailureKind::Expired, text);
+        }
         match self.attempts(tool, context, arguments, context.approved).await {
             Attempt::Answered(result) => return result,
             Attempt::Unoffered => return unoffered(name),
