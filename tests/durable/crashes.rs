@@ -85,9 +85,9 @@ impl<'a> Ledger<'a> {
             *effects.entry(line.to_owned()).or_default() += 1;
         }
         let rows = rows.query_map([], |row| {
-            let cells: (String, String, String, String) =
+            let columns: (String, String, String, String) =
                 (row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?);
-            Ok((cells, (row.get::<_, bool>(4)?, row.get::<_, bool>(5)?)))
+            Ok((columns, (row.get::<_, bool>(4)?, row.get::<_, bool>(5)?)))
         });
         for row in rows.unwrap() {
             let ((id, tool, arguments, state), (has_result, is_delivered)) = row.unwrap();
@@ -168,7 +168,9 @@ fn workers_that_are_killed_lose_no_call() {
         let worker = std::mem::replace(&mut workers[index], ledger.start("work", &[]));
         Ledger::end(worker, Some(Signal::KILL));
     }
-    workers.into_iter().for_each(|worker| drop(Ledger::end(worker, Some(Signal::KILL))));
+    for worker in workers {
+        Ledger::end(worker, Some(Signal::KILL));
+    }
     let states = ledger.settle(&ids);
     println!("{calls} calls, {kills} workers killed: {states:?}");
     assert!(states["done"] > calls / 2, "{states:?}");

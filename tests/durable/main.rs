@@ -1,5 +1,11 @@
 //! Calls and runs that outlive their process.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::print_stdout,
+    reason = "tools are written as users write them; the long runs say what they counted"
+)]
+
 #[path = "../bounded.rs"]
 mod bounded;
 mod crashes;

@@ -59,7 +59,7 @@ fn same(
         paid_again += if paid { count - 1 } else { 0 };
         assert!(paid || *count == 1, "{what}: {line} happened {count} times");
         // A report of a job that came after the answer has an answer of its own.
-        let is_late = line.starts_with("paid boss  4") && *line > "paid boss  40".to_owned();
+        let is_late = line.starts_with("paid boss  4") && line.as_str() > "paid boss  40";
         assert!(is_late || whole.contains_key(line), "{what}: {line} is none of the whole run");
     }
     assert!(paid_again <= again, "{what}: {paid_again} replies were paid for again");

@@ -9,6 +9,13 @@
 //!
 //! Each line of `effects` is one effect on the world.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::print_stdout,
+    clippy::unused_async,
+    reason = "tools are written as users write them, and the tests read the output"
+)]
+
 use std::fs::{File, OpenOptions};
 use std::io::Write as _;
 use std::time::Duration;

@@ -5,6 +5,13 @@
 //! after the effect of that number on the world; 0 for never. Each line of `effects` is one effect,
 //! or one reply that was paid for.
 
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::print_stdout,
+    clippy::unused_async,
+    reason = "tools are written as users write them, and the tests read the output"
+)]
+
 use std::fs::OpenOptions;
 use std::io::Write as _;
 use std::path::PathBuf;
