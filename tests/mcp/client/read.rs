@@ -143,8 +143,11 @@ async fn tools_whose_headers_cannot_be_are_withheld_and_the_others_send_theirs()
             assert!(tool.detail.contains("x-mcp-header"), "{}", tool.detail);
         }
         mounted.call("good", r#"{"a": " Malmö"}"#).await;
-        let sent = seen.lock().expect("no panic").last().map(|request| request.headers.clone());
-        assert_eq!(sent.unwrap_or_default()["mcp-param-region"], "=?base64?IE1hbG3Dtg==?=");
+        // A list that is out of date at once may be asked for again meanwhile.
+        let seen = seen.lock().expect("no panic").clone();
+        let call = seen.iter().find(|request| request.body["method"] == "tools/call");
+        let sent = &call.expect("the call arrived").headers["mcp-param-region"];
+        assert_eq!(sent, "=?base64?IE1hbG3Dtg==?=");
         mounted.close().await;
     }
 }

@@ -118,8 +118,9 @@ async fn served(service: &Service, listen: Listen) -> Outcome {
                 }
             };
             let address = listener.local_addr().unwrap_or(address);
+            let interruption = interruption();
             complain(&format!("listening at http://{address}/mcp"));
-            service.serve_listener(listener, interrupted()).await
+            service.serve_listener(listener, interruption).await
         }
     };
     match ended {
@@ -174,20 +175,33 @@ pub(super) async fn unless_interrupted<T>(work: impl Future<Output = T>) -> Opti
 
 /// Waits for a signal to end the process.
 pub(super) async fn interrupted() {
+    interruption().await;
+}
+
+/// Returns the wait for a signal to end the process. The handlers are installed when this returns,
+/// so that a signal which comes before the wait is not lost.
+pub(super) fn interruption() -> impl Future<Output = ()> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
 
-        if let Ok(mut terminated) = signal(SignalKind::terminate()) {
-            tokio::select! {
-                _ = tokio::signal::ctrl_c() => {}
-                _ = terminated.recv() => {}
+        let signals = [signal(SignalKind::interrupt()), signal(SignalKind::terminate())];
+        async move {
+            match signals {
+                [Ok(mut interrupted), Ok(mut terminated)] => tokio::select! {
+                    _ = interrupted.recv() => {}
+                    _ = terminated.recv() => {}
+                },
+                // What the system does by itself ends the process.
+                _ => std::future::pending().await,
             }
-            return;
         }
     }
-    if tokio::signal::ctrl_c().await.is_err() {
-        std::future::pending::<()>().await;
+    #[cfg(not(unix))]
+    async {
+        if tokio::signal::ctrl_c().await.is_err() {
+            std::future::pending::<()>().await;
+        }
     }
 }
 
