@@ -38,7 +38,8 @@ fn asking() -> ScriptedModel {
 /// Pauses a run in a journal, as a process that is gone by now.
 async fn paused(journal: &Journal) -> Arc<AtomicU32> {
     let paid = Arc::new(AtomicU32::new(0));
-    let outcome = agent(asking(), &paid).run("Pay it").durable("run 1", journal).await.unwrap();
+    let outcome =
+        agent(asking(), &paid).run("Pay it").durable("clients/7.may", journal).await.unwrap();
     assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
     paid
 }
@@ -49,7 +50,7 @@ async fn a_paused_run_waits_in_the_journal_for_its_decision() {
         let journal = Journal::in_memory().unwrap();
         let paid = paused(&journal).await;
         let run = journal.runs(false).await.unwrap().pop().unwrap();
-        assert_eq!((run.key.as_str(), run.state), ("run 1", RecordedRunState::Paused));
+        assert_eq!((run.key.as_str(), run.state), ("clients/7.may", RecordedRunState::Paused));
         let pending = &run.pending[0];
         assert_eq!(
             (pending.tool.as_str(), pending.arguments.as_str()),
@@ -57,19 +58,23 @@ async fn a_paused_run_waits_in_the_journal_for_its_decision() {
         );
 
         // Without a decision it waits on, and asks no model.
-        let waiting = agent(ScriptedModel::new(), &paid).resume("run 1", &journal).await.unwrap();
+        let waiting =
+            agent(ScriptedModel::new(), &paid).resume("clients/7.may", &journal).await.unwrap();
         assert_eq!(waiting.reason, StopReason::ApprovalNeeded);
 
-        assert!(journal.decide("run 1", [(pending.id.clone(), decision)]).await.unwrap());
+        assert!(journal.decide("clients/7.may", [(pending.id.clone(), decision)]).await.unwrap());
         let done = agent(ScriptedModel::answering("Done."), &paid);
-        let outcome = done.resume("run 1", &journal).await.unwrap();
+        let outcome = done.resume("clients/7.may", &journal).await.unwrap();
         assert_eq!((outcome.content.as_str(), paid.load(Ordering::SeqCst)), ("Done.", count));
         assert!(
-            !journal.decide("run 1", [("call_1", Decision::Approve)]).await.unwrap(),
+            !journal.decide("clients/7.may", [("call_1", Decision::Approve)]).await.unwrap(),
             "it ended"
         );
         // Once more, and by its first words too.
-        for run in [done.resume("run 1", &journal), done.run("Pay it").durable("run 1", &journal)] {
+        for run in [
+            done.resume("clients/7.may", &journal),
+            done.run("Pay it").durable("clients/7.may", &journal),
+        ] {
             assert_eq!(run.await.unwrap().content, "Done.");
         }
         assert_eq!(paid.load(Ordering::SeqCst), count);
@@ -146,7 +151,7 @@ async fn a_worker_goes_on_with_runs_that_were_decided_on_or_left() {
     agent(model, &paid).run("Pay it").durable("run 3", &journal).await.unwrap();
 
     let clerk = agent(ScriptedModel::new().text("Done.").text("Done."), &paid);
-    journal.decide("run 1", [("call_1", Decision::Approve)]).await.unwrap();
+    journal.decide("clients/7.may", [("call_1", Decision::Approve)]).await.unwrap();
     let ended = async {
         while journal.runs(false).await.unwrap().len() > 1 {
             tokio::time::sleep(Duration::from_millis(5)).await;
@@ -157,7 +162,7 @@ async fn a_worker_goes_on_with_runs_that_were_decided_on_or_left() {
     let states: Vec<_> =
         journal.runs(true).await.unwrap().into_iter().map(|run| (run.key, run.state)).collect();
     for (key, state) in [
-        ("run 1", RecordedRunState::Ended),
+        ("clients/7.may", RecordedRunState::Ended),
         ("run 2", RecordedRunState::Ended),
         ("run 3", RecordedRunState::Paused),
     ] {
@@ -222,15 +227,15 @@ async fn the_program_lists_runs_decides_and_checks() {
     let paid = paused(&Journal::open(&path).unwrap()).await;
 
     let listed = text(&program(&["runs", file]));
-    assert!(listed.contains("run 1  paused  agent clerk"), "{listed}");
+    assert!(listed.contains("clients/7.may  paused  agent clerk"), "{listed}");
     assert!(listed.contains("call_1  pay {\"invoice\": 7}"), "{listed}");
     for (words, code, what) in [
         (vec!["runs", "/nonexistent.db"], 3, "there is no journal at"),
         (vec!["resume", file, "run 2", "--approve-all"], 1, "there is no run `run 2`"),
-        (vec!["resume", file, "run 1"], 2, "nothing was decided"),
-        (vec!["resume", file, "run 1", "--approve", "call_9"], 1, "those that do: call_1"),
-        (vec!["resume", file, "run 1", "--approve", "call_1"], 0, "1 of 1 calls decided"),
-        (vec!["resume", file, "run 1", "--deny", "call_1"], 1, "it is decided"),
+        (vec!["resume", file, "clients/7.may"], 2, "nothing was decided"),
+        (vec!["resume", file, "clients/7.may", "--approve", "call_9"], 1, "those that do: call_1"),
+        (vec!["resume", file, "clients/7.may", "--approve", "call_1"], 0, "1 of 1 calls decided"),
+        (vec!["resume", file, "clients/7.may", "--deny", "call_1"], 1, "it is decided"),
         (vec!["journal", "check", file], 0, "runs: 1, with 4 entries"),
         (vec!["journal", "calls", file], 0, "no calls"),
         (vec!["journal", "calls", file, "--state", "lost"], 2, "the states are waiting"),
@@ -242,7 +247,7 @@ async fn the_program_lists_runs_decides_and_checks() {
     }
     let journal = Journal::open(&path).unwrap();
     let done = agent(ScriptedModel::answering("Done."), &paid);
-    assert_eq!(done.resume("run 1", &journal).await.unwrap().content, "Done.");
+    assert_eq!(done.resume("clients/7.may", &journal).await.unwrap().content, "Done.");
     assert_eq!(paid.load(Ordering::SeqCst), 1);
     drop(journal);
 
@@ -251,5 +256,8 @@ async fn the_program_lists_runs_decides_and_checks() {
     let output = program(&["--json", "journal", "check", file]);
     assert_eq!(output.status.code(), Some(1));
     let found: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    assert!(found["faults"][0].as_str().unwrap().contains("entry 2 of run `run 1`"), "{found}");
+    assert!(
+        found["faults"][0].as_str().unwrap().contains("entry 2 of run `clients/7.may`"),
+        "{found}"
+    );
 }

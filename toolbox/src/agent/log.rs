@@ -383,6 +383,10 @@ pub(super) struct RecordedCalls {
     pub(super) found: Vec<(String, u32)>,
 }
 
+/// The character in the key of a run that a call of another run starts. No program has it in a key
+/// of its own.
+pub(crate) const BELOW: char = '\u{1f}';
+
 /// The log of a run, as the calls of agents below know it; an extension of the context.
 #[derive(Clone)]
 pub(super) struct LogScope(Arc<LogWriter>);
@@ -391,7 +395,7 @@ impl LogScope {
     /// Returns the place of the log of the run that a call starts.
     pub(super) fn below(&self, call_id: &str) -> LogPlace {
         let step = self.0.step.load(Ordering::Relaxed);
-        let key = format!("{}/{step}.{call_id}", self.0.claim.key);
+        let key = format!("{}{BELOW}{step}.{call_id}", self.0.claim.key);
         LogPlace { store: Arc::clone(&self.0.store), key }
     }
 }

@@ -11,7 +11,7 @@ use super::journal::{Journal, JournalInner};
 use super::recorder::BoxRecorder;
 use super::sqlite::{SqliteBacklog, damaged, deliver};
 use super::worker::Worker;
-use crate::agent::log::{Entry, LogPlace, RunClaim, RunState, RunStore};
+use crate::agent::log::{BELOW, Entry, LogPlace, RunClaim, RunState, RunStore};
 use crate::agent::{Agent, Paused, PendingCall, ResumeFrom, Run};
 use crate::call::{JobId, SharedError};
 use crate::collection::ToolBox;
@@ -152,10 +152,10 @@ impl Journal {
                 let runs = connection
                     .prepare_cached(
                         "SELECT key, agent, state, owner, attempt, started, changed FROM run \
-                         WHERE key NOT GLOB '*/[0-9]*.*' AND (?1 OR state != 'ended') \
+                         WHERE instr(key, ?2) = 0 AND (?1 OR state != 'ended') \
                          ORDER BY changed DESC, key LIMIT 1000",
                     )?
-                    .query_map([ended], read_run)?
+                    .query_map(params![ended, BELOW.to_string()], read_run)?
                     .collect::<Result<Vec<_>, _>>()?;
                 runs.into_iter().map(|run| with_pending(connection, run)).collect()
             })
