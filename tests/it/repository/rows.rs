@@ -43,7 +43,7 @@ fn table() -> Vec<(&'static str, &'static str)> {
 }
 
 /// The binaries with tests of rows. A test in the first is named without it.
-const BINARIES: [&str; 5] = ["it", "mcp", "builtin", "provider", "growth"];
+const BINARIES: [&str; 7] = ["it", "mcp", "builtin", "provider", "growth", "durable", "fleet"];
 
 fn folder(binary: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join(binary)
@@ -115,7 +115,7 @@ fn no_name_of_a_test_carries_the_id_of_a_row() {
 
 #[test]
 fn each_wait_of_a_test_is_bounded() {
-    let mut folders = ["it", "mcp", "builtin", "provider"].map(folder).to_vec();
+    let mut folders = BINARIES.map(folder).to_vec();
     while let Some(folder) = folders.pop() {
         for entry in std::fs::read_dir(folder).unwrap() {
             let path = entry.unwrap().path();
