@@ -2,7 +2,8 @@
 //!
 //! Each call passes these steps in order: look up the tool, check the blacklist and the allow-list,
 //! bound and read the arguments, ask for approval, wait for permits, record it where that is asked
-//! for, run within the timeout with panics contained, fit the result, trace. Every outcome is a [`ToolResult`] under the call's id.
+//! for, run within the timeout with panics contained, fit the result, trace. Every outcome is a
+//! [`ToolResult`] under the call's id.
 
 mod admitted;
 mod background;

@@ -140,6 +140,32 @@ pub struct RecordedCall {
     pub result: Option<ToolResult>,
 }
 
+impl RecordedCall {
+    /// Returns a call that was just accepted: it waits, for anybody.
+    #[must_use]
+    pub fn new(call: NewCall, accepted: SystemTime) -> Self {
+        Self {
+            id: call.id,
+            tool: call.tool,
+            digest: call.digest,
+            arguments: call.arguments,
+            context: call.context,
+            call_id: call.call_id,
+            conversation: call.conversation,
+            idempotent: call.idempotent,
+            state: CallState::Waiting,
+            attempt: 0,
+            owner: None,
+            is_dead: false,
+            late: 0,
+            accepted,
+            ended: None,
+            delivered: None,
+            result: None,
+        }
+    }
+}
+
 /// A right to run one attempt of a call, and the fence of its result.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -305,8 +331,8 @@ pub trait Backlog: Send + Sync + 'static {
     /// discarded.
     fn finish(&self, claim: Claim, end: CallEnd) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Gives a call back, so that it runs again: after a panic, which is counted, if `panicked`.
-    fn release(&self, claim: Claim, panicked: bool) -> BoxFuture<'_, Result<bool, StoreError>>;
+    /// Gives a call back, so that it runs again.
+    fn release(&self, claim: Claim) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Cancels a call that waits; one that runs is told at the next [heartbeat](Self::beat) of its
     /// owner. `false` if it has a final state.

@@ -389,9 +389,9 @@ impl JournalInner {
     }
 
     /// Gives a call back, so that it runs again.
-    pub(super) async fn release(&self, claim: Claim, panicked: bool) {
+    pub(super) async fn release(&self, claim: Claim) {
         self.tokens.lock().remove(&claim.id);
-        if let Err(error) = self.backlog.release(claim.clone(), panicked).await {
+        if let Err(error) = self.backlog.release(claim.clone()).await {
             tracing::error!(%error, call = %claim.id, "a call could not be given back yet");
             self.unwritten.lock().push((claim, None));
         }
@@ -419,7 +419,7 @@ impl JournalInner {
         for (claim, end) in unwritten {
             let written = match &end {
                 Some(end) => self.write(&claim, end).await,
-                None => self.backlog.release(claim.clone(), false).await.map(drop),
+                None => self.backlog.release(claim.clone()).await.map(drop),
             };
             if written.is_err() {
                 self.unwritten.lock().push((claim, end));

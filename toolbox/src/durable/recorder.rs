@@ -219,7 +219,7 @@ impl ClaimRecorder {
         let mut end = end_of(result, self.call.idempotent);
         if result.failure_kind() == Some(FailureKind::Panicked) && self.call.idempotent {
             if self.call.attempt < MOST_PANICS {
-                return self.journal.release(self.claim(), true).await;
+                return self.journal.release(self.claim()).await;
             }
             end.is_dead = true;
         }

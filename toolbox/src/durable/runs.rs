@@ -162,6 +162,23 @@ impl Journal {
             .await
     }
 
+    /// Returns the runs that would go on if they were resumed, without their pending calls.
+    pub(super) async fn runs_to_resume(&self) -> Result<Vec<RecordedRun>, StoreError> {
+        self.file()?
+            .run(|connection, _| {
+                let runs = connection
+                    .prepare_cached(
+                        "SELECT key, agent, state, owner, attempt, started, changed FROM run \
+                         WHERE state IN ('running', 'decided') AND owner IS NULL \
+                         AND instr(key, ?) = 0 ORDER BY changed LIMIT 1000",
+                    )?
+                    .query_map([BELOW.to_string()], read_run)?
+                    .collect::<Result<_, _>>()?;
+                Ok(runs)
+            })
+            .await
+    }
+
     /// Decides on calls of a paused run, by the ids of its [pending calls](RecordedRun::pending).
     /// The run goes on when it is resumed, by this process or another. `false` if it is not paused.
     ///

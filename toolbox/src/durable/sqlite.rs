@@ -226,14 +226,14 @@ impl Backlog for SqliteBacklog {
         })
     }
 
-    fn release(&self, claim: Claim, panicked: bool) -> BoxFuture<'_, Result<bool, StoreError>> {
+    fn release(&self, claim: Claim) -> BoxFuture<'_, Result<bool, StoreError>> {
         self.run(move |connection, shared| {
             let released = connection
                 .prepare_cached(
-                    "UPDATE call SET state = 'waiting', owner = NULL, panics = panics + ? \
+                    "UPDATE call SET state = 'waiting', owner = NULL \
                      WHERE id = ? AND attempt = ? AND owner = ? AND state = 'running'",
                 )?
-                .execute(params![panicked, claim.id.as_str(), claim.attempt, shared.id])?;
+                .execute(params![claim.id.as_str(), claim.attempt, shared.id])?;
             Ok(released == 1)
         })
     }

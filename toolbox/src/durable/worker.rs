@@ -103,8 +103,8 @@ impl Worker {
     ///
     /// # Cancellation
     ///
-    /// Dropping the future drops the calls that run where they wait. Their outcome is unknown, and
-    /// is recorded so when the journal is dropped or its process ends.
+    /// Dropping the future drops the calls that run where they wait: within a third of the lease,
+    /// those of idempotent tools wait for a worker again, and the outcome of others is unknown.
     pub async fn run_until(self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
         let mut running = JoinSet::new();
@@ -157,10 +157,10 @@ impl Worker {
             return Ok(());
         }
         let now = now();
-        for run in self.journal.runs(false).await? {
+        for run in self.journal.runs_to_resume().await? {
             let agent = self.agents.iter().find(|agent| agent.name() == run.agent);
             let is_due = runs.failed.get(&run.key).is_none_or(|(due, _)| *due <= now);
-            let Some(agent) = agent.filter(|_| run.state.can_go_on() && is_due) else { continue };
+            let Some(agent) = agent.filter(|_| is_due) else { continue };
             if runs.at_work.len() >= self.concurrency {
                 break;
             }

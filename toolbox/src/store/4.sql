@@ -15,7 +15,6 @@ CREATE TABLE call (
     -- waiting, running, done, failed, cancelled, outcome_unknown, expired
     state TEXT NOT NULL,
     attempt INTEGER NOT NULL,
-    panics INTEGER NOT NULL DEFAULT 0,
     -- The journal that holds the call; none if any may claim it.
     owner TEXT,
     cancel INTEGER NOT NULL DEFAULT 0,
