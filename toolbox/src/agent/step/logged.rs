@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ActiveRun, End, Setup, Start};
 use crate::agent::log::{
-    Entry, LogPlace, LoggedOutcome, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
+    Entry, LoggedOutcome, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
 };
 use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use crate::call::{Content, FailureKind, JobId, ToolCall, ToolResult};
@@ -23,8 +23,7 @@ pub(super) async fn open(setup: &mut Setup) -> Result<Opened, RunErrorKind> {
     let Some(place) = setup.log.take() else { return Ok(Opened::Run(None)) };
     let name = setup.called_as.as_deref().unwrap_or(setup.agent.name()).to_owned();
     let is_new = !matches!(setup.start, Start::Recorded);
-    let LogPlace { key, .. } = &place;
-    let key = key.clone();
+    let key = place.key.clone();
     let (log, recorded) = RunLog::open(place, &name, is_new).await?;
     match recorded {
         Recorded::Nothing => begin(setup, &log).await?,
@@ -79,8 +78,7 @@ fn take_context(
 ) -> Result<(), RunErrorKind> {
     let restored = recorded.restore();
     if setup.restores_context {
-        let given = std::mem::replace(&mut setup.context, restored);
-        let mut context = std::mem::take(&mut setup.context);
+        let (given, mut context) = (&setup.context, restored);
         if let Some(token) = given.cancellation() {
             context = context.with_cancellation(token.clone());
         }
