@@ -83,6 +83,42 @@ async fn a_paused_run_waits_in_the_journal_for_its_decision() {
 }
 
 #[tokio::test]
+async fn approvals_below_and_partial_decisions_outlive_the_process() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("agent.db");
+    let paid = Arc::new(AtomicU32::new(0));
+    let boss = |above: ScriptedModel, below: ScriptedModel| {
+        Agent::builder(above)
+            .name("boss")
+            .add_subagent(agent(below, &paid).as_tool("clerk", "Pays"))
+            .build()
+            .unwrap()
+    };
+    let two = || [("pay", r#"{"invoice": 1}"#), ("pay", r#"{"invoice": 2}"#)];
+    let first = boss(
+        ScriptedModel::new().calls("clerk", r#"{"task": "pay both"}"#),
+        ScriptedModel::new().calls_all(two()),
+    );
+    let journal = Journal::open(&path).unwrap();
+    let outcome = first.run("Go").durable("run", &journal).await.unwrap();
+    assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
+    drop((first, journal));
+
+    // Each decision is made by a process of its own.
+    for (left, decided) in [(1, 1), (0, 2)] {
+        let journal = Journal::open(&path).unwrap();
+        let pending = journal.runs(false).await.unwrap().pop().unwrap().pending;
+        assert_eq!(pending.len(), left + 1, "{pending:?}");
+        let id = pending[0].id.clone();
+        assert!(journal.decide("run", [(id, Decision::Approve)]).await.unwrap());
+        let later = boss(ScriptedModel::answering("Done."), ScriptedModel::answering("Both."));
+        let outcome = later.resume("run", &journal).await.unwrap();
+        let ended = if left == 0 { StopReason::Answered } else { StopReason::ApprovalNeeded };
+        assert_eq!((outcome.reason, paid.load(Ordering::SeqCst)), (ended, decided));
+    }
+}
+
+#[tokio::test]
 async fn a_run_goes_on_for_whom_and_as_what_it_began() {
     let journal = Journal::in_memory().unwrap();
     let paid = Arc::new(AtomicU32::new(0));
