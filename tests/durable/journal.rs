@@ -381,3 +381,21 @@ async fn results_of_every_kind_survive_the_file() {
         assert_eq!((kept.meta(), kept.references()), (result.meta(), result.references()));
     }
 }
+
+#[test]
+fn one_new_file_is_opened_by_many_at_once() {
+    for _ in 0..20 {
+        let scratch = Scratch::new();
+        let path = scratch.path().join("new.db");
+        let start = std::sync::Barrier::new(8);
+        let opened: Vec<_> = std::thread::scope(|scope| {
+            let open = || {
+                start.wait();
+                Journal::open(&path).map(drop)
+            };
+            let threads: Vec<_> = (0..8).map(|_| scope.spawn(open)).collect();
+            threads.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        assert!(opened.iter().all(Result::is_ok), "{opened:?}");
+    }
+}

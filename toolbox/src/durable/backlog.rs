@@ -101,6 +101,26 @@ pub struct NewCall {
 }
 
 /// A call as a [`Backlog`] keeps it.
+///
+/// An engine of your own makes one when it accepts a call, and changes its fields as the call goes
+/// on:
+///
+/// ```
+/// use std::time::SystemTime;
+/// use toolbox::durable::{CallState, NewCall, RecordedCall};
+///
+/// fn accept(call: NewCall) -> RecordedCall {
+///     let recorded = RecordedCall::new(call, SystemTime::now());
+///     assert_eq!(recorded.state, CallState::Waiting);
+///     assert_eq!((recorded.attempt, recorded.owner.as_deref()), (0, None));
+///     recorded
+/// }
+///
+/// fn end_unknown(call: &mut RecordedCall) {
+///     call.state = CallState::OutcomeUnknown;
+///     call.owner = None;
+/// }
+/// ```
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RecordedCall {

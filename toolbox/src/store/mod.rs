@@ -27,9 +27,9 @@ mod writer;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, Transaction, TransactionBehavior};
+use rusqlite::{Connection, ErrorCode, Transaction, TransactionBehavior};
 use tokio::sync::Mutex;
 
 pub use error::StoreError;
@@ -40,9 +40,15 @@ pub(crate) use readable::{column_of, each};
 #[cfg(feature = "durable")]
 pub(crate) use writer::Writer;
 
+/// The version of a file that this crate writes.
+const KNOWN: u32 = 4;
+
+/// The time that opening a file waits for others that open or write it.
+const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
+
 /// The migrations: the nth turns a file of version n into one of version n + 1. A released one is
 /// never changed.
-const STEPS: [&str; 4] =
+const STEPS: [&str; KNOWN as usize] =
     [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql"), include_str!("4.sql")];
 
 /// A store in one `SQLite` file, which comes with the crate: no server, no library of the system.
@@ -188,23 +194,57 @@ fn connection(path: Option<&Path>) -> Result<Connection, StoreError> {
         }
         None => Connection::open_in_memory()?,
     };
-    connection.busy_timeout(Duration::from_secs(5))?;
+    connection.busy_timeout(OPEN_TIMEOUT)?;
     connection.pragma_update(None, "trusted_schema", false)?;
     connection.pragma_update(None, "cell_size_check", true)?;
-    connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
+    switch_to_wal(&connection)?;
     connection.pragma_update(None, "synchronous", "FULL")?;
+    // A file of this version is only read: opening does not wait for those who write.
+    if version(&connection)? != KNOWN {
+        migrate(&mut connection)?;
+    }
+    Ok(connection)
+}
+
+/// Switches a file to a write-ahead log, which it keeps from then on.
+///
+/// `SQLite` does not wait for others during the switch itself: two that open a new file at once
+/// would wait for each other. One of them gets `SQLITE_BUSY` at once and asks again here.
+fn switch_to_wal(connection: &Connection) -> Result<(), rusqlite::Error> {
+    let give_up = Instant::now() + OPEN_TIMEOUT;
+    loop {
+        let switched = connection.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()));
+        match switched {
+            Err(error)
+                if error.sqlite_error_code() == Some(ErrorCode::DatabaseBusy)
+                    && Instant::now() < give_up =>
+            {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+            switched => return switched,
+        }
+    }
+}
+
+/// Returns the number of steps that a file has taken.
+fn version(connection: &Connection) -> Result<u32, rusqlite::Error> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+/// Takes the steps that a file lacks, in one transaction.
+fn migrate(connection: &mut Connection) -> Result<(), StoreError> {
     let step = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let known = u32::try_from(STEPS.len()).unwrap_or(u32::MAX);
-    let file: u32 = step.pragma_query_value(None, "user_version", |row| row.get(0))?;
-    if file > known {
-        return Err(StoreError::Newer { file, known });
+    // Another process may have taken them since.
+    let file = version(&step)?;
+    if file > KNOWN {
+        return Err(StoreError::Newer { file, known: KNOWN });
     }
     for sql in &STEPS[file as usize..] {
         step.execute_batch(sql)?;
     }
-    step.pragma_update(None, "user_version", known)?;
+    step.pragma_update(None, "user_version", KNOWN)?;
     step.commit()?;
-    Ok(connection)
+    Ok(())
 }
 
 impl fmt::Debug for SqliteStore {
