@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::Read as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -11,26 +11,29 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::support::Scratch;
 
 /// The numbers of a series: the short form that CI runs, or the long one of docs/reliability.md.
-fn size(short: usize, long: usize) -> usize {
+pub(crate) fn size(short: usize, long: usize) -> usize {
     if std::env::var_os("TOOLBOX_CRASHES").is_some() { long } else { short }
 }
 
-struct Ledger<'a> {
+pub(crate) struct Ledger<'a> {
+    /// The folder of the journal.
     folder: &'a Path,
-    lease: &'static str,
-    environment: Vec<(&'static str, String)>,
+    /// The world: a file to which each effect of a tool appends a line.
+    pub(crate) effects: PathBuf,
+    pub(crate) lease: &'static str,
+    pub(crate) environment: Vec<(&'static str, String)>,
 }
 
 impl<'a> Ledger<'a> {
-    fn new(folder: &'a Path) -> Self {
-        Self { folder, lease: "30", environment: Vec::new() }
+    pub(crate) fn new(folder: &'a Path) -> Self {
+        Self { folder, effects: folder.join("effects"), lease: "30", environment: Vec::new() }
     }
 
-    fn start(&self, role: &str, rest: &[usize]) -> Child {
+    pub(crate) fn start(&self, role: &str, rest: &[usize]) -> Child {
         Command::new(env!("CARGO_BIN_EXE_ledger"))
             .arg(role)
             .arg(self.folder.join("calls.db"))
-            .arg(self.folder.join("effects"))
+            .arg(&self.effects)
             .args(rest.iter().map(usize::to_string))
             .env("LEASE", self.lease)
             .envs(self.environment.iter().cloned())
@@ -40,7 +43,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Waits for the first lines that a process prints, and then some microseconds.
-    fn first_lines(child: &mut Child, count: usize) -> Vec<String> {
+    pub(crate) fn first_lines(child: &mut Child, count: usize) -> Vec<String> {
         let mut lines = Vec::new();
         let output = child.stdout.as_mut().unwrap();
         let mut line = Vec::new();
@@ -57,7 +60,7 @@ impl<'a> Ledger<'a> {
     }
 
     /// Ends a process, and returns what it had printed.
-    fn end(child: Child, signal: Option<Signal>) -> Vec<String> {
+    pub(crate) fn end(child: Child, signal: Option<Signal>) -> Vec<String> {
         if let Some(signal) = signal {
             // It may have ended by itself.
             let _ = kill_process(Pid::from_child(&child), signal);
@@ -72,7 +75,11 @@ impl<'a> Ledger<'a> {
     /// Checks that every accepted call has exactly one final state, and that the world saw what the
     /// journal says. Returns the number of calls by state.
     #[track_caller]
-    fn check(&self, accepted: &[String], delivered: &[String]) -> BTreeMap<String, usize> {
+    pub(crate) fn check(
+        &self,
+        accepted: &[String],
+        delivered: &[String],
+    ) -> BTreeMap<String, usize> {
         let journal = rusqlite::Connection::open(self.folder.join("calls.db")).unwrap();
         let mut rows = journal
             .prepare("SELECT id, tool, arguments, state, result IS NOT NULL, delivered IS NOT NULL FROM call")
@@ -80,7 +87,7 @@ impl<'a> Ledger<'a> {
         let mut calls = BTreeMap::new();
         let mut states: BTreeMap<String, usize> = BTreeMap::new();
         let mut effects: BTreeMap<String, usize> = BTreeMap::new();
-        let world = std::fs::read_to_string(self.folder.join("effects")).unwrap_or_default();
+        let world = std::fs::read_to_string(&self.effects).unwrap_or_default();
         for line in world.lines() {
             *effects.entry(line.to_owned()).or_default() += 1;
         }
@@ -98,6 +105,7 @@ impl<'a> Ledger<'a> {
                 ("once", "done") => 1..=1,
                 ("once", "outcome_unknown" | "cancelled") => 0..=1,
                 ("again", "cancelled" | "failed") => 0..=usize::MAX,
+                (_, "expired") => 0..=0,
                 (_, state) => panic!("call {n} of {tool} is left {state}"),
             };
             assert!(expected.contains(&count), "{tool} {n} is {state}, and happened {count} times");
@@ -137,18 +145,18 @@ impl<'a> Ledger<'a> {
 
     /// Lets all calls get to their end, and checks them.
     #[track_caller]
-    fn settle(&self, accepted: &[String]) -> BTreeMap<String, usize> {
+    pub(crate) fn settle(&self, accepted: &[String]) -> BTreeMap<String, usize> {
         let delivered = Self::end(self.start("drain", &[]), None);
         self.check(accepted, &delivered)
     }
 }
 
-fn accepted(lines: Vec<String>) -> impl Iterator<Item = String> {
+pub(crate) fn accepted(lines: Vec<String>) -> impl Iterator<Item = String> {
     lines.into_iter().filter(|line| line.starts_with("job_"))
 }
 
 /// Returns a number below `most`, from a sequence that is the same in each run.
-fn pick(state: &mut u64, most: u64) -> u64 {
+pub(crate) fn pick(state: &mut u64, most: u64) -> u64 {
     *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
     (*state >> 33) % most
 }

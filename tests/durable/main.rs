@@ -8,8 +8,10 @@
 
 #[path = "../bounded.rs"]
 mod bounded;
+mod clocks;
 mod crashes;
 mod journal;
+mod power;
 mod resumed;
 mod runs;
 #[allow(dead_code, reason = "shared with other binaries")]

@@ -1,0 +1,133 @@
+//! Power that fails: the journal lies on a file system of its own, in an image, and everything that
+//! was not synced is lost.
+//!
+//! The processes are stopped, the image is copied as the device has it, and the copy is mounted: no
+//! page that only the kernel's memory had is in it. A sector that is half written is not simulated.
+//! Mounting needs root and loop devices; without them the tests say so and end.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::crashes::{Ledger, accepted, pick, size};
+use crate::support::Scratch;
+
+/// A file system in an image, mounted until it is dropped.
+struct Mounted {
+    folder: PathBuf,
+}
+
+fn run(program: &str, arguments: &[&Path]) -> bool {
+    let mut command = Command::new(program);
+    command.args(arguments).stdout(Stdio::null()).stderr(Stdio::null());
+    command.status().is_ok_and(|status| status.success())
+}
+
+impl Mounted {
+    /// Mounts an image; `None` where that is not allowed.
+    fn mount(image: &Path, folder: PathBuf) -> Option<Self> {
+        std::fs::create_dir_all(&folder).unwrap();
+        // Nothing is written unless it is asked for: the kernel would write by itself in 5 minutes.
+        let options = ["-o", "loop,commit=300,errors=remount-ro"].map(Path::new);
+        run("mount", &[options[0], options[1], image, &folder]).then_some(Self { folder })
+    }
+
+    fn new(scratch: &Scratch) -> Option<(PathBuf, Self)> {
+        let image = scratch.path().join("disk");
+        std::fs::File::create(&image).unwrap().set_len(64 << 20).unwrap();
+        let made = run("mkfs.ext4", &[Path::new("-q"), Path::new("-F"), &image]);
+        let folder = scratch.path().join("mounted");
+        let mounted = if made { Self::mount(&image, folder) } else { None };
+        if mounted.is_none() {
+            println!("left out: this user cannot mount an image");
+        }
+        Some((image, mounted?))
+    }
+}
+
+impl Mounted {
+    /// Lets the file system meet an error, so that the kernel turns it read-only under its users.
+    fn fail(&self) -> bool {
+        let mounts = std::fs::read_to_string("/proc/mounts").unwrap();
+        let place = self.folder.display().to_string();
+        let line = mounts.lines().find(|line| line.split(' ').nth(1) == Some(&*place)).unwrap();
+        let device = line.split(' ').next().unwrap().trim_start_matches("/dev/");
+        std::fs::write(format!("/sys/fs/ext4/{device}/trigger_fs_error"), "a test").is_ok()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = run("umount", &[&self.folder]);
+    }
+}
+
+#[test]
+fn power_that_fails_loses_no_call_that_was_accepted() {
+    let rounds = size(4, 100);
+    let (mut seed, mut cut) = (5, 0);
+    for round in 0..rounds {
+        let scratch = Scratch::new();
+        let Some((image, disk)) = Mounted::new(&scratch) else { return };
+        let mut ledger = Ledger::new(&disk.folder);
+        // The world keeps what happened.
+        ledger.effects = scratch.path().join("effects");
+        let mut worker = ledger.start("work", &[]);
+        let role = ["submit", "call"][round % 2];
+        let mut submitter = ledger.start(role, &[0, 2_000]);
+        let first = usize::try_from(pick(&mut seed, 400)).unwrap();
+        let mut lines = Ledger::first_lines(&mut submitter, first);
+        for process in [&mut worker, &mut submitter] {
+            let _ = kill_process(Pid::from_child(process), Signal::STOP);
+        }
+        // What they had asked the disk for ends.
+        std::thread::sleep(Duration::from_millis(30));
+        let copy = scratch.path().join("copy");
+        std::fs::copy(&image, &copy).unwrap();
+        lines.extend(Ledger::end(submitter, Some(Signal::KILL)));
+        Ledger::end(worker, Some(Signal::KILL));
+        let ids: Vec<_> = accepted(lines).collect();
+        drop(disk);
+
+        let disk = Mounted::mount(&copy, scratch.path().join("after")).expect("it was mounted");
+        let mut after = Ledger::new(&disk.folder);
+        after.effects = scratch.path().join("effects");
+        let states = after.settle(&ids);
+        println!("power cut {round}, {} calls accepted: {states:?}", ids.len());
+        cut += ids.len();
+    }
+    assert!(cut > rounds, "{cut} calls accepted in {rounds} rounds");
+}
+
+#[test]
+fn a_disk_that_turns_read_only_refuses_calls_and_loses_none() {
+    let scratch = Scratch::new();
+    let Some((_, disk)) = Mounted::new(&scratch) else { return };
+    let mut ledger = Ledger::new(&disk.folder);
+    ledger.effects = scratch.path().join("effects");
+    let mut ids: Vec<_> = accepted(Ledger::end(ledger.start("submit", &[0, 200]), None)).collect();
+    let worker = ledger.start("work", &[]);
+    let mut submitter = ledger.start("submit", &[200, 20_000]);
+    let mut lines = Ledger::first_lines(&mut submitter, 300);
+    let fails = disk.fail();
+    lines.extend(Ledger::end(submitter, None));
+    if !fails {
+        println!("left out: this user cannot make a file system fail");
+        Ledger::end(worker, Some(Signal::KILL));
+        return;
+    }
+    let refused = lines.iter().filter(|line| line.starts_with("refused")).count();
+    assert!(refused > 1_000, "{refused} of {} were refused", lines.len());
+    ids.extend(accepted(lines));
+    Ledger::end(worker, Some(Signal::KILL));
+    // Mounted anew, it can be written.
+    drop(disk);
+    let disk = Mounted::mount(&scratch.path().join("disk"), scratch.path().join("after"));
+    let disk = disk.expect("it was mounted");
+    let mut after = Ledger::new(&disk.folder);
+    after.effects = scratch.path().join("effects");
+    let states = after.settle(&ids);
+    println!("read-only after {} calls: {states:?}", ids.len());
+}
