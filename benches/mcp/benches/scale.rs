@@ -1,7 +1,9 @@
 //! 1, 2 and 4 processes of one stateless MCP server behind nginx as a plain load balancer.
 //!
 //! ```text
-//! cargo bench --bench scale      calls a second, and CPU time of a call in each process (needs nginx)
+//! cargo bench --bench scale                  calls a second, and CPU time of a call in each process (needs nginx)
+//! cargo bench --bench scale -- simulate 22   by simulation: processes and waiting at 10, 1 000 and 1 000 000 calls a
+//!                                            second, if a call takes 22 us of one processor
 //! ```
 //!
 //! `add` is quick: its rate is what the processors of the machine yield, so the time of the processors
@@ -40,6 +42,7 @@ fn main() {
     let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
     match arguments[..] {
         ["serve", tool] => serve(tool),
+        ["simulate", micros] => simulate(micros.parse().expect("microseconds of a call")),
         _ => measure(),
     }
 }
@@ -216,4 +219,75 @@ async fn load(address: SocketAddr, connections: usize) -> Vec<Duration> {
     }
     latencies.sort_unstable();
     latencies
+}
+
+/// Simulates processes of one thread each, to which calls are given at random times.
+///
+/// The time of a call is distributed exponentially: most are short, a few are long. A balancer that
+/// knows all gives a call to the process with the fewest; many balancers that know nothing of each
+/// other give it to any.
+fn simulate(micros: f64) {
+    println!(
+        "{:>9} {:>9} {:>6} {:>16} {:>16}",
+        "calls/s", "processes", "busy", "fewest: p99 us", "any: p99 us"
+    );
+    for rate in [10.0, 1_000.0, 1_000_000.0] {
+        let work: f64 = rate * micros / 1e6;
+        let mut shown = 0;
+        for busy in [0.9, 0.8, 0.6, 0.4] {
+            let processes = ((work / busy).ceil() as usize).max(2);
+            if processes == shown {
+                continue;
+            }
+            shown = processes;
+            println!(
+                "{rate:>9} {processes:>9} {:>5.1}% {:>16.0} {:>16.0}",
+                100.0 * work / processes as f64,
+                waiting(rate, micros, processes, true),
+                waiting(rate, micros, processes, false)
+            );
+        }
+    }
+}
+
+/// Returns the time of a call, waiting included, that 99 of 100 do not exceed, in microseconds.
+fn waiting(rate: f64, micros: f64, processes: usize, fewest: bool) -> f64 {
+    let mut seed = 7_u64;
+    let mut random = || {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        ((seed >> 11) as f64 + 1.0) / (1_u64 << 53) as f64
+    };
+    // The times at which the calls of each process end.
+    let mut ends: Vec<std::collections::VecDeque<f64>> = vec![Default::default(); processes];
+    let (mut now, mut times) = (0.0, Vec::new());
+    for call in 0..400_000 {
+        now -= random().ln() * 1e6 / rate;
+        let mut chosen = (random() * processes as f64) as usize % processes;
+        if fewest {
+            // The first of the emptiest from a random place on.
+            let mut least = usize::MAX;
+            for at in (chosen..processes).chain(0..chosen) {
+                while ends[at].front().is_some_and(|end| *end <= now) {
+                    ends[at].pop_front();
+                }
+                if ends[at].len() < least {
+                    (chosen, least) = (at, ends[at].len());
+                }
+                if least == 0 {
+                    break;
+                }
+            }
+        }
+        while ends[chosen].front().is_some_and(|end| *end <= now) {
+            ends[chosen].pop_front();
+        }
+        let end = ends[chosen].back().copied().unwrap_or(now) - random().ln() * micros;
+        ends[chosen].push_back(end);
+        // The first tenth fills the queues.
+        if call > 40_000 {
+            times.push(end - now);
+        }
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    times[times.len() / 100 * 99]
 }
