@@ -32,7 +32,7 @@ async fn main() {
         let began = Instant::now();
         let tasks: Vec<_> = (0..callers)
             .map(|_| {
-                let mut storage = SqliteStorage::<Add, _, _>::new(&pool);
+                let mut storage = SqliteStorage::<Add>::new(&pool);
                 tokio::spawn(async move {
                     let mut times = Vec::new();
                     while Instant::now() < until {
