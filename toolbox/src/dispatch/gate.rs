@@ -122,7 +122,7 @@ impl ToolBox {
         let tool = entry.tool.inner();
         let mut context = ToolContext {
             call_id: id,
-            tool: Some(Arc::clone(&tool.definition)),
+            tool: Some(Arc::clone(tool.definition.arc())),
             values: caller_context.and_then(ToolContext::values_below),
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
@@ -147,7 +147,7 @@ impl ToolBox {
     /// gateway.
     #[inline]
     fn is_open_to(&self, entry: &ToolEntry, pass: Pass) -> bool {
-        self.shared.settings.deferred_calls || pass.hidden || !entry.tool.definition().deferred
+        self.shared.settings.deferred_calls || pass.hidden || !entry.deferred
     }
 
     #[inline]
@@ -174,7 +174,7 @@ fn not_found(
             if let Some(taint) = caller_context.and_then(ToolContext::get::<Taint>) {
                 // A name is text that the author of the definition chose.
                 shown.for_each(|entry| {
-                    taint.show_definitions(std::slice::from_ref(entry.tool.definition()));
+                    taint.show_definitions([entry.tool.definition()]);
                 });
             }
             text = format!("{text}; the nearest names are {}", near.join(", "));

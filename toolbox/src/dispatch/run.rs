@@ -180,7 +180,7 @@ impl OwnedCall {
     }
 
     fn request(&self) -> ApprovalRequest {
-        let definition = Arc::clone(&self.tool.inner().definition);
+        let definition = Arc::clone(self.tool.shared_definition().arc());
         ApprovalRequest::new(definition, self.context.clone(), self.arguments.clone())
     }
 
