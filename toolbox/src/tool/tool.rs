@@ -445,7 +445,7 @@ impl Tool {
     /// Returns the tool with the schema of its structured result.
     #[must_use]
     pub fn with_output_schema(mut self, schema: Value) -> Self {
-        self.definition_mut().output_schema = Some(schema);
+        self.definition_mut().output_schema = Some(schema.into());
         self
     }
 

@@ -150,7 +150,7 @@ impl SearchTool {
             kind: "tool_search",
             execution: "client",
             description: tool["description"].take(),
-            parameters: if is_object { schema.clone() } else { tool["parameters"].take() },
+            parameters: if is_object { schema.clone().into() } else { tool["parameters"].take() },
         }
     }
 }
