@@ -190,7 +190,7 @@ async fn arguments_are_read_by_the_worker_and_its_messages_are_the_local_ones() 
     let Some(pair) = Pair::of(&local).await else { return };
     let mut definitions = local.definitions().to_vec();
     definitions.sort_by_key(|definition| definition.name.clone());
-    assert_eq!(*pair.toolbox.definitions(), *definitions);
+    assert_eq!(pair.toolbox.definitions().to_vec(), definitions);
     let cases = [
         ("add", r#"{"a": 1, "b": null, "words": ["x"]}"#),
         ("add", r#"{ "a" : 1 }"#),

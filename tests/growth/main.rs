@@ -13,6 +13,7 @@ use std::time::Duration;
 use serde_json::{Map, Value, json};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use toolbox::call::Arguments;
+use toolbox::dialect::Dialect;
 use toolbox::search::Catalog;
 use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition, ToolResult};
 
@@ -237,5 +238,151 @@ fn queries_cost_no_more_than_their_length_and_find_no_more() {
                 assert!(catalog.search(text).hits().len() <= 5, "{name}");
             });
         }
+    });
+}
+
+/// A tool of its own name, with a schema of its own.
+fn one(at: usize) -> Tool {
+    let schema = json!({
+        "type": "object",
+        "properties": {
+            "repository": {"type": "string", "description": "The repository, as owner and name"},
+            "limit": {"type": "integer", "description": "How many entries there are at most"},
+        },
+        "required": ["repository"],
+        "additionalProperties": false,
+    });
+    Tool::raw(
+        format!("tool_{at}"),
+        "Lists the entries of a repository.",
+        schema,
+        |_: Arguments| "ran",
+    )
+}
+
+fn of_tools(size: usize) -> ToolBox {
+    (0..size).map(one).collect()
+}
+
+/// The changes of a box, each of one tool.
+const CHANGES: [(&str, fn(&ToolBox)); 7] = [
+    ("register another", |toolbox| toolbox.register(one(1_000_000))),
+    ("register one again", |toolbox| toolbox.register(one(7))),
+    ("try to register another", |toolbox| toolbox.try_register(one(1_000_001)).unwrap()),
+    ("try to register one again", |toolbox| {
+        toolbox.try_register(one(7)).unwrap_err().faults().iter().for_each(drop)
+    }),
+    ("try another case", |toolbox| {
+        assert!(toolbox.try_register(one(7).renamed("TOOL_8")).is_err())
+    }),
+    ("unregister", |toolbox| assert!(toolbox.unregister("tool_5").is_some())),
+    ("merge", |toolbox| toolbox.merge(&ToolBox::from(one(1_000_002)))),
+];
+
+#[test]
+fn a_change_of_a_box_costs_the_same_at_any_size() {
+    alone(|| {
+        for (name, change) in CHANGES {
+            let [few, many] = [500, 8_000].map(|size| {
+                let toolbox = of_tools(size);
+                allocated(|| change(&toolbox)).0
+            });
+            // One more level of two trees, of nodes of 16.
+            assert!(many.bytes <= few.bytes + (4 << 10), "{name}: {few:?}, then {many:?}");
+            assert!(many.times <= few.times + 8, "{name}: {few:?}, then {many:?}");
+        }
+    });
+}
+
+#[test]
+fn a_list_after_a_change_lowers_what_changed_alone() {
+    alone(|| {
+        const SIZE: usize = 4_000;
+        for dialect in Dialect::ALL {
+            for (name, change) in CHANGES {
+                let toolbox = of_tools(SIZE);
+                let before = toolbox.definitions_for(dialect).json().len();
+                change(&toolbox);
+                let (allocation, after) =
+                    allocated(|| toolbox.definitions_for(dialect).json().len());
+                assert!(after.abs_diff(before) < 1_000);
+                // A pointer for each tool, twice, and the text of all as one.
+                let most = 64 * SIZE + 2 * after;
+                assert!(allocation.bytes <= most, "{name} for {dialect:?}: {allocation:?}");
+                assert!(allocation.times <= 300, "{name} for {dialect:?}: {allocation:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn a_rule_lowers_nothing_again() {
+    alone(|| {
+        let toolbox = of_tools(2_000);
+        let len = || toolbox.definitions_for(Dialect::Anthropic).json().len();
+        let all = len();
+        for (rule, share) in [("tool_7", all), ("tool_1*", all / 2)] {
+            toolbox.blacklist(rule);
+            let (allocation, less) = allocated(len);
+            assert!(less < all && less >= share / 2, "{less} of {all}");
+            assert!(allocation.times <= 300, "{rule}: {allocation:?}");
+            assert!(toolbox.lift_blacklist(rule));
+            let (allocation, again) = allocated(len);
+            assert!(again == all && allocation.times <= 300, "{rule}: {allocation:?}");
+        }
+    });
+}
+
+#[test]
+fn building_a_box_costs_as_much_as_it_has_tools() {
+    alone(|| {
+        let tools = |size| (0..size).map(one).collect::<Vec<_>>();
+        // More levels of the trees are a little more for each tool.
+        grows("build", 1_000, 5, tools, |tools| {
+            assert_eq!(ToolBox::builder().tools(tools.clone()).build().unwrap().len(), tools.len());
+        });
+        grows("try_register", 1_000, 5, tools, |tools| {
+            let toolbox = ToolBox::new();
+            toolbox.try_register(tools.clone()).unwrap();
+            assert_eq!(
+                toolbox.try_register(tools.clone()).unwrap_err().faults().len(),
+                tools.len()
+            );
+        });
+        // As many comparisons as pairs of tools would take minutes here, and allocate nothing.
+        let begin = std::time::Instant::now();
+        ToolBox::builder().tools(tools(30_000)).build().unwrap();
+        assert!(begin.elapsed() < FOR_EVER / 4);
+    });
+}
+
+#[test]
+fn a_tool_takes_a_few_times_its_text() {
+    alone(|| {
+        const SIZE: usize = 2_000;
+        let kept = |work: &mut dyn FnMut()| {
+            let before = ALLOCATOR.stats();
+            work();
+            let after = ALLOCATOR.stats() - before;
+            after.bytes_allocated as isize - after.bytes_deallocated as isize
+        };
+        let mut all = None;
+        let bytes = kept(&mut || {
+            let toolbox = of_tools(SIZE);
+            let list = toolbox.definitions_for(Dialect::Anthropic);
+            assert!(list.json().starts_with('['));
+            all = Some((toolbox.definitions(), list, toolbox));
+        });
+        let (definitions, list, _toolbox) = all.unwrap();
+        let text = list.json().len() / SIZE;
+        let each = bytes as usize / SIZE;
+        assert!(each <= 8 * text, "{each} bytes for {text} of text");
+        // What is read of them keeps no more.
+        let read = kept(&mut || {
+            assert!(definitions.iter().all(|definition| definition.lints().is_empty()));
+            assert_eq!(definitions.len(), SIZE);
+            serde_json::to_string(&definitions).unwrap();
+        });
+        assert!(read < 64 << 10, "{read} bytes");
     });
 }

@@ -52,7 +52,7 @@ async fn the_model_is_told_of_the_tools() {
     let model = ScriptedModel::answering("ok");
     agent(&model, vec![add::tool(), says("hello", "hi")]).run("x").await.unwrap();
     let requests = model.requests();
-    let definitions: &[toolbox::ToolDefinition] = &requests[0].tools;
+    let definitions = &requests[0].tools;
     assert_eq!(definitions.len(), 2);
     assert_eq!(definitions[0], *add::tool().definition());
 }

@@ -9,9 +9,10 @@ use serde_json::{Value, json};
 use toolbox::agent::Agent;
 use toolbox::call::Arguments;
 use toolbox::context::Taint;
+use toolbox::dialect::Definitions;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
-use toolbox::{Tool, ToolBox, ToolCall, ToolDefinition, ToolResult, tool, tools};
+use toolbox::{Tool, ToolBox, ToolCall, ToolResult, tool, tools};
 
 use crate::bounded::tokio;
 
@@ -147,7 +148,7 @@ fn the_newest_urls_stay_when_the_oldest_are_forgotten() {
 /// Returns what the agent's model was offered in each request: tools by name, and those to be
 /// found.
 fn offers(model: &ScriptedModel) -> Vec<(Vec<String>, Vec<String>)> {
-    let names = |list: &[ToolDefinition]| list.iter().map(|tool| tool.name.clone()).collect();
+    let names = |list: &Definitions| list.iter().map(|tool| tool.name.clone()).collect();
     let requests = model.requests();
     requests
         .iter()

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 use toolbox::agent::Agent;
+use toolbox::dialect::Dialect;
 use toolbox::search::Gateway;
 use toolbox::testing::ScriptedModel;
 use toolbox::tool::Next;
@@ -149,7 +150,10 @@ fn definitions_serialize_and_cost_a_reference_count() {
     assert_eq!(definitions.iter().map(|own| own.name.as_str()).collect::<Vec<_>>(), ["a", "b"]);
     let names: Vec<_> = (&definitions).into_iter().map(|own| own.name.clone()).collect();
     assert_eq!((names.len(), definitions.len()), (2, 2));
-    assert!(Arc::ptr_eq(&definitions.shared(), &toolbox.definitions().shared()));
+    assert!(Arc::ptr_eq(
+        &definitions.lowered(Dialect::Mcp),
+        &toolbox.definitions_for(Dialect::Mcp)
+    ));
     toolbox.register(says("c", "3"));
     assert!(definitions != toolbox.definitions());
 }

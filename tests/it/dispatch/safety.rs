@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use tokio::time::Instant;
 use toolbox::call::FailureKind;
 use toolbox::context::CancellationToken;
+use toolbox::dialect::Dialect;
 use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolError, ToolResult, tool, toolset};
 
 use crate::dispatch::handlers::waits;
@@ -252,7 +253,7 @@ fn the_last_of_one_name_wins_everywhere_and_is_sent_once() {
     }
     let toolbox = ToolBox::from(says("t", ""));
     assert!(
-        Arc::ptr_eq(&toolbox.definitions().shared(), &toolbox.definitions().shared()),
+        Arc::ptr_eq(&toolbox.definitions_for(Dialect::Mcp), &toolbox.definitions_for(Dialect::Mcp)),
         "the list is kept"
     );
 }

@@ -463,7 +463,9 @@ async fn hard_schemas_become_strict_and_their_arguments_come_back() {
             ToolBox::from(strict.clone()),
             ToolBox::builder().tools(tool("t", &schema)).strict(true).build().expect("a box"),
         ] {
-            assert!(toolbox.definitions().lowered(Dialect::OpenAiChat).tools()[0].strict);
+            assert!(
+                toolbox.definitions().lowered(Dialect::OpenAiChat).tools().next().unwrap().strict
+            );
             let result = toolbox.call(ToolCall::new("1", "t", given)).await;
             assert_eq!(result.text(), expected, "{schema}");
         }

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolbox::agent::{Agent, StopReason};
 use toolbox::call::Arguments;
 use toolbox::context::Decision;
+use toolbox::dialect::Dialect;
 use toolbox::model::ModelRequest;
 use toolbox::search::{Catalog, EXECUTE, Gateway, Ranking, SEARCH_PATTERN, SEARCH_WORDS};
 use toolbox::testing::{ScriptedModel, check};
@@ -399,7 +400,10 @@ async fn services_with_a_search_of_their_own_are_asked_in_their_form() {
         assert_eq!(search.deferred.len(), 60);
         assert!(search.deferred.iter().all(|tool| !tool.name.starts_with("widget_00")));
         // Nothing changed in between, so it is one list, lowered once.
-        assert!(std::ptr::eq(search.deferred.as_ptr(), first.deferred.as_ptr()));
+        assert!(Arc::ptr_eq(
+            &search.deferred.lowered(Dialect::Mcp),
+            &first.deferred.lowered(Dialect::Mcp)
+        ));
 
         let body = sent::<Anthropic>(request);
         let tools = body["tools"].as_array().unwrap();

@@ -89,7 +89,8 @@ fn long_names_get_short_aliases_that_never_collide() {
         let alias = outbound_name(name, Dialect::OpenAiChat);
         assert!(all.iter().all(|dialect| outbound_name(name, *dialect) == alias));
         let toolbox = ToolBox::from([echo().renamed(name.as_str()), says("other", "")]);
-        assert_eq!(toolbox.definitions_for(Dialect::OpenAiChat).tools()[0].name, alias);
+        let list = toolbox.definitions_for(Dialect::OpenAiChat);
+        assert_eq!(*list.tools().next().unwrap().name, *alias);
         assert!(!ask(&toolbox, &alias).is_error(), "a call by the alias reaches the tool");
     }
 }
@@ -172,7 +173,7 @@ fn names_that_a_provider_maps_together_stay_apart() {
     }
     for dialect in Dialect::ALL {
         let sent: Vec<String> =
-            toolbox.definitions_for(dialect).tools().iter().map(|tool| tool.name.clone()).collect();
+            toolbox.definitions_for(dialect).tools().map(|tool| tool.name.to_string()).collect();
         assert_eq!(sent.iter().collect::<HashSet<_>>().len(), names.len(), "{sent:?}");
         for (at, name) in sent.iter().enumerate() {
             assert_eq!(
@@ -188,7 +189,7 @@ fn names_that_a_provider_maps_together_stay_apart() {
     toolbox.register(says(&alias, "own"));
     assert_eq!(ask(&toolbox, &alias).text(), "own");
     let sent = toolbox.definitions_for(Dialect::Anthropic);
-    let sent: HashSet<_> = sent.tools().iter().map(|tool| tool.name.as_str()).collect();
+    let sent: HashSet<_> = sent.tools().map(|tool| &*tool.name).collect();
     assert_eq!(sent.len(), names.len() + 1);
 }
 

@@ -147,7 +147,7 @@ async fn servers_of_others_are_mounted_together_and_answer() {
             for source in sources {
                 assert_eq!(definition.input_schema, source["inputSchema"], "{name} {own}");
                 assert_eq!(
-                    definition.output_schema.as_ref().unwrap_or(&Value::Null),
+                    definition.output_schema.as_deref().unwrap_or(&Value::Null),
                     &source["outputSchema"],
                     "{name} {own}"
                 );

@@ -363,7 +363,7 @@ async fn a_strict_server_is_sent_arguments_as_its_own_schema_has_them() {
             }
             let servers = builder.mount(&toolbox).await.expect("a name");
             let lowered = toolbox.definitions().lowered(Dialect::OpenAiChat);
-            assert_eq!(lowered.tools()[0].strict, strict);
+            assert_eq!(lowered.tools().next().unwrap().strict, strict);
             let result = toolbox.call(toolbox::ToolCall::new("1", "s_find", given)).await;
             assert!(!result.is_error(), "{}", result.text());
             let arguments = seen

@@ -79,7 +79,7 @@ impl Meta {
         definition.annotations = ToolAnnotations { read_only, destructive, idempotent, open_world };
         definition.tags = self.tags.iter().map(|&tag| tag.to_owned()).collect();
         definition.deferred = self.deferred;
-        definition.output_schema = output;
+        definition.output_schema = output.map(Into::into);
         let tool = made(Tool::from_parts(definition, handler, described.signature, Origin::here()));
         let mut tool =
             tool.with_examples(described.examples).with_requirements(described.requirements);

@@ -23,6 +23,8 @@ use crate::validate::{self, CheckOutcome, ValidationLimits};
 #[derive(Debug)]
 pub struct HandlerCall<'call> {
     pub(crate) context: &'call ToolContext,
+    /// The name of the tool, which a context that is not used lacks.
+    name: &'call str,
     text: &'call str,
     signature: &'call Signature,
     depth: usize,
@@ -37,12 +39,14 @@ impl<'given> HandlerCall<'given> {
     #[inline]
     pub(crate) fn new(
         context: &'given ToolContext,
+        name: &'given str,
         text: &'given str,
         signature: &'given Signature,
         depth: usize,
     ) -> Self {
         Self {
             context,
+            name,
             text,
             signature,
             depth,
@@ -58,7 +62,7 @@ impl<'given> HandlerCall<'given> {
         signature: &'given Signature,
         described: &'given Mutex<Described>,
     ) -> Self {
-        Self { described: Some(described), ..Self::new(context, "", signature, 0) }
+        Self { described: Some(described), ..Self::new(context, "", "", signature, 0) }
     }
 
     /// Adds the repairs of the arguments to the result, and the mark of the gate if it refused
@@ -461,7 +465,7 @@ impl<'given> HandlerCall<'given> {
 
     fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
         self.refused.store(true, Ordering::Relaxed);
-        let error = ArgumentsError::new(self.context.tool_name(), faults);
+        let error = ArgumentsError::new(self.name, faults);
         ToolResult::refusal(FailureKind::InvalidArguments, error.to_string())
             .with_code(error.code())
             .with_error(error)
@@ -501,7 +505,7 @@ impl<'call> ReadTarget<'call> for ArgumentSlots<'_, '_, 'call> {
         for (index, text) in call.argument_texts(text) {
             let argument = &call.signature.arguments[index];
             let (own, path) = match argument.origin {
-                ArgumentSource::Fields { .. } => (schema, String::new()),
+                ArgumentSource::Fields { .. } => (&**schema, String::new()),
                 _ => (&schema["properties"][&*argument.name], argument_path(&argument.name)),
             };
             let slot = &mut self.0[index];

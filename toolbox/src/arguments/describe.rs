@@ -37,6 +37,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -
         let signature = match slot.origin(&mut schemas) {
             ArgumentOrigin::Program(requirement) => {
                 described.requirements.extend(requirement);
+                described.signature.uses_context = true;
                 ArgumentSignature::new(argument.name, ArgumentSource::Program)
             }
             ArgumentOrigin::Model { schema, type_name, .. } if argument.flatten => {
@@ -98,7 +99,7 @@ pub(super) fn describe(slots: &[&mut dyn Fill<'_>], builder: SignatureBuilder) -
         described.examples.push(example);
     }
     described.signature.shapes = Arc::new(Shapes::of(&schema));
-    described.signature.schema = schema;
+    described.signature.schema = schema.into();
     described.signature.all = described.signature.arguments.iter().fold(0, |all, _| all << 1 | 1);
     described
 }
@@ -276,7 +277,11 @@ pub(crate) fn whole<T: JsonSchema>() -> (Signature, Option<String>) {
     let argument =
         ArgumentSignature { policing, ..ArgumentSignature::new("", ArgumentSource::Field) };
     let shapes = Arc::new(Shapes::of(&schema));
-    (Signature { arguments: vec![argument], schema, all: 1, unchecked: false, shapes }, mistake)
+    let schema = schema.into();
+    let arguments = vec![argument];
+    let signature =
+        Signature { arguments, schema, all: 1, uses_context: true, unchecked: false, shapes };
+    (signature, mistake)
 }
 
 /// Returns the mistake of a whole argument object that holds a map without keys.

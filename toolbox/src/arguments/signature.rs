@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use super::reader::Lead;
 use super::shapes::Shapes;
 use crate::context::Requirement;
+use crate::definition::Schema;
 use crate::schema::Policing;
 
 /// Collects the description of a tool's arguments from a macro expansion, in order.
@@ -101,8 +102,8 @@ impl ArgumentBuilder {
 
 impl Signature {
     /// Returns the signature of a tool that gets its arguments as text.
-    pub(crate) fn raw(schema: Value) -> Self {
-        Self { schema, ..Self::default() }
+    pub(crate) fn raw(schema: Schema) -> Self {
+        Self { schema, uses_context: true, ..Self::default() }
     }
 }
 
@@ -111,9 +112,11 @@ impl Signature {
 pub(crate) struct Signature {
     pub(crate) arguments: Vec<ArgumentSignature>,
     /// The schema of the whole argument object, as the model receives it.
-    pub(crate) schema: Value,
+    pub(crate) schema: Schema,
     /// A bit for each argument.
     pub(crate) all: u64,
+    /// `true` if the handler may read the context of a call.
+    pub(crate) uses_context: bool,
     /// `true` if the text is passed on without a check.
     pub(crate) unchecked: bool,
     /// The names in the schema, by type.

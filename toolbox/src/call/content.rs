@@ -118,11 +118,6 @@ impl Text {
     pub(crate) fn edit(&mut self, edit: impl FnOnce(&mut String)) {
         edit(&mut self.text);
     }
-
-    /// Takes the text alone, and leaves an empty one.
-    pub(crate) fn take(&mut self) -> String {
-        std::mem::take(&mut self.text)
-    }
 }
 
 impl Deref for Text {

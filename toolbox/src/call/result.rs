@@ -290,10 +290,10 @@ impl ToolResult {
 
     /// Returns the text of a result that is one text, without copying it.
     #[must_use]
-    pub fn into_text(mut self) -> String {
-        match &mut self.content {
-            ResultParts::One(Content::Text(text)) if !text.is_empty() => text.take(),
-            _ => self.text().into_owned(),
+    pub fn into_text(self) -> String {
+        match self.content {
+            ResultParts::One(Content::Text(text)) if !text.is_empty() => text.into_string(),
+            content => Self { content, ..self }.text().into_owned(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ToolBox;
 use crate::context::ToolContext;
 use crate::definition::{Lint, ToolDefinition};
-use crate::dialect::{DefinitionList, Definitions, Dialect};
+use crate::dialect::{DefinitionList, Definitions, Dialect, SharedDefinition};
 use crate::tool::Tool;
 
 impl ToolBox {
@@ -20,8 +20,7 @@ impl ToolBox {
     /// called and are not deferred.
     ///
     /// A changed list has another [`generation`](Self::generation); an unchanged one costs a
-    /// reference count. It is a slice of definitions, an array for serde, and holds the lists for
-    /// each provider.
+    /// reference count. It is an array for serde, and holds the lists for each provider.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};
@@ -57,11 +56,12 @@ impl ToolBox {
             return all;
         }
         let snapshot = self.snapshot();
-        let more = found.iter().map(AsRef::as_ref).filter(|tool: &&ToolDefinition| {
+        let more = found.iter().filter(|tool| {
             let offered = all.iter().any(|own| own.name == tool.name);
             !offered && snapshot.get(&tool.name).is_some() && snapshot.permits(&tool.name)
         });
-        all.iter().chain(more).filter(|tool| permitted(tool)).cloned().collect()
+        let more = more.map(|tool| SharedDefinition::from(Arc::clone(tool)));
+        all.shared().iter().cloned().chain(more).filter(|tool| permitted(tool)).collect()
     }
 
     /// Returns the deferred tools that may be called from `context` by their own names, with the
@@ -78,7 +78,7 @@ impl ToolBox {
         if context.rules().is_none() || all.iter().all(permitted) {
             return (generation, all.clone());
         }
-        (generation, all.iter().filter(|tool| permitted(tool)).cloned().collect())
+        (generation, all.shared().iter().filter(|tool| permitted(tool)).cloned().collect())
     }
 
     /// Returns the tool's own name for an alias that a provider uses.
@@ -90,8 +90,8 @@ impl ToolBox {
         snapshot.by_alias(name).map(|entry| entry.tool.name().to_owned())
     }
 
-    /// Returns the list of tools as a provider takes it, lowered and serialized once for each
-    /// change of the box.
+    /// Returns the list of tools as a provider takes it, serialized once for each change of the box.
+    /// Each definition is lowered once, however often the box changes.
     ///
     /// ```
     /// use toolbox::{tool, tools, ToolBox};

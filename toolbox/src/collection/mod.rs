@@ -27,6 +27,8 @@ mod definitions;
 mod error;
 mod settings;
 mod snapshot;
+mod tools;
+mod trie;
 
 use std::fmt;
 use std::sync::Arc;

@@ -1,19 +1,18 @@
 //! Immutable snapshots of a box, which readers use.
 
+use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
-use indexmap::IndexMap;
-
 use super::RegisterFault;
+use super::tools::ToolTable;
 use crate::context::rules::Rules;
-use crate::definition::ToolDefinition;
-use crate::dialect::{Definitions, Dialect};
+use crate::dialect::{Definitions, Dialect, SharedDefinition, outbound_name};
 use crate::tool::Tool;
 
 /// The tools of a box at one moment, with values derived from them.
 #[derive(Default)]
 pub(crate) struct Snapshot {
-    entries: IndexMap<Arc<str>, ToolEntry, foldhash::fast::RandomState>,
+    tools: ToolTable,
     rules: Arc<Rules>,
     generation: u64,
     /// `true` if every tool is closed for strict providers.
@@ -22,15 +21,42 @@ pub(crate) struct Snapshot {
     /// The definitions of tools that are found only by a search.
     deferred: OnceLock<Definitions>,
     /// The aliases that providers know tools by, computed when a name is not found.
-    aliases: OnceLock<IndexMap<String, usize>>,
+    aliases: OnceLock<HashMap<String, String>>,
 }
 
+/// A tool of a box, with what its calls would otherwise compute again.
 #[derive(Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each answers a question of its own")]
 pub(crate) struct ToolEntry {
     pub(crate) tool: Tool,
+    /// The definition that is sent to models.
+    offered: SharedDefinition,
     pub(crate) permitted: bool,
+    pub(crate) deferred: bool,
     /// `true` if a call of the tool runs its function in place, with nothing around it.
     pub(crate) at_once: bool,
+    /// `true` if some provider does not accept its name.
+    aliased: bool,
+}
+
+impl ToolEntry {
+    fn new(tool: Tool, strict: bool, rules: &Rules) -> Self {
+        let mut offered = tool.shared_definition().clone();
+        if strict && !offered.strict {
+            offered.make_mut().strict = true;
+        }
+        let name = tool.name();
+        let has_alias = |dialect| *outbound_name(name, dialect) != *name;
+        Self {
+            permitted: rules.permit(name),
+            deferred: tool.definition().deferred,
+            // The arguments of a closed tool are restored first.
+            at_once: tool.inner().running.is_plain() && !tool.definition().strict,
+            aliased: Dialect::ALL.into_iter().any(has_alias),
+            offered,
+            tool,
+        }
+    }
 }
 
 impl Snapshot {
@@ -40,17 +66,10 @@ impl Snapshot {
         Self { strict, ..Self::default() }
     }
 
-    /// Returns the definition that is sent to models.
-    fn offered_definition(&self, tool: &Tool) -> ToolDefinition {
-        let mut definition = tool.definition().clone();
-        definition.strict |= self.strict;
-        definition
-    }
-
     /// Returns a copy of the next generation to change, without derived values.
     pub(super) fn successor(&self) -> Self {
         Self {
-            entries: self.entries.clone(),
+            tools: self.tools.clone(),
             rules: Arc::clone(&self.rules),
             generation: self.generation + 1,
             strict: self.strict,
@@ -60,7 +79,7 @@ impl Snapshot {
 
     #[inline]
     pub(crate) fn get(&self, name: &str) -> Option<&ToolEntry> {
-        self.entries.get(name)
+        self.tools.get(name)
     }
 
     /// Returns the tool that a provider knows by `alias`, if the provider does not accept its own
@@ -68,23 +87,19 @@ impl Snapshot {
     #[cold]
     pub(crate) fn by_alias(&self, alias: &str) -> Option<&ToolEntry> {
         let aliases = self.aliases.get_or_init(|| {
-            let mut aliases = IndexMap::new();
-            for (index, entry) in self.entries.values().enumerate() {
-                for dialect in Dialect::ALL {
-                    let alias = crate::dialect::outbound_name(entry.tool.name(), dialect);
-                    if alias != entry.tool.name() {
-                        aliases.insert(alias.into_owned(), index);
-                    }
-                }
-            }
-            aliases
+            let aliased = self.tools.iter().filter(|entry| entry.aliased);
+            let pairs = aliased.flat_map(|entry| {
+                let name = entry.tool.name();
+                let alias = move |dialect| (outbound_name(name, dialect).into_owned(), name);
+                Dialect::ALL.into_iter().map(alias).filter(|(alias, name)| alias != name)
+            });
+            pairs.map(|(alias, name)| (alias, name.to_owned())).collect()
         });
-        let index = *aliases.get(alias)?;
-        self.entries.get_index(index).map(|(_, entry)| entry)
+        self.get(aliases.get(alias)?)
     }
 
     pub(super) fn len(&self) -> usize {
-        self.entries.len()
+        self.tools.len()
     }
 
     pub(crate) fn generation(&self) -> u64 {
@@ -100,20 +115,22 @@ impl Snapshot {
     }
 
     pub(crate) fn tools(&self) -> impl Iterator<Item = &Tool> {
-        self.entries.values().map(|entry| &entry.tool)
+        self.tools.iter().map(|entry| &entry.tool)
+    }
+
+    /// Returns the entries whose definitions are sent to a model.
+    fn listed_entries(&self) -> impl Iterator<Item = &ToolEntry> {
+        self.tools.iter().filter(|entry| entry.permitted && !entry.deferred)
     }
 
     /// Returns the tools whose definitions are sent to a model.
     pub(crate) fn listed(&self) -> impl Iterator<Item = &Tool> {
-        self.entries
-            .values()
-            .filter(|entry| entry.permitted && !entry.tool.definition().deferred)
-            .map(|entry| &entry.tool)
+        self.listed_entries().map(|entry| &entry.tool)
     }
 
     /// Inserts a tool at the position of its name, or at the end; warns if it replaces another.
     pub(super) fn put(&mut self, tool: Tool) {
-        if let Some(taken) = self.entries.get(tool.name()) {
+        if let Some(taken) = self.get(tool.name()) {
             let (first, second) = (taken.tool.origin(), tool.origin());
             tracing::warn!(tool = tool.name(), %first, %second, "a tool of the same name was replaced");
         }
@@ -121,18 +138,13 @@ impl Snapshot {
     }
 
     pub(super) fn put_quietly(&mut self, tool: Tool) {
-        let permitted = self.rules.permit(tool.name());
-        // The arguments of a closed tool are restored first.
-        let at_once = tool.inner().running.is_plain() && !tool.definition().strict;
-        self.entries.insert(tool.name().into(), ToolEntry { tool, permitted, at_once });
+        self.tools.insert(ToolEntry::new(tool, self.strict, &self.rules));
     }
 
     /// Returns a fault if a tool has the name of `newcomer`, or one that differs only in case.
     pub(super) fn clash(&self, newcomer: &Tool) -> Option<RegisterFault> {
         let name = newcomer.name();
-        let taken = self.entries.get(name).or_else(|| {
-            self.entries.values().find(|entry| entry.tool.name().eq_ignore_ascii_case(name))
-        })?;
+        let taken = self.get(name).or_else(|| self.tools.get_in_any_case(name))?;
         Some(RegisterFault::NameTaken {
             name: name.to_owned(),
             taken: taken.tool.name().to_owned(),
@@ -142,38 +154,41 @@ impl Snapshot {
     }
 
     pub(super) fn take(&mut self, name: &str) -> Option<Tool> {
-        self.entries.shift_remove(name).map(|entry| entry.tool)
+        self.tools.remove(name).map(|entry| entry.tool)
     }
 
     pub(super) fn clear(&mut self) {
-        self.entries.clear();
+        self.tools.clear();
     }
 
     pub(super) fn remove(&mut self, is_gone: impl Fn(&Tool) -> bool) {
-        self.entries.retain(|_, entry| !is_gone(&entry.tool));
+        let gone: Vec<String> =
+            self.tools().filter(|tool| is_gone(tool)).map(|tool| tool.name().to_owned()).collect();
+        for name in gone {
+            self.tools.remove(&name);
+        }
     }
 
     pub(super) fn change_rules<T>(&mut self, change: impl FnOnce(&mut Rules) -> T) -> T {
         let value = change(Arc::make_mut(&mut self.rules));
-        for entry in self.entries.values_mut() {
-            entry.permitted = self.rules.permit(entry.tool.name());
+        let is_changed = |entry: &&ToolEntry| entry.permitted != self.permits(entry.tool.name());
+        let changed: Vec<ToolEntry> = self.tools.iter().filter(is_changed).cloned().collect();
+        for entry in changed {
+            self.tools.insert(ToolEntry { permitted: !entry.permitted, ..entry });
         }
         value
     }
 
     pub(crate) fn definitions(&self) -> &Definitions {
         self.definitions
-            .get_or_init(|| self.listed().map(|tool| self.offered_definition(tool)).collect())
+            .get_or_init(|| self.listed_entries().map(|entry| entry.offered.clone()).collect())
     }
 
     /// Returns the deferred tools, whose definitions a model receives only after a search.
     pub(crate) fn deferred(&self) -> &Definitions {
         self.deferred.get_or_init(|| {
-            self.entries
-                .values()
-                .filter(|entry| entry.permitted && entry.tool.definition().deferred)
-                .map(|entry| self.offered_definition(&entry.tool))
-                .collect()
+            let deferred = self.tools.iter().filter(|entry| entry.permitted && entry.deferred);
+            deferred.map(|entry| entry.offered.clone()).collect()
         })
     }
 }

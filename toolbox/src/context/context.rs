@@ -66,6 +66,16 @@ pub(crate) struct CallValues {
     deferrable: bool,
 }
 
+/// A context for handlers that do not read theirs.
+pub(crate) static UNUSED_CONTEXT: ToolContext = ToolContext {
+    call_id: String::new(),
+    tool: None,
+    values: None,
+    bound: None,
+    state: None,
+    approved: false,
+};
+
 impl ToolContext {
     /// Returns a context without values.
     #[must_use]

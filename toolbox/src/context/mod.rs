@@ -52,7 +52,7 @@ pub use cancellation::CancellationToken;
 pub(crate) use carried::{CarriedContext, CarriedRun, CarriedSpending};
 pub use completion::Completion;
 pub use context::ToolContext;
-pub(crate) use context::now;
+pub(crate) use context::{UNUSED_CONTEXT, now};
 pub use conversation::Conversation;
 pub use from_context::{FromContext, MissingStateError};
 pub use principal::Principal;

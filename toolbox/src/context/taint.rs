@@ -137,8 +137,8 @@ impl Taint {
     ///
     /// An agent's run does so with every request, and a search with what it finds. For a program
     /// with a loop of its own: `taint.show_definitions(&toolbox.definitions())`.
-    pub fn show_definitions(&self, definitions: &[ToolDefinition]) {
-        if definitions.iter().any(ToolDefinition::is_untrusted) {
+    pub fn show_definitions<'a>(&self, definitions: impl IntoIterator<Item = &'a ToolDefinition>) {
+        if definitions.into_iter().any(ToolDefinition::is_untrusted) {
             self.mark();
         }
     }

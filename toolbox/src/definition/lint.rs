@@ -57,11 +57,12 @@ impl ToolDefinition {
                 description: self.description.clone(),
             });
         }
-        let arguments = self.input_schema["properties"].as_object();
+        let schema = self.input_schema.read();
+        let arguments = schema["properties"].as_object();
         let silent = |schema: &Value| {
             let definition = schema["$ref"]
                 .as_str()
-                .and_then(|reference| self.input_schema.pointer(reference.strip_prefix('#')?));
+                .and_then(|reference| schema.pointer(reference.strip_prefix('#')?));
             [Some(schema), definition].into_iter().flatten().all(|schema| {
                 schema["description"].as_str().is_none_or(|text| text.trim().is_empty())
             })

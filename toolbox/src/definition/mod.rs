@@ -15,12 +15,13 @@
 //!
 //! | to | see |
 //! |---|---|
-//! | describe a tool | [`ToolDefinition`], [`ToolAnnotations`], [`Icon`] |
+//! | describe a tool | [`ToolDefinition`], [`Schema`], [`ToolAnnotations`], [`Icon`] |
 //! | check a name | [`check_name`], [`MAX_NAME_LEN`], [`InvalidNameError`] |
 //! | find descriptions that say too little | [`Lint`] |
 
 mod icon;
 mod lint;
+mod schema;
 
 use std::fmt;
 
@@ -29,6 +30,7 @@ use serde_json::{Map, Value};
 
 pub use icon::{Icon, IconTheme};
 pub use lint::Lint;
+pub use schema::Schema;
 
 /// The longest name of a tool, in bytes. Providers that allow fewer get a shortened alias.
 pub const MAX_NAME_LEN: usize = 128;
@@ -56,13 +58,13 @@ pub struct ToolDefinition {
     /// The description, by which the model decides whether to call the tool.
     pub description: String,
     /// JSON Schema (draft 2020-12) of the arguments: always an object.
-    pub input_schema: Value,
+    pub input_schema: Schema,
     /// A name for people, displayed by hosts that list tools.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub title: Option<String>,
     /// JSON Schema of the structured result, when the tool has one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub output_schema: Option<Value>,
+    pub output_schema: Option<Schema>,
     /// Hints about the effects of a call.
     #[serde(skip_serializing_if = "ToolAnnotations::is_empty")]
     pub annotations: ToolAnnotations,
@@ -102,12 +104,12 @@ impl ToolDefinition {
     pub fn new(
         name: impl Into<String>,
         description: impl Into<String>,
-        input_schema: Value,
+        input_schema: impl Into<Schema>,
     ) -> Self {
         Self {
             name: name.into(),
             description: description.into(),
-            input_schema,
+            input_schema: input_schema.into(),
             title: None,
             output_schema: None,
             annotations: ToolAnnotations::default(),

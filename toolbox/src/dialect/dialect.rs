@@ -40,6 +40,11 @@ impl Dialect {
     pub const ALL: [Self; 5] =
         [Self::OpenAiChat, Self::OpenAiResponses, Self::Anthropic, Self::Gemini, Self::Mcp];
 
+    /// Returns the position among [`Dialect::ALL`].
+    pub(super) fn index(self) -> usize {
+        self as usize
+    }
+
     pub(super) fn is_open_ai(self) -> bool {
         matches!(self, Self::OpenAiChat | Self::OpenAiResponses)
     }

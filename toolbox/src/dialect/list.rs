@@ -2,88 +2,153 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::ops::Deref;
+use std::ops::{Deref, Index};
 use std::sync::{Arc, OnceLock};
 
 use serde::{Serialize, Serializer};
-use serde_json::value::RawValue;
 
 use crate::definition::ToolDefinition;
-use crate::dialect::{Dialect, Loss, Lowered, list, lower};
+use crate::dialect::{Dialect, ListedTool, Loss, Lowered, SharedDefinition, list, lower};
 
 /// The definitions that go with one request to a model, in order.
 ///
-/// Cloning costs a reference count, and the list of each provider is lowered and serialized once
-/// for all clones. A box hands out the same value until it changes
+/// Cloning costs a reference count, and each definition is lowered and serialized once for each
+/// provider, however many lists it is in. A box hands out the same value until it changes
 /// ([`ToolBox::definitions`](crate::ToolBox::definitions)); a list of one's own comes from
 /// `Vec<ToolDefinition>` or an iterator. Serializes to an array.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::ToolDefinition;
+/// use toolbox::dialect::Definitions;
+///
+/// let ping = ToolDefinition::new("ping", "Checks a host", json!({"type": "object"}));
+/// let definitions = Definitions::from(vec![ping]);
+/// assert_eq!(definitions.len(), 1);
+/// assert_eq!(definitions[0].name, "ping");
+/// assert!(definitions.iter().all(|definition| !definition.deferred));
+/// ```
 #[derive(Clone, Default)]
 pub struct Definitions(Arc<DefinitionsInner>);
 
 #[derive(Default)]
 struct DefinitionsInner {
-    definitions: Arc<[ToolDefinition]>,
+    definitions: Arc<[SharedDefinition]>,
     lists: [OnceLock<Arc<DefinitionList>>; Dialect::ALL.len()],
 }
 
 impl Definitions {
-    /// Returns the list as one provider takes it, lowered and serialized once.
+    /// Returns the list as one provider takes it, serialized once.
     #[must_use]
     pub fn lowered(&self, dialect: Dialect) -> Arc<DefinitionList> {
-        let index = Dialect::ALL.iter().position(|own| *own == dialect).unwrap_or_default();
-        let list = self.0.lists[index]
-            .get_or_init(|| Arc::new(DefinitionList::new(self.shared(), dialect)));
+        let list = self.0.lists[dialect.index()].get_or_init(|| {
+            Arc::new(DefinitionList::new(Arc::clone(&self.0.definitions), dialect))
+        });
         Arc::clone(list)
     }
 
-    /// Returns the definitions as a shared slice.
+    /// Returns the number of definitions.
     #[must_use]
-    pub fn shared(&self) -> Arc<[ToolDefinition]> {
-        Arc::clone(&self.0.definitions)
+    pub fn len(&self) -> usize {
+        self.0.definitions.len()
+    }
+
+    /// Returns `true` if there are no definitions.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.0.definitions.is_empty()
+    }
+
+    /// Returns the definition at a position.
+    #[must_use]
+    pub fn get(&self, position: usize) -> Option<&ToolDefinition> {
+        self.0.definitions.get(position).map(Deref::deref)
+    }
+
+    /// Returns the definitions, in order.
+    pub fn iter(&self) -> DefinitionsIter<'_> {
+        DefinitionsIter(self.0.definitions.iter())
+    }
+
+    /// Returns a copy of each definition.
+    #[must_use]
+    pub fn to_vec(&self) -> Vec<ToolDefinition> {
+        self.iter().cloned().collect()
+    }
+
+    /// Returns the definitions with the lists that they share.
+    pub(crate) fn shared(&self) -> &[SharedDefinition] {
+        &self.0.definitions
     }
 }
 
-impl Deref for Definitions {
-    type Target = [ToolDefinition];
+/// An iterator over [`Definitions`], in order.
+#[derive(Debug, Clone)]
+pub struct DefinitionsIter<'a>(std::slice::Iter<'a, SharedDefinition>);
 
-    fn deref(&self) -> &[ToolDefinition] {
-        &self.0.definitions
+impl<'a> Iterator for DefinitionsIter<'a> {
+    type Item = &'a ToolDefinition;
+
+    fn next(&mut self) -> Option<&'a ToolDefinition> {
+        self.0.next().map(Deref::deref)
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        self.0.size_hint()
+    }
+}
+
+impl DoubleEndedIterator for DefinitionsIter<'_> {
+    fn next_back(&mut self) -> Option<Self::Item> {
+        self.0.next_back().map(Deref::deref)
+    }
+}
+
+impl ExactSizeIterator for DefinitionsIter<'_> {}
+
+impl Index<usize> for Definitions {
+    type Output = ToolDefinition;
+
+    fn index(&self, position: usize) -> &ToolDefinition {
+        &self.0.definitions[position]
     }
 }
 
 impl Serialize for Definitions {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.definitions.serialize(serializer)
+        serializer.collect_seq(self.iter())
     }
 }
 
 impl PartialEq for Definitions {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.0.definitions == other.0.definitions
-    }
-}
-
-impl AsRef<[ToolDefinition]> for Definitions {
-    fn as_ref(&self) -> &[ToolDefinition] {
-        self
+        Arc::ptr_eq(&self.0, &other.0) || self.iter().eq(other.iter())
     }
 }
 
 impl<'a> IntoIterator for &'a Definitions {
     type Item = &'a ToolDefinition;
-    type IntoIter = std::slice::Iter<'a, ToolDefinition>;
+    type IntoIter = DefinitionsIter<'a>;
 
     fn into_iter(self) -> Self::IntoIter {
         self.iter()
     }
 }
 
-impl FromIterator<ToolDefinition> for Definitions {
-    fn from_iter<I: IntoIterator<Item = ToolDefinition>>(definitions: I) -> Self {
+impl FromIterator<SharedDefinition> for Definitions {
+    fn from_iter<I: IntoIterator<Item = SharedDefinition>>(definitions: I) -> Self {
+        // Their number is not known before, and a list is kept: so it is made to its length.
+        let definitions: Vec<SharedDefinition> = definitions.into_iter().collect();
         Self(Arc::new(DefinitionsInner {
-            definitions: definitions.into_iter().collect(),
+            definitions: definitions.into(),
             ..DefinitionsInner::default()
         }))
+    }
+}
+
+impl FromIterator<ToolDefinition> for Definitions {
+    fn from_iter<I: IntoIterator<Item = ToolDefinition>>(definitions: I) -> Self {
+        definitions.into_iter().map(SharedDefinition::from).collect()
     }
 }
 
@@ -99,56 +164,66 @@ impl fmt::Debug for Definitions {
     }
 }
 
+/// The text before and behind the tools of Gemini.
+const FRAME: (&str, &str) = (r#"[{"functionDeclarations":["#, "]}]");
+
 /// The tools of a box as one provider takes them: lowered, and serialized once.
 pub struct DefinitionList {
     dialect: Dialect,
-    definitions: Arc<[ToolDefinition]>,
-    lowered: Vec<Lowered>,
-    /// The whole list, serialized on first use; not used for deferred tools.
-    json: OnceLock<Box<RawValue>>,
+    definitions: Arc<[SharedDefinition]>,
+    /// The whole list, written on first use.
+    json: OnceLock<Box<str>>,
     /// The index of each tool, by its own name and by the name it is sent under.
     positions: OnceLock<HashMap<String, usize>>,
-    /// Each tool as a deferred one, serialized on first use.
-    deferred: OnceLock<Vec<Box<RawValue>>>,
 }
 
 impl DefinitionList {
-    fn new(definitions: Arc<[ToolDefinition]>, dialect: Dialect) -> Self {
-        Self {
-            dialect,
-            lowered: definitions.iter().map(|definition| lower(definition, dialect)).collect(),
-            definitions,
-            json: OnceLock::new(),
-            positions: OnceLock::new(),
-            deferred: OnceLock::new(),
-        }
+    fn new(definitions: Arc<[SharedDefinition]>, dialect: Dialect) -> Self {
+        Self { dialect, definitions, json: OnceLock::new(), positions: OnceLock::new() }
     }
 
-    /// Returns the provider's whole `tools` value as JSON text, ready to be spliced into a request.
+    /// Returns the provider's whole `tools` value as JSON text, written on first use.
+    ///
+    /// To splice it into a larger document, serialize the list itself: that copies each tool once.
     #[must_use]
     pub fn json(&self) -> &str {
-        self.raw().get()
+        self.json.get_or_init(|| {
+            let (open, close) = if self.is_framed() { FRAME } else { ("[", "]") };
+            let len: usize = self.tools().map(|tool| tool.json.get().len() + 1).sum();
+            let mut text = String::with_capacity(open.len() + len + close.len());
+            text.push_str(open);
+            for (at, tool) in self.tools().enumerate() {
+                if at > 0 {
+                    text.push(',');
+                }
+                text.push_str(tool.json.get());
+            }
+            text.push_str(close);
+            text.into()
+        })
     }
 
-    /// Returns the same text as something serde splices into a larger document.
-    #[must_use]
-    pub fn raw(&self) -> &RawValue {
-        // A JSON value always serializes.
-        self.json.get_or_init(|| {
-            serde_json::value::to_raw_value(&list(&self.lowered)).unwrap_or_default()
-        })
+    /// Returns `true` if the tools stand within an object, as Gemini takes them.
+    fn is_framed(&self) -> bool {
+        self.dialect == Dialect::Gemini && !self.definitions.is_empty()
     }
 
     /// Returns the list as a value.
     #[must_use]
     pub fn to_value(&self) -> serde_json::Value {
-        list(&self.lowered)
+        let lowered: Vec<Lowered> =
+            self.definitions.iter().map(|definition| lower(definition, self.dialect)).collect();
+        list(&lowered)
     }
 
     /// Returns each tool as it was lowered, in order.
-    #[must_use]
-    pub fn tools(&self) -> &[Lowered] {
-        &self.lowered
+    pub fn tools(&self) -> impl ExactSizeIterator<Item = &ListedTool> {
+        self.definitions.iter().map(|definition| definition.listed(self.dialect))
+    }
+
+    /// Returns the tool at a position.
+    pub(crate) fn tool(&self, position: usize) -> &ListedTool {
+        self.definitions[position].listed(self.dialect)
     }
 
     /// Returns the name a call goes by in a request with this list.
@@ -162,7 +237,7 @@ impl DefinitionList {
         match crate::dialect::outbound_name(name, self.dialect) {
             Cow::Owned(alias)
                 if crate::dialect::fits(name, self.dialect)
-                    && !self.lowered.iter().any(|tool| tool.name == alias) =>
+                    && !self.tools().any(|tool| *tool.name == *alias) =>
             {
                 Cow::Borrowed(name)
             }
@@ -176,19 +251,19 @@ impl DefinitionList {
     }
 
     /// Returns each tool as it was lowered, beside its definition.
-    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&ToolDefinition, &Lowered)> {
-        self.definitions.iter().zip(&self.lowered)
+    pub(crate) fn pairs(&self) -> impl Iterator<Item = (&ToolDefinition, &ListedTool)> {
+        self.definitions.iter().map(Deref::deref).zip(self.tools())
     }
 
     /// Returns the position of a tool, by its own name, or else by the name it is sent under.
     pub(crate) fn position(&self, name: &str) -> Option<usize> {
         let positions = self.positions.get_or_init(|| {
-            let mut positions = HashMap::with_capacity(self.lowered.len());
+            let mut positions = HashMap::with_capacity(self.definitions.len());
             for (at, definition) in self.definitions.iter().enumerate() {
                 positions.entry(definition.name.clone()).or_insert(at);
             }
-            for (at, tool) in self.lowered.iter().enumerate() {
-                positions.entry(tool.name.clone()).or_insert(at);
+            for (at, tool) in self.tools().enumerate() {
+                positions.entry(tool.name.to_string()).or_insert(at);
             }
             positions
         });
@@ -200,28 +275,29 @@ impl DefinitionList {
         &self.definitions[position]
     }
 
-    /// Returns each tool as JSON text in Anthropic's form for tools that are loaded when a search
-    /// refers to them.
-    pub(crate) fn deferred(&self) -> &[Box<RawValue>] {
-        self.deferred.get_or_init(|| {
-            let deferred = |tool: &Lowered| {
-                let mut tool = tool.tool.clone();
-                if let Some(fields) = tool.as_object_mut() {
-                    // The service accepts no examples beside a tool search.
-                    fields.remove("input_examples");
-                    fields.insert("defer_loading".to_owned(), true.into());
-                }
-                serde_json::value::to_raw_value(&tool).unwrap_or_default()
-            };
-            self.lowered.iter().map(deferred).collect()
-        })
-    }
-
     /// Returns the keywords that the dialect could not express, each with the name of its tool.
     pub fn losses(&self) -> impl Iterator<Item = (&str, &Loss)> {
-        self.lowered
-            .iter()
-            .flat_map(|tool| tool.losses.iter().map(move |loss| (tool.name.as_str(), loss)))
+        self.tools().flat_map(|tool| tool.losses.iter().map(move |loss| (&*tool.name, loss)))
+    }
+}
+
+/// Serializes to the provider's whole `tools` value; `serde_json` splices the text of each tool.
+impl Serialize for DefinitionList {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.is_framed() {
+            serializer.collect_seq([HashMap::from([("functionDeclarations", Entries(self))])])
+        } else {
+            Entries(self).serialize(serializer)
+        }
+    }
+}
+
+/// The tools of a list, as an array.
+struct Entries<'a>(&'a DefinitionList);
+
+impl Serialize for Entries<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(self.0.tools().map(|tool| &tool.json))
     }
 }
 
@@ -229,8 +305,7 @@ impl fmt::Debug for DefinitionList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("DefinitionList")
             .field("dialect", &self.dialect)
-            .field("tools", &self.lowered.len())
-            .field("bytes", &self.json().len())
+            .field("tools", &self.definitions.len())
             .finish_non_exhaustive()
     }
 }

@@ -60,7 +60,7 @@ pub fn lower(definition: &ToolDefinition, dialect: Dialect) -> Lowered {
     let name = outbound_name(&definition.name, dialect).into_owned();
     let mut losses = Vec::new();
     let mut description = definition.description.clone();
-    let rooted = root::object(&definition.input_schema, dialect, &mut losses);
+    let rooted = root::object(&definition.input_schema.read(), dialect, &mut losses);
     if let Some(note) = &rooted.note {
         description = notes::joined(&description, note);
     }
@@ -145,7 +145,7 @@ fn mcp(definition: &ToolDefinition, name: &str, description: &str, schema: Value
     tool.insert("description".to_owned(), description.into());
     tool.insert("inputSchema".to_owned(), schema);
     if let Some(output) = &definition.output_schema {
-        tool.insert("outputSchema".to_owned(), output.clone());
+        tool.insert("outputSchema".to_owned(), output.read().into_owned());
     }
     if !definition.annotations.is_empty() {
         tool.insert("annotations".to_owned(), json!(definition.annotations));

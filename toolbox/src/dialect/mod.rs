@@ -25,7 +25,7 @@
 //! |---|---|
 //! | lower one definition, or list several | [`lower`](fn@lower), [`list`], [`Lowered`], [`Loss`] |
 //! | choose a provider's form | [`Dialect`] |
-//! | keep the lists of many definitions | [`Definitions`], [`DefinitionList`] |
+//! | keep the lists of many definitions | [`Definitions`], [`DefinitionList`], [`ListedTool`] |
 //! | map names and optional arguments back | [`outbound_name`], [`restore_optional`] |
 
 mod dialect;
@@ -33,11 +33,14 @@ mod list;
 mod lower;
 mod names;
 mod restore;
+mod shared;
 
 pub use dialect::{Dialect, Loss, Lowered};
-pub use list::{DefinitionList, Definitions};
+pub use list::{DefinitionList, Definitions, DefinitionsIter};
 pub use lower::{list, lower};
 pub(crate) use names::fits;
 pub use names::outbound_name;
 pub use restore::restore_optional;
 pub(crate) use restore::restore_strict;
+pub use shared::ListedTool;
+pub(crate) use shared::SharedDefinition;

@@ -6,7 +6,7 @@ use super::admitted::{AdmittedCall, OwnedCall, Pass, answer};
 use super::{run, trace};
 use crate::call::{ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult};
 use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry};
-use crate::context::{Taint, ToolContext};
+use crate::context::{Taint, ToolContext, UNUSED_CONTEXT};
 use crate::text::{QUOTED, nearest_n, quote};
 use crate::tool::{BoxedHandler, Tool};
 
@@ -64,7 +64,7 @@ impl ToolBox {
     ) -> ToolResult {
         match self.begin(call.id, &call.name, call.arguments.as_str(), caller_context, pass) {
             Begun::Done(result) => result,
-            Begun::Ready(admitted) => admitted.run_at_once(call.arguments.as_str()).await,
+            Begun::Ready(mut admitted) => admitted.run_at_once(call.arguments.as_str()).await,
             Begun::Waiting(admitted) => OwnedCall::finish(admitted, call.arguments).await,
         }
     }
@@ -83,7 +83,7 @@ impl ToolBox {
         let arguments = &*arguments.as_arguments();
         let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
             Begun::Done(result) => result,
-            Begun::Ready(admitted) => admitted.run_at_once(arguments).await,
+            Begun::Ready(mut admitted) => admitted.run_at_once(arguments).await,
             Begun::Waiting(admitted) => OwnedCall::finish(admitted, arguments.into()).await,
         };
         let failed = result.is_error();
@@ -120,15 +120,27 @@ impl ToolBox {
             return Begun::Done(refuse(entry, permitted, id, text, settings));
         }
         let tool = entry.tool.inner();
+        let values = caller_context.and_then(ToolContext::values_below);
+        let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
+        if in_place
+            && !tool.signature.uses_context
+            && let BoxedHandler::Sync(handler) = &tool.handler
+        {
+            let depth = settings.argument_depth;
+            let mut result = run::sync(&**handler, tool, &UNUSED_CONTEXT, text, depth);
+            result.call_id = id;
+            result.fit(settings.result_bytes, entry.tool.definition());
+            return Begun::Done(result);
+        }
         let mut context = ToolContext {
             call_id: id,
-            tool: Some(Arc::clone(&tool.definition)),
-            values: caller_context.and_then(ToolContext::values_below),
+            tool: Some(Arc::clone(tool.definition.arc())),
+            values,
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
             approved: pass.approved,
         };
-        if !(entry.at_once && settings.is_plain && context.values.is_none()) || trace::is_on() {
+        if !in_place {
             return Begun::Waiting(self.admit(entry, context));
         }
         match &tool.handler {
@@ -147,7 +159,7 @@ impl ToolBox {
     /// gateway.
     #[inline]
     fn is_open_to(&self, entry: &ToolEntry, pass: Pass) -> bool {
-        self.shared.settings.deferred_calls || pass.hidden || !entry.tool.definition().deferred
+        self.shared.settings.deferred_calls || pass.hidden || !entry.deferred
     }
 
     #[inline]
@@ -174,7 +186,7 @@ fn not_found(
             if let Some(taint) = caller_context.and_then(ToolContext::get::<Taint>) {
                 // A name is text that the author of the definition chose.
                 shown.for_each(|entry| {
-                    taint.show_definitions(std::slice::from_ref(entry.tool.definition()));
+                    taint.show_definitions([entry.tool.definition()]);
                 });
             }
             text = format!("{text}; the nearest names are {}", near.join(", "));

@@ -66,7 +66,7 @@ impl OwnedCall {
             })
         };
         let call = CallToRecord {
-            definition: Arc::clone(&self.tool.inner().definition),
+            definition: Arc::clone(self.tool.shared_definition().arc()),
             context: self.context.clone(),
             arguments: self.arguments.clone(),
             job: background.then(JobId::new),

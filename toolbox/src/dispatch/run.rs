@@ -29,7 +29,7 @@ pub(super) fn sync(
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = HandlerCall::new(context, text, &tool.signature, depth);
+    let call = HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
     let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
         Ok(mut result) => {
             if !tool.running.relays {
@@ -37,7 +37,7 @@ pub(super) fn sync(
             }
             result
         }
-        Err(payload) => panicked(context.tool_name(), payload),
+        Err(payload) => panicked(&tool.definition.name, payload),
     };
     call.conclude(&mut result);
     result
@@ -48,7 +48,8 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
     match &tool.handler {
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
-            let call = HandlerCall::new(context, text, &tool.signature, depth);
+            let call =
+                HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
             let mut result = handler(&call).await;
             if !tool.running.relays {
                 result.unmark();
@@ -61,8 +62,10 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
 
 impl AdmittedCall {
     /// Runs an async tool that needs no approval, permit or layer.
+    ///
+    /// The caller keeps the call, so that its future holds it once.
     #[inline]
-    pub(super) async fn run_at_once(mut self, text: &str) -> ToolResult {
+    pub(super) async fn run_at_once(&mut self, text: &str) -> ToolResult {
         let settings = &self.shared.settings;
         let timeout = Timeout::of_tool(self.tool.inner().running.timeout, settings.timeout);
         let mut result = run_here(self.tool.inner(), &self.context, text, settings, timeout).await;
@@ -84,11 +87,13 @@ async fn run_here(
     match &tool.handler {
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
-            let call = HandlerCall::new(context, text, &tool.signature, depth);
+            let call =
+                HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
-                    let run = SupervisedCall::new(future, context, timeout);
-                    if tool.running.relays { run.await } else { run.of_handler().await }
+                    let mut run = SupervisedCall::new(future, context, timeout);
+                    run.of_handler = !tool.running.relays;
+                    run.await
                 }
                 Err(payload) => panicked(context.tool_name(), payload),
             };
@@ -180,7 +185,7 @@ impl OwnedCall {
     }
 
     fn request(&self) -> ApprovalRequest {
-        let definition = Arc::clone(&self.tool.inner().definition);
+        let definition = Arc::clone(self.tool.shared_definition().arc());
         ApprovalRequest::new(definition, self.context.clone(), self.arguments.clone())
     }
 
@@ -235,7 +240,7 @@ impl OwnedCall {
     pub(super) fn check(&self) -> Result<(), ToolResult> {
         let depth = self.shared.settings.argument_depth;
         let signature = &self.tool.inner().signature;
-        HandlerCall::new(&self.context, self.arguments.as_str(), signature, depth)
+        HandlerCall::new(&self.context, self.tool.name(), self.arguments.as_str(), signature, depth)
             .checked()
             .map(drop)
     }

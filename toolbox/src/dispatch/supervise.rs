@@ -149,7 +149,7 @@ pub(super) struct SupervisedCall<'a> {
     /// `true` if the work may go on after it was given up.
     detached: bool,
     /// `true` if the result is a handler's and not the gate's.
-    of_handler: bool,
+    pub(super) of_handler: bool,
 }
 
 impl<'a> SupervisedCall<'a> {

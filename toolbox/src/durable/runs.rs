@@ -436,7 +436,7 @@ impl RunStore for JournalRuns {
 fn completion(toolbox: &ToolBox, call: RecordedCall, call_id: String) -> Completion {
     let context = ToolContext {
         call_id: call_id.clone(),
-        tool: toolbox.get(&call.tool).map(|tool| Arc::clone(&tool.inner().definition)),
+        tool: toolbox.get(&call.tool).map(|tool| Arc::clone(tool.shared_definition().arc())),
         ..ToolContext::new()
     };
     let result = call.result.unwrap_or_else(|| crate::ToolResult::new(""));

@@ -191,7 +191,7 @@ impl Gateway {
         }
         let mut gone = std::mem::take(&mut known.tools);
         for tool in snapshot.tools().filter(|tool| tool.definition().deferred) {
-            let definition = tool.shared_definition();
+            let definition = tool.shared_definition().arc();
             let before = gone.remove(&definition.name);
             if !before.is_some_and(|before| Arc::ptr_eq(&before, definition)) {
                 match tool.source() {
@@ -242,7 +242,7 @@ impl Gateway {
             // Also those whose schemas do not fit into the reply: a service may load them by their
             // names.
             for hit in &hits {
-                taint.show_definitions(std::slice::from_ref(&*hit.definition));
+                taint.show_definitions([&*hit.definition]);
             }
         }
         if let Some(promotions) = context.get::<Promotions>() {

@@ -178,8 +178,8 @@ impl ToolBuilder {
             schema["required"] = Value::Array(self.required);
         }
         schema["additionalProperties"] = Value::Bool(false);
-        let definition = ToolDefinition::new(self.name, self.description, schema.clone());
-        let signature = Signature::raw(schema);
+        let definition = ToolDefinition::new(self.name, self.description, schema);
+        let signature = Signature::raw(definition.input_schema.clone());
         Tool::from_parts(definition, handler, signature, self.origin)
     }
 }

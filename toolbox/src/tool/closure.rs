@@ -308,8 +308,8 @@ impl Tool {
         input_schema: Value,
         function: impl ToolFn<Arguments, Form>,
     ) -> Result<Self, InvalidNameError> {
-        let signature = Signature::raw(input_schema.clone());
         let definition = ToolDefinition::new(name, description, input_schema);
+        let signature = Signature::raw(definition.input_schema.clone());
         let handler = function.into_handler(|call| call.checked().map(Arguments::from));
         Self::from_parts(definition, handler, signature, Origin::here())
     }
@@ -359,8 +359,8 @@ impl Tool {
         input_schema: Value,
         function: impl MapFn<Form>,
     ) -> Result<Self, InvalidNameError> {
-        let signature = Signature::raw(input_schema.clone());
         let definition = ToolDefinition::new(name, description, input_schema);
+        let signature = Signature::raw(definition.input_schema.clone());
         let handler = BoxedHandler::Sync(Arc::new(move |call| {
             match call.checked().map(serde_json::from_str) {
                 Ok(Ok(arguments)) => function.run(&arguments),

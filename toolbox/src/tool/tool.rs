@@ -16,6 +16,7 @@ use crate::call::ToolResult;
 use crate::context::approval::Approval;
 use crate::context::{Approver, Requirement, StateMap};
 use crate::definition::{Icon, InvalidNameError, ToolAnnotations, ToolDefinition, check_name};
+use crate::dialect::SharedDefinition;
 use crate::future::BoxFuture;
 
 /// A tool that a model can call: a definition and a handler.
@@ -46,7 +47,7 @@ pub struct Tool {
 
 #[derive(Clone)]
 pub(crate) struct ToolInner {
-    pub(crate) definition: Arc<ToolDefinition>,
+    pub(crate) definition: SharedDefinition,
     pub(crate) signature: Arc<Signature>,
     pub(crate) handler: BoxedHandler,
     pub(crate) origin: Origin,
@@ -213,7 +214,7 @@ impl Tool {
         check_name(&definition.name)?;
         Ok(Self {
             inner: Arc::new(ToolInner {
-                definition: Arc::new(definition),
+                definition: definition.into(),
                 signature: Arc::new(signature),
                 handler,
                 origin,
@@ -274,7 +275,7 @@ impl Tool {
         self
     }
 
-    pub(crate) fn shared_definition(&self) -> &Arc<ToolDefinition> {
+    pub(crate) fn shared_definition(&self) -> &SharedDefinition {
         &self.inner.definition
     }
 
@@ -298,7 +299,7 @@ impl Tool {
     }
 
     pub(super) fn definition_mut(&mut self) -> &mut ToolDefinition {
-        Arc::make_mut(&mut self.inner_mut().definition)
+        self.inner_mut().definition.make_mut()
     }
 
     /// Returns the tool under another name.
@@ -444,7 +445,7 @@ impl Tool {
     /// Returns the tool with the schema of its structured result.
     #[must_use]
     pub fn with_output_schema(mut self, schema: Value) -> Self {
-        self.definition_mut().output_schema = Some(schema);
+        self.definition_mut().output_schema = Some(schema.into());
         self
     }
 

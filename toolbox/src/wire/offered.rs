@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use crate::call::ToolResult;
 use crate::definition::ToolDefinition;
-use crate::dialect::{DefinitionList, Dialect, Lowered};
+use crate::dialect::{DefinitionList, Dialect, ListedTool};
 use crate::model::ModelRequest;
 
 /// The tools of a request, for a format with a tool search of its own.
@@ -49,7 +49,7 @@ impl<'a> Offered<'a> {
 
     /// Returns the tools of the request that are sent without a search. Tools found before may be
     /// among them as well, and no service accepts a name twice.
-    pub(super) fn listed(&self) -> impl Iterator<Item = (&ToolDefinition, &Lowered)> {
+    pub(super) fn listed(&self) -> impl Iterator<Item = (&ToolDefinition, &ListedTool)> {
         let is_deferred = |definition: &ToolDefinition| {
             self.search.as_ref().is_some_and(|search| search.holds(&definition.name))
         };

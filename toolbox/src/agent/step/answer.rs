@@ -166,7 +166,7 @@ impl TypedAnswer {
 
     /// Returns the definitions of a step, with the tool for the answer at their end.
     pub(super) fn beside(&self, offer: &Definitions) -> Definitions {
-        offer.iter().chain(&*self.toolbox.definitions()).cloned().collect()
+        offer.shared().iter().chain(self.toolbox.definitions().shared()).cloned().collect()
     }
 
     /// Returns the choice that makes the model call for its answer, beside `others` tools.

@@ -245,7 +245,7 @@ impl ActiveRun {
             let toolbox = self.toolbox();
             let tools = found.into_iter().filter_map(|(name, until)| {
                 let tool = toolbox.get(&name)?;
-                Some((Arc::clone(&tool.inner().definition), until))
+                Some((Arc::clone(tool.shared_definition().arc()), until))
             });
             self.offer.promotions.restore(tools.collect());
         }

@@ -128,7 +128,8 @@ impl RunningCall {
         // Looked up after the call: the output schema is withdrawn meanwhile if the result of a
         // mounted server does not match it.
         let tool = shared.toolbox.get(&name);
-        let output_schema = tool.as_ref().and_then(|tool| tool.definition().output_schema.as_ref());
+        let output_schema =
+            tool.as_ref().and_then(|tool| tool.definition().output_schema.as_deref());
         let format = ResultFormat { version, output_schema, limit };
         Answer::from(protocol::response(&id, &written(&result, format)))
     }

@@ -64,7 +64,7 @@ impl Serialize for Body<'_> {
         }
         if !request.tools.is_empty() {
             match &tools.search {
-                None => map.serialize_entry("tools", tools.list.raw())?,
+                None => map.serialize_entry("tools", &*tools.list)?,
                 Some(search) => {
                     let history = &request.history;
                     map.serialize_entry("tools", &WithSearch { tools, search, history })?;
@@ -121,22 +121,25 @@ impl Serialize for WithSearch<'_> {
         let Self { tools, search, history } = *self;
         let mut seq = serializer.serialize_seq(None)?;
         let mut listed = 0;
-        for (_, tool) in tools.listed() {
+        for (definition, tool) in tools.listed() {
             listed += 1;
             // The service takes no examples beside a tool search.
-            match tool.tool.as_object().filter(|fields| fields.contains_key("input_examples")) {
-                None => seq.serialize_element(&tool.tool)?,
-                Some(fields) => {
-                    let mut fields = fields.clone();
-                    fields.remove("input_examples");
-                    seq.serialize_element(&fields)?;
-                }
+            if definition.examples.is_empty() {
+                seq.serialize_element(&tool.json)?;
+                continue;
             }
+            let mut tool = tool.to_value();
+            if let Some(fields) = tool.as_object_mut() {
+                fields.shift_remove("input_examples");
+            }
+            seq.serialize_element(&tool)?;
         }
-        let deferred = search.deferred().deferred();
-        if listed + deferred.len() <= MAX_TOOLS {
-            let places = (0..deferred.len()).filter(|at| search.is_found(*at));
-            places.map(|at| &deferred[at]).try_for_each(|tool| seq.serialize_element(tool))?;
+        let deferred = search.deferred();
+        if listed + deferred.tools().len() <= MAX_TOOLS {
+            let places = (0..deferred.tools().len()).filter(|at| search.is_found(*at));
+            places
+                .map(|at| deferred.tool(at).deferred())
+                .try_for_each(|tool| seq.serialize_element(tool))?;
         } else {
             // The search is not the service's, so it only needs the tools that were found.
             let found: BTreeSet<usize> = history
@@ -145,7 +148,7 @@ impl Serialize for WithSearch<'_> {
                 .filter_map(|(call, result)| references(search, call, result))
                 .flatten()
                 .collect();
-            found.iter().try_for_each(|at| seq.serialize_element(&deferred[*at]))?;
+            found.iter().try_for_each(|at| seq.serialize_element(deferred.tool(*at).deferred()))?;
         }
         seq.end()
     }
@@ -367,9 +370,9 @@ fn result<'a>(call: &ToolCall, result: &'a ToolResult, tools: &'a Offered<'_>) -
     if let Some((search, found)) =
         search.and_then(|search| Some((search, references(search, call, result)?)))
     {
-        let lowered = search.deferred().tools();
-        let references =
-            found.into_iter().map(|at| Own::ToolReference { tool_name: &lowered[at].name });
+        let references = found
+            .into_iter()
+            .map(|at| Own::ToolReference { tool_name: &search.deferred().tool(at).name });
         return Own::ToolResult {
             tool_use_id: result.call_id(),
             content: Some(ResultContent::Blocks(references.collect())),

@@ -25,7 +25,7 @@ pub(super) fn body(request: &ModelRequest, model: &str) -> String {
         system_instruction: system
             .map(|text| ContentOut { role: None, parts: vec![GeminiPartOut::text(text.into())] }),
         contents: contents(request, &tools, generation(model)),
-        tools: (!request.tools.is_empty()).then(|| tools.raw()),
+        tools: (!request.tools.is_empty()).then(|| &*tools),
         tool_config: tool_config(request, &tools),
         generation_config: generation_config(&request.options),
         rest: request
@@ -44,7 +44,7 @@ struct Body<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     system_instruction: Option<ContentOut<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    tools: Option<&'a RawValue>,
+    tools: Option<&'a DefinitionList>,
     #[serde(skip_serializing_if = "Map::is_empty")]
     tool_config: Map<String, Value>,
     #[serde(skip_serializing_if = "Map::is_empty")]

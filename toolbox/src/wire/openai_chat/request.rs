@@ -39,7 +39,7 @@ impl Serialize for Body<'_> {
         map.serialize_entry("model", self.model)?;
         map.serialize_entry("messages", &Messages { request, tools: self.tools })?;
         if has_tools {
-            map.serialize_entry("tools", self.tools.raw())?;
+            map.serialize_entry("tools", self.tools)?;
             let choice = tool_choice(&request.tool_choice, self.tools);
             options.call_entries(&mut map, choice, request.parallel_tool_calls)?;
         }

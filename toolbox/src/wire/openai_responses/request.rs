@@ -10,8 +10,7 @@ use serde_json::{Value, json};
 use super::response::{SEARCH_CALL, SEARCH_OUTPUT, is_by_service, is_own_search};
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::definition::ToolDefinition;
-use crate::dialect::Dialect;
-use crate::dialect::Lowered;
+use crate::dialect::{Dialect, ListedTool};
 use crate::model::{Message, ModelRequest, Part, Reply, Step, ToolChoice};
 use crate::wire::offered::{Offered, OfferedSearch};
 use crate::wire::openai::{AsDisplay, DataUrl, ExtraOptions, MessagePart, ResultText};
@@ -49,7 +48,7 @@ impl Serialize for Body<'_> {
         map.serialize_entry("input", &InputItems { request, tools: self.tools, is_stored })?;
         if has_tools {
             match &self.tools.search {
-                None => map.serialize_entry("tools", self.tools.list.raw())?,
+                None => map.serialize_entry("tools", &*self.tools.list)?,
                 Some(search) => {
                     map.serialize_entry("tools", &WithSearch { tools: self.tools, search })?;
                 }
@@ -118,7 +117,7 @@ impl Serialize for WithSearch<'_> {
             if self.search.is_named(&definition.name) {
                 ToolItem::Search(SearchTool::of(definition, lowered))
             } else {
-                ToolItem::Function(&lowered.tool)
+                ToolItem::Function(&lowered.json)
             }
         }))
     }
@@ -127,21 +126,22 @@ impl Serialize for WithSearch<'_> {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum ToolItem<'a> {
-    Search(SearchTool<'a>),
-    Function(&'a Value),
+    Search(SearchTool),
+    Function(&'a RawValue),
 }
 
 #[derive(Serialize)]
-struct SearchTool<'a> {
+struct SearchTool {
     #[serde(rename = "type")]
     kind: &'static str,
     execution: &'static str,
-    description: &'a Value,
-    parameters: &'a Value,
+    description: Value,
+    parameters: Value,
 }
 
-impl<'a> SearchTool<'a> {
-    fn of(definition: &'a ToolDefinition, lowered: &'a Lowered) -> Self {
+impl SearchTool {
+    fn of(definition: &ToolDefinition, lowered: &ListedTool) -> Self {
+        let mut tool = lowered.to_value();
         let schema = &definition.input_schema;
         // The tool has no strict mode, so its schema is sent as it was written, unless that is no
         // object.
@@ -149,8 +149,8 @@ impl<'a> SearchTool<'a> {
         Self {
             kind: "tool_search",
             execution: "client",
-            description: &lowered.tool["description"],
-            parameters: if is_object { schema } else { &lowered.tool["parameters"] },
+            description: tool["description"].take(),
+            parameters: if is_object { schema.clone().into() } else { tool["parameters"].take() },
         }
     }
 }
@@ -194,13 +194,12 @@ impl InputItems<'_> {
                 if result.references().is_empty() || result.is_error() {
                     fruitless.push(result);
                 }
-                let lowered = search.deferred().tools();
                 seq.serialize_element(&SearchOutputItem {
                     kind: SEARCH_OUTPUT,
                     call_id: &call.id,
                     execution: "client",
                     status: "completed",
-                    tools: found.into_iter().map(|at| &lowered[at].tool).collect(),
+                    tools: found.into_iter().map(|at| &*search.deferred().tool(at).json).collect(),
                 })?;
             } else {
                 let kind = "function_call_output";
@@ -394,7 +393,7 @@ struct SearchOutputItem<'a> {
     call_id: &'a str,
     execution: &'static str,
     status: &'static str,
-    tools: Vec<&'a Value>,
+    tools: Vec<&'a RawValue>,
 }
 
 #[derive(Serialize)]

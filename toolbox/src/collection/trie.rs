@@ -1,0 +1,231 @@
+//! A persistent map from numbers to shared values: a clone costs a reference count, and a changed
+//! clone shares all but the path to what changed.
+
+use std::sync::Arc;
+
+/// The bits of a key that choose a child.
+const DIGIT: u32 = 4;
+/// The children of a branch.
+const WIDTH: usize = 1 << DIGIT;
+/// The digits of the longest key.
+const MOST_DIGITS: u32 = u64::BITS / DIGIT;
+
+/// A value that knows its key.
+pub(super) trait Keyed {
+    /// Returns the key, which is the same for as long as the value is in a map.
+    fn key(&self) -> u64;
+}
+
+/// A persistent map, which iterates in the order of its keys.
+///
+/// The path to a value is as long as the digits by which its key differs from those of others.
+#[derive(Debug)]
+pub(super) struct Trie<T> {
+    root: Node<T>,
+    /// The number of digits of the keys, which grows with them.
+    digits: u32,
+}
+
+#[derive(Debug)]
+enum Node<T> {
+    Empty,
+    Leaf(Arc<T>),
+    Branch(Arc<[Node<T>; WIDTH]>),
+}
+
+impl<T> Default for Trie<T> {
+    fn default() -> Self {
+        Self { root: Node::Empty, digits: 1 }
+    }
+}
+
+impl<T> Clone for Trie<T> {
+    fn clone(&self) -> Self {
+        Self { root: self.root.clone(), digits: self.digits }
+    }
+}
+
+impl<T> Clone for Node<T> {
+    fn clone(&self) -> Self {
+        match self {
+            Self::Empty => Self::Empty,
+            Self::Leaf(value) => Self::Leaf(Arc::clone(value)),
+            Self::Branch(children) => Self::Branch(Arc::clone(children)),
+        }
+    }
+}
+
+/// Returns the index of a child: the digit of a key with `below` digits behind it.
+#[inline]
+fn digit(key: u64, below: u32) -> usize {
+    (key >> (below * DIGIT)) as usize & (WIDTH - 1)
+}
+
+impl<T: Keyed> Trie<T> {
+    /// Returns a map for keys that differ in their first digits, such as hashes.
+    pub(super) fn of_hashes() -> Self {
+        Self { root: Node::Empty, digits: MOST_DIGITS }
+    }
+
+    /// Returns the value of a key.
+    #[inline]
+    pub(super) fn get(&self, key: u64) -> Option<&Arc<T>> {
+        let (mut node, mut below) = (&self.root, self.digits);
+        loop {
+            match node {
+                Node::Branch(children) => {
+                    below -= 1;
+                    node = &children[digit(key, below)];
+                }
+                Node::Leaf(value) => return (value.key() == key).then_some(value),
+                Node::Empty => return None,
+            }
+        }
+    }
+
+    /// Inserts a value in place of that of the same key.
+    pub(super) fn insert(&mut self, value: Arc<T>) {
+        while self.digits < MOST_DIGITS && value.key() >> (self.digits * DIGIT) != 0 {
+            self.root = match std::mem::replace(&mut self.root, Node::Empty) {
+                // The key of a leaf says where it belongs.
+                root @ (Node::Empty | Node::Leaf(_)) => root,
+                root @ Node::Branch(_) => Node::branch([(0, root)]),
+            };
+            self.digits += 1;
+        }
+        self.root.insert(value, self.digits);
+    }
+
+    /// Removes the value of a key.
+    pub(super) fn remove(&mut self, key: u64) {
+        self.root.remove(key, self.digits);
+    }
+
+    /// Returns the values in the order of their keys.
+    pub(super) fn iter(&self) -> Iter<'_, T> {
+        Iter { ahead: vec![std::slice::from_ref(&self.root).iter()] }
+    }
+}
+
+impl<T> Node<T> {
+    fn branch<const N: usize>(children: [(usize, Self); N]) -> Self {
+        let mut nodes = [const { Self::Empty }; WIDTH];
+        for (at, child) in children {
+            nodes[at] = child;
+        }
+        Self::Branch(Arc::new(nodes))
+    }
+}
+
+impl<T: Keyed> Node<T> {
+    fn insert(&mut self, value: Arc<T>, digits: u32) {
+        match self {
+            Self::Empty => *self = Self::Leaf(value),
+            Self::Leaf(own) if own.key() == value.key() => *own = value,
+            Self::Leaf(own) => {
+                let at = digit(own.key(), digits - 1);
+                let own = Self::Leaf(Arc::clone(own));
+                *self = Self::branch([(at, own)]);
+                self.insert(value, digits);
+            }
+            Self::Branch(children) => {
+                let at = digit(value.key(), digits - 1);
+                Arc::make_mut(children)[at].insert(value, digits - 1);
+            }
+        }
+    }
+
+    fn remove(&mut self, key: u64, digits: u32) {
+        match self {
+            Self::Leaf(own) if own.key() == key => *self = Self::Empty,
+            Self::Branch(children) => {
+                let children = Arc::make_mut(children);
+                children[digit(key, digits - 1)].remove(key, digits - 1);
+                let mut rest = children.iter().filter(|child| !matches!(child, Self::Empty));
+                match (rest.next(), rest.next()) {
+                    (None, _) => *self = Self::Empty,
+                    // One that is alone needs no branch above it.
+                    (Some(Self::Leaf(last)), None) => *self = Self::Leaf(Arc::clone(last)),
+                    _ => {}
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+/// The values of a [`Trie`] in the order of their keys.
+pub(super) struct Iter<'a, T> {
+    ahead: Vec<std::slice::Iter<'a, Node<T>>>,
+}
+
+impl<'a, T> Iterator for Iter<'a, T> {
+    type Item = &'a Arc<T>;
+
+    fn next(&mut self) -> Option<&'a Arc<T>> {
+        loop {
+            match self.ahead.last_mut()?.next() {
+                None => drop(self.ahead.pop()),
+                Some(Node::Empty) => {}
+                Some(Node::Leaf(value)) => return Some(value),
+                Some(Node::Branch(children)) => self.ahead.push(children.iter()),
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[derive(Debug, PartialEq)]
+    struct Entry(u64, u32);
+
+    impl Keyed for Entry {
+        fn key(&self) -> u64 {
+            self.0
+        }
+    }
+
+    fn keys() -> impl Strategy<Value = u64> {
+        // Near keys, keys of other lengths, keys that differ in their first or last digit alone.
+        prop_oneof![0..40_u64, (0..64_u32).prop_map(|at| 1 << at), (0..9_u64).prop_map(|at| !at)]
+    }
+
+    proptest! {
+        /// Each clone stays as it was, however the others change.
+        #[test]
+        fn behaves_like_a_map(
+            of_hashes: bool,
+            steps in proptest::collection::vec((keys(), any::<bool>(), any::<bool>()), 0..120),
+        ) {
+            let mut trie = if of_hashes { Trie::of_hashes() } else { Trie::default() };
+            let mut map = BTreeMap::new();
+            let mut kept = Vec::new();
+            for (number, (key, is_insert, is_kept)) in (0..).zip(steps) {
+                if is_kept {
+                    kept.push((trie.clone(), map.clone()));
+                }
+                if is_insert {
+                    trie.insert(Arc::new(Entry(key, number)));
+                    map.insert(key, number);
+                } else {
+                    trie.remove(key);
+                    map.remove(&key);
+                }
+            }
+            kept.push((trie, map));
+            for (trie, map) in kept {
+                let all: Vec<(u64, u32)> = trie.iter().map(|entry| (entry.0, entry.1)).collect();
+                prop_assert_eq!(&all, &map.iter().map(|(key, value)| (*key, *value)).collect::<Vec<_>>());
+                for key in (0..40).chain((0..64).map(|at| 1 << at)) {
+                    prop_assert_eq!(trie.get(key).map(|entry| entry.1), map.get(&key).copied());
+                }
+            }
+        }
+    }
+}

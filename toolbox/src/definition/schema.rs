@@ -1,0 +1,170 @@
+//! JSON Schemas of definitions, kept as text.
+
+use std::borrow::Cow;
+use std::fmt;
+use std::ops::Deref;
+use std::sync::{Arc, OnceLock};
+
+use serde::{Serialize, Serializer};
+use serde_json::Value;
+
+/// The deepest value that is kept as text. Deeper text could not be read again.
+const MAX_DEPTH: usize = 100;
+
+/// A JSON Schema in a definition: shared by its clones, and kept as text until it is read as a
+/// value.
+///
+/// It dereferences to a [`Value`], which is read from the text on first use and kept. Text takes a
+/// tenth of the memory, so that a box may hold many tools of which few are called.
+///
+/// ```
+/// use serde_json::json;
+/// use toolbox::definition::Schema;
+///
+/// let schema = Schema::from(json!({"type": "object", "properties": {"host": {}}}));
+/// assert_eq!(schema["type"], "object");
+/// assert!(schema.is_object());
+/// assert_eq!(schema, json!({"type": "object", "properties": {"host": {}}}));
+/// ```
+#[derive(Clone)]
+pub struct Schema(Arc<SchemaInner>);
+
+struct SchemaInner {
+    /// The schema as text; empty if it is kept as a value.
+    text: Box<str>,
+    value: OnceLock<Value>,
+}
+
+impl Schema {
+    /// Returns the schema as a value: borrowed if it is read already, and otherwise read for this
+    /// use alone.
+    pub(crate) fn read(&self) -> Cow<'_, Value> {
+        match self.0.value.get() {
+            Some(value) => Cow::Borrowed(value),
+            None => Cow::Owned(self.0.parse()),
+        }
+    }
+}
+
+impl SchemaInner {
+    fn parse(&self) -> Value {
+        // It was written from a value that can be read again.
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
+}
+
+/// Returns `true` if text of the value reads as the same value: it is not too deep, and no number
+/// of it is rounded.
+fn survives_as_text(value: &Value, depth: usize) -> bool {
+    depth > 0
+        && match value {
+            Value::Number(number) => !number.is_f64(),
+            Value::Array(items) => items.iter().all(|item| survives_as_text(item, depth - 1)),
+            Value::Object(fields) => {
+                fields.values().all(|field| survives_as_text(field, depth - 1))
+            }
+            _ => true,
+        }
+}
+
+impl From<Value> for Schema {
+    fn from(value: Value) -> Self {
+        let is_text = survives_as_text(&value, MAX_DEPTH);
+        let text = if is_text { value.to_string().into() } else { Box::default() };
+        let value = if is_text { OnceLock::new() } else { OnceLock::from(value) };
+        Self(Arc::new(SchemaInner { text, value }))
+    }
+}
+
+impl From<Schema> for Value {
+    fn from(schema: Schema) -> Self {
+        schema.read().into_owned()
+    }
+}
+
+/// `null`, until a schema takes its place.
+impl Default for Schema {
+    fn default() -> Self {
+        Self::from(Value::Null)
+    }
+}
+
+impl Deref for Schema {
+    type Target = Value;
+
+    fn deref(&self) -> &Value {
+        self.0.value.get_or_init(|| self.0.parse())
+    }
+}
+
+impl PartialEq for Schema {
+    fn eq(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0) || self.read() == other.read()
+    }
+}
+
+impl PartialEq<Value> for Schema {
+    fn eq(&self, other: &Value) -> bool {
+        *self.read() == *other
+    }
+}
+
+impl PartialEq<Schema> for Value {
+    fn eq(&self, other: &Schema) -> bool {
+        other == self
+    }
+}
+
+impl Serialize for Schema {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.read().serialize(serializer)
+    }
+}
+
+/// The schema as JSON text.
+impl fmt::Display for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.value.get() {
+            Some(value) => value.fmt(f),
+            None => f.write_str(&self.0.text),
+        }
+    }
+}
+
+impl fmt::Debug for Schema {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.read().fmt(f)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_schema_reads_as_the_value_it_was_made_of() {
+        let deep = (0..300).fold(json!({}), |inner, _| json!({"not": inner}));
+        let values = [
+            json!(null),
+            json!(true),
+            json!({"b": 1, "a": [{"c": "\u{7f}\"\\é"}]}),
+            json!({"maximum": 0.300_000_000_000_000_04, "minimum": -1e300}),
+            json!({"maximum": u64::MAX, "minimum": i64::MIN}),
+            deep,
+        ];
+        for value in values {
+            let schema = Schema::from(value.clone());
+            assert_eq!(*schema.read(), value);
+            assert_eq!(schema.to_string(), value.to_string());
+            let text = serde_json::to_string(&schema).unwrap();
+            assert_eq!(text, value.to_string(), "before it is read, or not at all");
+            assert_eq!(*schema, value);
+            assert_eq!(serde_json::to_string(&schema).unwrap(), text, "and after");
+            assert_eq!(schema, Schema::from(value));
+        }
+        assert_ne!(Schema::from(json!({"a": 1})), Schema::from(json!({"a": 2})));
+        assert_ne!(Schema::from(json!({"a": 1})), json!({"a": 2}));
+    }
+}
