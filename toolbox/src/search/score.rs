@@ -68,6 +68,7 @@ pub(super) fn rank(index: &Index, scratch: &mut Scratch, limit: usize, filter: F
     scratch.look_closer(index, filter);
     order(&mut scratch.candidates, index);
     scratch.spread(index);
+    scratch.cut_off(index);
     scratch.candidates.truncate(limit);
 }
 
@@ -101,7 +102,7 @@ impl Scratch {
     /// Gives each term of the query its weight and the begin of its postings.
     fn open_cursors<'i>(&mut self, index: &'i Index) -> Vec<Cursor<'i>> {
         let weights = &index.weights;
-        let mut cursors = Vec::with_capacity(self.query.wanted.len() + self.query.grams.len());
+        let mut cursors = Vec::with_capacity(self.query.wanted.len());
         self.ends.clear();
         self.repeats.clear();
         let several = self.query.sentences.len() > 1;
@@ -114,14 +115,13 @@ impl Scratch {
         let saturated =
             |count: u32| (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32);
         self.mark = self.mark.wrapping_add(1);
-        if self.marks.len() < index.vocabulary() || self.mark == 0 {
+        if self.marks.len() < index.vocabulary.len() || self.mark == 0 {
             self.mark = 1;
             self.marks.clear();
-            self.marks.resize(index.vocabulary() + index.vocabulary() / 2, (0, 0.0));
+            self.marks.resize(index.vocabulary.len() + index.vocabulary.len() / 2, (0, 0.0));
         }
         let mut from = 0;
-        let mut grams = 0;
-        for (number, &to) in self.query.sentences.iter().enumerate() {
+        for &to in &self.query.sentences {
             for wanted in &self.query.wanted[from..to] {
                 let rest = index.postings(wanted.term);
                 let holding = rest.len();
@@ -129,7 +129,7 @@ impl Scratch {
                 self.marks[wanted.term as usize] = (self.mark, rare);
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
                 let broad = holding as f32 > weights.class_share * index.len() as f32;
-                if holding == 0 || broad && index.is_class(wanted.term) {
+                if holding == 0 || broad && index.vocabulary.is_class(wanted.term) {
                     continue;
                 }
                 let rare = rare * unit;
@@ -146,24 +146,8 @@ impl Scratch {
                 cursors.push(Cursor { rest, own, share });
             }
             from = to;
-            let last = number + 1 == self.query.sentences.len();
-            for wanted in &self.query.grams {
-                if wanted.sentence as usize != number
-                    && !(last && wanted.sentence as usize > number)
-                {
-                    continue;
-                }
-                grams += 1;
-                let rest = index.gram(wanted.gram);
-                if !rest.is_empty() {
-                    let idf = quick_idf(index, rest.len());
-                    let own = weights.grams * saturated(wanted.count) * idf * 2.2 / 65_535.0;
-                    cursors.push(Cursor { rest, own, share: own });
-                }
-            }
             self.ends.push(cursors.len());
         }
-        debug_assert!(self.query.sentences.is_empty() || grams == self.query.grams.len());
         cursors
     }
 
@@ -294,6 +278,14 @@ impl Scratch {
         }
         self.candidates = candidates;
         self.lift_named(index, filter);
+    }
+
+    /// Removes what has next to nothing to do with the request: tools that are worth less than a
+    /// share of its rarest word.
+    fn cut_off(&mut self, index: &Index) {
+        let Some(rarest) = self.query.rarest else { return };
+        let most = rarity(index, rarest as usize) * (index.weights.saturation + 1.0);
+        self.candidates.retain(|ranked| ranked.score >= index.weights.floor * most);
     }
 
     /// Returns the rarity of a term, if the query contains it.
