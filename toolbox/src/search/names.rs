@@ -101,7 +101,7 @@ mod tests {
             ("forget", "Loses it", &[]),
             ("getUser", "", &[]),
             ("文案分析工具", "", &[]),
-            ("aaaaaaaaaaaa", "a aa aaa", &[]),
+            ("aaaaaaaaaaaa", "a aa", &[]),
         ];
         let mut splitter = Splitter::default();
         for (word, description, expected) in cases {

@@ -200,8 +200,9 @@ impl Query {
             words::fold(words::cut(word, words::MAX_WORD), &mut self.folded);
             let weight = if digits { base * weights.digits } else { base };
             // The word in the spelling of a tool that writes it apart or together.
-            let alias =
-                vocabulary.surface(&self.folded).and_then(|pieces| Some(pieces.first()?.term));
+            let alias = (self.folded != word)
+                .then(|| Some(vocabulary.surface(&self.folded)?.first()?.term))
+                .flatten();
             for term in [vocabulary.compound(&self.folded), alias].into_iter().flatten() {
                 if !pieces.iter().any(|piece| piece.term == term) {
                     self.want(from, term, weight * weights.whole);

@@ -17,7 +17,7 @@ const MIN_LEN: usize = 4;
 const MAX_LEN: usize = 24;
 
 /// The number of words compared for one entry: the consonants of some are those of many.
-const MAX_COMPARED: usize = 128;
+const MAX_COMPARED: usize = 64;
 
 /// Ends a chain.
 const END: u32 = u32::MAX;
@@ -77,8 +77,7 @@ impl Spellings {
                 let Some(&(number, before)) = self.links.get(link as usize) else { break };
                 link = before;
                 let (other, term) = self.word(number);
-                if other[0] == word.as_bytes()[0]
-                    && other.len().abs_diff(word.len()) <= most
+                if other.len().abs_diff(word.len()) <= most
                     && held(term)
                     && !found.iter().any(|found| found.term == term)
                     && let Some(distance @ 1..) = distance(word.as_bytes(), other, most)
@@ -107,12 +106,14 @@ fn keys(word: &str, visit: &mut dyn FnMut(u32)) {
     // Each consonant once, as a bit: the order of letters and how often they stand is left out.
     let letters = word.bytes().fold(0_u32, |letters, byte| letters | 1 << (byte - b'a'));
     let consonants = letters & !VOWELS;
-    visit(consonants);
+    // The first letter is hardly ever the wrong one.
+    let first = u32::from(word.as_bytes()[0] - b'a') << 26;
+    visit(first | consonants);
     let mut rest = consonants;
     while rest != 0 {
         let one = rest & rest.wrapping_neg();
         rest ^= one;
-        visit(consonants ^ one);
+        visit(first | consonants ^ one);
     }
 }
 
