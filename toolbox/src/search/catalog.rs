@@ -288,7 +288,7 @@ impl<'s> Search<'s> {
         match &self.mode {
             SearchMode::Pattern(pattern) => (pattern.hits(&index, limit, filter), 0),
             SearchMode::Words(query) => with_scratch(|scratch| {
-                scratch.query.read(query, &index);
+                scratch.query.read(query, &index.vocabulary, &index.weights);
                 match self.ranking {
                     Ranking::Tuned => score::rank(&index, scratch, limit, filter),
                     Ranking::Plain { k1, b } => {
@@ -296,7 +296,7 @@ impl<'s> Search<'s> {
                         return (hits, 0);
                     }
                 }
-                let exact = pin(&index, scratch, limit, filter);
+                let exact = pin(&index, scratch, query.trim(), limit, filter);
                 let ranked = &scratch.candidates;
                 let hit = |(at, ranked): (usize, &Ranked)| {
                     hit(&index, ranked.slot, f64::from(ranked.score), at)
@@ -318,8 +318,19 @@ impl fmt::Debug for Search<'_> {
 }
 
 /// Puts the tools whose name is the query before all others, and returns their number.
-fn pin(index: &Index, scratch: &mut Scratch, limit: usize, filter: Filter<'_>) -> usize {
+fn pin(
+    index: &Index,
+    scratch: &mut Scratch,
+    name: &str,
+    limit: usize,
+    filter: Filter<'_>,
+) -> usize {
     let Scratch { query, candidates, .. } = scratch;
+    let entry = |slot: u32| index.slots[slot as usize].as_ref();
+    query.exact.sort_unstable_by_key(|&slot| {
+        entry(slot).map(|entry| (entry.definition.name != name, entry.order))
+    });
+    query.exact.dedup();
     let mut pinned = 0;
     let best = candidates.first().map_or(0.0, |ranked| ranked.score);
     for &slot in &query.exact {

@@ -11,18 +11,25 @@ pub(super) enum Field {
     Server,
     Title,
     Tags,
+    /// The beginning of the description: all of it, unless it is long.
     Description,
     ArgumentName,
     ArgumentDescription,
     Values,
+    /// The rest of a long description.
+    Detail,
 }
 
 /// The number of fields.
-pub(super) const FIELDS: usize = 8;
+pub(super) const FIELDS: usize = 9;
 
 /// The maximum number of bytes read of one text. A description longer than that is a document, and
 /// its end adds little.
 const MAX_TEXT: usize = 16 * 1024;
+
+/// The bytes of a description that are all about the tool; what stands behind the next end of a
+/// sentence is notes, examples and formats.
+pub(super) const MAX_SUMMARY: usize = 300;
 
 /// The maximum depth of schemas that are read.
 const MAX_HEIGHT: usize = 8;
@@ -65,6 +72,40 @@ pub(super) fn texts<'d>(
     visit(Field::Description, &definition.description);
     let mut left = MAX_SCHEMAS;
     schema(&definition.input_schema, 0, &mut left, &mut visit);
+}
+
+/// Returns the beginning of a description, up to the end of a sentence, and the rest.
+pub(super) fn summary(description: &str) -> (&str, &str) {
+    let begin = super::words::cut(description, MAX_SUMMARY).len();
+    if begin == description.len() {
+        return (description, "");
+    }
+    let end = sentences(&description[begin..]).next().map_or(0, str::len);
+    description.split_at(begin + end)
+}
+
+/// Returns the sentences of a text.
+pub(super) fn sentences(text: &str) -> impl Iterator<Item = &str> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        if rest.is_empty() {
+            return None;
+        }
+        for (at, c) in rest.char_indices() {
+            // A full stop within a word or a number ends nothing.
+            let spaced = || rest[at + 1..].chars().next().is_none_or(char::is_whitespace);
+            let ends = match c {
+                '.' | '!' | '?' | ';' => spaced(),
+                _ => matches!(c, '\n' | '。' | '！' | '？' | '；'),
+            };
+            if ends {
+                let sentence = &rest[..at];
+                rest = &rest[at + c.len_utf8()..];
+                return Some(sentence);
+            }
+        }
+        Some(std::mem::take(&mut rest))
+    })
 }
 
 /// Visits the texts of a schema, in its order.

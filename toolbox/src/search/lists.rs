@@ -4,7 +4,7 @@
 //! that tools and requests use for the same thing. They are general English of programs and
 //! everyday life.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::LazyLock;
 
 use super::words::Terms;
@@ -64,4 +64,16 @@ fn classes() -> impl Iterator<Item = &'static str> {
 /// Returns the entries of a term in the word lists.
 pub(super) fn known(term: &str) -> Option<&'static KnownTerm> {
     LISTS.get(term)
+}
+
+/// Returns `true` if a word stands in one of the lists as it is written.
+pub(super) fn is_word(word: &str) -> bool {
+    static WORDS: LazyLock<HashSet<&'static str, foldhash::fast::FixedState>> =
+        LazyLock::new(|| {
+            let texts = [include_str!("lists/stop.txt"), include_str!("lists/request.txt")];
+            let words = texts.into_iter().flat_map(str::split_whitespace);
+            let classes = classes().flat_map(|class| class.split(|c: char| !c.is_alphabetic()));
+            words.chain(classes).filter(|word| word.len() > 1).collect()
+        });
+    WORDS.contains(word)
 }

@@ -44,13 +44,17 @@ mod gateway;
 mod hit;
 mod index;
 mod lists;
+mod names;
 mod pattern;
+mod payload;
 mod plain;
 mod query;
 mod reading;
 mod score;
+mod spelling;
 mod term;
 mod texts;
+mod vocabulary;
 mod weights;
 mod words;
 

@@ -1,17 +1,23 @@
 //! A query as the ranking reads it: terms with their weights, sentence by sentence.
 
-use super::index::Index;
+use super::fields::sentences;
 use super::lists::known;
-use super::reading::grams;
+use super::payload::Payload;
+use super::spelling::Spelling;
 use super::term::{BREAK, Role, WordTerm, key};
+use super::vocabulary::Vocabulary;
+use super::weights::Weights;
 use super::words::{self, Terms, words};
 
 /// The maximum number of bytes read of a query. A longer one is a document; its beginning says what
 /// is wanted.
 const MAX_TEXT: usize = 16 * 1024;
 
-/// The maximum number of terms of a query, and of grams.
+/// The maximum number of terms of a query.
 const MAX_TERMS: usize = 256;
+
+/// The maximum number of misspelt words of a query that are looked up.
+const MAX_MISSPELT: usize = 16;
 
 /// A query longer than this, in bytes, is no name.
 const MAX_NAME: usize = 256;
@@ -26,21 +32,12 @@ pub(super) struct QueryTerm {
     pub(super) count: u32,
 }
 
-/// A gram of the query.
-#[derive(Debug, Clone, Copy)]
-pub(super) struct WantedGram {
-    pub(super) gram: u32,
-    pub(super) sentence: u32,
-    pub(super) count: u32,
-}
-
 /// A query as the ranking reads it.
 #[derive(Debug, Default)]
 pub(super) struct Query {
     pub(super) wanted: Vec<QueryTerm>,
     /// The end of each sentence in `wanted`.
     pub(super) sentences: Vec<usize>,
-    pub(super) grams: Vec<WantedGram>,
     /// Adjacent terms, sorted.
     pub(super) phrases: Vec<(u32, u32)>,
     /// The words themselves, in order, without unknown ones.
@@ -49,52 +46,49 @@ pub(super) struct Query {
     pub(super) plain: Vec<u32>,
     /// Tools that are named within the query.
     pub(super) named: Vec<u32>,
-    /// Tools whose name is the query, best first.
+    /// Tools whose name is the query.
     pub(super) exact: Vec<u32>,
+    /// The number of tools that hold the rarest word of the query, at least one.
+    pub(super) rarest: Option<u32>,
+    payload: Payload,
+    misspelt: usize,
     terms: Terms,
     pieces: Vec<WordTerm>,
+    near: Vec<Spelling>,
     folded: String,
     joined: String,
 }
 
 impl Query {
     /// Reads a query against the words of a catalog.
-    pub(super) fn read(&mut self, text: &str, index: &Index) {
+    pub(super) fn read(&mut self, text: &str, vocabulary: &Vocabulary, weights: &Weights) {
         self.wanted.clear();
         self.sentences.clear();
-        self.grams.clear();
         self.phrases.clear();
         self.words.clear();
         self.plain.clear();
         self.named.clear();
         self.exact.clear();
+        self.rarest = None;
+        self.misspelt = 0;
         let text = words::cut(text, MAX_TEXT);
-        self.read_name(text.trim(), index);
-        self.read_sentences(text, index, false);
+        let name = text.trim();
+        if !name.is_empty() && name.len() <= MAX_NAME {
+            self.exact.extend_from_slice(vocabulary.named(&key(name)));
+        }
+        self.payload.read(text, vocabulary);
+        self.read_sentences(text, vocabulary, weights, false);
         if self.wanted.is_empty() {
             // A query of stop words alone means them.
-            self.read_sentences(text, index, true);
+            self.read_sentences(text, vocabulary, weights, true);
         }
-        self.read_identifiers(text, index);
-        self.merge_grams();
+        self.read_identifiers(text, vocabulary);
         self.phrases.sort_unstable();
         self.phrases.dedup();
     }
 
-    fn read_name(&mut self, text: &str, index: &Index) {
-        if text.is_empty() || text.len() > MAX_NAME {
-            return;
-        }
-        self.exact.extend_from_slice(index.by_key(&key(text)));
-        let entry = |slot: u32| index.slots[slot as usize].as_ref();
-        self.exact.sort_unstable_by_key(|&slot| {
-            entry(slot).map(|entry| (entry.definition.name != text, entry.order))
-        });
-        self.exact.dedup();
-    }
-
     /// Finds words that are written as identifiers, and the tools they name.
-    fn read_identifiers(&mut self, text: &str, index: &Index) {
+    fn read_identifiers(&mut self, text: &str, vocabulary: &Vocabulary) {
         let joins = |c: char| matches!(c, '_' | '-' | '.' | ':' | '/');
         let written = text.split(|c: char| !(c.is_alphanumeric() || joins(c)));
         for word in written.map(|word| word.trim_matches(joins)).filter(|w| w.len() <= MAX_NAME) {
@@ -104,17 +98,23 @@ impl Query {
                     .any(|(a, b)| a.is_lowercase() && b.is_uppercase())
             };
             if self.named.len() < 64 && word.len() > 3 && (word.contains(joins) || camel()) {
-                self.named.extend(index.by_key(&key(word)).iter().take(8));
+                self.named.extend(vocabulary.named(&key(word)).iter().take(8));
             }
         }
         self.named.sort_unstable();
         self.named.dedup();
     }
 
-    fn read_sentences(&mut self, text: &str, index: &Index, stops: bool) {
+    fn read_sentences(
+        &mut self,
+        text: &str,
+        vocabulary: &Vocabulary,
+        weights: &Weights,
+        stops: bool,
+    ) {
         for sentence in sentences(text) {
             let from = self.wanted.len();
-            self.read_sentence(sentence, index, from, stops);
+            self.read_sentence(sentence, vocabulary, weights, stops);
             if self.wanted.len() > from {
                 self.sentences.push(self.wanted.len());
             }
@@ -124,10 +124,15 @@ impl Query {
         }
     }
 
-    fn read_sentence(&mut self, sentence: &str, index: &Index, from: usize, stops: bool) {
-        let weights = &index.weights;
-        let base = if is_telling(sentence) { weights.telling } else { 1.0 };
-        let number = u32::try_from(self.sentences.len()).unwrap_or(u32::MAX);
+    fn read_sentence(
+        &mut self,
+        sentence: &str,
+        vocabulary: &Vocabulary,
+        weights: &Weights,
+        stops: bool,
+    ) {
+        let from = self.wanted.len();
+        let asked = if is_telling(sentence) { weights.telling } else { 1.0 };
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut last = BREAK;
         self.joined.clear();
@@ -135,10 +140,12 @@ impl Query {
             if self.wanted.len() >= MAX_TERMS {
                 break;
             }
-            self.pieces_of(word, index, &mut pieces);
+            self.pieces_of(word, vocabulary, &mut pieces);
+            let said = self.payload.weight_of(word, weights);
+            let base = asked * said;
             let digits = word.bytes().any(|byte| byte.is_ascii_digit());
             let mut stop = false;
-            for &WordTerm { term, role, faint } in &pieces {
+            for (at, &WordTerm { term, role, faint }) in pieces.iter().enumerate() {
                 let mut weight = if faint { base * weights.faint } else { base };
                 // Without spaces, a number and the words around it are one run.
                 if digits && !matches!(role, Role::Pair | Role::Single) {
@@ -152,8 +159,8 @@ impl Query {
                     }
                     Role::Stop | Role::Pair => {}
                     Role::Part => {
-                        for &class in index.class_pair(last, term) {
-                            self.want(from, class, weight * weights.class);
+                        for &class in vocabulary.class_pair(last, term) {
+                            self.want(from, class, weight * weights.class_pair);
                         }
                         if last != BREAK && term != BREAK {
                             self.phrases.push((last, term));
@@ -163,46 +170,91 @@ impl Query {
                     }
                     Role::Whole => weight *= weights.whole,
                     Role::Single => weight *= weights.single,
-                    Role::Class => weight *= weights.class,
+                    // Comes with the word, which is read before it.
+                    Role::Class => continue,
                 }
                 if role.counts_plainly() && term != BREAK {
                     self.plain.push(term);
                 }
                 self.want(from, term, weight);
+                let held = vocabulary.holding(term);
+                if role.has_classes() {
+                    let classes =
+                        || pieces[at + 1..].iter().take_while(|piece| piece.role == Role::Class);
+                    #[expect(clippy::cast_precision_loss, reason = "counts of tools and classes")]
+                    let shares =
+                        classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
+                    for class in classes() {
+                        self.want(from, class.term, weight * weights.class / shares);
+                    }
+                }
+                if !faint && !digits && said >= 1.0 && role.counts_plainly() {
+                    let held = held.max(1);
+                    self.rarest = Some(self.rarest.map_or(held, |rarest| rarest.min(held)));
+                }
             }
             if stop {
                 self.joined.clear();
                 continue;
             }
             words::fold(words::cut(word, words::MAX_WORD), &mut self.folded);
-            if !digits && self.grams.len() < MAX_TERMS {
-                grams(&self.folded, &mut |gram| {
-                    self.grams.push(WantedGram { gram, sentence: number, count: 1 });
-                });
-            }
             let weight = if digits { base * weights.digits } else { base };
             // The word in the spelling of a tool that writes it apart or together.
-            let alias = index.surface(&self.folded).and_then(|pieces| Some(pieces.first()?.term));
-            for term in [index.compound(&self.folded), alias].into_iter().flatten() {
+            let alias = (self.folded != word)
+                .then(|| Some(vocabulary.surface(&self.folded)?.first()?.term))
+                .flatten();
+            for term in [vocabulary.compound(&self.folded), alias].into_iter().flatten() {
                 if !pieces.iter().any(|piece| piece.term == term) {
                     self.want(from, term, weight * weights.whole);
                 }
             }
-            self.read_compound(index, from, weight * weights.compound);
+            self.read_compound(vocabulary, from, weight * weights.compound);
+            // A word with a capital within a sentence is a name, and not misspelt.
+            if said >= 1.0 && (self.folded == word || self.wanted.len() == from) {
+                self.read_misspelt(vocabulary, &pieces, from, weight * weights.misspelt);
+            }
         }
         self.pieces = pieces;
     }
 
     /// Looks the last word and this one up as one word.
-    fn read_compound(&mut self, index: &Index, from: usize, weight: f32) {
+    fn read_compound(&mut self, vocabulary: &Vocabulary, from: usize, weight: f32) {
         let last = self.joined.len();
         self.joined.push_str(&self.folded);
         if last > 0 && self.joined.len() <= words::MAX_WORD {
-            let term = index.compound(&self.joined);
-            let term = term.or_else(|| Some(index.surface(&self.joined)?.first()?.term));
+            let term = vocabulary.compound(&self.joined);
+            let term = term.or_else(|| Some(vocabulary.surface(&self.joined)?.first()?.term));
             self.want(from, term.unwrap_or(BREAK), weight);
         }
         self.joined.drain(..last);
+    }
+
+    /// Looks the words up that this one, which no tool says, may stand for.
+    fn read_misspelt(
+        &mut self,
+        vocabulary: &Vocabulary,
+        pieces: &[WordTerm],
+        from: usize,
+        weight: f32,
+    ) {
+        let [WordTerm { term, role: Role::Part, .. }] = *pieces else { return };
+        if vocabulary.holding(term) > 0 || self.misspelt == MAX_MISSPELT {
+            return;
+        }
+        self.misspelt += 1;
+        let mut near = std::mem::take(&mut self.near);
+        near.clear();
+        vocabulary.near(&self.folded, &mut |spelling| near.push(spelling));
+        let stem = self.terms.joined(&[&self.folded]);
+        if stem != self.folded {
+            vocabulary.near(&stem, &mut |spelling| near.push(spelling));
+        }
+        let least = near.iter().map(|near| near.distance).min();
+        for near in near.iter().filter(|near| Some(near.distance) == least).take(4) {
+            let weight = if near.distance > 1 { weight / 2.0 } else { weight };
+            self.want(from, near.term, weight);
+        }
+        self.near = near;
     }
 
     /// Counts a term of the sentence that begins at `from`.
@@ -219,60 +271,26 @@ impl Query {
     }
 
     /// Writes the terms of a word, also of one that no tool says.
-    fn pieces_of(&mut self, word: &str, index: &Index, pieces: &mut Vec<WordTerm>) {
+    fn pieces_of(&mut self, word: &str, vocabulary: &Vocabulary, pieces: &mut Vec<WordTerm>) {
         pieces.clear();
-        if let Some(known) = index.surface(words::cut(word, words::MAX_WORD)) {
+        if let Some(known) = vocabulary.surface(words::cut(word, words::MAX_WORD)) {
             pieces.extend_from_slice(known);
             return;
         }
         self.terms.of_word(word, &mut |part| {
             let text = part.text();
-            let term = index.term(&text).unwrap_or(BREAK);
+            let term = vocabulary.term(&text).unwrap_or(BREAK);
             let known = known(&text);
             let (role, faint) = Role::of(&part, known);
             pieces.push(WordTerm { term, role, faint });
             if role.has_classes() {
                 for class in known.into_iter().flat_map(|known| &known.classes) {
-                    let term = index.class(*class).unwrap_or(BREAK);
+                    let term = vocabulary.class(*class).unwrap_or(BREAK);
                     pieces.push(WordTerm { term, role: Role::Class, faint });
                 }
             }
         });
     }
-
-    /// Counts each gram once.
-    fn merge_grams(&mut self) {
-        self.grams.sort_unstable_by_key(|wanted| wanted.gram);
-        self.grams.dedup_by(|next, first| {
-            let same = next.gram == first.gram;
-            first.count += u32::from(same);
-            same
-        });
-    }
-}
-
-/// Returns the sentences of a text.
-fn sentences(text: &str) -> impl Iterator<Item = &str> {
-    let mut rest = text;
-    std::iter::from_fn(move || {
-        if rest.is_empty() {
-            return None;
-        }
-        for (at, c) in rest.char_indices() {
-            // A full stop within a word or a number ends nothing.
-            let spaced = || rest[at + 1..].chars().next().is_none_or(char::is_whitespace);
-            let ends = match c {
-                '.' | '!' | '?' | ';' => spaced(),
-                _ => matches!(c, '\n' | '。' | '！' | '？' | '；'),
-            };
-            if ends {
-                let sentence = &rest[..at];
-                rest = &rest[at + c.len_utf8()..];
-                return Some(sentence);
-            }
-        }
-        Some(std::mem::take(&mut rest))
-    })
 }
 
 /// Returns `true` if a sentence describes its speaker: the request is in another.

@@ -3,7 +3,7 @@
 use super::fields::{FIELDS, Field};
 use super::term::{BREAK, Role, WordTerm, narrow};
 use super::texts::TextBuilder;
-use super::words;
+use super::vocabulary::Vocabulary;
 
 /// A term of the tool that is being read.
 #[derive(Debug, Clone, Copy)]
@@ -23,14 +23,12 @@ pub(super) struct ReadBuffers {
     pub(super) sequence: Vec<u32>,
     pub(super) name_len: usize,
     pub(super) length: u32,
-    pub(super) grams: Vec<u32>,
-    folded: String,
-    pub(super) joined: String,
+    joined: String,
     pub(super) text: TextBuilder,
 }
 
 pub(super) fn in_sequence(field: Field) -> bool {
-    matches!(field, Field::Name | Field::Server | Field::Title | Field::Description)
+    matches!(field, Field::Name | Field::Server | Field::Title | Field::Description | Field::Detail)
 }
 
 impl ReadBuffers {
@@ -43,10 +41,52 @@ impl ReadBuffers {
         self.sequence.clear();
         self.name_len = 0;
         self.length = 0;
-        self.grams.clear();
     }
 
-    pub(super) fn note(&mut self, piece: WordTerm, field: Field, pair_length: f32) {
+    /// Reads a word of a field.
+    pub(super) fn note_word(
+        &mut self,
+        vocabulary: &mut Vocabulary,
+        word: &str,
+        field: Field,
+        pair_length: f32,
+    ) {
+        for number in vocabulary.learn(word) {
+            let piece = vocabulary.piece(number);
+            let last = self.sequence.last().copied().unwrap_or(BREAK);
+            self.note(piece, field, pair_length);
+            if piece.role == Role::Part && in_sequence(field) {
+                for &class in vocabulary.class_pair(last, piece.term) {
+                    self.bump(class, field);
+                }
+            }
+        }
+    }
+
+    /// Reads a word that is part of a longer one, which is counted already.
+    pub(super) fn note_part(&mut self, vocabulary: &mut Vocabulary, part: &str, field: Field) {
+        for number in vocabulary.learn(part) {
+            let piece = vocabulary.piece(number);
+            if piece.role != Role::Stop {
+                self.bump(piece.term, field);
+            }
+        }
+    }
+
+    /// Reads each two words of a name that follow each other as one.
+    pub(super) fn note_compounds<'n>(
+        &mut self,
+        vocabulary: &mut Vocabulary,
+        name: impl Iterator<Item = &'n str>,
+    ) {
+        let mut joined = std::mem::take(&mut self.joined);
+        vocabulary.learn_compounds(name, &mut joined, &mut |term| {
+            self.bump(term, Field::Name);
+        });
+        self.joined = joined;
+    }
+
+    fn note(&mut self, piece: WordTerm, field: Field, pair_length: f32) {
         let WordTerm { term, role, .. } = piece;
         match role {
             Role::Part | Role::Pair => {
@@ -70,7 +110,7 @@ impl ReadBuffers {
         }
     }
 
-    pub(super) fn bump(&mut self, term: u32, field: Field) -> &mut Local {
+    fn bump(&mut self, term: u32, field: Field) -> &mut Local {
         let at = term as usize;
         if self.place.len() <= at {
             self.place.resize(at + at / 2 + 64, BREAK);
@@ -83,26 +123,5 @@ impl ReadBuffers {
         let count = &mut local.counts[field as usize];
         *count = count.saturating_add(1);
         local
-    }
-
-    pub(super) fn note_grams(&mut self, word: &str) {
-        let mut folded = std::mem::take(&mut self.folded);
-        words::fold(words::cut(word, words::MAX_WORD), &mut folded);
-        grams(&folded, &mut |gram| self.grams.push(gram));
-        self.folded = folded;
-    }
-}
-
-/// Visits the runs of four characters of a word, with a mark before its first.
-pub(super) fn grams(folded: &str, visit: &mut dyn FnMut(u32)) {
-    if !folded.is_ascii() || folded.len() < 3 {
-        return;
-    }
-    let mut gram = u32::from(b'^');
-    for (at, byte) in folded.bytes().enumerate() {
-        gram = gram << 8 | u32::from(byte);
-        if at >= 2 {
-            visit(gram);
-        }
     }
 }

@@ -11,7 +11,10 @@ use super::query::Query;
 use super::term::BREAK;
 
 /// Tools whose sums are computed together.
-const BLOCK: usize = 16_384;
+const BLOCK: usize = 4_096;
+
+/// Sentences whose sums are computed before they are put together.
+const LANES: usize = 4;
 
 /// Candidates of the second pass, or more if more are asked for.
 const CANDIDATES: usize = 32;
@@ -48,12 +51,16 @@ pub(super) struct Scratch {
     ends: Vec<usize>,
     repeats: Vec<(u32, f32, u32)>,
     total: Vec<f32>,
-    sentence: Vec<f32>,
+    /// The sums of single sentences.
+    lanes: [Vec<f32>; LANES],
     best: Vec<f32>,
     pub(super) candidates: Vec<Ranked>,
     /// For each term the query it was last part of, and how rare it was then.
     marks: Vec<(u32, f32)>,
     mark: u32,
+    /// A bit for the last digits of each term of the query: most terms of a tool are none of them,
+    /// and need no look at `marks`.
+    hints: [u64; 16],
 }
 
 /// Ranks the tools that pass the filter, best first, at most `limit`; ties keep registration order.
@@ -68,6 +75,7 @@ pub(super) fn rank(index: &Index, scratch: &mut Scratch, limit: usize, filter: F
     scratch.look_closer(index, filter);
     order(&mut scratch.candidates, index);
     scratch.spread(index);
+    scratch.cut_off(index);
     scratch.candidates.truncate(limit);
 }
 
@@ -101,7 +109,7 @@ impl Scratch {
     /// Gives each term of the query its weight and the begin of its postings.
     fn open_cursors<'i>(&mut self, index: &'i Index) -> Vec<Cursor<'i>> {
         let weights = &index.weights;
-        let mut cursors = Vec::with_capacity(self.query.wanted.len() + self.query.grams.len());
+        let mut cursors = Vec::with_capacity(self.query.wanted.len());
         self.ends.clear();
         self.repeats.clear();
         let several = self.query.sentences.len() > 1;
@@ -114,22 +122,23 @@ impl Scratch {
         let saturated =
             |count: u32| (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32);
         self.mark = self.mark.wrapping_add(1);
-        if self.marks.len() < index.vocabulary() || self.mark == 0 {
+        if self.marks.len() < index.vocabulary.len() || self.mark == 0 {
             self.mark = 1;
             self.marks.clear();
-            self.marks.resize(index.vocabulary() + index.vocabulary() / 2, (0, 0.0));
+            self.marks.resize(index.vocabulary.len() + index.vocabulary.len() / 2, (0, 0.0));
         }
+        self.hints = [0; 16];
         let mut from = 0;
-        let mut grams = 0;
-        for (number, &to) in self.query.sentences.iter().enumerate() {
+        for &to in &self.query.sentences {
             for wanted in &self.query.wanted[from..to] {
                 let rest = index.postings(wanted.term);
                 let holding = rest.len();
                 let rare = rarity(index, holding);
                 self.marks[wanted.term as usize] = (self.mark, rare);
+                self.hints[wanted.term as usize / 64 % 16] |= 1 << (wanted.term % 64);
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
                 let broad = holding as f32 > weights.class_share * index.len() as f32;
-                if holding == 0 || broad && index.is_class(wanted.term) {
+                if holding == 0 || broad && index.vocabulary.is_class(wanted.term) {
                     continue;
                 }
                 let rare = rare * unit;
@@ -146,24 +155,8 @@ impl Scratch {
                 cursors.push(Cursor { rest, own, share });
             }
             from = to;
-            let last = number + 1 == self.query.sentences.len();
-            for wanted in &self.query.grams {
-                if wanted.sentence as usize != number
-                    && !(last && wanted.sentence as usize > number)
-                {
-                    continue;
-                }
-                grams += 1;
-                let rest = index.gram(wanted.gram);
-                if !rest.is_empty() {
-                    let idf = quick_idf(index, rest.len());
-                    let own = weights.grams * saturated(wanted.count) * idf * 2.2 / 65_535.0;
-                    cursors.push(Cursor { rest, own, share: own });
-                }
-            }
             self.ends.push(cursors.len());
         }
-        debug_assert!(self.query.sentences.is_empty() || grams == self.query.grams.len());
         cursors
     }
 
@@ -192,9 +185,10 @@ impl Scratch {
         filter: Filter<'_>,
     ) {
         let several = self.ends.len() > 1;
-        let best_share = if several { index.weights.sentence } else { 0.0 };
+        let share = index.weights.sentence;
         let room = BLOCK.min(index.slots.len());
-        for sums in [&mut self.total, &mut self.sentence, &mut self.best] {
+        let used = if several { LANES } else { 0 };
+        for sums in [&mut self.total, &mut self.best].into_iter().chain(&mut self.lanes[..used]) {
             // Each block leaves its sums at zero, so only new ones have to be set.
             if sums.len() < room {
                 sums.resize(room, 0.0);
@@ -203,16 +197,13 @@ impl Scratch {
         let mut threshold = 0.0;
         for start in (0..index.slots.len()).step_by(BLOCK) {
             let end = (start + BLOCK).min(index.slots.len());
-            let (total, sentence, best) = (
-                &mut self.total[..end - start],
-                &mut self.sentence[..end - start],
-                &mut self.best[..end - start],
-            );
+            let total = &mut self.total[..end - start];
             let mut from = 0;
-            for &to in &self.ends {
+            for (number, &to) in self.ends.iter().enumerate() {
                 for cursor in &mut cursors[from..to] {
                     let block = cursor.block(end);
-                    let sums = if several { &mut *sentence } else { &mut *total };
+                    let lane = &mut self.lanes[number % LANES];
+                    let sums = if several { &mut lane[..end - start] } else { &mut *total };
                     add(sums, block, start, cursor.own);
                     #[expect(clippy::float_cmp, reason = "one is a copy of the other, or is not")]
                     if cursor.share != cursor.own {
@@ -220,20 +211,10 @@ impl Scratch {
                     }
                 }
                 from = to;
-                if several {
-                    let sums = best.iter_mut().zip(sentence.iter_mut());
-                    for ((best, sum), total) in sums.zip(total.iter_mut()) {
-                        *total += *sum;
-                        // `f32::max` would look for what is no number, one sum at a time.
-                        *best = if *sum > *best { *sum } else { *best };
-                        *sum = 0.0;
-                    }
-                }
-            }
-            if several {
-                for (total, best) in total.iter_mut().zip(best.iter_mut()) {
-                    *total += best_share * (*best - *total);
-                    *best = 0.0;
+                let is_last = number + 1 == self.ends.len();
+                if several && (is_last || number % LANES == LANES - 1) {
+                    let best = &mut self.best[..end - start];
+                    merge(&mut self.lanes, number % LANES, total, best, is_last.then_some(share));
                 }
             }
             for (group, sums) in total.chunks_mut(16).enumerate() {
@@ -296,9 +277,20 @@ impl Scratch {
         self.lift_named(index, filter);
     }
 
+    /// Removes what has next to nothing to do with the request: tools that are worth less than a
+    /// share of its rarest word.
+    fn cut_off(&mut self, index: &Index) {
+        let Some(rarest) = self.query.rarest else { return };
+        let most = rarity(index, rarest as usize) * (index.weights.saturation + 1.0);
+        self.candidates.retain(|ranked| ranked.score >= index.weights.floor * most);
+    }
+
     /// Returns the rarity of a term, if the query contains it.
     #[inline]
     fn rarity_in_query(&self, term: u32) -> Option<f32> {
+        if self.hints[term as usize / 64 % 16] >> (term % 64) & 1 == 0 {
+            return None;
+        }
         let &(mark, rare) = self.marks.get(term as usize)?;
         (mark == self.mark).then_some(rare)
     }
@@ -382,6 +374,49 @@ impl Scratch {
             ranked.score = ranked.score.min(floor);
         }
     }
+}
+
+/// Adds the sums of the sentences up to `last` to those of the whole request and keeps those of the
+/// best sentence; at the end, `share` of the best sentence counts in place of the whole.
+fn merge(
+    lanes: &mut [Vec<f32>; LANES],
+    last: usize,
+    total: &mut [f32],
+    best: &mut [f32],
+    share: Option<f32>,
+) {
+    let [a, b, c, d] = lanes.each_mut().map(|lane| &mut lane[..total.len()]);
+    match last {
+        0 => merge_lanes([a], total, best, share),
+        1 => merge_lanes([a, b], total, best, share),
+        2 => merge_lanes([a, b, c], total, best, share),
+        _ => merge_lanes([a, b, c, d], total, best, share),
+    }
+}
+
+#[inline]
+fn merge_lanes<const N: usize>(
+    lanes: [&mut [f32]; N],
+    total: &mut [f32],
+    best: &mut [f32],
+    share: Option<f32>,
+) {
+    let len = total.len();
+    let (total, best) = (&mut total[..len], &mut best[..len]);
+    let lanes = lanes.map(|lane| &mut lane[..len]);
+    for at in 0..len {
+        let (mut all, mut most) = (total[at], best[at]);
+        for lane in &lanes {
+            all += lane[at];
+            // `f32::max` would look for what is no number, one sum at a time.
+            most = if lane[at] > most { lane[at] } else { most };
+        }
+        (total[at], best[at]) = match share {
+            Some(share) => (all + share * (most - all), 0.0),
+            None => (all, most),
+        };
+    }
+    lanes.into_iter().for_each(|lane| lane.fill(0.0));
 }
 
 /// Adds what the postings of one term weigh to the sums of the block that begins at `start`.

@@ -47,7 +47,7 @@ impl Role {
     }
 
     pub(super) fn has_classes(self) -> bool {
-        matches!(self, Self::Part | Self::Whole)
+        matches!(self, Self::Part | Self::Whole | Self::Pair)
     }
 }
 

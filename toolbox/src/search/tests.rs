@@ -82,7 +82,7 @@ fn tool(name: &str, description: &str) -> Arc<ToolDefinition> {
 fn what_is_taken_out_leaves_nothing_behind() {
     let mut index = Index::default();
     index.put(tool("keep", "Stays"), None);
-    let before = index.vocabulary();
+    let before = index.vocabulary.len();
     for round in 0..30 {
         for n in 0..300 {
             index.put(
@@ -95,11 +95,11 @@ fn what_is_taken_out_leaves_nothing_behind() {
         }
     }
     // The words of 9 000 tools were swept on the way.
-    assert!(index.vocabulary() < before + 10_000, "{}", index.vocabulary());
+    assert!(index.vocabulary.len() < before + 10_000, "{}", index.vocabulary.len());
     assert_eq!((index.len(), index.length), (1, 2));
-    let term = index.term("stay").expect("the word is still known");
+    let term = index.vocabulary.term("stay").expect("the word is still known");
     assert_eq!(index.postings(term).len(), 1);
-    assert!(index.by_key("tool00").is_empty());
+    assert!(index.vocabulary.named("tool00").is_empty());
 }
 
 #[test]
@@ -121,7 +121,7 @@ fn a_change_leaves_what_an_index_built_anew_would_have() {
     assert_eq!((changed.len(), changed.length), (anew.len(), anew.length));
     for word in ["mail", "file", "folder", "drive", "tool", "send"] {
         let weights = |index: &Index| {
-            let postings = index.term(word).map_or(&[][..], |term| index.postings(term));
+            let postings = index.vocabulary.term(word).map_or(&[][..], |term| index.postings(term));
             let mut weights: Vec<_> =
                 postings.iter().map(|posting| (posting.impact, posting.count)).collect();
             weights.sort_unstable();
@@ -137,17 +137,18 @@ fn a_request_is_read_by_sentences() {
     index.put(tool("weather", "Weather and rain in a city"), None);
     index.put(tool("real_estate_finder", "Houses"), None);
     let mut query = Query::default();
-    query.read("I am in the city. Will it rain? Version 3.5 of weather.", &index);
+    let read = |query: &mut Query, text: &str| query.read(text, &index.vocabulary, &index.weights);
+    read(&mut query, "I am in the city. Will it rain? Version 3.5 of weather.");
     assert_eq!(query.sentences.len(), 3);
     let weight = |query: &Query, word: &str| {
-        let term = index.term(word).expect("a word of a tool");
+        let term = index.vocabulary.term(word).expect("a word of a tool");
         query.wanted.iter().find(|wanted| wanted.term == term).map(|wanted| wanted.weight)
     };
     assert_eq!(weight(&query, "citi"), Some(index.weights.telling));
     assert_eq!(weight(&query, "rain"), Some(1.0));
-    query.read("the of", &index);
+    read(&mut query, "the of");
     assert!(query.wanted.is_empty());
-    query.read("apartment", &index);
+    read(&mut query, "apartment");
     assert_eq!(query.wanted.len(), 1, "the class of the word leads to houses");
 }
 

@@ -48,14 +48,23 @@ pub(super) struct Weights {
     pub(super) whole: f32,
     /// The weight of two words of a query that a tool writes as one.
     pub(super) compound: f32,
-    /// The weight of the class of a word beside the word.
+    /// The weight of the classes of a word that no tool says, all together.
     pub(super) class: f32,
+    /// The weight of the class of two words in a row.
+    pub(super) class_pair: f32,
     /// Classes that more than this share of all tools belong to say nothing and are left out.
     pub(super) class_share: f32,
-    /// The weight of the character 4-grams of a tool's name.
-    pub(super) grams: f32,
-    /// The penalty on the grams of a long name.
-    pub(super) gram_slope: f32,
+    /// How fast a class loses its weight to a word that tools say: to one that this many tools
+    /// say, half of it.
+    pub(super) class_held: f32,
+    /// The weight of a word in quotation marks: the value of an argument.
+    pub(super) quoted: f32,
+    /// The weight of the words before the last in a name of several, such as `New York`.
+    pub(super) proper: f32,
+    /// The weight of the word that a misspelt one stands for.
+    pub(super) misspelt: f32,
+    /// The share of what the rarest word of a request weighs that a hit has to reach.
+    pub(super) floor: f32,
     /// The weight of the best sentence of a request, relative to the request as a whole.
     pub(super) sentence: f32,
     /// The bonus of a tool whose whole name is in the query.
@@ -86,9 +95,10 @@ impl Weights {
             field(3.0, 0.5, 3.0),  // title
             field(2.0, 0.5, 3.0),  // tags
             field(1.0, 0.5, 11.0), // description
-            field(0.5, 0.5, 5.0),  // argument names
-            field(0.5, 0.8, 20.0), // argument descriptions
+            field(1.0, 0.5, 5.0),  // argument names
+            field(0.7, 0.8, 20.0), // argument descriptions
             field(0.3, 0.8, 10.0), // values
+            field(0.5, 0.5, 11.0), // detail
         ],
         saturation: 1.4,
         repeats: 1.0,
@@ -100,10 +110,14 @@ impl Weights {
         single: 0.6,
         whole: 1.0,
         compound: 0.2,
-        class: 0.35,
+        class: 0.9,
+        class_pair: 0.35,
         class_share: 0.25,
-        grams: 0.2,
-        gram_slope: 0.8,
+        class_held: 5.0,
+        quoted: 0.3,
+        proper: 0.4,
+        misspelt: 0.6,
+        floor: 0.1,
         sentence: 0.3,
         cover: 0.3,
         cover_power: 3,

@@ -230,7 +230,7 @@ impl Terms {
         let mut joined = String::new();
         for word in words {
             self.of_word(word, &mut |term| {
-                if term.kind != TermKind::Whole {
+                if matches!(term.kind, TermKind::Part | TermKind::Pair) {
                     joined.push_str(&term.text());
                 }
             });

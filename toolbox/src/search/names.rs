@@ -1,0 +1,113 @@
+//! Names of tools: their spellings, and the words of those that are written without separators.
+
+use super::fields::qualified;
+use super::lists::{is_word, known};
+use super::term::key;
+use super::words::{self, Terms, words};
+
+/// Words of a name that are shorter are not taken apart.
+const MIN_LEN: usize = 6;
+
+/// The most words that one is taken apart into; more are a coincidence.
+const MAX_PARTS: usize = 6;
+
+/// Returns the names of a tool without case and separators: as it is, with its server, and without.
+pub(super) fn keys(name: &str, server: Option<&str>) -> impl Iterator<Item = String> {
+    let whole = key(name);
+    let bare = qualified(name).1;
+    let bare = (bare.len() < name.len()).then(|| key(bare)).filter(|bare| *bare != whole);
+    let with_server = server.map(|server| key(server) + &whole).filter(|key| *key != whole);
+    let keys = [Some(whole), bare, with_server];
+    keys.into_iter().flatten().filter(|key| !key.is_empty())
+}
+
+/// Takes words of names apart, with buffers that are used again.
+#[derive(Debug, Default)]
+pub(super) struct Splitter {
+    terms: Terms,
+    word: String,
+    own: String,
+    /// For each end within the word the number of parts up to there, and where the last begins.
+    ends: Vec<Option<(usize, usize)>>,
+}
+
+impl Splitter {
+    /// Visits the words that a word of a name consists of, last first: `getfilelist` by `get`,
+    /// `file` and `list`.
+    ///
+    /// The words are those of the tool's own description and of general English, so that what a
+    /// tool is found by depends on that tool alone. A word that is one of these itself, or that
+    /// they do not cover in full, is left as it is.
+    pub(super) fn split(&mut self, word: &str, description: &str, visit: &mut dyn FnMut(&str)) {
+        let bytes = word.as_bytes();
+        if !(MIN_LEN..=words::MAX_WORD).contains(&bytes.len())
+            || !bytes[0].is_ascii_alphabetic()
+            || !bytes[1..].iter().all(u8::is_ascii_lowercase)
+        {
+            return;
+        }
+        words::fold(word, &mut self.word);
+        if is_word(&self.word) || known(&self.terms.joined(&[&self.word])).is_some() {
+            return;
+        }
+        words::fold(words::cut(description, super::fields::MAX_SUMMARY), &mut self.own);
+        let Self { word, own, ends, .. } = self;
+        let own: Vec<&str> = words(own).filter(|own| own.len() > 2 && word.contains(own)).collect();
+        let is_own = |part: &str| own.contains(&part);
+        let is_stop = |part: &str| known(part).is_some_and(|known| known.stop);
+        ends.clear();
+        ends.resize(word.len() + 1, None);
+        ends[0] = Some((0, 0));
+        for end in 2..=word.len() {
+            for start in 0..end - 1 {
+                let Some((parts, _)) = ends[start] else { continue };
+                let part = &word[start..end];
+                let is_inner = start > 0 && end < word.len();
+                let is_part = part.len() < word.len()
+                    && parts < MAX_PARTS
+                    && ends[end].is_none_or(|(best, _)| parts + 1 < best)
+                    && ((part.len() > 2 && !(start == 0 && is_stop(part)) || is_inner)
+                        && is_word(part)
+                        || is_own(part));
+                if is_part {
+                    ends[end] = Some((parts + 1, start));
+                }
+            }
+        }
+        let mut end = word.len();
+        while let Some((1.., start)) = ends[end] {
+            visit(&word[start..end]);
+            end = start;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Splitter;
+
+    #[test]
+    fn names_without_separators_are_taken_apart() {
+        let cases: [(&str, &str, &[&str]); 13] = [
+            ("getmatchesbycity", "Matches of a city", &["get", "matches", "by", "city"]),
+            ("Carparkfinder", "Finds a carpark; a finder", &["carpark", "finder"]),
+            ("zomidictionary", "Zomi words", &["zomi", "dictionary"]),
+            ("loginuser", "", &["login", "user"]),
+            ("deployscript", "Runs it", &["deploy", "script"]),
+            ("generating", "Text", &[]),
+            ("weather", "", &[]),
+            ("geometry", "Of a circle", &[]),
+            ("getqzx", "Gets it", &[]),
+            ("forget", "Loses it", &[]),
+            ("getUser", "", &[]),
+            ("文案分析工具", "", &[]),
+            ("aaaaaaaaaaaa", "a aa", &[]),
+        ];
+        let mut splitter = Splitter::default();
+        for (word, description, expected) in cases {
+            let mut parts = Vec::new();
+            splitter.split(word, description, &mut |part| parts.insert(0, part.to_owned()));
+            assert_eq!(parts, expected, "{word}");
+        }
+    }
+}
