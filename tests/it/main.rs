@@ -16,6 +16,7 @@ mod bounded;
 mod collection;
 mod dispatch;
 mod repository;
+mod results;
 mod schema;
 mod search;
 mod skills;

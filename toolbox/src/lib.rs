@@ -107,6 +107,8 @@ pub mod mcp;
 pub mod model;
 #[cfg(feature = "_provider")]
 pub mod provider;
+#[cfg(feature = "results")]
+pub mod results;
 pub mod schema;
 #[cfg(feature = "search")]
 pub mod search;

@@ -78,6 +78,8 @@ struct Extra {
     edited: Option<Arguments>,
     references: Vec<String>,
     omitted_bytes: usize,
+    /// The handle of the whole result.
+    handle: Option<String>,
     /// `true` if the text was written by the gate and not by a handler.
     of_gate: bool,
     /// The structured result of a tool whose text for the model is not its JSON, or the data of a
@@ -445,6 +447,38 @@ impl ToolResult {
     #[must_use]
     pub fn omitted_bytes(&self) -> usize {
         self.extra.as_ref().map_or(0, |extra| extra.omitted_bytes)
+    }
+}
+
+/// Results that are kept elsewhere as a whole.
+impl ToolResult {
+    /// Returns the handle, such as `r3`, by which the model reads on in a result that was too large
+    /// to be shown whole.
+    #[must_use]
+    pub fn handle(&self) -> Option<&str> {
+        self.extra.as_ref()?.handle.as_deref()
+    }
+
+    pub(crate) fn set_handle(&mut self, handle: String) {
+        self.extra().handle = Some(handle);
+    }
+
+    /// Takes out all parts and the structured result.
+    pub(crate) fn take_content(&mut self) -> (Vec<Content>, Option<Value>) {
+        let content = match std::mem::replace(&mut self.content, ResultParts::Many(Vec::new())) {
+            ResultParts::One(part) => vec![part],
+            ResultParts::Many(parts) => parts,
+        };
+        let structured = self.extra.as_mut().and_then(|extra| extra.structured.take());
+        (content, structured)
+    }
+
+    /// Puts a text in place of all parts, of which it leaves out `omitted` bytes.
+    pub(crate) fn replace_content(&mut self, text: String, omitted: usize) {
+        self.content = ResultParts::One(Content::text(text));
+        self.flags.structured = false;
+        self.flags.json = false;
+        self.extra().omitted_bytes += omitted;
     }
 }
 

@@ -10,6 +10,7 @@ use tokio::sync::Semaphore;
 use super::{RegisterError, ToolBox};
 use crate::call::ToolResult;
 use crate::collection::BoxSettings;
+use crate::context::keeper::ResultKeeper;
 use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
@@ -166,6 +167,16 @@ impl ToolBoxBuilder {
         self
     }
 
+    /// Limits the tokens of a result that a model gets whole. Default 4 000, estimated.
+    ///
+    /// Holds where results are kept ([`keep_results`](Self::keep_results)): of a larger one, the
+    /// model sees a part, and reads on by handle. A tool may have a limit of its own
+    /// ([`Tool::with_max_result_tokens`](crate::Tool::with_max_result_tokens)).
+    pub fn max_result_tokens(mut self, tokens: usize) -> Self {
+        self.settings.result_tokens = tokens;
+        self
+    }
+
     /// Runs the handlers of tools on another runtime than the one that waits for them.
     ///
     /// Timeouts then hold even while every worker of that runtime is blocked by a handler that
@@ -258,6 +269,13 @@ impl ToolBoxBuilder {
     /// Records arguments and results in trace spans. Default: off, since they may hold secrets.
     pub fn record_content(mut self, record: bool) -> Self {
         self.settings.record_content = record;
+        self
+    }
+
+    /// Keeps results that are larger than the model is to see.
+    #[allow(dead_code, reason = "the store is a module on top of this one")]
+    pub(crate) fn keeper(mut self, keeper: Arc<dyn ResultKeeper>) -> Self {
+        self.settings.keeper = Some(keeper);
         self
     }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::Semaphore;
 
+use crate::context::keeper::{ResultKeeper, ResultLimits};
 use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Requirement};
 use crate::tool::layer::Layers;
@@ -25,6 +26,9 @@ pub(crate) struct BoxSettings {
     pub(crate) argument_bytes: usize,
     pub(crate) argument_depth: usize,
     pub(crate) result_bytes: usize,
+    pub(crate) result_tokens: usize,
+    /// The keeper of results that are larger than that.
+    pub(crate) keeper: Option<Arc<dyn ResultKeeper>>,
     pub(crate) runtime: Option<Handle>,
     pub(crate) approver: Option<Arc<dyn Approver>>,
     pub(crate) record_content: bool,
@@ -48,9 +52,14 @@ impl BoxSettings {
 
     /// Computes the values that each call would otherwise compute again.
     pub(crate) fn settled(mut self) -> Self {
+        if let Some(keeper) = &self.keeper {
+            let (tokens, bytes) = (self.result_tokens, self.result_bytes);
+            keeper.set_limits(ResultLimits { tokens, bytes });
+        }
         self.is_plain = self.concurrency.is_none()
             && self.runtime.is_none()
             && self.layers.is_empty()
+            && self.keeper.is_none()
             && !self.strict;
         self
     }
@@ -66,7 +75,9 @@ impl Default for BoxSettings {
             batch_calls: 1024,
             argument_bytes: 1 << 20,
             argument_depth: Self::MAX_DEPTH,
-            result_bytes: 256 << 10,
+            result_bytes: ResultLimits::default().bytes,
+            result_tokens: ResultLimits::default().tokens,
+            keeper: None,
             runtime: None,
             approver: None,
             record_content: false,

@@ -38,6 +38,7 @@ mod completion;
 mod context;
 mod conversation;
 mod from_context;
+pub(crate) mod keeper;
 pub(crate) mod observer;
 mod principal;
 mod progress;

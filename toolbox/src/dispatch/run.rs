@@ -126,7 +126,7 @@ impl OwnedCall {
             } else {
                 call.pass().await
             };
-            result.fit(call.shared.settings.result_bytes, call.tool.definition());
+            call.bound(&mut result).await;
             call.note(&result);
             if let (Some(observer), Some(began)) = (call.context.observer(), began) {
                 let took = now().saturating_duration_since(began);
@@ -217,6 +217,18 @@ impl OwnedCall {
             observer.started(&self.context, &self.arguments);
         }
         self.run(permits, true).await
+    }
+
+    /// Bounds a result: what is too large is kept elsewhere, or cut.
+    pub(super) async fn bound(&self, result: &mut ToolResult) {
+        let settings = &self.shared.settings;
+        let own = self.tool.inner().running.result_tokens;
+        if let Some(keeper) = &settings.keeper
+            && keeper.exceeds(result, own)
+        {
+            keeper.keep(&self.context, self.tool.as_source(), own, result).await;
+        }
+        result.fit(settings.result_bytes, self.tool.definition());
     }
 
     /// Records the sources of a result that a model is about to read.

@@ -41,15 +41,20 @@ pub(crate) use readable::{column_of, each};
 pub(crate) use writer::Writer;
 
 /// The version of a file that this crate writes.
-const KNOWN: u32 = 4;
+const KNOWN: u32 = 5;
 
 /// The time that opening a file waits for others that open or write it.
 const OPEN_TIMEOUT: Duration = Duration::from_secs(5);
 
 /// The migrations: the nth turns a file of version n into one of version n + 1. A released one is
 /// never changed.
-const STEPS: [&str; KNOWN as usize] =
-    [include_str!("1.sql"), include_str!("2.sql"), include_str!("3.sql"), include_str!("4.sql")];
+const STEPS: [&str; KNOWN as usize] = [
+    include_str!("1.sql"),
+    include_str!("2.sql"),
+    include_str!("3.sql"),
+    include_str!("4.sql"),
+    include_str!("5.sql"),
+];
 
 /// A store in one `SQLite` file, which comes with the crate: no server, no library of the system.
 ///

@@ -1,14 +1,18 @@
 //! Helpers over text, which know no other module: cleaning and quoting of untrusted text, close
-//! names, paths of arguments.
+//! names, paths of arguments, lengths in tokens.
 
+mod boundary;
 mod list;
 mod nearest;
 mod path;
 mod quote;
 mod sanitize;
+mod tokens;
 
+pub(crate) use boundary::{ceil_boundary, floor_boundary};
 pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};
 pub(crate) use quote::{QUOTED, quote};
 pub(crate) use sanitize::{clean, is_invisible};
+pub(crate) use tokens::estimate as estimate_tokens;

@@ -65,6 +65,8 @@ pub(crate) struct ToolInner {
 )]
 pub(crate) struct RunSettings {
     pub(crate) timeout: Option<Duration>,
+    /// The tokens of a result that are passed on whole, where results are kept.
+    pub(crate) result_tokens: Option<usize>,
     pub(crate) limit: Option<Arc<Semaphore>>,
     pub(crate) state: Option<Arc<StateMap>>,
     pub(crate) layers: Layers,
@@ -473,6 +475,14 @@ impl Tool {
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
         self.inner_mut().running.timeout = Some(timeout);
+        self
+    }
+
+    /// Returns the tool with a limit on the tokens of a result that a model gets whole, instead of
+    /// the [box's](crate::ToolBoxBuilder::max_result_tokens). It holds where results are kept.
+    #[must_use]
+    pub fn with_max_result_tokens(mut self, tokens: usize) -> Self {
+        self.inner_mut().running.result_tokens = Some(tokens);
         self
     }
 

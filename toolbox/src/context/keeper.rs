@@ -1,0 +1,37 @@
+//! Results that are larger than a model is to see, kept elsewhere.
+
+use super::context::ToolContext;
+use super::taint::ResultSource;
+use crate::call::ToolResult;
+use crate::future::BoxFuture;
+
+/// The limits of a box on the results that are passed on whole.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ResultLimits {
+    pub(crate) tokens: usize,
+    pub(crate) bytes: usize,
+}
+
+impl Default for ResultLimits {
+    fn default() -> Self {
+        Self { tokens: 4_000, bytes: 256 << 10 }
+    }
+}
+
+/// Keeps results that are too large, and leaves a short form of each.
+pub(crate) trait ResultKeeper: Send + Sync {
+    /// Tells the limits of its box.
+    fn set_limits(&self, limits: ResultLimits);
+
+    /// Returns `true` if a result is larger than `tokens`, or than the limit of the box.
+    fn exceeds(&self, result: &ToolResult, tokens: Option<usize>) -> bool;
+
+    /// Keeps a result and leaves a short form of at most `tokens` in its place.
+    fn keep<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        source: ResultSource<'a>,
+        tokens: Option<usize>,
+        result: &'a mut ToolResult,
+    ) -> BoxFuture<'a, ()>;
+}

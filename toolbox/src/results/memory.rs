@@ -1,0 +1,178 @@
+//! Results in memory.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::fmt;
+use std::hash::BuildHasher as _;
+use std::sync::Arc;
+
+use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};
+use crate::future::BoxFuture;
+use crate::sync::Mutex;
+use crate::text::{QUOTED, quote};
+
+/// The most owners and handles that are remembered once their results are gone.
+const REMEMBERED: usize = 100_000;
+
+/// A store of results in memory, bounded in bytes: the oldest go first. Clones share it.
+///
+/// ```
+/// use toolbox::ToolBox;
+/// use toolbox::results::MemoryResults;
+///
+/// let results = MemoryResults::new().max_bytes(8 << 20);
+/// let toolbox = ToolBox::builder().keep_results(results).build().unwrap();
+/// assert_eq!(toolbox.definitions()[0].name, "result_read");
+/// ```
+#[derive(Clone)]
+pub struct MemoryResults {
+    max_bytes: usize,
+    kept: Arc<Mutex<Kept>>,
+}
+
+#[derive(Default)]
+struct Kept {
+    owners: HashMap<ResultOwner, Owned>,
+    /// What is kept, the oldest first.
+    order: VecDeque<(ResultOwner, u64)>,
+    bytes: usize,
+    /// The lines about what is gone.
+    remembered: usize,
+    /// The number after which forgotten owners begin again, so that no handle gets a second meaning.
+    floor: u64,
+    hasher: foldhash::fast::RandomState,
+}
+
+#[derive(Default)]
+struct Owned {
+    last: u64,
+    results: HashMap<u64, (u64, Arc<KeptResult>)>,
+    gone: BTreeMap<u64, String>,
+}
+
+impl MemoryResults {
+    /// Returns an empty store.
+    #[must_use]
+    pub fn new() -> Self {
+        Self { max_bytes: 64 << 20, kept: Arc::default() }
+    }
+
+    /// Limits the bytes of all results together. Default 64 MiB. A result that is larger than the
+    /// whole store is not kept.
+    #[must_use]
+    pub fn max_bytes(mut self, bytes: usize) -> Self {
+        self.max_bytes = bytes;
+        self
+    }
+}
+
+impl Default for MemoryResults {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl fmt::Debug for MemoryResults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kept = self.kept.lock();
+        f.debug_struct("MemoryResults")
+            .field("results", &kept.order.len())
+            .field("bytes", &kept.bytes)
+            .field("max_bytes", &self.max_bytes)
+            .finish()
+    }
+}
+
+impl Kept {
+    fn keep(&mut self, owner: ResultOwner, result: Arc<KeptResult>, max_bytes: usize) -> u64 {
+        let hash = self.hasher.hash_one((&result.tool, result.text()));
+        let floor = self.floor;
+        let new = || Owned { last: floor, ..Owned::default() };
+        let owned = self.owners.entry(owner.clone()).or_insert_with(new);
+        let same = |(number, (of, kept)): (&u64, &(u64, Arc<KeptResult>))| {
+            (*of == hash && **kept == *result).then_some(*number)
+        };
+        if let Some(number) = owned.results.iter().find_map(same) {
+            return number;
+        }
+        owned.last += 1;
+        let number = owned.last;
+        self.bytes += result.bytes();
+        owned.results.insert(number, (hash, result));
+        self.order.push_back((owner, number));
+        while self.bytes > max_bytes && self.order.len() > 1 {
+            self.forget_oldest();
+        }
+        number
+    }
+
+    fn forget_oldest(&mut self) {
+        let Some((owner, number)) = self.order.pop_front() else { return };
+        let Some(owned) = self.owners.get_mut(&owner) else { return };
+        if let Some((_, result)) = owned.results.remove(&number) {
+            self.bytes -= result.bytes();
+            owned.gone.insert(number, summary(&result));
+            self.remembered += 1;
+        }
+        // What is gone is remembered in a line, and lines are bounded too.
+        if self.remembered > REMEMBERED {
+            self.remembered = 0;
+            let floor = &mut self.floor;
+            self.owners.retain(|_, owned| {
+                owned.gone.clear();
+                let stays = !owned.results.is_empty();
+                *floor = if stays { *floor } else { owned.last.max(*floor) };
+                stays
+            });
+        }
+    }
+}
+
+/// Returns a line about a result that goes.
+pub(super) fn summary(result: &KeptResult) -> String {
+    let text = result.text();
+    let first = text.lines().next().unwrap_or_default();
+    format!(
+        "a result of `{}` of {} bytes that began with `{}`",
+        quote(&result.tool, QUOTED),
+        result.bytes(),
+        quote(first, QUOTED)
+    )
+}
+
+impl ResultStore for MemoryResults {
+    fn keep(
+        &self,
+        owner: ResultOwner,
+        result: Arc<KeptResult>,
+    ) -> BoxFuture<'_, Result<u64, ResultStoreError>> {
+        Box::pin(async move {
+            let bytes = result.bytes();
+            if bytes > self.max_bytes {
+                let max = self.max_bytes;
+                return Err(ResultStoreError::new(format!(
+                    "{bytes} bytes are more than the store of results holds, {max}"
+                )));
+            }
+            Ok(self.kept.lock().keep(owner, result, self.max_bytes))
+        })
+    }
+
+    fn get(
+        &self,
+        owner: ResultOwner,
+        number: u64,
+    ) -> BoxFuture<'_, Result<Lookup, ResultStoreError>> {
+        Box::pin(async move {
+            let kept = self.kept.lock();
+            let Some(owned) = kept.owners.get(&owner) else { return Ok(Lookup::Unknown) };
+            Ok(match (owned.results.get(&number), owned.gone.get(&number)) {
+                (Some((_, result)), _) => Lookup::Kept(Arc::clone(result)),
+                (_, Some(line)) => Lookup::Gone(line.clone()),
+                _ if number >= 1 && number <= owned.last => {
+                    Lookup::Gone("a result that was kept".to_owned())
+                }
+                _ => Lookup::Unknown,
+            })
+        })
+    }
+}

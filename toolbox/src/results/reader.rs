@@ -1,0 +1,225 @@
+//! The tool `result_read`.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use super::keeper::Keeper;
+use super::pointer::{Selected, select};
+use super::read;
+use super::sample::sample;
+use super::shown::{ends, shown, tokens};
+use super::store::{KeptResult, Lookup, ResultOwner};
+use crate::call::{ToolError, ToolResult};
+use crate::context::ToolContext;
+use crate::context::taint::{ResultSource, Taint};
+use crate::text::{QUOTED, quote};
+use crate::toolset;
+
+/// Reads kept results.
+pub(super) struct Reader {
+    keeper: Arc<Keeper>,
+}
+
+impl Reader {
+    pub(super) fn new(keeper: &Arc<Keeper>) -> Self {
+        Self { keeper: Arc::clone(keeper) }
+    }
+}
+
+#[toolset]
+impl Reader {
+    /// Reads on in a result that was too large to be shown whole. Give its handle, and one way to
+    /// read: a search, lines, bytes, or a JSON pointer. A search or lines after a pointer apply to
+    /// what it selects.
+    #[tool(read_only, idempotent, open_world = false, tags("results"))]
+    async fn result_read(
+        &self,
+        /// Handle of the result, such as r1
+        handle: &str,
+        /// Regular expression; returns the lines that match. (?i) before it ignores case
+        search: Option<&str>,
+        /// Lines to show before and after each match, 0 to 20
+        context_lines: Option<u8>,
+        /// Lines to return, such as 100..160, or -50.. for the last 50
+        lines: Option<&str>,
+        /// Bytes to return, such as 4000..8000
+        bytes: Option<&str>,
+        /// Path in a JSON result, with slices, such as /items/10..20/name or /items/*/id
+        pointer: Option<&str>,
+        /// Number of a part that is no text: an image, a sound, a document
+        part: Option<usize>,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ToolError> {
+        let result = self.find(handle, context).await?;
+        let read = if let Some(part) = part {
+            self.part(&result, part)
+        } else {
+            let way =
+                Way { search, context: context_lines.unwrap_or(0).min(20).into(), lines, bytes };
+            self.text(&result, &way, pointer).map(ToolResult::new)
+        };
+        let read = read.map_err(ToolError::reported)?;
+        if let Some(taint) = context.get::<Taint>()
+            && let Some(definition) = context.tool.as_deref()
+        {
+            let KeptResult { is_untrusted, shows_urls, .. } = *result;
+            taint.note(&ResultSource { definition, is_untrusted, shows_urls }, &read);
+        }
+        Ok(read)
+    }
+}
+
+/// A way to read a text.
+struct Way<'a> {
+    search: Option<&'a str>,
+    context: usize,
+    lines: Option<&'a str>,
+    bytes: Option<&'a str>,
+}
+
+impl Reader {
+    async fn find(
+        &self,
+        handle: &str,
+        context: &ToolContext,
+    ) -> Result<Arc<KeptResult>, ToolError> {
+        let number = handle.trim().strip_prefix('r').and_then(|number| number.parse::<u64>().ok());
+        let Some(number) = number else {
+            let handle = quote(handle, QUOTED);
+            return Err(ToolError::reported(format!(
+                "`{handle}` is no handle of a result, such as r1"
+            )));
+        };
+        let owner = ResultOwner::of(context);
+        match self.keeper.store.get(owner, number).await {
+            Ok(Lookup::Kept(result)) => Ok(result),
+            Ok(Lookup::Gone(line)) => Err(ToolError::reported(format!(
+                "the result r{number} is gone: {line}; call the tool again if it is needed"
+            ))),
+            Ok(Lookup::Unknown) => Err(ToolError::reported(format!(
+                "there is no result r{number} in this conversation"
+            ))),
+            Err(error) => {
+                Err(ToolError::infrastructure(format!("the store of results failed: {error}")))
+            }
+        }
+    }
+
+    fn part(&self, result: &KeptResult, number: usize) -> Result<ToolResult, String> {
+        let count = result.content.len();
+        let part = number.checked_sub(1).and_then(|at| result.content.get(at));
+        let part = part.ok_or_else(|| format!("the result has parts 1 to {count}"))?;
+        let most = self.keeper.limits().bytes;
+        if part.len() > most / 2 {
+            return Err(format!(
+                "part {number} has {} bytes, more than can be passed on ({most}); the program that runs the tools has it",
+                part.len()
+            ));
+        }
+        Ok(ToolResult::from(part.clone()))
+    }
+
+    fn text(
+        &self,
+        result: &KeptResult,
+        way: &Way<'_>,
+        pointer: Option<&str>,
+    ) -> Result<String, String> {
+        let mut room = self.keeper.room();
+        loop {
+            let text = read_text(result, way, pointer, room)?;
+            let (most, now) = (self.keeper.limits().tokens, tokens(&text));
+            if now <= most || room < 64 {
+                return Ok(text);
+            }
+            // Few bytes are in a token of this text.
+            room = room * most / now * 9 / 10;
+        }
+    }
+}
+
+fn read_text(
+    result: &KeptResult,
+    way: &Way<'_>,
+    pointer: Option<&str>,
+    room: usize,
+) -> Result<String, String> {
+    let text = result.text();
+    let structured;
+    let Some(pointer) = pointer else {
+        return read_way(&text, way, room).unwrap_or_else(|| {
+            let shown = shown(result, room);
+            Ok(format!("[{}]\n{}", shown.about, shown.part))
+        });
+    };
+    let selected = match (select(&text, pointer), &result.structured_content) {
+        (Ok(selected), _) => selected,
+        (Err(_), Some(value)) => {
+            structured = value.to_string();
+            select(&structured, pointer)?
+        }
+        (Err(error), None) => return Err(error),
+    };
+    match selected {
+        Selected::One(value) => {
+            let unquoted = unquoted(value);
+            let value = unquoted.as_deref().unwrap_or(value);
+            if let Some(read) = read_way(value, way, room) {
+                return read;
+            }
+            if value.len() <= room {
+                return Ok(value.to_owned());
+            }
+            let part = sample(value, room).unwrap_or_else(|| ends(value, room));
+            Ok(format!(
+                "[{} bytes, shortened; read on with a longer pointer, or with `search`, `lines` or `bytes` beside it]\n{part}",
+                value.len()
+            ))
+        }
+        Selected::Many(values, count) => {
+            let joined = values.join("\n");
+            if let Some(read) = read_way(&joined, way, room) {
+                return read;
+            }
+            let mut out = String::new();
+            let mut shown = 0;
+            for value in &values {
+                if out.len() + value.len() > room && shown > 0 {
+                    break;
+                }
+                out.push_str(value);
+                out.push('\n');
+                shown += 1;
+            }
+            if out.len() > room {
+                out = ends(&out, room);
+            }
+            let _ = if shown < count {
+                write!(
+                    out,
+                    "[{shown} of {count} values are shown; a slice such as 10..20 selects fewer]"
+                )
+            } else {
+                write!(out, "[{count} values]")
+            };
+            Ok(out)
+        }
+    }
+}
+
+/// Reads a text in the way that was asked for, if one was.
+fn read_way(text: &str, way: &Way<'_>, room: usize) -> Option<Result<String, String>> {
+    match way {
+        Way { search: Some(pattern), context, .. } => {
+            Some(read::search(text, pattern, *context, room))
+        }
+        Way { lines: Some(range), .. } => Some(read::lines(text, range, room)),
+        Way { bytes: Some(range), .. } => Some(read::bytes(text, range, room)),
+        _ => None,
+    }
+}
+
+/// Returns the text of a JSON string: a page or a log may stand in a member of a document.
+fn unquoted(value: &str) -> Option<String> {
+    value.starts_with('"').then(|| serde_json::from_str(value).ok()).flatten()
+}
