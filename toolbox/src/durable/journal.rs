@@ -401,7 +401,7 @@ impl JournalInner {
     /// Leaves a call whose work was dropped: it runs again, or its outcome is unknown.
     pub(super) fn abandon(&self, claim: Claim, tool: &str, idempotent: bool) {
         self.tokens.lock().remove(&claim.id);
-        let end = CallEnd::new(CallState::OutcomeUnknown, results::unknown_of(tool));
+        let end = CallEnd::new(CallState::OutcomeUnknown, ToolResult::outcome_unknown(tool));
         self.unwritten.lock().push((claim, (!idempotent).then_some(end)));
     }
 

@@ -414,7 +414,7 @@ fn free(
     let may_run_again = call.state == CallState::Waiting || call.idempotent;
     let end = if !may_run_again {
         recovered.unknown += 1;
-        CallEnd::new(CallState::OutcomeUnknown, results::unknown(call))
+        CallEnd::new(CallState::OutcomeUnknown, ToolResult::outcome_unknown(&call.tool))
     } else if cancel {
         CallEnd::new(CallState::Cancelled, results::cancelled(call))
     } else if call.attempt >= max_attempts {
