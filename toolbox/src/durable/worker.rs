@@ -185,7 +185,8 @@ impl Worker {
         if free < self.concurrency.div_ceil(4) {
             return Ok(());
         }
-        let tools = claimed.of(&self.toolbox);
+        let mut tools = claimed.of(&self.toolbox);
+        tools.retain(|tool| !self.journal.inner.is_relayed(tool));
         for call in self.journal.inner.backlog.claim(tools, free).await? {
             let (toolbox, journal) = (self.toolbox.clone(), self.journal.clone());
             running.spawn(run(toolbox, journal, call));
