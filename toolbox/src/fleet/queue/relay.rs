@@ -1,0 +1,954 @@
+//! Hands calls of a journal over to the queue of a fleet, and ends them there.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use async_nats::jetstream::kv::Operation;
+use futures_util::StreamExt;
+use futures_util::stream::FuturesUnordered;
+use tokio::sync::Notify;
+use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
+use tokio::task::JoinSet;
+use tokio::time::Instant;
+
+use super::held::{CallEndKind, Held, HeldCall, Step};
+use super::mark::Mark;
+use super::store::{Published, Queue, Written};
+use crate::call::{FailureKind, JobId, ToolResult};
+use crate::collection::ToolBox;
+use crate::context::CarriedContext;
+use crate::durable::{CallEnd, CallState, Claim, Journal, Outbox, PLACE, RecordedCall};
+use crate::fleet::connection::Connection;
+use crate::fleet::error::FleetError;
+use crate::fleet::mount::Mounted;
+use crate::fleet::random;
+use crate::fleet::remote::{Caller, RemoteTool, head};
+use crate::fleet::subjects::QueueKey;
+use crate::fleet::wire::{
+    Answer, CallHead, CallNote, Outcome, QueuedCall, stored_arguments, stored_result,
+};
+use crate::fleet::worker::AbortOnDrop;
+use crate::store::StoreError;
+use crate::text::{QUOTED, quote};
+use crate::tool::Tool;
+
+/// The most calls that are handed over at once.
+const BATCH: usize = 128;
+/// The requests to the server that are under way at once.
+const REQUESTS: usize = 64;
+/// The longest time after which a change by another process is seen.
+const POLL: Duration = Duration::from_millis(200);
+/// The pause after the queue refused a call.
+const FULL: Duration = Duration::from_secs(1);
+/// The pause after the server or the journal failed.
+const RETRY: Duration = Duration::from_millis(500);
+
+/// Hands the calls that a journal accepted over to the workers of a fleet, through the server's
+/// `JetStream`, and ends them in the journal when their results arrive.
+///
+/// A call is handed over once it waits, is of a tool that the fleet has in the box, and a worker of
+/// the same definition takes [durable calls](super::super::Worker::durable). From then on neither
+/// the box nor a connection is needed: after a restart, a relay of the same journal goes on with
+/// the calls that were handed over before. [Workers](crate::durable::Worker) of the same journal
+/// leave these tools to the relay.
+///
+/// A tool that is not declared idempotent runs at most once, also when the server loses its store:
+/// then the call ends as [unknown](CallState::OutcomeUnknown). An idempotent one is published again.
+/// One relay for each journal and fleet is enough; a second one does the same work again.
+///
+/// ```no_run
+/// use toolbox::durable::Journal;
+/// use toolbox::fleet::{Fleet, FleetOptions, Relay};
+/// use toolbox::{ToolBox, ToolCall, ToolContext};
+///
+/// # #[tokio::main(flavor = "current_thread")]
+/// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+/// let journal = Journal::open("agent.db")?;
+/// let toolbox = ToolBox::new();
+/// let fleet = Fleet::connect("nats://127.0.0.1:4222", FleetOptions::new()).await?;
+/// let mounted = fleet.mount(&toolbox).await?;
+/// let relay = Relay::new(&mounted, &journal);
+/// tokio::spawn(async move { relay.run_until(std::future::pending()).await });
+///
+/// let call = ToolCall::new("1", "resize", r#"{"path": "a.png", "width": 64}"#);
+/// let accepted = toolbox.submit(&journal, &ToolContext::new(), call).await;
+/// if let Some(id) = accepted.job() {
+///     println!("{:?}", journal.wait(id).await?);
+/// }
+/// # Ok(())
+/// # }
+/// ```
+pub struct Relay {
+    mounted: Mounted,
+    journal: Journal,
+    most: usize,
+}
+
+impl Relay {
+    /// Returns a relay from a journal to a fleet that is mounted into a box.
+    #[must_use]
+    pub fn new(mounted: &Mounted, journal: &Journal) -> Self {
+        Self { mounted: mounted.clone(), journal: journal.clone(), most: 10_000 }
+    }
+
+    /// Limits the calls that are handed over and have no result yet. Default 10 000; further ones
+    /// wait in the journal.
+    #[must_use]
+    pub fn max_calls(mut self, calls: usize) -> Self {
+        self.most = calls.max(1);
+        self
+    }
+
+    /// Hands calls over and takes their results until `stop` ends. Those that are handed over by then
+    /// go on, and are ended by the next relay of the journal.
+    ///
+    /// A lost server, and a store that fails, are tried again.
+    ///
+    /// # Errors
+    ///
+    /// [`FleetError::Queue`] if the queue can be neither read nor made at the start,
+    /// [`FleetError::Closed`] once the connection is closed.
+    ///
+    /// # Cancellation
+    ///
+    /// Dropping the future has the effect of `stop`.
+    pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<(), FleetError> {
+        let mut stop = std::pin::pin!(stop);
+        let caller = Arc::clone(self.mounted.caller());
+        let queue = Queue::open(&caller.connection).await.map_err(|source| {
+            let stream = caller.connection.subjects.queue();
+            FleetError::Queue { stream, source }
+        })?;
+        let means = Arc::new(Means { outbox: Outbox::new(&self.journal), queue, caller });
+        let prefix = format!("{PLACE}{}:", means.connection().subjects.fleet());
+        let held = loop {
+            match means.outbox.held_by(&prefix).await {
+                Ok(held) => break held,
+                Err(error) => {
+                    tracing::error!(%error, "the journal could not be read; trying again")
+                }
+            }
+            tokio::select! {
+                () = &mut stop => return Ok(()),
+                () = tokio::time::sleep(RETRY) => {}
+            }
+        };
+        let mut work = RelayWork::new(means, &self, prefix, held);
+        work.run(stop).await
+    }
+}
+
+impl fmt::Debug for Relay {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Relay").field("journal", &self.journal).finish_non_exhaustive()
+    }
+}
+
+/// The means of a relay, which its tasks share.
+struct Means {
+    outbox: Outbox,
+    queue: Queue,
+    caller: Arc<Caller>,
+}
+
+/// The tools whose calls are handed over, by their names and digests in the journal.
+type RelayedTools = HashMap<(String, String), Arc<RemoteTool>>;
+
+/// A message to the loop of a relay.
+enum Event {
+    /// Calls were handed over, each with its ticket; they are not published yet.
+    HandedOver(Vec<(RecordedCall, Mark, u64)>),
+    /// The batch is over; the flag is `true` if there may be more at once.
+    BatchOver(bool),
+    /// A call was published, at this position; or it is not known whether.
+    Published(JobId, Option<u64>),
+    /// The queue refused a call, which waits in the journal again.
+    GivenBack(JobId),
+    /// A mark has a revision.
+    Marked(QueueKey, Mark, u64),
+    /// A call has a result.
+    Result(QueueKey, Vec<u8>, u64),
+    /// A pass of the watch of a place has shown what there is.
+    Current(String, u64),
+    /// The end of a call was written, or could not be.
+    Ended(JobId, bool),
+    /// The message of a call is in the queue, or not.
+    Looked(JobId, Result<bool, String>),
+    /// A call was marked.
+    Remarked(JobId, Option<(Mark, u64)>),
+}
+
+/// A relay at work.
+struct RelayWork {
+    means: Arc<Means>,
+    mounted: Mounted,
+    most: usize,
+    /// The beginning of the names of all places of the fleet.
+    prefix: String,
+    place: String,
+    held: Held,
+    passes: HashMap<String, u64>,
+    rewatch: Arc<Notify>,
+    events: UnboundedReceiver<Event>,
+    sender: UnboundedSender<Event>,
+    tasks: JoinSet<()>,
+    is_handing_over: bool,
+    /// The time before which nothing is handed over.
+    not_before: Instant,
+    position: u64,
+    revision: u64,
+    _watching: Vec<AbortOnDrop>,
+}
+
+impl RelayWork {
+    fn new(means: Arc<Means>, relay: &Relay, prefix: String, calls: Vec<RecordedCall>) -> Self {
+        let (sender, events) = mpsc::unbounded_channel();
+        let mut places: Vec<String> = calls.iter().filter_map(|call| call.owner.clone()).collect();
+        places.sort();
+        places.dedup();
+        if places.is_empty() {
+            places.push(format!("{prefix}{}", random::token()));
+        }
+        let rewatch = Arc::new(Notify::new());
+        let mut held = Held::default();
+        for call in &calls {
+            held.add(call, None, 0, Instant::now());
+        }
+        let watching = places.iter().map(|place| {
+            let watch =
+                watch(Arc::clone(&means), place.clone(), Arc::clone(&rewatch), sender.clone());
+            AbortOnDrop(tokio::spawn(watch))
+        });
+        Self {
+            mounted: relay.mounted.clone(),
+            most: relay.most,
+            _watching: watching.collect(),
+            place: places.swap_remove(0),
+            prefix,
+            held,
+            passes: HashMap::new(),
+            rewatch,
+            events,
+            sender,
+            tasks: JoinSet::new(),
+            is_handing_over: false,
+            not_before: Instant::now(),
+            position: 0,
+            revision: 0,
+            means,
+        }
+    }
+
+    async fn run(
+        &mut self,
+        mut stop: std::pin::Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<(), FleetError> {
+        let means = Arc::clone(&self.means);
+        let lease = means.lease();
+        let mut lost = means.connection().events.lost();
+        let mut sweep = tokio::time::interval((lease / 4).min(Duration::from_secs(5)));
+        sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
+        loop {
+            let changed = means.outbox.changed();
+            let cancelling = means.outbox.cancelling();
+            self.hand_over();
+            tokio::select! {
+                () = &mut stop => return Ok(()),
+                Some(event) = self.events.recv() => self.note(event),
+                Some(_) = self.tasks.join_next(), if !self.tasks.is_empty() => {}
+                _ = lost.changed() => {
+                    if means.connection().is_closed() {
+                        return Err(FleetError::Closed);
+                    }
+                }
+                () = cancelling => self.cancel().await,
+                _ = sweep.tick() => {
+                    self.cancel().await;
+                    self.sweep();
+                }
+                () = changed, if !self.is_handing_over => {}
+                () = tokio::time::sleep(POLL), if !self.is_handing_over => {}
+            }
+        }
+    }
+
+    /// Starts a task, whose events come back to the loop.
+    fn start<F: Future<Output = ()> + Send + 'static>(
+        &mut self,
+        task: impl FnOnce(Arc<Means>, UnboundedSender<Event>) -> F,
+    ) {
+        let task = task(Arc::clone(&self.means), self.sender.clone());
+        self.tasks.spawn(task);
+    }
+
+    /// Hands waiting calls over, if there is room for more.
+    fn hand_over(&mut self) {
+        let tools = self.tools();
+        self.means.outbox.relay(tools.keys().cloned().collect());
+        let room = self.most.saturating_sub(self.held.len()).min(BATCH);
+        let is_ready = !self.is_handing_over
+            && room > 0
+            && !tools.is_empty()
+            && self.means.connection().is_connected()
+            && self.passes.contains_key(&self.place)
+            && Instant::now() >= self.not_before;
+        if !is_ready {
+            return;
+        }
+        self.is_handing_over = true;
+        let place = self.place.clone();
+        self.start(|means, events| async move {
+            let is_full_batch = match means.hand_over(&tools, room, &place, &events).await {
+                Ok(is_full_batch) => is_full_batch,
+                Err(error) => {
+                    tracing::error!(%error, "calls could not be handed over; trying again");
+                    false
+                }
+            };
+            let _ = events.send(Event::BatchOver(is_full_batch));
+        });
+    }
+
+    /// Returns the tools whose calls are handed over, by their names and digests in the journal.
+    fn tools(&self) -> RelayedTools {
+        let tools = self.mounted.durable_tools().into_iter();
+        let keyed = |(tool, remote): (Tool, Arc<RemoteTool>)| {
+            let key = (tool.name().to_owned(), Outbox::digest(tool.definition()));
+            (key, remote)
+        };
+        tools.map(keyed).collect()
+    }
+
+    fn note(&mut self, event: Event) {
+        let lease = self.means.lease();
+        match event {
+            Event::HandedOver(calls) => {
+                let pass = self.passes.get(&self.place).copied().unwrap_or_default();
+                let due = Instant::now() + 2 * lease;
+                for (call, mark, revision) in calls {
+                    self.held.add(&call, Some((mark, revision)), pass, due);
+                }
+            }
+            Event::BatchOver(is_full_batch) => {
+                self.is_handing_over = false;
+                let pause = if is_full_batch { Duration::ZERO } else { POLL };
+                self.not_before = self.not_before.max(Instant::now() + pause / 4);
+            }
+            Event::Published(id, position) => {
+                self.position = self.position.max(position.unwrap_or_default());
+                if let Some(call) = self.held.get_mut(&id) {
+                    call.is_busy = false;
+                    if position.is_none() {
+                        call.due = Instant::now() + lease / 2;
+                    }
+                }
+            }
+            Event::GivenBack(id) => {
+                self.held.forget(&id);
+                self.not_before = Instant::now() + FULL;
+            }
+            Event::Marked(key, mark, revision) => {
+                self.revision = self.revision.max(revision);
+                let pass = self.passes_of(&key.place);
+                if let Some(call) = self.held.get_mut(&JobId::from_text(key.id)) {
+                    let is_newer = call.seen < pass
+                        || call.mark.as_ref().is_none_or(|(_, known)| *known <= revision);
+                    if is_newer {
+                        (call.mark, call.seen, call.lost_since) =
+                            (Some((mark, revision)), pass, None);
+                    }
+                }
+            }
+            Event::Result(key, value, revision) => {
+                self.revision = self.revision.max(revision);
+                self.take_result(key, value);
+            }
+            Event::Current(place, pass) => {
+                // What was there before may be gone, and revisions may begin again.
+                self.held.note_current(&place, pass);
+                self.held.forget_cut();
+                self.passes.insert(place, pass);
+            }
+            Event::Ended(id, true) => self.held.remove(&id),
+            Event::Ended(id, false) => self.retry(&id, RETRY),
+            Event::Looked(id, looked) => self.looked(&id, looked),
+            Event::Remarked(id, mark) => {
+                let Some(call) = self.held.get_mut(&id) else { return };
+                call.is_busy = false;
+                call.due = Instant::now();
+                match mark {
+                    Some(mark) => call.mark = Some(mark),
+                    // Somebody else marked it, which the watch shows.
+                    None => call.due += lease / 2,
+                }
+            }
+        }
+    }
+
+    /// Returns the pass that the watch of a place is in, by the last token of its name.
+    fn passes_of(&self, token: &str) -> u64 {
+        let of_place = self.passes.iter().find(|(place, _)| token_of(place) == token);
+        // Before the first pass is over, its entries are the newest there are.
+        of_place.map_or(1, |(_, pass)| pass + 1)
+    }
+
+    fn retry(&mut self, id: &JobId, pause: Duration) {
+        if let Some(call) = self.held.get_mut(id) {
+            (call.is_busy, call.due) = (false, Instant::now() + pause);
+        }
+    }
+
+    /// Ends a call by its result.
+    fn take_result(&mut self, key: QueueKey, value: Vec<u8>) {
+        let id = JobId::from_text(key.id.as_str());
+        if self.held.has_ended(&id) {
+            return;
+        }
+        let is_stored = matches!(Answer::read(&value), Ok(Answer::Note(CallNote::Stored(_))));
+        let call = self.held.get_mut(&id).map(|call| {
+            call.is_busy = true;
+            call.has_stored |= is_stored;
+            call.clone()
+        });
+        let toolbox = self.mounted.toolbox();
+        self.start(|means, events| async move {
+            let Some(call) = call else { return means.note_late(&id, &key, &value).await };
+            let end = means.end(&call, &key, &value, toolbox).await;
+            means.finish(&call, end, &events).await;
+        });
+    }
+
+    /// Looks after the calls that are due, and removes what the server needs no more.
+    fn sweep(&mut self) {
+        let means = Arc::clone(&self.means);
+        if !means.connection().is_connected() {
+            return;
+        }
+        let now = Instant::now();
+        for id in self.held.due(now, 16 * REQUESTS) {
+            self.look_after(&id);
+        }
+        let rest = 2 * means.lease();
+        if let Some(cut) = self.held.cut((self.position, self.revision), rest, now) {
+            let token = token_of(&self.place).to_owned();
+            self.start(|means, _| async move {
+                let messages = means.connection().subjects.queued_by(&token);
+                let states = QueueKey::all_of(&token);
+                let removed = means
+                    .queue
+                    .remove_until((&messages, cut.position), (&states, cut.revision))
+                    .await;
+                if let Err(error) = removed {
+                    tracing::debug!(error, "what ended calls left could not be removed yet");
+                }
+            });
+        }
+    }
+
+    fn look_after(&mut self, id: &JobId) {
+        let rest = 2 * self.means.lease();
+        let now = Instant::now();
+        let Some(call) = self.held.get_mut(id) else { return };
+        let is_current = call.claim.place.as_ref().is_some_and(|it| self.passes.contains_key(it));
+        if let Some(end) = call.end.clone() {
+            call.is_busy = true;
+            let call = call.clone();
+            return self.start(|means, events| async move {
+                means.finish(&call, end, &events).await;
+            });
+        }
+        if !is_current {
+            return;
+        }
+        call.due = now + rest;
+        match call.step() {
+            Step::Finish(kind) => self.finish_as(id, kind),
+            Step::Void => {
+                call.is_busy = true;
+                let call = call.clone();
+                self.start(|means, events| async move { means.void(&call, &events).await });
+            }
+            Step::Look => {
+                call.is_busy = true;
+                let (id, mark) = (id.clone(), call.mark.clone());
+                self.start(|means, events| async move {
+                    let looked = match &mark {
+                        Some((mark, _)) => means.queue.has_message(mark.subject()).await,
+                        None => Ok(true),
+                    };
+                    let _ = events.send(Event::Looked(id, looked));
+                });
+            }
+            Step::Wait => self.looked(id, Ok(false)),
+        }
+    }
+
+    /// Ends a call without a result of a worker.
+    fn finish_as(&mut self, id: &JobId, kind: CallEndKind) {
+        let Some(call) = self.held.get_mut(id) else { return };
+        let end = call.ended(kind);
+        (call.is_busy, call.end) = (true, Some(end.clone()));
+        let call = call.clone();
+        self.start(|means, events| async move { means.finish(&call, end, &events).await });
+    }
+
+    /// Goes on with a call whose message is in the queue, or is not.
+    fn looked(&mut self, id: &JobId, looked: Result<bool, String>) {
+        let rest = 2 * self.means.lease();
+        let now = Instant::now();
+        let Some(call) = self.held.get_mut(id) else { return };
+        call.is_busy = false;
+        match looked {
+            Err(_) => {
+                call.due = now + self.means.lease() / 2;
+                return;
+            }
+            Ok(true) => {
+                call.lost_since = None;
+                return;
+            }
+            Ok(false) => {}
+        }
+        // The next look is at a picture that is newer than this one.
+        self.rewatch.notify_waiters();
+        let since = *call.lost_since.get_or_insert(now);
+        let has_ticket = matches!(call.mark, Some((Mark::Ticket { .. }, _)));
+        // A call whose ticket is there was not begun, and may be published again at once.
+        if !has_ticket && now.duration_since(since) < rest {
+            call.due = since + rest;
+            return;
+        }
+        match call.end_of_lost().filter(|_| !has_ticket) {
+            Some(kind) => self.finish_as(id, kind),
+            None => {
+                call.is_busy = true;
+                let call = call.clone();
+                let tools = self.tools();
+                self.start(|means, events| async move {
+                    means.publish_again(&call, &tools, &events).await;
+                });
+            }
+        }
+    }
+
+    /// Learns which calls are to be cancelled, and tells their workers.
+    async fn cancel(&mut self) {
+        let Ok(ids) = self.means.outbox.to_cancel(&self.prefix).await else { return };
+        for id in ids {
+            let Some(call) = self.held.get_mut(&id) else { continue };
+            let is_new = !std::mem::replace(&mut call.is_cancelled, true);
+            if is_new && !call.is_busy {
+                call.due = Instant::now();
+            }
+            if let Some((Mark::Begun(_), _)) = call.mark {
+                let connection = self.means.connection();
+                let subject = connection.subjects.cancel(id.as_str());
+                let _ = connection.client.publish(subject, Vec::new().into()).await;
+            } else if !call.is_busy {
+                self.look_after(&id);
+            }
+        }
+    }
+}
+
+impl Mark {
+    fn subject(&self) -> &str {
+        match self {
+            Self::Ticket { subject } => subject,
+            Self::Begun(begun) => &begun.subject,
+            Self::Void => "",
+        }
+    }
+}
+
+/// Returns the last token of the name of a place, which is its name in keys and subjects.
+fn token_of(place: &str) -> &str {
+    place.rsplit(':').next().unwrap_or_default()
+}
+
+impl Means {
+    fn connection(&self) -> &Connection {
+        &self.caller.connection
+    }
+
+    fn lease(&self) -> Duration {
+        self.connection().options.lease
+    }
+
+    /// Hands calls over: writes their tickets, takes them in the journal, and publishes them.
+    ///
+    /// Returns `true` if there may be more.
+    async fn hand_over(
+        &self,
+        tools: &RelayedTools,
+        most: usize,
+        place: &str,
+        events: &UnboundedSender<Event>,
+    ) -> Result<bool, StoreError> {
+        let waiting = self.outbox.waiting(tools.keys().cloned().collect(), most).await?;
+        let is_full_batch = waiting.len() == most;
+        let writing: FuturesUnordered<_> = waiting
+            .iter()
+            .map(|call| async move {
+                let tool = tools.get(&(call.tool.clone(), call.digest.clone()))?;
+                let ticket = self.ticket(call, tool, token_of(place)).await?;
+                Some((call.id.clone(), ticket))
+            })
+            .collect();
+        let written: Vec<Option<(JobId, (Mark, u64))>> = writing.collect().await;
+        let tickets: HashMap<JobId, (Mark, u64)> = written.into_iter().flatten().collect();
+        let ids = waiting.iter().map(|call| &call.id).filter(|id| tickets.contains_key(id));
+        let ids: Vec<JobId> = ids.cloned().collect();
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let taken = self.outbox.hand_over(ids, place).await?;
+        let with_tickets = taken.iter().filter_map(|call| {
+            let (mark, revision) = tickets.get(&call.id)?;
+            Some((call.clone(), mark.clone(), *revision))
+        });
+        // Known to the loop before there can be a result.
+        let _ = events.send(Event::HandedOver(with_tickets.collect()));
+        let publishing: FuturesUnordered<_> = taken
+            .iter()
+            .map(|call| async {
+                let (Some(tool), Some((mark, revision))) =
+                    (tools.get(&(call.tool.clone(), call.digest.clone())), tickets.get(&call.id))
+                else {
+                    return;
+                };
+                let ticket = (mark.subject(), *revision);
+                self.publish(call, tool, ticket, call.id.as_str(), events).await;
+            })
+            .collect();
+        publishing.collect::<Vec<()>>().await;
+        Ok(is_full_batch)
+    }
+
+    /// Writes the ticket of a call that nobody can have begun.
+    async fn ticket(
+        &self,
+        call: &RecordedCall,
+        tool: &RemoteTool,
+        token: &str,
+    ) -> Option<(Mark, u64)> {
+        let (name, digest) = &tool.name_and_digest;
+        let key = QueueKey::new(name, token, call.id.as_str());
+        let mark = Mark::Ticket { subject: self.connection().subjects.queued(digest, &key) };
+        let mut expected = 0;
+        for _ in 0..2 {
+            match self.queue.mark(&key, &mark, expected).await {
+                Written::As(revision) => return Some((mark, revision)),
+                // Left by a relay that died before it took the call in the journal, or gave it back:
+                // a ticket of its own makes that one void.
+                Written::Conflict => expected = self.queue.read_mark(&key).await.ok()??.1,
+                Written::Unclear(reason) => {
+                    tracing::debug!(call = %call.id, reason, "a call is not handed over yet");
+                    return None;
+                }
+            }
+        }
+        None
+    }
+
+    /// Publishes a call that is held. The same ticket may be published any number of times.
+    async fn publish(
+        &self,
+        call: &RecordedCall,
+        tool: &RemoteTool,
+        (subject, ticket): (&str, u64),
+        message_id: &str,
+        events: &UnboundedSender<Event>,
+    ) {
+        let message = match self.message(call, tool, ticket).await {
+            Ok(message) => message,
+            Err(result) => {
+                let end = Outbox::end_of(&result, call.idempotent);
+                let claim = Claim::new(call.id.clone(), call.attempt)
+                    .at(call.owner.as_deref().unwrap_or_default());
+                let is_written = self.outbox.finish(&claim, &end).await.is_ok();
+                let _ = events.send(Event::Ended(call.id.clone(), is_written));
+                return;
+            }
+        };
+        let event = match self.queue.publish(subject.to_owned(), message_id, message).await {
+            Published::At(position) => Event::Published(call.id.clone(), Some(position)),
+            Published::Unclear(reason) => {
+                tracing::debug!(call = %call.id, reason, "a call may not have been published");
+                Event::Published(call.id.clone(), None)
+            }
+            Published::Refused(reason) => {
+                tracing::warn!(call = %call.id, reason, "the queue refuses a call; it waits");
+                let claim = Claim::new(call.id.clone(), call.attempt)
+                    .at(call.owner.as_deref().unwrap_or_default());
+                match self.outbox.release(claim).await {
+                    Ok(_) => Event::GivenBack(call.id.clone()),
+                    // Its message is looked for, and it is published again.
+                    Err(_) => Event::Published(call.id.clone(), None),
+                }
+            }
+        };
+        let _ = events.send(event);
+    }
+
+    /// Returns the message of a call, or the result of a call that cannot be sent.
+    async fn message(
+        &self,
+        call: &RecordedCall,
+        tool: &RemoteTool,
+        ticket: u64,
+    ) -> Result<Vec<u8>, ToolResult> {
+        let name = &call.tool;
+        let connection = self.connection();
+        if let Some(toolbox) = tool.toolbox.upgrade()
+            && !toolbox.permits(name)
+        {
+            let text = format!("tool `{name}` is blacklisted: it may not be called");
+            return Err(ToolResult::refusal(FailureKind::Blacklisted, text));
+        }
+        let refused = |text: String| ToolResult::refusal(FailureKind::Infrastructure, text);
+        let carried: CarriedContext = serde_json::from_str(&call.context).map_err(|error| {
+            refused(format!(
+                "the call of tool `{name}` cannot be run: its context cannot be read: {error}"
+            ))
+        })?;
+        let arguments = call.arguments.as_str();
+        let limit = connection.options.max_payload;
+        if arguments.len() > limit {
+            let size = arguments.len();
+            return Err(refused(format!(
+                "the arguments for `{name}` have {size} bytes, and a fleet takes at most {limit} (`FleetOptions::max_payload_bytes`)"
+            )));
+        }
+        let context = carried.restore();
+        let since = call.expires.duration_since(UNIX_EPOCH).unwrap_or_default();
+        let expires = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
+        let own = head(call.id.as_str(), tool, &context);
+        let mut head = CallHead {
+            call_id: call.call_id.as_str().into(),
+            left_ms: tool.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
+            progress: false,
+            // It was approved when it was accepted, if it had to be.
+            approved: true,
+            can_be_approved: false,
+            queued: Some(QueuedCall { ticket, expires }),
+            ..own
+        };
+        // It may wait for long: the time of the clock counts.
+        head.context.deadline = carried.deadline;
+        if arguments.len() <= connection.inline() {
+            return Ok(head.message(arguments));
+        }
+        let stored = stored_arguments(call.id.as_str());
+        if let Err(reason) =
+            self.queue.payloads.put(connection, &stored, arguments.as_bytes()).await
+        {
+            let reason = quote(&reason, 4 * QUOTED);
+            return Err(refused(format!(
+                "the call of tool `{name}` cannot be sent: {reason}; nothing ran"
+            )));
+        }
+        head.stored = Some(arguments.len());
+        Ok(head.message(""))
+    }
+
+    /// Publishes a call again whose message is gone, with a new ticket if the old one was spent or is
+    /// gone too.
+    async fn publish_again(
+        &self,
+        call: &HeldCall,
+        tools: &RelayedTools,
+        events: &UnboundedSender<Event>,
+    ) {
+        let id = &call.claim.id;
+        let Ok(Some(recorded)) = self.outbox.get(id).await else {
+            let _ = events.send(Event::Published(id.clone(), None));
+            return;
+        };
+        let Some(tool) = tools.get(&(recorded.tool.clone(), recorded.digest.clone())) else {
+            // Until a worker offers the tool again.
+            let _ = events.send(Event::Published(id.clone(), None));
+            return;
+        };
+        let place = call.claim.place.as_deref().unwrap_or_default();
+        let (name, digest) = &tool.name_and_digest;
+        let key = QueueKey::new(name, token_of(place), id.as_str());
+        let (subject, ticket) = match &call.mark {
+            Some((Mark::Ticket { subject }, revision)) => (subject.clone(), *revision),
+            other => {
+                let subject = self.connection().subjects.queued(digest, &key);
+                let mark = Mark::Ticket { subject: subject.clone() };
+                let expected = other.as_ref().map_or(0, |(_, revision)| *revision);
+                match self.queue.mark(&key, &mark, expected).await {
+                    Written::As(revision) => {
+                        let _ = events.send(Event::Marked(key, mark, revision));
+                        (subject, revision)
+                    }
+                    Written::Conflict | Written::Unclear(_) => {
+                        let _ = events.send(Event::Published(id.clone(), None));
+                        return;
+                    }
+                }
+            }
+        };
+        // The server may remember the id of the first message though that is gone.
+        let message_id = format!("{id}.{ticket}");
+        self.publish(&recorded, tool, (&subject, ticket), &message_id, events).await;
+    }
+
+    /// Takes the ticket of a call back, so that nobody begins it.
+    async fn void(&self, call: &HeldCall, events: &UnboundedSender<Event>) {
+        let Some((Mark::Ticket { subject }, revision)) = &call.mark else { return };
+        let Some(key) = QueueKey::of_subject(subject) else { return };
+        let marked = match self.queue.mark(&key, &Mark::Void, *revision).await {
+            Written::As(revision) => {
+                // One that stays begins nothing.
+                let _ = self.queue.remove_message(subject).await;
+                Some((Mark::Void, revision))
+            }
+            Written::Conflict | Written::Unclear(_) => None,
+        };
+        let _ = events.send(Event::Remarked(call.claim.id.clone(), marked));
+    }
+
+    /// Returns the end of a call by the value of its result.
+    async fn end(
+        &self,
+        call: &HeldCall,
+        key: &QueueKey,
+        value: &[u8],
+        toolbox: Option<ToolBox>,
+    ) -> CallEnd {
+        let (mut result, dead) = match self.read(key, value).await {
+            Ok(read) => read,
+            Err(reason) => {
+                let reason = quote(&reason, 4 * QUOTED);
+                let text = format!("the answer of tool `{}` cannot be read: {reason}", call.tool);
+                (ToolResult::failure(FailureKind::InvalidOutput, text), false)
+            }
+        };
+        // Only the gate of this process is taken at its word.
+        result.unmark();
+        if let Some(toolbox) = toolbox
+            && let Some(tool) = toolbox.get(&call.tool)
+        {
+            result.fit(toolbox.shared.settings.result_bytes, tool.definition());
+        }
+        let mut end = Outbox::end_of(&result, call.idempotent);
+        end.is_dead = dead && end.state == CallState::Failed;
+        end
+    }
+
+    async fn read(&self, key: &QueueKey, value: &[u8]) -> Result<(ToolResult, bool), String> {
+        let limit = self.connection().options.max_payload;
+        let concluded = |outcome: Outcome<'_>| (ToolResult::from(outcome.result), outcome.dead);
+        match Answer::read(value)? {
+            Answer::Done(outcome) => Ok(concluded(*outcome)),
+            Answer::Note(CallNote::Stored(_)) => {
+                let name = stored_result(&key.id);
+                let stored = self.queue.payloads.get(self.connection(), &name, limit).await?;
+                serde_json::from_slice(&stored).map(concluded).map_err(|error| error.to_string())
+            }
+            Answer::Note(_) => Err("it is no result".to_owned()),
+        }
+    }
+
+    /// Writes the end of a call, and removes its large payloads.
+    async fn finish(&self, call: &HeldCall, end: CallEnd, events: &UnboundedSender<Event>) {
+        let id = &call.claim.id;
+        let written = self.outbox.finish(&call.claim, &end).await;
+        if let Err(error) = &written {
+            tracing::error!(%error, call = %id, "a result could not be written; trying again");
+        }
+        let is_written = written.is_ok();
+        let _ = events.send(Event::Ended(id.clone(), is_written));
+        if is_written && call.has_stored {
+            // A result that is stored belongs to a call whose arguments may be, or not.
+            for name in [stored_arguments(id.as_str()), stored_result(id.as_str())] {
+                self.queue.payloads.delete(self.connection(), &name).await;
+            }
+        }
+    }
+
+    /// Counts a result of a call that has ended otherwise.
+    async fn note_late(&self, id: &JobId, key: &QueueKey, value: &[u8]) {
+        let Ok(Some(call)) = self.outbox.get(id).await else { return };
+        let Ok((mut result, _)) = self.read(key, value).await else { return };
+        result.unmark();
+        let end = Outbox::end_of(&result, call.idempotent);
+        let is_same = call.result.as_ref().is_some_and(|known| known.text() == result.text());
+        if !is_same {
+            let place = call.owner.clone().unwrap_or_default();
+            let _ = self.outbox.finish(&Claim::new(id.clone(), call.attempt).at(place), &end).await;
+        }
+    }
+}
+
+/// Follows the marks and results of a place.
+async fn watch(
+    means: Arc<Means>,
+    place: String,
+    rewatch: Arc<Notify>,
+    events: UnboundedSender<Event>,
+) {
+    let keys = QueueKey::all_of(token_of(&place));
+    let mut connected = means.connection().events.connected();
+    let mut pass = 0;
+    loop {
+        connected.mark_unchanged();
+        pass += 1;
+        let again = rewatch.notified();
+        let watched = async {
+            let queue = &means.queue;
+            queue.ensure(means.connection()).await.map_err(|error| error.to_string())?;
+            // The end of what there is shows at an entry, so there has to be one.
+            queue.note_place(token_of(&place)).await?;
+            let mut entries = queue.watch(&keys).await.map_err(|error| error.to_string())?;
+            let mut is_current = false;
+            loop {
+                let Some(entry) = entries.next().await else {
+                    return Err("the server ended the watch".to_owned());
+                };
+                let entry = entry.map_err(|error| error.to_string())?;
+                if entry.operation == Operation::Put {
+                    note(&events, &entry.key, entry.value.to_vec(), entry.revision);
+                }
+                if entry.seen_current && !is_current {
+                    is_current = true;
+                    let _ = events.send(Event::Current(place.clone(), pass));
+                }
+            }
+        };
+        let failed: Result<(), String> = tokio::select! {
+            watched = watched => watched,
+            // What was missed meanwhile is read again from the start.
+            _ = connected.changed() => Ok(()),
+            () = again => {
+                tokio::time::sleep(means.lease() / 4).await;
+                Ok(())
+            }
+        };
+        if let Err(error) = failed {
+            if means.connection().is_connected() {
+                let notice = format!("the results of durable calls cannot be watched: {error}");
+                means.connection().events.notice(&notice);
+            }
+            tokio::time::sleep(RETRY).await;
+        }
+    }
+}
+
+fn note(events: &UnboundedSender<Event>, key: &str, value: Vec<u8>, revision: u64) {
+    let Some((is_result, key)) = QueueKey::read(key) else { return };
+    let event = if is_result {
+        Event::Result(key, value, revision)
+    } else {
+        match serde_json::from_slice(&value) {
+            Ok(mark) => Event::Marked(key, mark, revision),
+            Err(_) => return,
+        }
+    };
+    let _ = events.send(event);
+}
