@@ -10,6 +10,8 @@
 mod bounded;
 mod crashes;
 mod journal;
+#[path = "../ledger.rs"]
+mod ledger;
 mod resumed;
 mod runs;
 #[allow(dead_code, reason = "shared with other binaries")]

@@ -21,10 +21,16 @@ impl World {
     }
 }
 
+/// Takes as long as a call of these tools does.
+async fn pause() {
+    let time = std::env::var("CALL_MICROS").map_or(200, |text| text.parse().expect("a number"));
+    tokio::time::sleep(Duration::from_micros(time)).await;
+}
+
 /// May run again.
 #[tool(idempotent)]
 async fn again(n: u64, world: State<World>) -> String {
-    tokio::time::sleep(Duration::from_micros(200)).await;
+    pause().await;
     world.note(&format!("again {n}"));
     format!("again {n}")
 }
@@ -33,7 +39,7 @@ async fn again(n: u64, world: State<World>) -> String {
 #[tool]
 async fn once(n: u64, world: State<World>) -> String {
     world.note(&format!("once {n}"));
-    tokio::time::sleep(Duration::from_micros(200)).await;
+    pause().await;
     format!("once {n}")
 }
 

@@ -1,0 +1,1 @@
+//! Durable calls over the queue of a server.
