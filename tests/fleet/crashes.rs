@@ -55,6 +55,8 @@ impl Drop for Process {
 struct Ledger {
     server: Server,
     lease: &'static str,
+    /// The time that a call takes, in microseconds.
+    time: &'static str,
     seed: u64,
     accepted: Vec<String>,
 }
@@ -62,7 +64,7 @@ struct Ledger {
 impl Ledger {
     fn new() -> Option<Self> {
         let server = Server::start()?;
-        Some(Self { server, lease: "1", seed: 7, accepted: Vec::new() })
+        Some(Self { server, lease: "1", time: "20000", seed: 7, accepted: Vec::new() })
     }
 
     fn start(&self, role: &str, rest: &[usize]) -> Process {
@@ -72,7 +74,7 @@ impl Ledger {
             .arg(self.server.folder().join(file))
             .args(rest.iter().map(usize::to_string))
             .env("LEASE", self.lease)
-            .env("CALL_MICROS", "20000")
+            .env("CALL_MICROS", self.time)
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
@@ -90,6 +92,17 @@ impl Ledger {
     fn pause(&mut self, least: u64, most: u64) {
         let time = least + pick(&mut self.seed, most - least);
         std::thread::sleep(Duration::from_millis(time));
+    }
+
+    /// Waits until calls happen.
+    #[track_caller]
+    fn wait_for_effects(&self) {
+        let since = Instant::now();
+        let effects = self.server.folder().join("effects");
+        while std::fs::metadata(&effects).map_or(0, |effects| effects.len()) == 0 {
+            assert!(since.elapsed() < SETTLED, "no call happens");
+            std::thread::sleep(Duration::from_millis(1));
+        }
     }
 
     fn take_lines(&mut self, lines: Vec<String>) {
@@ -138,9 +151,7 @@ fn workers_that_are_killed_lose_no_call() {
     let (calls, kills) = (size(1_500, 12_000), size(20, 150));
     let mut workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
-    while submitting.count() == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    ledger.wait_for_effects();
     for _ in 0..kills {
         ledger.pause(10, 90);
         let index = usize::try_from(pick(&mut ledger.seed, 2)).unwrap();
@@ -178,9 +189,7 @@ fn servers_that_are_killed_lose_no_call() {
     let (calls, kills) = (size(1_500, 12_000), size(5, 120));
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
-    while submitting.count() == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    ledger.wait_for_effects();
     for _ in 0..kills {
         ledger.pause(100, 500);
         ledger.server.kill();
@@ -197,9 +206,7 @@ fn a_server_that_loses_its_store_makes_no_call_happen_twice() {
     let (calls, wipes) = (size(1_500, 6_000), size(2, 15));
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
-    while submitting.count() == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    ledger.wait_for_effects();
     for _ in 0..wipes {
         ledger.pause(200, 900);
         ledger.server.kill();
@@ -214,14 +221,13 @@ fn a_server_that_loses_its_store_makes_no_call_happen_twice() {
 #[test]
 fn a_worker_that_stops_for_longer_than_its_lease_ends_no_call_twice() {
     let Some(mut ledger) = Ledger::new() else { return };
-    let (calls, stops) = (size(1_500, 4_000), size(2, 20));
+    let (calls, stops) = (size(1_500, 8_000), size(2, 20));
+    ledger.time = "200000";
     let workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
-    while submitting.count() == 0 {
-        std::thread::sleep(Duration::from_millis(1));
-    }
+    ledger.wait_for_effects();
     for stop in 0..stops {
-        ledger.pause(100, 300);
+        ledger.pause(10, 300);
         workers[stop % 2].signal(Signal::STOP);
         std::thread::sleep(Duration::from_millis(2_500));
         workers[stop % 2].signal(Signal::CONT);
