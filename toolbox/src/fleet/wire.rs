@@ -98,7 +98,9 @@ impl CallHead<'_> {
         if head.id != id {
             return Err("its id is not that of its subject".to_owned());
         }
-        let queued = head.queued.ok_or("it belongs in no queue")?;
+        // Revision 0 stands for a key that is not there, which is no ticket.
+        let queued = head.queued.filter(|queued| queued.ticket > 0);
+        let queued = queued.ok_or("it has no ticket")?;
         Ok((head, queued, arguments))
     }
 

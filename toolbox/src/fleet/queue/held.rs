@@ -32,6 +32,8 @@ pub(super) struct HeldCall {
     pub(super) lost_since: Option<Instant>,
     /// `true` while something is under way for it.
     pub(super) is_busy: bool,
+    /// The revision of the result that it was given.
+    pub(super) result: Option<u64>,
     /// The end that is to be written.
     pub(super) end: Option<CallEnd>,
 }
@@ -58,6 +60,11 @@ pub(super) enum CallEndKind {
 }
 
 impl HeldCall {
+    /// Returns `true` as long as it has neither a result nor an end.
+    pub(super) fn is_open(&self) -> bool {
+        self.result.is_none() && self.end.is_none()
+    }
+
     pub(super) fn is_over(&self) -> bool {
         self.expires <= SystemTime::now()
     }
@@ -112,8 +119,9 @@ pub(super) struct Held {
     /// The ids by the order in which they were handed over.
     orders: BTreeMap<u64, JobId>,
     next: u64,
-    /// The calls that ended by a result which the server may still have.
-    ended: HashMap<JobId, u64>,
+    /// The calls that ended and of which the server may still have something: their orders, and the
+    /// revisions of the results that ended them.
+    ended: HashMap<JobId, (u64, Option<u64>)>,
     cut: Option<Cut>,
 }
 
@@ -155,6 +163,7 @@ impl Held {
             due,
             lost_since: None,
             is_busy: false,
+            result: None,
             end: None,
         };
         if let Some(before) = self.calls.insert(call.id.clone(), held) {
@@ -170,7 +179,7 @@ impl Held {
     pub(super) fn remove(&mut self, id: &JobId) {
         if let Some(call) = self.calls.remove(id) {
             self.orders.remove(&call.order);
-            self.ended.insert(id.clone(), call.order);
+            self.ended.insert(id.clone(), (call.order, call.result));
         }
     }
 
@@ -180,9 +189,11 @@ impl Held {
         self.ended.remove(id);
     }
 
-    /// Returns `true` if the result of a call was taken already.
-    pub(super) fn has_ended(&self, id: &JobId) -> bool {
-        self.ended.contains_key(id)
+    /// Returns `true` if this very result of a call was taken already.
+    pub(super) fn has_taken(&self, id: &JobId, revision: u64) -> bool {
+        let of_held = self.calls.get(id).and_then(|call| call.result);
+        let taken = of_held.or_else(|| self.ended.get(id).and_then(|(_, result)| *result));
+        taken == Some(revision)
     }
 
     /// Returns the ids of calls that are due and have nothing under way, at most so many.
@@ -213,7 +224,7 @@ impl Held {
             return None;
         }
         self.cut = None;
-        self.ended.retain(|_, order| *order >= cut.order);
+        self.ended.retain(|_, (order, _)| *order >= cut.order);
         Some(cut)
     }
 

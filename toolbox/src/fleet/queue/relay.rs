@@ -172,8 +172,8 @@ enum Event {
     Result(QueueKey, Vec<u8>, u64),
     /// A pass of the watch of a place has shown what there is.
     Current(String, u64),
-    /// The end of a call was written, or could not be.
-    Ended(JobId, bool),
+    /// The end of a call was written, or could not be yet.
+    Ended(JobId, Option<CallEnd>),
     /// The message of a call is in the queue, or not.
     Looked(JobId, Result<bool, String>),
     /// A call was marked.
@@ -328,6 +328,7 @@ impl RelayWork {
                 let pass = self.passes.get(&self.place).copied().unwrap_or_default();
                 let due = Instant::now() + 2 * lease;
                 for (call, mark, revision) in calls {
+                    let due = if call.is_cancelled { Instant::now() } else { due };
                     self.held.add(&call, Some((mark, revision)), pass, due);
                 }
             }
@@ -338,7 +339,7 @@ impl RelayWork {
             }
             Event::Published(id, position) => {
                 self.position = self.position.max(position.unwrap_or_default());
-                if let Some(call) = self.held.get_mut(&id) {
+                if let Some(call) = self.held.get_mut(&id).filter(|call| call.is_open()) {
                     call.is_busy = false;
                     if position.is_none() {
                         call.due = Instant::now() + lease / 2;
@@ -363,7 +364,7 @@ impl RelayWork {
             }
             Event::Result(key, value, revision) => {
                 self.revision = self.revision.max(revision);
-                self.take_result(key, value);
+                self.take_result(key, value, revision);
             }
             Event::Current(place, pass) => {
                 // What was there before may be gone, and revisions may begin again.
@@ -371,11 +372,18 @@ impl RelayWork {
                 self.held.forget_cut();
                 self.passes.insert(place, pass);
             }
-            Event::Ended(id, true) => self.held.remove(&id),
-            Event::Ended(id, false) => self.retry(&id, RETRY),
+            Event::Ended(id, None) => self.held.remove(&id),
+            Event::Ended(id, Some(end)) => {
+                if let Some(call) = self.held.get_mut(&id) {
+                    (call.is_busy, call.due) = (false, Instant::now() + RETRY);
+                    call.end = Some(end);
+                }
+            }
             Event::Looked(id, looked) => self.looked(&id, looked),
             Event::Remarked(id, mark) => {
-                let Some(call) = self.held.get_mut(&id) else { return };
+                let Some(call) = self.held.get_mut(&id).filter(|call| call.is_open()) else {
+                    return;
+                };
                 call.is_busy = false;
                 call.due = Instant::now();
                 match mark {
@@ -394,21 +402,15 @@ impl RelayWork {
         of_place.map_or(1, |(_, pass)| pass + 1)
     }
 
-    fn retry(&mut self, id: &JobId, pause: Duration) {
-        if let Some(call) = self.held.get_mut(id) {
-            (call.is_busy, call.due) = (false, Instant::now() + pause);
-        }
-    }
-
     /// Ends a call by its result.
-    fn take_result(&mut self, key: QueueKey, value: Vec<u8>) {
+    fn take_result(&mut self, key: QueueKey, value: Vec<u8>, revision: u64) {
         let id = JobId::from_text(key.id.as_str());
-        if self.held.has_ended(&id) {
+        if self.held.has_taken(&id, revision) {
             return;
         }
         let is_stored = matches!(Answer::read(&value), Ok(Answer::Note(CallNote::Stored(_))));
         let call = self.held.get_mut(&id).map(|call| {
-            call.is_busy = true;
+            (call.is_busy, call.result) = (true, Some(revision));
             call.has_stored |= is_stored;
             call.clone()
         });
@@ -498,7 +500,8 @@ impl RelayWork {
     fn looked(&mut self, id: &JobId, looked: Result<bool, String>) {
         let rest = 2 * self.means.lease();
         let now = Instant::now();
-        let Some(call) = self.held.get_mut(id) else { return };
+        // One that has its result meanwhile needs nothing else.
+        let Some(call) = self.held.get_mut(id).filter(|call| call.is_open()) else { return };
         call.is_busy = false;
         match looked {
             Err(_) => {
@@ -669,7 +672,8 @@ impl Means {
                 let claim = Claim::new(call.id.clone(), call.attempt)
                     .at(call.owner.as_deref().unwrap_or_default());
                 let is_written = self.outbox.finish(&claim, &end).await.is_ok();
-                let _ = events.send(Event::Ended(call.id.clone(), is_written));
+                let left = (!is_written).then_some(end);
+                let _ = events.send(Event::Ended(call.id.clone(), left));
                 return;
             }
         };
@@ -863,7 +867,7 @@ impl Means {
             tracing::error!(%error, call = %id, "a result could not be written; trying again");
         }
         let is_written = written.is_ok();
-        let _ = events.send(Event::Ended(id.clone(), is_written));
+        let _ = events.send(Event::Ended(id.clone(), (!is_written).then_some(end)));
         if is_written && call.has_stored {
             // A result that is stored belongs to a call whose arguments may be, or not.
             for name in [stored_arguments(id.as_str()), stored_result(id.as_str())] {
