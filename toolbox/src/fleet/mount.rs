@@ -349,9 +349,10 @@ impl Board {
             .with_name_at_source(Arc::from(definition.name.as_str()));
         let tool = definition.dress(tool);
         Ok(MountedTool {
-            tool: match self.fleet.untrusted {
-                true => tool.untrusted().with_untrusted_definition(),
-                false => tool,
+            tool: if self.fleet.untrusted {
+                tool.untrusted().with_untrusted_definition()
+            } else {
+                tool
             },
             digest: offered.digest.clone(),
             #[cfg(feature = "durable")]

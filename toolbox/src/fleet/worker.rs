@@ -219,10 +219,7 @@ impl Worker {
         let _beating = service.start_beats().map_err(FleetError::Thread)?;
         let _cancelling = self.take_cancellations(&service).await?;
         #[cfg(feature = "durable")]
-        let queue = match self.durable {
-            true => Some(QueueService::open(&service).await?),
-            false => None,
-        };
+        let queue = if self.durable { Some(QueueService::open(&service).await?) } else { None };
         let mut offers = Offers {
             worker: self,
             service,

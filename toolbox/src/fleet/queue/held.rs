@@ -12,6 +12,7 @@ use crate::fleet::wire::INLINE;
 
 /// A call that a place holds.
 #[derive(Debug, Clone)]
+#[allow(clippy::struct_excessive_bools, reason = "each is a fact of its own")]
 pub(super) struct HeldCall {
     pub(super) claim: Claim,
     pub(super) tool: String,

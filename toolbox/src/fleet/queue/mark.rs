@@ -25,6 +25,17 @@ pub(super) enum Mark {
     Void,
 }
 
+impl Mark {
+    /// Returns the subject of the message of the call.
+    pub(super) fn subject(&self) -> &str {
+        match self {
+            Self::Ticket { subject } => subject,
+            Self::Begun(begun) => &begun.subject,
+            Self::Void => "",
+        }
+    }
+}
+
 /// One beginning of a call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

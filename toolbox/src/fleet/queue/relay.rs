@@ -3,35 +3,28 @@
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::Arc;
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::Duration;
 
-use async_nats::jetstream::kv::Operation;
-use futures_util::StreamExt;
-use futures_util::stream::FuturesUnordered;
 use tokio::sync::Notify;
 use tokio::sync::mpsc::{self, UnboundedReceiver, UnboundedSender};
 use tokio::task::JoinSet;
 use tokio::time::Instant;
 
-use super::held::{CallEndKind, Held, HeldCall, Step};
+use super::event::Event;
+use super::held::{CallEndKind, Held, Step};
+use super::incoming::watch;
 use super::mark::Mark;
-use super::store::{Published, Queue, Written};
-use crate::call::{FailureKind, JobId, ToolResult};
-use crate::collection::ToolBox;
-use crate::context::CarriedContext;
-use crate::durable::{CallEnd, CallState, Claim, Journal, Outbox, PLACE, RecordedCall};
-use crate::fleet::connection::Connection;
+use super::outgoing::{Means, RelayedTools, token_of};
+use super::store::Queue;
+use crate::call::JobId;
+use crate::durable::{Journal, Outbox, PLACE, RecordedCall};
 use crate::fleet::error::FleetError;
 use crate::fleet::mount::Mounted;
 use crate::fleet::random;
-use crate::fleet::remote::{Caller, RemoteTool, head};
+use crate::fleet::remote::RemoteTool;
 use crate::fleet::subjects::QueueKey;
-use crate::fleet::wire::{
-    Answer, CallHead, CallNote, Outcome, QueuedCall, stored_arguments, stored_result,
-};
+use crate::fleet::wire::{Answer, CallNote};
 use crate::fleet::worker::AbortOnDrop;
-use crate::store::StoreError;
-use crate::text::{QUOTED, quote};
 use crate::tool::Tool;
 
 /// The most calls that are handed over at once.
@@ -127,7 +120,7 @@ impl Relay {
             match means.outbox.held_by(&prefix).await {
                 Ok(held) => break held,
                 Err(error) => {
-                    tracing::error!(%error, "the journal could not be read; trying again")
+                    tracing::error!(%error, "the journal could not be read; trying again");
                 }
             }
             tokio::select! {
@@ -135,7 +128,7 @@ impl Relay {
                 () = tokio::time::sleep(RETRY) => {}
             }
         };
-        let mut work = RelayWork::new(means, &self, prefix, held);
+        let mut work = RelayWork::new(means, &self, prefix, &held);
         work.run(stop).await
     }
 }
@@ -144,40 +137,6 @@ impl fmt::Debug for Relay {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Relay").field("journal", &self.journal).finish_non_exhaustive()
     }
-}
-
-/// The means of a relay, which its tasks share.
-struct Means {
-    outbox: Outbox,
-    queue: Queue,
-    caller: Arc<Caller>,
-}
-
-/// The tools whose calls are handed over, by their names and digests in the journal.
-type RelayedTools = HashMap<(String, String), Arc<RemoteTool>>;
-
-/// A message to the loop of a relay.
-enum Event {
-    /// Calls were handed over, each with its ticket; they are not published yet.
-    HandedOver(Vec<(RecordedCall, Mark, u64)>),
-    /// The batch is over; the flag is `true` if there may be more at once.
-    BatchOver(bool),
-    /// A call was published, at this position; or it is not known whether.
-    Published(JobId, Option<u64>),
-    /// The queue refused a call, which waits in the journal again.
-    GivenBack(JobId),
-    /// A mark has a revision.
-    Marked(QueueKey, Mark, u64),
-    /// A call has a result.
-    Result(QueueKey, Vec<u8>, u64),
-    /// A pass of the watch of a place has shown what there is.
-    Current(String, u64),
-    /// The end of a call was written, or could not be yet.
-    Ended(JobId, Option<CallEnd>),
-    /// The message of a call is in the queue, or not.
-    Looked(JobId, Result<bool, String>),
-    /// A call was marked.
-    Remarked(JobId, Option<(Mark, u64)>),
 }
 
 /// A relay at work.
@@ -203,7 +162,7 @@ struct RelayWork {
 }
 
 impl RelayWork {
-    fn new(means: Arc<Means>, relay: &Relay, prefix: String, calls: Vec<RecordedCall>) -> Self {
+    fn new(means: Arc<Means>, relay: &Relay, prefix: String, calls: &[RecordedCall]) -> Self {
         let (sender, events) = mpsc::unbounded_channel();
         let mut places: Vec<String> = calls.iter().filter_map(|call| call.owner.clone()).collect();
         places.sort();
@@ -213,7 +172,7 @@ impl RelayWork {
         }
         let rewatch = Arc::new(Notify::new());
         let mut held = Held::default();
-        for call in &calls {
+        for call in calls {
             held.add(call, None, 0, Instant::now());
         }
         let watching = places.iter().map(|place| {
@@ -379,7 +338,7 @@ impl RelayWork {
                     call.end = Some(end);
                 }
             }
-            Event::Looked(id, looked) => self.looked(&id, looked),
+            Event::Looked(id, looked) => self.looked(&id, &looked),
             Event::Remarked(id, mark) => {
                 let Some(call) = self.held.get_mut(&id).filter(|call| call.is_open()) else {
                     return;
@@ -483,7 +442,7 @@ impl RelayWork {
                     let _ = events.send(Event::Looked(id, looked));
                 });
             }
-            Step::Wait => self.looked(id, Ok(false)),
+            Step::Wait => self.looked(id, &Ok(false)),
         }
     }
 
@@ -497,7 +456,7 @@ impl RelayWork {
     }
 
     /// Goes on with a call whose message is in the queue, or is not.
-    fn looked(&mut self, id: &JobId, looked: Result<bool, String>) {
+    fn looked(&mut self, id: &JobId, looked: &Result<bool, String>) {
         let rest = 2 * self.means.lease();
         let now = Instant::now();
         // One that has its result meanwhile needs nothing else.
@@ -554,405 +513,4 @@ impl RelayWork {
             }
         }
     }
-}
-
-impl Mark {
-    fn subject(&self) -> &str {
-        match self {
-            Self::Ticket { subject } => subject,
-            Self::Begun(begun) => &begun.subject,
-            Self::Void => "",
-        }
-    }
-}
-
-/// Returns the last token of the name of a place, which is its name in keys and subjects.
-fn token_of(place: &str) -> &str {
-    place.rsplit(':').next().unwrap_or_default()
-}
-
-impl Means {
-    fn connection(&self) -> &Connection {
-        &self.caller.connection
-    }
-
-    fn lease(&self) -> Duration {
-        self.connection().options.lease
-    }
-
-    /// Hands calls over: writes their tickets, takes them in the journal, and publishes them.
-    ///
-    /// Returns `true` if there may be more.
-    async fn hand_over(
-        &self,
-        tools: &RelayedTools,
-        most: usize,
-        place: &str,
-        events: &UnboundedSender<Event>,
-    ) -> Result<bool, StoreError> {
-        let waiting = self.outbox.waiting(tools.keys().cloned().collect(), most).await?;
-        let is_full_batch = waiting.len() == most;
-        let writing: FuturesUnordered<_> = waiting
-            .iter()
-            .map(|call| async move {
-                let tool = tools.get(&(call.tool.clone(), call.digest.clone()))?;
-                let ticket = self.ticket(call, tool, token_of(place)).await?;
-                Some((call.id.clone(), ticket))
-            })
-            .collect();
-        let written: Vec<Option<(JobId, (Mark, u64))>> = writing.collect().await;
-        let tickets: HashMap<JobId, (Mark, u64)> = written.into_iter().flatten().collect();
-        let ids = waiting.iter().map(|call| &call.id).filter(|id| tickets.contains_key(id));
-        let ids: Vec<JobId> = ids.cloned().collect();
-        if ids.is_empty() {
-            return Ok(false);
-        }
-        let taken = self.outbox.hand_over(ids, place).await?;
-        let with_tickets = taken.iter().filter_map(|call| {
-            let (mark, revision) = tickets.get(&call.id)?;
-            Some((call.clone(), mark.clone(), *revision))
-        });
-        // Known to the loop before there can be a result.
-        let _ = events.send(Event::HandedOver(with_tickets.collect()));
-        let publishing: FuturesUnordered<_> = taken
-            .iter()
-            .map(|call| async {
-                let (Some(tool), Some((mark, revision))) =
-                    (tools.get(&(call.tool.clone(), call.digest.clone())), tickets.get(&call.id))
-                else {
-                    return;
-                };
-                let ticket = (mark.subject(), *revision);
-                self.publish(call, tool, ticket, call.id.as_str(), events).await;
-            })
-            .collect();
-        publishing.collect::<Vec<()>>().await;
-        Ok(is_full_batch)
-    }
-
-    /// Writes the ticket of a call that nobody can have begun.
-    async fn ticket(
-        &self,
-        call: &RecordedCall,
-        tool: &RemoteTool,
-        token: &str,
-    ) -> Option<(Mark, u64)> {
-        let (name, digest) = &tool.name_and_digest;
-        let key = QueueKey::new(name, token, call.id.as_str());
-        let mark = Mark::Ticket { subject: self.connection().subjects.queued(digest, &key) };
-        let mut expected = 0;
-        for _ in 0..2 {
-            match self.queue.mark(&key, &mark, expected).await {
-                Written::As(revision) => return Some((mark, revision)),
-                // Left by a relay that died before it took the call in the journal, or gave it back:
-                // a ticket of its own makes that one void.
-                Written::Conflict => expected = self.queue.read_mark(&key).await.ok()??.1,
-                Written::Unclear(reason) => {
-                    tracing::debug!(call = %call.id, reason, "a call is not handed over yet");
-                    return None;
-                }
-            }
-        }
-        None
-    }
-
-    /// Publishes a call that is held. The same ticket may be published any number of times.
-    async fn publish(
-        &self,
-        call: &RecordedCall,
-        tool: &RemoteTool,
-        (subject, ticket): (&str, u64),
-        message_id: &str,
-        events: &UnboundedSender<Event>,
-    ) {
-        let message = match self.message(call, tool, ticket).await {
-            Ok(message) => message,
-            Err(result) => {
-                let end = Outbox::end_of(&result, call.idempotent);
-                let claim = Claim::new(call.id.clone(), call.attempt)
-                    .at(call.owner.as_deref().unwrap_or_default());
-                let is_written = self.outbox.finish(&claim, &end).await.is_ok();
-                let left = (!is_written).then_some(end);
-                let _ = events.send(Event::Ended(call.id.clone(), left));
-                return;
-            }
-        };
-        let event = match self.queue.publish(subject.to_owned(), message_id, message).await {
-            Published::At(position) => Event::Published(call.id.clone(), Some(position)),
-            Published::Unclear(reason) => {
-                tracing::debug!(call = %call.id, reason, "a call may not have been published");
-                Event::Published(call.id.clone(), None)
-            }
-            Published::Refused(reason) => {
-                tracing::warn!(call = %call.id, reason, "the queue refuses a call; it waits");
-                let claim = Claim::new(call.id.clone(), call.attempt)
-                    .at(call.owner.as_deref().unwrap_or_default());
-                match self.outbox.release(claim).await {
-                    Ok(_) => Event::GivenBack(call.id.clone()),
-                    // Its message is looked for, and it is published again.
-                    Err(_) => Event::Published(call.id.clone(), None),
-                }
-            }
-        };
-        let _ = events.send(event);
-    }
-
-    /// Returns the message of a call, or the result of a call that cannot be sent.
-    async fn message(
-        &self,
-        call: &RecordedCall,
-        tool: &RemoteTool,
-        ticket: u64,
-    ) -> Result<Vec<u8>, ToolResult> {
-        let name = &call.tool;
-        let connection = self.connection();
-        if let Some(toolbox) = tool.toolbox.upgrade()
-            && !toolbox.permits(name)
-        {
-            let text = format!("tool `{name}` is blacklisted: it may not be called");
-            return Err(ToolResult::refusal(FailureKind::Blacklisted, text));
-        }
-        let refused = |text: String| ToolResult::refusal(FailureKind::Infrastructure, text);
-        let carried: CarriedContext = serde_json::from_str(&call.context).map_err(|error| {
-            refused(format!(
-                "the call of tool `{name}` cannot be run: its context cannot be read: {error}"
-            ))
-        })?;
-        let arguments = call.arguments.as_str();
-        let limit = connection.options.max_payload;
-        if arguments.len() > limit {
-            let size = arguments.len();
-            return Err(refused(format!(
-                "the arguments for `{name}` have {size} bytes, and a fleet takes at most {limit} (`FleetOptions::max_payload_bytes`)"
-            )));
-        }
-        let context = carried.restore();
-        let since = call.expires.duration_since(UNIX_EPOCH).unwrap_or_default();
-        let expires = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
-        let own = head(call.id.as_str(), tool, &context);
-        let mut head = CallHead {
-            call_id: call.call_id.as_str().into(),
-            left_ms: tool.timeout.map(|time| u64::try_from(time.as_millis()).unwrap_or(u64::MAX)),
-            progress: false,
-            // It was approved when it was accepted, if it had to be.
-            approved: true,
-            can_be_approved: false,
-            queued: Some(QueuedCall { ticket, expires }),
-            ..own
-        };
-        // It may wait for long: the time of the clock counts.
-        head.context.deadline = carried.deadline;
-        if arguments.len() <= connection.inline() {
-            return Ok(head.message(arguments));
-        }
-        let stored = stored_arguments(call.id.as_str());
-        if let Err(reason) =
-            self.queue.payloads.put(connection, &stored, arguments.as_bytes()).await
-        {
-            let reason = quote(&reason, 4 * QUOTED);
-            return Err(refused(format!(
-                "the call of tool `{name}` cannot be sent: {reason}; nothing ran"
-            )));
-        }
-        head.stored = Some(arguments.len());
-        Ok(head.message(""))
-    }
-
-    /// Publishes a call again whose message is gone, with a new ticket if the old one was spent or is
-    /// gone too.
-    async fn publish_again(
-        &self,
-        call: &HeldCall,
-        tools: &RelayedTools,
-        events: &UnboundedSender<Event>,
-    ) {
-        let id = &call.claim.id;
-        let Ok(Some(recorded)) = self.outbox.get(id).await else {
-            let _ = events.send(Event::Published(id.clone(), None));
-            return;
-        };
-        let Some(tool) = tools.get(&(recorded.tool.clone(), recorded.digest.clone())) else {
-            // Until a worker offers the tool again.
-            let _ = events.send(Event::Published(id.clone(), None));
-            return;
-        };
-        let place = call.claim.place.as_deref().unwrap_or_default();
-        let (name, digest) = &tool.name_and_digest;
-        let key = QueueKey::new(name, token_of(place), id.as_str());
-        let (subject, ticket) = match &call.mark {
-            Some((Mark::Ticket { subject }, revision)) => (subject.clone(), *revision),
-            other => {
-                let subject = self.connection().subjects.queued(digest, &key);
-                let mark = Mark::Ticket { subject: subject.clone() };
-                let expected = other.as_ref().map_or(0, |(_, revision)| *revision);
-                match self.queue.mark(&key, &mark, expected).await {
-                    Written::As(revision) => {
-                        let _ = events.send(Event::Marked(key, mark, revision));
-                        (subject, revision)
-                    }
-                    Written::Conflict | Written::Unclear(_) => {
-                        let _ = events.send(Event::Published(id.clone(), None));
-                        return;
-                    }
-                }
-            }
-        };
-        // The server may remember the id of the first message though that is gone.
-        let message_id = format!("{id}.{ticket}");
-        self.publish(&recorded, tool, (&subject, ticket), &message_id, events).await;
-    }
-
-    /// Takes the ticket of a call back, so that nobody begins it.
-    async fn void(&self, call: &HeldCall, events: &UnboundedSender<Event>) {
-        let Some((Mark::Ticket { subject }, revision)) = &call.mark else { return };
-        let Some(key) = QueueKey::of_subject(subject) else { return };
-        let marked = match self.queue.mark(&key, &Mark::Void, *revision).await {
-            Written::As(revision) => {
-                // One that stays begins nothing.
-                let _ = self.queue.remove_message(subject).await;
-                Some((Mark::Void, revision))
-            }
-            Written::Conflict | Written::Unclear(_) => None,
-        };
-        let _ = events.send(Event::Remarked(call.claim.id.clone(), marked));
-    }
-
-    /// Returns the end of a call by the value of its result.
-    async fn end(
-        &self,
-        call: &HeldCall,
-        key: &QueueKey,
-        value: &[u8],
-        toolbox: Option<ToolBox>,
-    ) -> CallEnd {
-        let (mut result, dead) = match self.read(key, value).await {
-            Ok(read) => read,
-            Err(reason) => {
-                let reason = quote(&reason, 4 * QUOTED);
-                let text = format!("the answer of tool `{}` cannot be read: {reason}", call.tool);
-                (ToolResult::failure(FailureKind::InvalidOutput, text), false)
-            }
-        };
-        // Only the gate of this process is taken at its word.
-        result.unmark();
-        if let Some(toolbox) = toolbox
-            && let Some(tool) = toolbox.get(&call.tool)
-        {
-            result.fit(toolbox.shared.settings.result_bytes, tool.definition());
-        }
-        let mut end = Outbox::end_of(&result, call.idempotent);
-        end.is_dead = dead && end.state == CallState::Failed;
-        end
-    }
-
-    async fn read(&self, key: &QueueKey, value: &[u8]) -> Result<(ToolResult, bool), String> {
-        let limit = self.connection().options.max_payload;
-        let concluded = |outcome: Outcome<'_>| (ToolResult::from(outcome.result), outcome.dead);
-        match Answer::read(value)? {
-            Answer::Done(outcome) => Ok(concluded(*outcome)),
-            Answer::Note(CallNote::Stored(_)) => {
-                let name = stored_result(&key.id);
-                let stored = self.queue.payloads.get(self.connection(), &name, limit).await?;
-                serde_json::from_slice(&stored).map(concluded).map_err(|error| error.to_string())
-            }
-            Answer::Note(_) => Err("it is no result".to_owned()),
-        }
-    }
-
-    /// Writes the end of a call, and removes its large payloads.
-    async fn finish(&self, call: &HeldCall, end: CallEnd, events: &UnboundedSender<Event>) {
-        let id = &call.claim.id;
-        let written = self.outbox.finish(&call.claim, &end).await;
-        if let Err(error) = &written {
-            tracing::error!(%error, call = %id, "a result could not be written; trying again");
-        }
-        let is_written = written.is_ok();
-        let _ = events.send(Event::Ended(id.clone(), (!is_written).then_some(end)));
-        if is_written && call.has_stored {
-            // A result that is stored belongs to a call whose arguments may be, or not.
-            for name in [stored_arguments(id.as_str()), stored_result(id.as_str())] {
-                self.queue.payloads.delete(self.connection(), &name).await;
-            }
-        }
-    }
-
-    /// Counts a result of a call that has ended otherwise.
-    async fn note_late(&self, id: &JobId, key: &QueueKey, value: &[u8]) {
-        let Ok(Some(call)) = self.outbox.get(id).await else { return };
-        let Ok((mut result, _)) = self.read(key, value).await else { return };
-        result.unmark();
-        let end = Outbox::end_of(&result, call.idempotent);
-        let is_same = call.result.as_ref().is_some_and(|known| known.text() == result.text());
-        if !is_same {
-            let place = call.owner.clone().unwrap_or_default();
-            let _ = self.outbox.finish(&Claim::new(id.clone(), call.attempt).at(place), &end).await;
-        }
-    }
-}
-
-/// Follows the marks and results of a place.
-async fn watch(
-    means: Arc<Means>,
-    place: String,
-    rewatch: Arc<Notify>,
-    events: UnboundedSender<Event>,
-) {
-    let keys = QueueKey::all_of(token_of(&place));
-    let mut connected = means.connection().events.connected();
-    let mut pass = 0;
-    loop {
-        connected.mark_unchanged();
-        pass += 1;
-        let again = rewatch.notified();
-        let watched = async {
-            let queue = &means.queue;
-            queue.ensure(means.connection()).await.map_err(|error| error.to_string())?;
-            // The end of what there is shows at an entry, so there has to be one.
-            queue.note_place(token_of(&place)).await?;
-            let mut entries = queue.watch(&keys).await.map_err(|error| error.to_string())?;
-            let mut is_current = false;
-            loop {
-                let Some(entry) = entries.next().await else {
-                    return Err("the server ended the watch".to_owned());
-                };
-                let entry = entry.map_err(|error| error.to_string())?;
-                if entry.operation == Operation::Put {
-                    note(&events, &entry.key, entry.value.to_vec(), entry.revision);
-                }
-                if entry.seen_current && !is_current {
-                    is_current = true;
-                    let _ = events.send(Event::Current(place.clone(), pass));
-                }
-            }
-        };
-        let failed: Result<(), String> = tokio::select! {
-            watched = watched => watched,
-            // What was missed meanwhile is read again from the start.
-            _ = connected.changed() => Ok(()),
-            () = again => {
-                tokio::time::sleep(means.lease() / 4).await;
-                Ok(())
-            }
-        };
-        if let Err(error) = failed {
-            if means.connection().is_connected() {
-                let notice = format!("the results of durable calls cannot be watched: {error}");
-                means.connection().events.notice(&notice);
-            }
-            tokio::time::sleep(RETRY).await;
-        }
-    }
-}
-
-fn note(events: &UnboundedSender<Event>, key: &str, value: Vec<u8>, revision: u64) {
-    let Some((is_result, key)) = QueueKey::read(key) else { return };
-    let event = if is_result {
-        Event::Result(key, value, revision)
-    } else {
-        match serde_json::from_slice(&value) {
-            Ok(mark) => Event::Marked(key, mark, revision),
-            Err(_) => return,
-        }
-    };
-    let _ = events.send(event);
 }

@@ -177,7 +177,7 @@ impl Queue {
             Ok(ack) => Published::At(ack.sequence),
             Err(error) => {
                 let is_answer = std::error::Error::source(&error)
-                    .is_some_and(|source| source.is::<jetstream::Error>());
+                    .is_some_and(<dyn std::error::Error>::is::<jetstream::Error>);
                 if is_answer || error.kind() == PublishErrorKind::StreamNotFound {
                     Published::Refused(crate::call::chain(&error))
                 } else {

@@ -168,7 +168,7 @@ impl QueueService {
         message: jetstream::Message,
         permit: Option<OwnedSemaphorePermit>,
     ) {
-        let began = now();
+        let received = now();
         let Ok((sequence, delivered)) =
             message.info().map(|info| (info.stream_sequence, info.delivered.unsigned_abs()))
         else {
@@ -219,7 +219,7 @@ impl QueueService {
                     format!("the call of tool `{}` expired before it could run", tool.name());
                 ToolResult::failure(FailureKind::Expired, text)
             }
-            None => self.make(tool, &head, arguments, &call, began).await,
+            None => self.make(tool, &head, arguments, &call, received).await,
         };
         let is_stopping = self.service.ending.is_cancelled();
         let was_stopped = is_stopping && result.failure_kind() == Some(FailureKind::Cancelled);
@@ -228,10 +228,7 @@ impl QueueService {
             let _ = acker.ack_with(AckKind::Nak(None)).await;
             return;
         }
-        let result = match was_stopped {
-            true => ToolResult::outcome_unknown(tool.name()),
-            false => result,
-        };
+        let result = if was_stopped { ToolResult::outcome_unknown(tool.name()) } else { result };
         let dead = idempotent && panicked;
         let outcome = OutcomeRef { dead, ..OutcomeRef::of(&result) };
         call.keep();
@@ -300,7 +297,7 @@ impl QueueService {
         head: &CallHead<'_>,
         arguments: &str,
         lease: &HeldLease<'_>,
-        began: Instant,
+        received: Instant,
     ) -> ToolResult {
         let Some(running) = RunningCall::begin(&self.service, &head.id, None) else {
             let text = "another call has the id of this one; nothing ran";
@@ -317,7 +314,7 @@ impl QueueService {
                 }
             },
         };
-        let context = self.service.context(head, running.token.clone(), None, began);
+        let context = self.service.context(head, running.token.clone(), None, received);
         if let Some(left) = context.remaining() {
             lease.renew_until(now().checked_add(left.saturating_add(GRACE)));
         }
@@ -339,9 +336,8 @@ impl QueueService {
         let mut writes = 0;
         loop {
             match self.queue.write(&key.result(), message.clone(), 0).await {
-                Written::As(_) => break,
-                // The call has a result, which may be this one.
-                Written::Conflict => break,
+                // In a conflict the call has a result, which may be this one.
+                Written::As(_) | Written::Conflict => break,
                 Written::Unclear(reason) => {
                     writes += 1;
                     // The call stays begun: another worker decides what becomes of it.
