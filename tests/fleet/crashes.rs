@@ -13,7 +13,7 @@ use crate::ledger::{accepted, check, pick, size};
 use crate::support::Server;
 
 /// The longest time until all calls have their ends once nothing is killed any more.
-const SETTLED: Duration = Duration::from_secs(300);
+const SETTLED: Duration = Duration::from_secs(240);
 
 /// A process, and the lines that it has printed.
 struct Process {
@@ -186,7 +186,7 @@ fn boxes_that_are_killed_lose_no_call_that_they_accepted() {
 #[test]
 fn servers_that_are_killed_lose_no_call() {
     let Some(mut ledger) = Ledger::new() else { return };
-    let (calls, kills) = (size(1_500, 12_000), size(5, 120));
+    let (calls, kills) = (size(1_500, 30_000), size(5, 120));
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
     ledger.wait_for_effects();
@@ -203,7 +203,7 @@ fn servers_that_are_killed_lose_no_call() {
 #[test]
 fn a_server_that_loses_its_store_makes_no_call_happen_twice() {
     let Some(mut ledger) = Ledger::new() else { return };
-    let (calls, wipes) = (size(1_500, 6_000), size(2, 15));
+    let (calls, wipes) = (size(1_500, 10_000), size(2, 15));
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);
     ledger.wait_for_effects();
@@ -221,7 +221,7 @@ fn a_server_that_loses_its_store_makes_no_call_happen_twice() {
 #[test]
 fn a_worker_that_stops_for_longer_than_its_lease_ends_no_call_twice() {
     let Some(mut ledger) = Ledger::new() else { return };
-    let (calls, stops) = (size(1_500, 8_000), size(2, 20));
+    let (calls, stops) = (size(1_500, 20_000), size(2, 20));
     ledger.time = "200000";
     let workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
     let submitting = ledger.start("submit", &[0, calls]);

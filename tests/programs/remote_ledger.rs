@@ -63,7 +63,7 @@ async fn main() {
                 }
                 ledger_tools::make_calls(&toolbox, Some(&journal), rest).await;
                 println!("all");
-                std::future::pending().await
+                std::future::pending::<()>().await;
             }
             "drain" => {
                 ledger_tools::all_ended(&journal).await;

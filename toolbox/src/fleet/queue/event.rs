@@ -15,8 +15,8 @@ pub(super) enum Event {
     Published(JobId, Option<u64>),
     /// The queue refused a call, which waits in the journal again.
     GivenBack(JobId),
-    /// A mark has a revision.
-    Marked(QueueKey, Mark, u64),
+    /// A pass of the watch of a place has shown a mark and its revision.
+    Marked(QueueKey, Mark, u64, u64),
     /// A call has a result.
     Result(QueueKey, Vec<u8>, u64),
     /// A pass of the watch of a place has shown what there is.

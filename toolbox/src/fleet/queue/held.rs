@@ -29,8 +29,8 @@ pub(super) struct HeldCall {
     order: u64,
     /// The time at which it is looked after.
     pub(super) due: Instant,
-    /// The time since which the server has lost something of it.
-    pub(super) lost_since: Option<Instant>,
+    /// The time since which the server has lost something of it, and the last pass of the watch then.
+    pub(super) lost: Option<(Instant, u64)>,
     /// `true` while something is under way for it.
     pub(super) is_busy: bool,
     /// The revision of the result that it was given.
@@ -64,6 +64,13 @@ impl HeldCall {
     /// Returns `true` as long as it has neither a result nor an end.
     pub(super) fn is_open(&self) -> bool {
         self.result.is_none() && self.end.is_none()
+    }
+
+    /// Returns the time at which it is looked after next: at most so far away, and when it expires.
+    pub(super) fn due_within(&self, time: Duration) -> Instant {
+        let left = self.expires.duration_since(SystemTime::now()).ok();
+        let left = left.filter(|left| !left.is_zero()).unwrap_or(time);
+        Instant::now() + left.saturating_add(Duration::from_millis(1)).min(time)
     }
 
     pub(super) fn is_over(&self) -> bool {
@@ -151,7 +158,7 @@ impl Held {
         let order = self.next;
         self.next += 1;
         let place = call.owner.clone().unwrap_or_default();
-        let held = HeldCall {
+        let mut held = HeldCall {
             claim: Claim::new(call.id.clone(), call.attempt).at(place),
             tool: call.tool.clone(),
             idempotent: call.idempotent,
@@ -162,15 +169,20 @@ impl Held {
             has_stored: call.arguments.as_str().len() > INLINE / 2,
             order,
             due,
-            lost_since: None,
+            lost: None,
             is_busy: false,
             result: None,
             end: None,
         };
+        held.due = due.min(held.due_within(due.saturating_duration_since(Instant::now())));
         if let Some(before) = self.calls.insert(call.id.clone(), held) {
             self.orders.remove(&before.order);
         }
         self.orders.insert(order, call.id.clone());
+    }
+
+    pub(super) fn get(&self, id: &JobId) -> Option<&HeldCall> {
+        self.calls.get(id)
     }
 
     pub(super) fn get_mut(&mut self, id: &JobId) -> Option<&mut HeldCall> {

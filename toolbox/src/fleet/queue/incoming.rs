@@ -127,7 +127,7 @@ pub(super) async fn watch(
                 };
                 let entry = entry.map_err(|error| error.to_string())?;
                 if entry.operation == Operation::Put {
-                    note(&events, &entry.key, entry.value.to_vec(), entry.revision);
+                    note(&events, &entry.key, entry.value.to_vec(), entry.revision, pass);
                 }
                 if entry.seen_current && !is_current {
                     is_current = true;
@@ -154,13 +154,13 @@ pub(super) async fn watch(
     }
 }
 
-fn note(events: &UnboundedSender<Event>, key: &str, value: Vec<u8>, revision: u64) {
+fn note(events: &UnboundedSender<Event>, key: &str, value: Vec<u8>, revision: u64, pass: u64) {
     let Some((is_result, key)) = QueueKey::read(key) else { return };
     let event = if is_result {
         Event::Result(key, value, revision)
     } else {
         match serde_json::from_slice(&value) {
-            Ok(mark) => Event::Marked(key, mark, revision),
+            Ok(mark) => Event::Marked(key, mark, revision, pass),
             Err(_) => return,
         }
     };

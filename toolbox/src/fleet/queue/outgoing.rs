@@ -253,7 +253,8 @@ impl Means {
                 let expected = other.as_ref().map_or(0, |(_, revision)| *revision);
                 match self.queue.mark(&key, &mark, expected).await {
                     Written::As(revision) => {
-                        let _ = events.send(Event::Marked(key, mark, revision));
+                        let written = Some((mark, revision));
+                        let _ = events.send(Event::Remarked(id.clone(), written));
                         (subject, revision)
                     }
                     Written::Conflict | Written::Unclear(_) => {

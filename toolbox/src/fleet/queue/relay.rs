@@ -21,11 +21,9 @@ use crate::durable::{Journal, Outbox, PLACE, RecordedCall};
 use crate::fleet::error::FleetError;
 use crate::fleet::mount::Mounted;
 use crate::fleet::random;
-use crate::fleet::remote::RemoteTool;
 use crate::fleet::subjects::QueueKey;
 use crate::fleet::wire::{Answer, CallNote};
 use crate::fleet::worker::AbortOnDrop;
-use crate::tool::Tool;
 
 /// The most calls that are handed over at once.
 const BATCH: usize = 128;
@@ -148,6 +146,9 @@ struct RelayWork {
     prefix: String,
     place: String,
     held: Held,
+    /// The digests in the journal, by the names and digests at the workers.
+    digests: HashMap<(String, String), String>,
+    /// The number of the last pass of each watch over what the place has.
     passes: HashMap<String, u64>,
     rewatch: Arc<Notify>,
     events: UnboundedReceiver<Event>,
@@ -187,6 +188,7 @@ impl RelayWork {
             place: places.swap_remove(0),
             prefix,
             held,
+            digests: HashMap::new(),
             passes: HashMap::new(),
             rewatch,
             events,
@@ -244,16 +246,19 @@ impl RelayWork {
 
     /// Hands waiting calls over, if there is room for more.
     fn hand_over(&mut self) {
-        let tools = self.tools();
-        self.means.outbox.relay(tools.keys().cloned().collect());
         let room = self.most.saturating_sub(self.held.len()).min(BATCH);
         let is_ready = !self.is_handing_over
             && room > 0
-            && !tools.is_empty()
             && self.means.connection().is_connected()
             && self.passes.contains_key(&self.place)
             && Instant::now() >= self.not_before;
         if !is_ready {
+            return;
+        }
+        let tools = self.tools();
+        self.means.outbox.relay(tools.keys().cloned().collect());
+        if tools.is_empty() {
+            self.not_before = Instant::now() + POLL;
             return;
         }
         self.is_handing_over = true;
@@ -271,13 +276,17 @@ impl RelayWork {
     }
 
     /// Returns the tools whose calls are handed over, by their names and digests in the journal.
-    fn tools(&self) -> RelayedTools {
-        let tools = self.mounted.durable_tools().into_iter();
-        let keyed = |(tool, remote): (Tool, Arc<RemoteTool>)| {
-            let key = (tool.name().to_owned(), Outbox::digest(tool.definition()));
-            (key, remote)
-        };
-        tools.map(keyed).collect()
+    fn tools(&mut self) -> RelayedTools {
+        let mut digests = std::mem::take(&mut self.digests);
+        let tools = self.mounted.durable_tools().into_iter().map(|(tool, remote)| {
+            // A tool of the same name at the workers and the same definition is the same here.
+            let digest = digests
+                .remove(&remote.name_and_digest)
+                .unwrap_or_else(|| Outbox::digest(tool.definition()));
+            self.digests.insert(remote.name_and_digest.clone(), digest.clone());
+            ((tool.name().to_owned(), digest), remote)
+        });
+        tools.collect()
     }
 
     fn note(&mut self, event: Event) {
@@ -309,15 +318,12 @@ impl RelayWork {
                 self.held.forget(&id);
                 self.not_before = Instant::now() + FULL;
             }
-            Event::Marked(key, mark, revision) => {
+            Event::Marked(key, mark, revision, pass) => {
                 self.revision = self.revision.max(revision);
-                let pass = self.passes_of(&key.place);
                 if let Some(call) = self.held.get_mut(&JobId::from_text(key.id)) {
-                    let is_newer = call.seen < pass
-                        || call.mark.as_ref().is_none_or(|(_, known)| *known <= revision);
-                    if is_newer {
-                        (call.mark, call.seen, call.lost_since) =
-                            (Some((mark, revision)), pass, None);
+                    let known = call.mark.as_ref().map_or(0, |(_, known)| *known);
+                    if call.seen < pass || known <= revision {
+                        (call.mark, call.seen, call.lost) = (Some((mark, revision)), pass, None);
                     }
                 }
             }
@@ -340,13 +346,19 @@ impl RelayWork {
             }
             Event::Looked(id, looked) => self.looked(&id, &looked),
             Event::Remarked(id, mark) => {
+                let pass = self.pass_of(&id);
                 let Some(call) = self.held.get_mut(&id).filter(|call| call.is_open()) else {
                     return;
                 };
                 call.is_busy = false;
                 call.due = Instant::now();
                 match mark {
-                    Some(mark) => call.mark = Some(mark),
+                    Some(mark) => {
+                        if mark.0 != Mark::Void {
+                            call.due += 2 * lease;
+                        }
+                        (call.mark, call.seen, call.lost) = (Some(mark), pass, None);
+                    }
                     // Somebody else marked it, which the watch shows.
                     None => call.due += lease / 2,
                 }
@@ -354,11 +366,10 @@ impl RelayWork {
         }
     }
 
-    /// Returns the pass that the watch of a place is in, by the last token of its name.
-    fn passes_of(&self, token: &str) -> u64 {
-        let of_place = self.passes.iter().find(|(place, _)| token_of(place) == token);
-        // Before the first pass is over, its entries are the newest there are.
-        of_place.map_or(1, |(_, pass)| pass + 1)
+    /// Returns the number of the last pass of the watch over what the place of a call has.
+    fn pass_of(&self, id: &JobId) -> u64 {
+        let place = self.held.get(id).and_then(|call| call.claim.place.as_ref());
+        place.and_then(|place| self.passes.get(place)).copied().unwrap_or_default()
     }
 
     /// Ends a call by its result.
@@ -410,7 +421,6 @@ impl RelayWork {
 
     fn look_after(&mut self, id: &JobId) {
         let rest = 2 * self.means.lease();
-        let now = Instant::now();
         let Some(call) = self.held.get_mut(id) else { return };
         let is_current = call.claim.place.as_ref().is_some_and(|it| self.passes.contains_key(it));
         if let Some(end) = call.end.clone() {
@@ -423,7 +433,7 @@ impl RelayWork {
         if !is_current {
             return;
         }
-        call.due = now + rest;
+        call.due = call.due_within(rest);
         match call.step() {
             Step::Finish(kind) => self.finish_as(id, kind),
             Step::Void => {
@@ -459,6 +469,7 @@ impl RelayWork {
     fn looked(&mut self, id: &JobId, looked: &Result<bool, String>) {
         let rest = 2 * self.means.lease();
         let now = Instant::now();
+        let pass = self.pass_of(id);
         // One that has its result meanwhile needs nothing else.
         let Some(call) = self.held.get_mut(id).filter(|call| call.is_open()) else { return };
         call.is_busy = false;
@@ -468,18 +479,18 @@ impl RelayWork {
                 return;
             }
             Ok(true) => {
-                call.lost_since = None;
+                call.lost = None;
                 return;
             }
             Ok(false) => {}
         }
         // The next look is at a picture that is newer than this one.
         self.rewatch.notify_waiters();
-        let since = *call.lost_since.get_or_insert(now);
+        let (since, seen) = *call.lost.get_or_insert((now, pass));
         let has_ticket = matches!(call.mark, Some((Mark::Ticket { .. }, _)));
         // A call whose ticket is there was not begun, and may be published again at once.
-        if !has_ticket && now.duration_since(since) < rest {
-            call.due = since + rest;
+        if !has_ticket && (now.duration_since(since) < rest || seen == pass) {
+            call.due = (since + rest).max(now + rest / 8);
             return;
         }
         match call.end_of_lost().filter(|_| !has_ticket) {
