@@ -80,8 +80,7 @@ async fn main() {
 
 fn options() -> FleetOptions {
     let lease = std::env::var("LEASE").map_or(30, |text| text.parse().expect("seconds"));
-    let lifetime = Duration::from_secs(2);
-    FleetOptions::new().lifetime(lifetime).lease(Duration::from_secs(lease))
+    FleetOptions::new().lease(Duration::from_secs(lease))
 }
 
 async fn work(url: &str, effects: &str) {

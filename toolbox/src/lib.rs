@@ -188,7 +188,7 @@ pages! {
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
     mcp_page "../../docs/mcp.md" if feature = "mcp";
     reliability_page "../../docs/reliability.md" if all(feature = "macros", feature = "durable");
-    fleet_page "../../docs/fleet.md" if all(feature = "macros", feature = "nats");
+    fleet_page "../../docs/fleet.md" if all(feature = "macros", feature = "nats", feature = "durable");
     from_rmcp_page "../../docs/from-rmcp.md" if feature = "mcp-server";
     from_rig_page "../../docs/from-rig.md" if feature = "agent";
     builtin_page "../../docs/builtin.md" if all(target_os = "linux", feature = "files", feature = "shell", feature = "http");

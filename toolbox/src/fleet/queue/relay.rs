@@ -108,7 +108,8 @@ impl Relay {
     pub async fn run_until(self, stop: impl Future<Output = ()>) -> Result<(), FleetError> {
         let mut stop = std::pin::pin!(stop);
         let caller = Arc::clone(self.mounted.caller());
-        let queue = Queue::open(&caller.connection).await.map_err(|source| {
+        let queue = Queue::of(&caller.connection).await?;
+        queue.ensure(&caller.connection).await.map_err(|source| {
             let stream = caller.connection.subjects.queue();
             FleetError::Queue { stream, source }
         })?;

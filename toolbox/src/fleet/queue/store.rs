@@ -10,6 +10,7 @@ use async_nats::jetstream::{self, consumer};
 
 use super::mark::Mark;
 use crate::fleet::connection::Connection;
+use crate::fleet::error::FleetError;
 use crate::fleet::payload::Payloads;
 use crate::fleet::subjects::QueueKey;
 
@@ -62,22 +63,24 @@ pub(super) struct Found {
 }
 
 impl Queue {
-    /// Opens the queue of a fleet, and makes what is missing of it.
-    pub(super) async fn open(connection: &Connection) -> Result<Self, BoxedError> {
+    /// Returns the queue of a fleet, which may have to be [made](Self::ensure).
+    pub(super) async fn of(connection: &Connection) -> Result<Self, FleetError> {
         let subjects = &connection.subjects;
         let (queue, bucket) = (subjects.queue(), subjects.states());
-        let own = Self {
-            messages: connection.jetstream.get_stream_no_info(&queue).await?,
-            states: connection.jetstream.get_stream_no_info(format!("KV_{bucket}")).await?,
+        let stream = async |name: String| {
+            let stream = connection.jetstream.get_stream_no_info(&name).await;
+            stream.map_err(|source| FleetError::Queue { stream: name, source: source.into() })
+        };
+        Ok(Self {
+            messages: stream(queue).await?,
+            states: stream(format!("KV_{bucket}")).await?,
             bucket,
             jetstream: connection.jetstream.clone(),
             payloads: Payloads::of_queue(),
-        };
-        own.ensure(connection).await?;
-        Ok(own)
+        })
     }
 
-    /// Makes the streams that the server has no more.
+    /// Makes the streams that the server does not have, or has no more.
     pub(super) async fn ensure(&self, connection: &Connection) -> Result<(), BoxedError> {
         let subjects = &connection.subjects;
         let messages = stream::Config {

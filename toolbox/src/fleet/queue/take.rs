@@ -63,10 +63,7 @@ struct Lease {
 impl QueueService {
     pub(in crate::fleet) async fn open(service: &Arc<Service>) -> Result<Arc<Self>, FleetError> {
         let connection = &service.connection;
-        let queue = Queue::open(connection).await.map_err(|source| {
-            let stream = connection.subjects.queue();
-            FleetError::Queue { stream, source }
-        })?;
+        let queue = Queue::of(connection).await?;
         let own = Arc::new(Self {
             service: Arc::clone(service),
             queue,
@@ -115,8 +112,6 @@ impl QueueService {
                     let name = tool.name();
                     let notice = format!("durable calls of `{name}` cannot be taken: {error}");
                     connection.events.notice(&notice);
-                    // The streams may be gone with the server's store.
-                    let _ = own.queue.ensure(connection).await;
                 }
                 tokio::select! {
                     () = tokio::time::sleep(RETRY) => {}
@@ -136,6 +131,8 @@ impl QueueService {
         connected.mark_unchanged();
         let subjects = connection.subjects.queued_of(tool.name(), digest);
         let name = Subjects::consumer(tool.name(), digest);
+        // The streams may be gone with the server's store.
+        self.queue.ensure(connection).await?;
         let consumer = self.queue.consumer(&name, &subjects, self.lease).await?;
         loop {
             // Permits are not held while nothing comes: quick calls use them meanwhile.
