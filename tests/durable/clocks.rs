@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use rustix::process::Signal;
 
-use crate::crashes::{Ledger, accepted, pick, size};
+use crate::crashes::{Ledger, end};
+use crate::ledger::{accepted, pick, size};
 use crate::support::Scratch;
 
 /// Returns the library that stands before the system's clock.
@@ -40,7 +41,7 @@ fn clocks_that_differ_by_hours_lose_no_call_and_repeat_none() {
     let mut ledger = Ledger::new(scratch.path());
     let mut ids = Vec::new();
     let mut count_on = |ledger: &Ledger<'_>, by: usize| {
-        let lines = Ledger::end(ledger.start("submit", &[by * calls, calls]), None);
+        let lines = end(ledger.start("submit", &[by * calls, calls]), None);
         ids.extend(accepted(lines));
     };
     for (at, by) in ["+1h", "-1h"].into_iter().enumerate() {
@@ -57,10 +58,10 @@ fn clocks_that_differ_by_hours_lose_no_call_and_repeat_none() {
         std::thread::sleep(Duration::from_millis(10 + pick(&mut seed, 60)));
         let at = kill % 2;
         let by = ["+1h", "-1h"][at];
-        Ledger::end(std::mem::replace(&mut workers[at], worker(by)), Some(Signal::KILL));
+        end(std::mem::replace(&mut workers[at], worker(by)), Some(Signal::KILL));
     }
     for worker in workers {
-        Ledger::end(worker, Some(Signal::KILL));
+        end(worker, Some(Signal::KILL));
     }
     ledger.environment = off(&library, "+1h");
     let states = ledger.settle(&ids);
@@ -83,7 +84,7 @@ fn a_clock_that_is_set_under_way_takes_no_call_from_a_worker_that_lives() {
     ledger.environment.retain(|(name, _)| *name != "FAKETIME");
     ledger.environment.push(("FAKETIME_TIMESTAMP_FILE", clock.display().to_string()));
     ledger.environment.push(("FAKETIME_NO_CACHE", "1".to_owned()));
-    let ids: Vec<_> = accepted(Ledger::end(ledger.start("submit", &[0, calls]), None)).collect();
+    let ids: Vec<_> = accepted(end(ledger.start("submit", &[0, calls]), None)).collect();
     let workers = [ledger.start("work", &[]), ledger.start("work", &[])];
     for by in ["+1h", "-1h", "+90m", "+0", "-1d", "+0"] {
         // Renamed into place: nobody reads half of it.
@@ -92,9 +93,9 @@ fn a_clock_that_is_set_under_way_takes_no_call_from_a_worker_that_lives() {
         std::fs::rename(&next, &clock).unwrap();
         std::thread::sleep(Duration::from_millis(size(150, 2_000) as u64));
     }
-    let drained = Ledger::end(ledger.start("drain", &[]), None);
+    let drained = end(ledger.start("drain", &[]), None);
     for worker in workers {
-        Ledger::end(worker, Some(Signal::KILL));
+        end(worker, Some(Signal::KILL));
     }
     let states = ledger.check(&ids, &drained);
     println!("{calls} calls under a clock that is set: {states:?}");
@@ -108,14 +109,14 @@ fn calls_that_wait_an_hour_for_a_worker_run_then() {
     let calls = size(2_000, 10_000);
     let scratch = Scratch::new();
     let mut ledger = Ledger::new(scratch.path());
-    let ids: Vec<_> = accepted(Ledger::end(ledger.start("submit", &[0, calls]), None)).collect();
+    let ids: Vec<_> = accepted(end(ledger.start("submit", &[0, calls]), None)).collect();
     ledger.environment = off(&library, "+1h");
     let states = ledger.settle(&ids);
     assert_eq!(states, [("done".to_owned(), calls)].into());
     // A day is the default of a journal: what waited longer did not run.
     let late = Scratch::new();
     let mut ledger = Ledger::new(late.path());
-    let ids: Vec<_> = accepted(Ledger::end(ledger.start("submit", &[0, calls]), None)).collect();
+    let ids: Vec<_> = accepted(end(ledger.start("submit", &[0, calls]), None)).collect();
     ledger.environment = off(&library, "+25h");
     let states = ledger.settle(&ids);
     assert_eq!(states, [("expired".to_owned(), calls)].into());

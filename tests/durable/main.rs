@@ -11,6 +11,8 @@ mod bounded;
 mod clocks;
 mod crashes;
 mod journal;
+#[path = "../ledger.rs"]
+mod ledger;
 mod power;
 mod resumed;
 mod runs;

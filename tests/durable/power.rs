@@ -11,7 +11,8 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 
-use crate::crashes::{Ledger, accepted, pick, size};
+use crate::crashes::{Ledger, end, first_lines};
+use crate::ledger::{accepted, pick, size};
 use crate::support::Scratch;
 
 /// A file system in an image, mounted until it is dropped.
@@ -78,7 +79,7 @@ fn power_that_fails_loses_no_call_that_was_accepted() {
         let role = ["submit", "call"][round % 2];
         let mut submitter = ledger.start(role, &[0, 2_000]);
         let first = usize::try_from(pick(&mut seed, 400)).unwrap();
-        let mut lines = Ledger::first_lines(&mut submitter, first);
+        let mut lines = first_lines(&mut submitter, first);
         for process in [&mut worker, &mut submitter] {
             let _ = kill_process(Pid::from_child(process), Signal::STOP);
         }
@@ -86,8 +87,8 @@ fn power_that_fails_loses_no_call_that_was_accepted() {
         std::thread::sleep(Duration::from_millis(30));
         let copy = scratch.path().join("copy");
         std::fs::copy(&image, &copy).unwrap();
-        lines.extend(Ledger::end(submitter, Some(Signal::KILL)));
-        Ledger::end(worker, Some(Signal::KILL));
+        lines.extend(end(submitter, Some(Signal::KILL)));
+        end(worker, Some(Signal::KILL));
         let ids: Vec<_> = accepted(lines).collect();
         drop(disk);
 
@@ -107,21 +108,21 @@ fn a_disk_that_turns_read_only_refuses_calls_and_loses_none() {
     let Some((_, disk)) = Mounted::new(&scratch) else { return };
     let mut ledger = Ledger::new(&disk.folder);
     ledger.effects = scratch.path().join("effects");
-    let mut ids: Vec<_> = accepted(Ledger::end(ledger.start("submit", &[0, 200]), None)).collect();
+    let mut ids: Vec<_> = accepted(end(ledger.start("submit", &[0, 200]), None)).collect();
     let worker = ledger.start("work", &[]);
     let mut submitter = ledger.start("submit", &[200, 20_000]);
-    let mut lines = Ledger::first_lines(&mut submitter, 300);
+    let mut lines = first_lines(&mut submitter, 300);
     let fails = disk.fail();
-    lines.extend(Ledger::end(submitter, None));
+    lines.extend(end(submitter, None));
     if !fails {
         println!("left out: this user cannot make a file system fail");
-        Ledger::end(worker, Some(Signal::KILL));
+        end(worker, Some(Signal::KILL));
         return;
     }
     let refused = lines.iter().filter(|line| line.starts_with("refused")).count();
     assert!(refused > 1_000, "{refused} of {} were refused", lines.len());
     ids.extend(accepted(lines));
-    Ledger::end(worker, Some(Signal::KILL));
+    end(worker, Some(Signal::KILL));
     // Mounted anew, it can be written.
     drop(disk);
     let disk = Mounted::mount(&scratch.path().join("disk"), scratch.path().join("after"));

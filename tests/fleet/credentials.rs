@@ -8,8 +8,9 @@ use std::time::Duration;
 use futures_util::StreamExt;
 use serde_json::json;
 use toolbox::call::Arguments;
-use toolbox::fleet::{Fleet, FleetError, FleetOptions, Worker};
-use toolbox::{Tool, ToolBox, ToolCall};
+use toolbox::durable::Journal;
+use toolbox::fleet::{Fleet, FleetError, FleetOptions, Relay, Worker};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
 
 use crate::bounded::tokio;
 use crate::support::{SOON, Server, Serving, options, soon, within};
@@ -41,16 +42,29 @@ async fn the_documented_permissions_are_enough_and_no_more() {
     let toolbox = large();
     let fleet = Fleet::connect(&server.url(), of_user("box", "b")).await.unwrap();
     let mounted = fleet.mount(&toolbox).await.unwrap();
+    let journal = Journal::in_memory().unwrap();
+    let relay = Relay::new(&mounted, &journal);
+    let relaying = tokio::spawn(relay.run_until(std::future::pending()));
+    let client = client_of(&server, "box", "b").await;
+    let jetstream = async_nats::jetstream::new(client);
+    while jetstream.get_stream("toolbox_tools_queue").await.is_err() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
     let worker = Worker::connect(&server.url(), of_user("worker", "w")).await.unwrap();
     let offered = large();
     offered.register(echo("echo"));
-    let serving = Serving::of(worker, &offered).await;
+    let serving = Serving::of(worker.durable(), &offered).await;
     within(mounted.until_offered("echo")).await;
     // Small and large both ways, with progress and cancellation subjects as they are.
     for size in [1, 2 << 20] {
         let arguments = format!(r#"{{"a":"{}"}}"#, "x".repeat(size));
         let call = ToolCall::new("1", "echo", arguments.clone());
         let result = within(toolbox.call(call)).await;
+        assert!(result.text() == arguments, "{:?}", result.error_text());
+        let call = ToolCall::new("1", "echo", arguments.clone());
+        let accepted = within(toolbox.submit(&journal, &ToolContext::new(), call)).await;
+        let ended = within(journal.wait(accepted.job().unwrap())).await.unwrap().unwrap();
+        let result = ended.result.unwrap();
         assert!(result.text() == arguments, "{:?}", result.error_text());
     }
     let notices = [serving.worker.status().notices, mounted.status().notices].concat();
@@ -74,6 +88,24 @@ async fn the_documented_permissions_are_enough_and_no_more() {
         ("worker", "w", "toolbox.tools.call.other.x"),
         ("worker", "w", "_INBOX_box.call.x"),
         ("worker", "w", "$JS.API.STREAM.DELETE.KV_toolbox_tools"),
+        ("box", "b", "$JS.API.CONSUMER.MSG.NEXT.toolbox_tools_queue.x"),
+        ("box", "b", "$JS.ACK.toolbox_tools_queue.x.1.1.1.1.0"),
+        ("worker", "w", "toolbox.tools.queue.echo.d.x.y"),
+        ("worker", "w", "$KV.toolbox_tools_states.call.other.x.y"),
+        ("worker", "w", "$KV.toolbox_tools_states.done.other.x.y"),
+        (
+            "worker",
+            "w",
+            "$JS.API.DIRECT.GET.KV_toolbox_tools_states.$KV.toolbox_tools_states.done.other.x.y",
+        ),
+        ("worker", "w", "$JS.API.STREAM.PURGE.toolbox_tools_queue"),
+        ("worker", "w", "$JS.API.STREAM.PURGE.KV_toolbox_tools_states"),
+        (
+            "worker",
+            "w",
+            "$JS.API.CONSUMER.CREATE.toolbox_tools_queue.x.toolbox.tools.queue.other.d.>",
+        ),
+        ("worker", "w", "$JS.API.CONSUMER.CREATE.toolbox_tools_queue.x"),
     ] {
         assert!(is_denied(&server, user, password, subject, false).await, "{user} {subject}");
     }
@@ -88,6 +120,16 @@ async fn the_documented_permissions_are_enough_and_no_more() {
         assert!(is_denied(&server, user, password, subject, true).await, "{user} {subject}");
     }
     assert!(!is_denied(&server, "worker", "w", "toolbox.tools.call.echo.*", true).await);
+    relaying.abort();
+}
+
+/// A client of the server itself, for a user.
+async fn client_of(server: &Server, user: &str, password: &str) -> async_nats::Client {
+    async_nats::ConnectOptions::with_user_and_password(user.into(), password.into())
+        .custom_inbox_prefix(format!("_INBOX_{user}"))
+        .connect(server.url())
+        .await
+        .unwrap()
 }
 
 /// Returns `true` if the server denies a subject to a user.

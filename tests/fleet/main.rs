@@ -5,11 +5,15 @@
 #[path = "../bounded.rs"]
 mod bounded;
 mod context;
+mod crashes;
 mod credentials;
 mod faults;
 mod hostile;
 mod large;
+#[path = "../ledger.rs"]
+mod ledger;
 mod offers;
 mod program;
+mod queue;
 mod results;
 mod support;

@@ -140,6 +140,12 @@ impl Server {
         }
     }
 
+    /// Deletes everything that the program kept; it must not run.
+    pub(crate) fn wipe(&mut self) {
+        assert!(self.child.is_none(), "the server runs");
+        let _ = fs::remove_dir_all(self.folder.join("store"));
+    }
+
     pub(crate) fn url(&self) -> String {
         format!("nats://127.0.0.1:{}", self.port)
     }

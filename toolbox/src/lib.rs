@@ -190,7 +190,7 @@ pages! {
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
     mcp_page "../../docs/mcp.md" if feature = "mcp";
     reliability_page "../../docs/reliability.md" if all(feature = "macros", feature = "durable");
-    fleet_page "../../docs/fleet.md" if all(feature = "macros", feature = "nats");
+    fleet_page "../../docs/fleet.md" if all(feature = "macros", feature = "nats", feature = "durable");
     scale_page "../../docs/scale.md" if all(feature = "macros", feature = "mcp-server-http");
     from_rmcp_page "../../docs/from-rmcp.md" if feature = "mcp-server";
     from_rig_page "../../docs/from-rig.md" if feature = "agent";

@@ -94,13 +94,6 @@ impl FailureKind {
         }
     }
 
-    /// Returns the text of a call of which nobody knows whether it took effect.
-    pub(crate) fn outcome_unknown(tool: &str) -> String {
-        format!(
-            "the outcome of this call of tool `{tool}` is unknown: the process that ran it ended before there was a result. It may have taken effect. Check that before you call it again"
-        )
-    }
-
     /// Returns the kind and the code that `code` spells; an unknown one counts as reported by the
     /// tool.
     pub(crate) fn of_code(code: &str) -> (Self, &'static str) {

@@ -136,6 +136,14 @@ impl ToolResult {
         Self::failure(kind, message).marked_as_gate()
     }
 
+    /// Returns the result of a call of which nobody knows whether it took effect.
+    pub(crate) fn outcome_unknown(tool: &str) -> Self {
+        let text = format!(
+            "the outcome of this call of tool `{tool}` is unknown: the process that ran it ended before there was a result. It may have taken effect. Check that before you call it again"
+        );
+        Self::refusal(FailureKind::OutcomeUnknown, text)
+    }
+
     /// Marks the text as the gate's own.
     pub(crate) fn marked_as_gate(mut self) -> Self {
         self.mark_as_gate();

@@ -261,6 +261,10 @@ pub(super) struct WorkerCommand {
     /// The number of calls at once [default: 32 for each processor]
     #[arg(long, value_name = "NUMBER")]
     pub(super) max_calls: Option<usize>,
+    /// Take durable calls as well, which wait in a queue of the server
+    #[cfg(feature = "durable")]
+    #[arg(long)]
+    pub(super) durable: bool,
 }
 
 /// The address of the HTTP server.

@@ -88,6 +88,10 @@ async fn offered(
     if let Some(calls) = wanted.max_calls {
         worker = worker.max_calls(calls);
     }
+    #[cfg(feature = "durable")]
+    if wanted.durable {
+        worker = worker.durable();
+    }
     let status = worker.status();
     complain(&format!("worker {} of the fleet {}", status.id, wanted.fleet));
     status.missing.iter().for_each(|missing| complain(missing));

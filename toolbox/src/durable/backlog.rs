@@ -144,14 +144,19 @@ pub struct RecordedCall {
     pub state: CallState,
     /// How often the call was begun.
     pub attempt: u32,
-    /// The journal that holds the call: its [id](super::Journal::id).
+    /// The journal that holds the call, by its [id](super::Journal::id), or the
+    /// [place](Backlog::hand_over) that the call was handed over to.
     pub owner: Option<String>,
+    /// `true` if it is to be cancelled by its owner.
+    pub is_cancelled: bool,
     /// `true` if it failed because its attempts were used up.
     pub is_dead: bool,
     /// The number of results that came too late and were discarded.
     pub late: u32,
     /// The time at which it was accepted.
     pub accepted: SystemTime,
+    /// The time after which it is not begun any more.
+    pub expires: SystemTime,
     /// The time of the final state.
     pub ended: Option<SystemTime>,
     /// The time at which the result was [delivered](super::Journal::confirm_delivery).
@@ -176,9 +181,11 @@ impl RecordedCall {
             state: CallState::Waiting,
             attempt: 0,
             owner: None,
+            is_cancelled: false,
             is_dead: false,
             late: 0,
             accepted,
+            expires: call.expires,
             ended: None,
             delivered: None,
             result: None,
@@ -194,13 +201,21 @@ pub struct Claim {
     pub id: JobId,
     /// The attempt: a result of another is discarded.
     pub attempt: u32,
+    /// The [place](Backlog::hand_over) that holds the call; none if this opening of the engine does.
+    pub place: Option<String>,
 }
 
 impl Claim {
     /// Returns the claim of an attempt.
     #[must_use]
     pub fn new(id: JobId, attempt: u32) -> Self {
-        Self { id, attempt }
+        Self { id, attempt, place: None }
+    }
+
+    /// Returns the claim of an attempt that was handed over to a place.
+    #[must_use]
+    pub fn at(self, place: impl Into<String>) -> Self {
+        Self { place: Some(place.into()), ..self }
     }
 }
 
@@ -241,6 +256,10 @@ pub struct CallFilter {
     pub undelivered: bool,
     /// `true` for calls whose attempts were used up.
     pub dead: bool,
+    /// The places that hold the call, by what their names begin with.
+    pub held_by: Option<String>,
+    /// `true` for calls that their owner is to cancel.
+    pub cancelled: bool,
     /// The id after which the selection begins, for pages.
     pub after: Option<JobId>,
     /// The most calls.
@@ -250,7 +269,16 @@ pub struct CallFilter {
 impl Default for CallFilter {
     fn default() -> Self {
         let (states, limit) = (Vec::new(), 100);
-        Self { states, conversation: None, undelivered: false, dead: false, after: None, limit }
+        Self {
+            states,
+            conversation: None,
+            undelivered: false,
+            dead: false,
+            held_by: None,
+            cancelled: false,
+            after: None,
+            limit,
+        }
     }
 }
 
@@ -280,6 +308,20 @@ impl CallFilter {
     #[must_use]
     pub fn dead(mut self) -> Self {
         self.dead = true;
+        self
+    }
+
+    /// Selects calls that were [handed over](Backlog::hand_over) to places whose names begin so.
+    #[must_use]
+    pub fn held_by(mut self, places: impl Into<String>) -> Self {
+        self.held_by = Some(places.into());
+        self
+    }
+
+    /// Selects calls that their owner is to cancel.
+    #[must_use]
+    pub fn cancelled(mut self) -> Self {
+        self.cancelled = true;
         self
     }
 
@@ -314,6 +356,10 @@ pub struct Recovered {
     pub runs: u64,
 }
 
+/// The beginning of the name of each place that calls are [handed over](Backlog::hand_over) to. Ids
+/// of journals begin otherwise.
+pub const PLACE: &str = "place:";
+
 /// The engine below a [`Journal`](super::Journal): it keeps calls until they have a final state.
 ///
 /// When a future of it is ready, its change is kept, also if power fails then. Dropping one leaves
@@ -344,6 +390,23 @@ pub trait Backlog: Send + Sync + 'static {
         most: usize,
     ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>>;
 
+    /// Returns calls that [`claim`](Self::claim) would claim, and claims none.
+    fn waiting(
+        &self,
+        tools: Vec<(String, String)>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>>;
+
+    /// Hands waiting calls over to a place outside of this computer's processes, such as a queue on
+    /// a server; returns those that still waited. They count as begun from then on, and their owner
+    /// is the place: [`recover`](Self::recover) leaves them alone, and they end by a claim
+    /// [at](Claim::at) that place. Its name begins with [`PLACE`].
+    fn hand_over(
+        &self,
+        ids: Vec<JobId>,
+        place: String,
+    ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>>;
+
     /// Begins a call that was accepted as held; `None` if it has ended meanwhile.
     fn begin(&self, id: &JobId) -> BoxFuture<'_, Result<Option<Claim>, StoreError>>;
 
@@ -351,7 +414,8 @@ pub trait Backlog: Send + Sync + 'static {
     /// discarded.
     fn finish(&self, claim: Claim, end: CallEnd) -> BoxFuture<'_, Result<bool, StoreError>>;
 
-    /// Gives a call back, so that it runs again.
+    /// Gives a call back, so that it runs again. One that a place gives back was not begun there: its
+    /// attempt does not count.
     fn release(&self, claim: Claim) -> BoxFuture<'_, Result<bool, StoreError>>;
 
     /// Cancels a call that waits; one that runs is told at the next [heartbeat](Self::beat) of its

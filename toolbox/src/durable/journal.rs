@@ -1,6 +1,6 @@
 //! The journal: calls that are kept until they have a final state.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::Path;
 use std::sync::{Arc, Weak};
@@ -12,6 +12,7 @@ use tokio::sync::Notify;
 use super::backlog::{
     Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
 };
+use super::outbox::JournalTool;
 use super::results;
 use super::sqlite::SqliteBacklog;
 use crate::call::{FailureKind, JobId, ToolError, ToolResult};
@@ -61,6 +62,10 @@ pub(super) struct JournalInner {
     pub(super) settings: JournalBuilder,
     /// Tells those who wait here of a change made here.
     pub(super) changed: Notify,
+    /// Tells relays that a call is to be cancelled.
+    pub(super) cancelling: Notify,
+    /// The tools whose calls are handed over elsewhere, by the number of the relay.
+    pub(super) relayed: Mutex<HashMap<u64, HashSet<JournalTool>>>,
     /// The tokens of the calls that run here.
     tokens: Mutex<HashMap<JobId, CancellationToken>>,
     /// Claims that could not be ended yet; without an end, they are to be given back.
@@ -180,6 +185,8 @@ impl JournalBuilder {
             file,
             settings: self,
             changed: Notify::new(),
+            cancelling: Notify::new(),
+            relayed: Mutex::default(),
             tokens: Mutex::default(),
             unwritten: Mutex::default(),
         });
@@ -268,6 +275,7 @@ impl Journal {
         if let Some(token) = self.inner.tokens.lock().get(id) {
             token.cancel();
         }
+        self.inner.cancelling.notify_waiters();
         self.inner.changed.notify_waiters();
         Ok(cancelled)
     }
@@ -379,13 +387,19 @@ impl JournalInner {
         }
     }
 
-    async fn write(&self, claim: &Claim, end: &CallEnd) -> Result<(), StoreError> {
+    /// Writes the end of a call; `false` if it came too late.
+    pub(super) async fn write(&self, claim: &Claim, end: &CallEnd) -> Result<bool, StoreError> {
         let is_first = self.backlog.finish(claim.clone(), end.clone()).await?;
         if !is_first {
             tracing::warn!(call = %claim.id, attempt = claim.attempt, "a result came too late, and was discarded");
         }
         self.changed.notify_waiters();
-        Ok(())
+        Ok(is_first)
+    }
+
+    /// Returns `true` if the calls of a tool are handed over elsewhere.
+    pub(super) fn is_relayed(&self, tool: &JournalTool) -> bool {
+        self.relayed.lock().values().any(|tools| tools.contains(tool))
     }
 
     /// Gives a call back, so that it runs again.
@@ -401,7 +415,7 @@ impl JournalInner {
     /// Leaves a call whose work was dropped: it runs again, or its outcome is unknown.
     pub(super) fn abandon(&self, claim: Claim, tool: &str, idempotent: bool) {
         self.tokens.lock().remove(&claim.id);
-        let end = CallEnd::new(CallState::OutcomeUnknown, results::unknown_of(tool));
+        let end = CallEnd::new(CallState::OutcomeUnknown, ToolResult::outcome_unknown(tool));
         self.unwritten.lock().push((claim, (!idempotent).then_some(end)));
     }
 
@@ -418,7 +432,7 @@ impl JournalInner {
         let unwritten = std::mem::take(&mut *self.unwritten.lock());
         for (claim, end) in unwritten {
             let written = match &end {
-                Some(end) => self.write(&claim, end).await,
+                Some(end) => self.write(&claim, end).await.map(drop),
                 None => self.backlog.release(claim.clone()).await.map(drop),
             };
             if written.is_err() {

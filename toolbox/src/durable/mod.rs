@@ -41,12 +41,14 @@
 //! | list runs, and decide on the calls of a paused one | [`Journal::runs`], [`RecordedRun`], [`RecordedRunState`], [`Journal::decide`] |
 //! | bring results to a conversation once | [`Journal::undelivered`], [`Journal::confirm_delivery`] |
 //! | check a file | [`Journal::check`], [`JournalCheck`] |
-//! | write an engine of your own | [`Backlog`], [`NewCall`], [`Claim`], [`CallEnd`], [`Hold`], [`Recovered`] |
+//! | write an engine of your own | [`Backlog`], [`NewCall`], [`Claim`], [`CallEnd`], [`Hold`], [`Recovered`], [`PLACE`] |
 
 mod alive;
 mod backlog;
 mod check;
 mod journal;
+#[cfg_attr(not(feature = "nats"), allow(dead_code, reason = "a fleet uses it"))]
+mod outbox;
 mod recorder;
 mod results;
 mod runs;
@@ -54,9 +56,11 @@ mod sqlite;
 mod worker;
 
 pub use backlog::{
-    Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
+    Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, PLACE, RecordedCall, Recovered,
 };
 pub use check::JournalCheck;
 pub use journal::{Journal, JournalBuilder};
+#[cfg(feature = "nats")]
+pub(crate) use outbox::Outbox;
 pub use runs::{RecordedRun, RecordedRunState};
 pub use worker::Worker;

@@ -3,16 +3,6 @@
 use super::backlog::RecordedCall;
 use crate::call::{FailureKind, ToolResult};
 
-/// Returns the result of a call that may have happened.
-pub(super) fn unknown(call: &RecordedCall) -> ToolResult {
-    unknown_of(&call.tool)
-}
-
-pub(crate) fn unknown_of(tool: &str) -> ToolResult {
-    let text = FailureKind::outcome_unknown(tool);
-    ToolResult::refusal(FailureKind::OutcomeUnknown, text)
-}
-
 pub(super) fn cancelled(call: &RecordedCall) -> ToolResult {
     cancelled_of(&call.tool)
 }

@@ -11,7 +11,7 @@ use rusqlite::{Connection, OptionalExtension, Row, params, params_from_iter};
 
 use super::alive::{self, LockFile};
 use super::backlog::{
-    Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, RecordedCall, Recovered,
+    Backlog, CallEnd, CallFilter, CallState, Claim, Hold, NewCall, PLACE, RecordedCall, Recovered,
 };
 use super::results;
 use crate::call::{Arguments, CarriedResult, CarriedResultRef, JobId, ToolResult};
@@ -158,18 +158,7 @@ impl Backlog for SqliteBacklog {
     ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>> {
         let at = to_millis(SystemTime::now());
         self.run(move |connection, shared| {
-            let mut ids: Vec<String> = Vec::new();
-            let mut waiting = connection.prepare_cached(
-                "SELECT id FROM call WHERE state = 'waiting' AND owner IS NULL \
-                 AND tool = ? AND digest = ? AND expires > ? ORDER BY id LIMIT ?",
-            )?;
-            let limit = i64::try_from(most).unwrap_or(i64::MAX);
-            for (tool, digest) in &tools {
-                let rows = waiting.query_map(params![tool, digest, at, limit], |row| row.get(0))?;
-                ids.extend(rows.collect::<Result<Vec<String>, _>>()?);
-            }
-            ids.sort();
-            ids.truncate(most);
+            let ids = waiting(connection, &tools, most, at)?;
             let mut take = connection.prepare_cached(
                 "UPDATE call SET state = 'running', attempt = attempt + 1, owner = ? WHERE id = ?",
             )?;
@@ -179,6 +168,38 @@ impl Backlog for SqliteBacklog {
                 claimed.extend(one(connection, &id)?);
             }
             Ok(claimed)
+        })
+    }
+
+    fn waiting(
+        &self,
+        tools: Vec<(String, String)>,
+        most: usize,
+    ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>> {
+        let at = to_millis(SystemTime::now());
+        self.run(move |connection, _| {
+            let ids = waiting(connection, &tools, most, at)?;
+            ids.iter().filter_map(|id| one(connection, id).transpose()).collect()
+        })
+    }
+
+    fn hand_over(
+        &self,
+        ids: Vec<JobId>,
+        place: String,
+    ) -> BoxFuture<'_, Result<Vec<RecordedCall>, StoreError>> {
+        self.run(move |connection, _| {
+            let mut take = connection.prepare_cached(
+                "UPDATE call SET state = 'running', attempt = attempt + 1, owner = ? \
+                 WHERE id = ? AND state = 'waiting' AND owner IS NULL",
+            )?;
+            let mut taken = Vec::with_capacity(ids.len());
+            for id in ids {
+                if take.execute([&place, id.as_str()])? == 1 {
+                    taken.extend(one(connection, id.as_str())?);
+                }
+            }
+            Ok(taken)
         })
     }
 
@@ -193,7 +214,7 @@ impl Backlog for SqliteBacklog {
                 )?
                 .query_row([id.as_str(), &shared.id], |row| row.get(0))
                 .optional()?;
-            Ok(attempt.map(|attempt| Claim { id, attempt }))
+            Ok(attempt.map(|attempt| Claim::new(id, attempt)))
         })
     }
 
@@ -213,7 +234,7 @@ impl Backlog for SqliteBacklog {
                     end.is_dead,
                     claim.id.as_str(),
                     claim.attempt,
-                    shared.id
+                    claim.place.as_ref().unwrap_or(&shared.id)
                 ])?;
             if ended == 1 {
                 shared.closed();
@@ -230,10 +251,15 @@ impl Backlog for SqliteBacklog {
         self.run(move |connection, shared| {
             let released = connection
                 .prepare_cached(
-                    "UPDATE call SET state = 'waiting', owner = NULL \
+                    "UPDATE call SET state = 'waiting', owner = NULL, attempt = attempt - ? \
                      WHERE id = ? AND attempt = ? AND owner = ? AND state = 'running'",
                 )?
-                .execute(params![claim.id.as_str(), claim.attempt, shared.id])?;
+                .execute(params![
+                    claim.place.is_some(),
+                    claim.id.as_str(),
+                    claim.attempt,
+                    claim.place.as_ref().unwrap_or(&shared.id)
+                ])?;
             Ok(released == 1)
         })
     }
@@ -293,6 +319,9 @@ impl Backlog for SqliteBacklog {
                      UNION SELECT owner FROM run WHERE owner IS NOT NULL AND owner != ?1",
                 )?
                 .query_map([&shared.id], |row| row.get(0))?
+                .filter(|owner| {
+                    !owner.as_ref().is_ok_and(|owner: &String| owner.starts_with(PLACE))
+                })
                 .collect::<Result<Vec<String>, _>>()?;
             for owner in shared.gone(connection, owners, lease, monotonic)? {
                 let held = select(connection, "owner = ?", vec![owner.clone().into()], usize::MAX)?;
@@ -339,6 +368,13 @@ impl Backlog for SqliteBacklog {
             }
             if filter.dead {
                 conditions.push("dead = 1".to_owned());
+            }
+            if let Some(places) = filter.held_by {
+                conditions.push("owner IS NOT NULL AND substr(owner, 1, length(?)) = ?".to_owned());
+                values.extend([places.clone().into(), places.into()]);
+            }
+            if filter.cancelled {
+                conditions.push("cancel = 1 AND ended IS NULL".to_owned());
             }
             select(connection, &conditions.join(" AND "), values, filter.limit)
         })
@@ -399,6 +435,28 @@ pub(super) fn deliver(
     Ok(new)
 }
 
+/// Returns the ids of calls that may be claimed, the oldest first.
+fn waiting(
+    connection: &Connection,
+    tools: &[(String, String)],
+    most: usize,
+    at: i64,
+) -> Result<Vec<String>, StoreError> {
+    let mut ids: Vec<String> = Vec::new();
+    let mut waiting = connection.prepare_cached(
+        "SELECT id FROM call WHERE state = 'waiting' AND owner IS NULL \
+         AND tool = ? AND digest = ? AND expires > ? ORDER BY id LIMIT ?",
+    )?;
+    let limit = i64::try_from(most).unwrap_or(i64::MAX);
+    for (tool, digest) in tools {
+        let rows = waiting.query_map(params![tool, digest, at, limit], |row| row.get(0))?;
+        ids.extend(rows.collect::<Result<Vec<String>, _>>()?);
+    }
+    ids.sort();
+    ids.truncate(most);
+    Ok(ids)
+}
+
 /// Frees or ends a call whose owner is gone.
 fn free(
     connection: &Connection,
@@ -414,7 +472,7 @@ fn free(
     let may_run_again = call.state == CallState::Waiting || call.idempotent;
     let end = if !may_run_again {
         recovered.unknown += 1;
-        CallEnd::new(CallState::OutcomeUnknown, results::unknown(call))
+        CallEnd::new(CallState::OutcomeUnknown, ToolResult::outcome_unknown(&call.tool))
     } else if cancel {
         CallEnd::new(CallState::Cancelled, results::cancelled(call))
     } else if call.attempt >= max_attempts {
@@ -466,7 +524,7 @@ fn select(
 ) -> Result<Vec<RecordedCall>, StoreError> {
     let sql = format!(
         "SELECT id, tool, digest, arguments, context, call_id, conversation, idempotent, state, \
-         attempt, owner, dead, late, accepted, ended, delivered, result \
+         attempt, owner, cancel, dead, late, accepted, expires, ended, delivered, result \
          FROM call WHERE {condition} ORDER BY id LIMIT ?"
     );
     values.push(i64::try_from(limit).unwrap_or(i64::MAX).into());
@@ -509,9 +567,11 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
         state,
         attempt: row.get("attempt")?,
         owner: row.get("owner")?,
+        is_cancelled: row.get("cancel")?,
         is_dead: row.get("dead")?,
         late: row.get("late")?,
         accepted: time("accepted")?.unwrap_or(SystemTime::UNIX_EPOCH),
+        expires: time("expires")?.unwrap_or(SystemTime::UNIX_EPOCH),
         ended: time("ended")?,
         delivered: time("delivered")?,
         result,

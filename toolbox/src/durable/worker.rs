@@ -16,6 +16,7 @@ use crate::collection::ToolBox;
 use crate::context::{CarriedContext, now};
 use crate::dispatch::Pass;
 use crate::store::StoreError;
+use crate::tool::Tool;
 
 /// The most calls that one worker runs at once, unless it is told otherwise.
 const CONCURRENCY: usize = 16;
@@ -107,11 +108,12 @@ impl Worker {
     /// those of idempotent tools wait for a worker again, and the outcome of others is unknown.
     pub async fn run_until(self, stop: impl Future<Output = ()>) {
         let mut stop = std::pin::pin!(stop);
+        let mut claimed = ClaimedTools::default();
         let mut running = JoinSet::new();
         let mut runs = Runs::default();
         loop {
             let changed = self.journal.inner.changed.notified();
-            if let Err(error) = self.take(&mut running).await {
+            if let Err(error) = self.take(&mut claimed, &mut running).await {
                 tracing::error!(%error, "the journal could not be read; trying again");
             }
             if let Err(error) = self.take_runs(&mut runs).await {
@@ -142,9 +144,10 @@ impl Worker {
     /// Those of the engine.
     pub async fn run_until_idle(&self) -> Result<(), StoreError> {
         self.journal.recover().await?;
+        let mut claimed = ClaimedTools::default();
         let mut running = JoinSet::new();
         loop {
-            self.take(&mut running).await?;
+            self.take(&mut claimed, &mut running).await?;
             if running.join_next().await.is_none() {
                 return Ok(());
             }
@@ -171,21 +174,44 @@ impl Worker {
     }
 
     /// Claims as many calls as may run, and starts them.
-    async fn take(&self, running: &mut JoinSet<()>) -> Result<(), StoreError> {
+    async fn take(
+        &self,
+        claimed: &mut ClaimedTools,
+        running: &mut JoinSet<()>,
+    ) -> Result<(), StoreError> {
         // Calls that were written in one commit end together, and are followed by as many.
         while running.try_join_next().is_some() {}
         let free = self.concurrency.saturating_sub(running.len());
         if free < self.concurrency.div_ceil(4) {
             return Ok(());
         }
-        let tools = self.toolbox.tools();
-        let tools =
-            tools.iter().map(|tool| (tool.name().to_owned(), digest(tool.definition()))).collect();
+        let mut tools = claimed.of(&self.toolbox);
+        tools.retain(|tool| !self.journal.inner.is_relayed(tool));
         for call in self.journal.inner.backlog.claim(tools, free).await? {
             let (toolbox, journal) = (self.toolbox.clone(), self.journal.clone());
             running.spawn(run(toolbox, journal, call));
         }
         Ok(())
+    }
+}
+
+/// The tools of a box with their digests, which are computed once for each change of the box.
+#[derive(Default)]
+struct ClaimedTools {
+    generation: Option<u64>,
+    tools: Vec<(String, String)>,
+}
+
+impl ClaimedTools {
+    fn of(&mut self, toolbox: &ToolBox) -> Vec<(String, String)> {
+        // Asked for first: a change in between is seen at the next claim.
+        let generation = toolbox.generation();
+        if self.generation != Some(generation) {
+            let digested = |tool: &Tool| (tool.name().to_owned(), digest(tool.definition()));
+            self.tools = toolbox.tools().iter().map(digested).collect();
+            self.generation = Some(generation);
+        }
+        self.tools.clone()
     }
 }
 

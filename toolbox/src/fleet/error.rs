@@ -29,6 +29,13 @@ pub enum FleetError {
         /// The cause.
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The queue of durable calls can be neither read nor made.
+    Queue {
+        /// The name of its stream.
+        stream: String,
+        /// The cause.
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The thread that reports which calls are under way cannot be started.
     Thread(std::io::Error),
     /// The connection was closed.
@@ -51,6 +58,10 @@ impl fmt::Display for FleetError {
                 f,
                 "the bucket `{bucket}` of the fleet's offers can be neither read nor made: {source}"
             ),
+            Self::Queue { stream, source } => write!(
+                f,
+                "the queue `{stream}` of durable calls can be neither read nor made: {source}"
+            ),
             Self::Thread(error) => write!(f, "a thread cannot be started: {error}"),
             Self::Closed => f.write_str("the connection to the NATS server was closed"),
         }
@@ -60,7 +71,9 @@ impl fmt::Display for FleetError {
 impl Error for FleetError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match self {
-            Self::Connect { source, .. } | Self::Offers { source, .. } => Some(&**source),
+            Self::Connect { source, .. }
+            | Self::Offers { source, .. }
+            | Self::Queue { source, .. } => Some(&**source),
             Self::Thread(source) => Some(source),
             _ => None,
         }

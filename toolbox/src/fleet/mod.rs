@@ -44,6 +44,8 @@ mod mount;
 mod offer;
 mod options;
 mod payload;
+#[cfg(feature = "durable")]
+mod queue;
 mod random;
 mod remote;
 mod service;
@@ -56,5 +58,7 @@ mod worker;
 pub use error::FleetError;
 pub use mount::{Fleet, Mounted};
 pub use options::FleetOptions;
+#[cfg(feature = "durable")]
+pub use queue::Relay;
 pub use status::{FleetStatus, FleetTool, WithheldOffer, WithheldOfferReason};
 pub use worker::{Worker, WorkerStatus};

@@ -168,6 +168,28 @@ impl Mounted {
         approved
     }
 
+    /// Returns the tools in the box whose durable calls a worker takes now.
+    #[cfg(feature = "durable")]
+    pub(super) fn durable_tools(&self) -> Vec<(Tool, Arc<RemoteTool>)> {
+        let now = self.board.now.lock();
+        let takes =
+            |(own, mounted): &&(String, MountedTool)| now.table.takes_durable(own, &mounted.digest);
+        let both = |(_, mounted): &(String, MountedTool)| {
+            (mounted.tool.clone(), Arc::clone(&mounted.remote))
+        };
+        now.tools.iter().filter(takes).map(both).collect()
+    }
+
+    #[cfg(feature = "durable")]
+    pub(super) fn toolbox(&self) -> Option<ToolBox> {
+        self.board.toolbox.upgrade()
+    }
+
+    #[cfg(feature = "durable")]
+    pub(super) fn caller(&self) -> &Arc<Caller> {
+        &self.board.fleet.caller
+    }
+
     /// Waits until a tool of that name at the workers is in the box.
     ///
     /// # Cancellation
@@ -214,6 +236,8 @@ struct MountedNow {
 struct MountedTool {
     tool: Tool,
     digest: String,
+    #[cfg(feature = "durable")]
+    remote: Arc<RemoteTool>,
 }
 
 impl Board {
@@ -260,9 +284,9 @@ impl Board {
             let mounted = match kept {
                 Some(kept) => kept.clone(),
                 None => match self.make(&toolbox, &name, &offered) {
-                    Ok(tool) => {
-                        changed.push(tool.clone());
-                        MountedTool { tool, digest: offered.digest.clone() }
+                    Ok(mounted) => {
+                        changed.push(mounted.tool.clone());
+                        mounted
                     }
                     Err(detail) => {
                         taken.push(withheld(own, WithheldOfferReason::Invalid, detail));
@@ -291,16 +315,20 @@ impl Board {
         toolbox: &ToolBox,
         name: &str,
         offered: &AvailableTool,
-    ) -> Result<Tool, String> {
+    ) -> Result<MountedTool, String> {
         let definition = &offered.tool;
         let remote = Arc::new(RemoteTool {
             subject: self.connection().subjects.call(&definition.name, &offered.digest).into(),
             is_idempotent: definition.hints().is_idempotent(),
+            #[cfg(feature = "durable")]
+            name_and_digest: (definition.name.clone(), offered.digest.clone()),
             timeout: definition.timeout().or(toolbox.shared.settings.timeout),
             prefix: self.fleet.prefix.clone(),
             toolbox: toolbox.downgrade(),
         });
         let caller = Arc::downgrade(&self.fleet.caller);
+        #[cfg(feature = "durable")]
+        let own = Arc::clone(&remote);
         let call = move |context: ToolContext, arguments: Arguments| {
             let (caller, remote) = (Weak::clone(&caller), Arc::clone(&remote));
             async move {
@@ -320,7 +348,16 @@ impl Board {
             .from_source(Arc::clone(&self.source))
             .with_name_at_source(Arc::from(definition.name.as_str()));
         let tool = definition.dress(tool);
-        Ok(if self.fleet.untrusted { tool.untrusted().with_untrusted_definition() } else { tool })
+        Ok(MountedTool {
+            tool: if self.fleet.untrusted {
+                tool.untrusted().with_untrusted_definition()
+            } else {
+                tool
+            },
+            digest: offered.digest.clone(),
+            #[cfg(feature = "durable")]
+            remote: own,
+        })
     }
 
     fn status(&self) -> FleetStatus {

@@ -65,6 +65,9 @@ type ToolOption = fn(Tool) -> Tool;
 #[derive(Serialize, Deserialize)]
 struct OfferValue<T> {
     digest: T,
+    /// `true` if the worker takes durable calls of the tool as well.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    durable: bool,
     tool: Box<RawValue>,
 }
 
@@ -107,10 +110,10 @@ impl OfferedTool {
     }
 
     /// Returns the value that offers the tool.
-    pub(super) fn written(&self) -> serde_json::Result<WrittenOffer> {
+    pub(super) fn written(&self, durable: bool) -> serde_json::Result<WrittenOffer> {
         let tool = serde_json::value::to_raw_value(self)?;
         let digest = hex(&Sha256::digest(tool.get().as_bytes()));
-        let value = serde_json::to_vec(&OfferValue { digest: &digest, tool })?;
+        let value = serde_json::to_vec(&OfferValue { digest: &digest, durable, tool })?;
         Ok(WrittenOffer { digest, value })
     }
 
@@ -161,17 +164,18 @@ impl OfferedTool {
 /// An offer as it was read.
 pub(super) struct ReadOffer {
     pub(super) digest: String,
+    pub(super) durable: bool,
     tool: Box<RawValue>,
 }
 
 impl ReadOffer {
     pub(super) fn of(value: &[u8]) -> Result<Self, String> {
-        let OfferValue { digest, tool }: OfferValue<String> =
+        let OfferValue { digest, durable, tool }: OfferValue<String> =
             serde_json::from_slice(value).map_err(|error| error.to_string())?;
         if digest.len() != 64 || !digest.bytes().all(|byte| byte.is_ascii_hexdigit()) {
             return Err("its digest is not 64 hexadecimal digits".to_owned());
         }
-        Ok(Self { digest, tool })
+        Ok(Self { digest, durable, tool })
     }
 
     /// Reads the definition, which has to be that of the digest, and of the tool of the key.

@@ -28,6 +28,7 @@ pub struct FleetOptions {
     tls: bool,
     inbox: Option<String>,
     pub(super) lifetime: Duration,
+    pub(super) lease: Duration,
     pub(super) max_payload: usize,
     connect_timeout: Duration,
 }
@@ -54,6 +55,7 @@ impl FleetOptions {
             tls: false,
             inbox: None,
             lifetime: Duration::from_secs(30),
+            lease: Duration::from_secs(30),
             max_payload: 64 << 20,
             connect_timeout: Duration::from_secs(5),
         }
@@ -138,6 +140,18 @@ impl FleetOptions {
     #[must_use]
     pub fn lifetime(mut self, lifetime: Duration) -> Self {
         self.lifetime = lifetime.max(Duration::from_secs(1));
+        self
+    }
+
+    /// Sets the time after which a durable call is taken from a worker that does not say that it still
+    /// runs it. Default 30 s, at least 1 s; the same at the workers and boxes of a fleet.
+    ///
+    /// Workers say so every third of it. Boxes look after calls without a result after twice that
+    /// time.
+    #[cfg(feature = "durable")]
+    #[must_use]
+    pub fn lease(mut self, lease: Duration) -> Self {
+        self.lease = lease.max(Duration::from_secs(1));
         self
     }
 

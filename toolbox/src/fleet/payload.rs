@@ -16,13 +16,49 @@ const MAX_BYTES: i64 = 1 << 30;
 
 type BoxedError = Box<dyn std::error::Error + Send + Sync>;
 
-/// The object store of a fleet, opened when it is first needed.
+/// An object store of a fleet, opened when it is first needed.
 #[derive(Default)]
-pub(super) struct Payloads(OnceCell<ObjectStore>);
+pub(super) struct Payloads {
+    store: OnceCell<ObjectStore>,
+    kind: PayloadKind,
+}
+
+/// The calls that payloads belong to.
+#[derive(Debug, Clone, Copy, Default)]
+enum PayloadKind {
+    #[default]
+    Quick,
+    #[cfg(feature = "durable")]
+    Queued,
+}
+
+impl PayloadKind {
+    fn bucket(self, connection: &Connection) -> String {
+        match self {
+            Self::Quick => connection.subjects.payloads(),
+            #[cfg(feature = "durable")]
+            Self::Queued => connection.subjects.queue_payloads(),
+        }
+    }
+
+    fn max_age(self) -> Duration {
+        match self {
+            Self::Quick => MAX_AGE,
+            #[cfg(feature = "durable")]
+            Self::Queued => super::queue::MAX_AGE,
+        }
+    }
+}
 
 impl Payloads {
+    /// Returns the payloads of durable calls, which are kept as long as their queue.
+    #[cfg(feature = "durable")]
+    pub(super) fn of_queue() -> Self {
+        Self { store: OnceCell::new(), kind: PayloadKind::Queued }
+    }
+
     async fn store(&self, connection: &Connection) -> Result<&ObjectStore, BoxedError> {
-        self.0.get_or_try_init(|| open(connection)).await
+        self.store.get_or_try_init(|| open(connection, self.kind)).await
     }
 
     /// Stores a payload.
@@ -32,12 +68,18 @@ impl Payloads {
         name: &str,
         payload: &[u8],
     ) -> Result<(), String> {
-        let put = async {
+        let put = async || {
             let mut payload = payload;
             self.store(connection).await?.put(name, &mut payload).await?;
             Ok::<_, BoxedError>(())
         };
-        put.await.map_err(|error| {
+        let stored = match put().await {
+            Ok(()) => Ok(()),
+            // A server that lost its store has the bucket no more.
+            Err(_) if open(connection, self.kind).await.is_ok() => put().await,
+            Err(error) => Err(error),
+        };
+        stored.map_err(|error| {
             format!("{} bytes cannot be put into the object store: {error}", payload.len())
         })
     }
@@ -52,7 +94,7 @@ impl Payloads {
         let get = async {
             let mut object = self.store(connection).await?.get(name).await?;
             // A link would lead to what another peer stored.
-            if object.info.name != name || object.info.bucket != connection.subjects.payloads() {
+            if object.info.name != name || object.info.bucket != self.kind.bucket(connection) {
                 return Err("it is a link".into());
             }
             if object.info.size > limit {
@@ -79,8 +121,8 @@ impl Payloads {
     }
 }
 
-async fn open(connection: &Connection) -> Result<ObjectStore, BoxedError> {
-    let bucket = connection.subjects.payloads();
+async fn open(connection: &Connection, kind: PayloadKind) -> Result<ObjectStore, BoxedError> {
+    let bucket = kind.bucket(connection);
     if let Ok(store) = connection.jetstream.get_object_store(&bucket).await {
         return Ok(store);
     }
@@ -88,7 +130,7 @@ async fn open(connection: &Connection) -> Result<ObjectStore, BoxedError> {
         name: format!("OBJ_{bucket}"),
         description: Some("large arguments and results of a fleet".to_owned()),
         subjects: vec![format!("$O.{bucket}.C.>"), format!("$O.{bucket}.M.>")],
-        max_age: MAX_AGE,
+        max_age: kind.max_age(),
         max_bytes: MAX_BYTES,
         discard: stream::DiscardPolicy::New,
         allow_rollup: true,

@@ -38,6 +38,9 @@ pub(super) struct RemoteTool {
     /// The subject of the calls of this definition.
     pub(super) subject: Subject,
     pub(super) is_idempotent: bool,
+    /// The name at the workers, and the digest of the definition.
+    #[cfg(feature = "durable")]
+    pub(super) name_and_digest: (String, String),
     /// The limit on the time of a call, without that of its context.
     pub(super) timeout: Option<Duration>,
     /// The prefix of the names in the box, with the `_` after it.
@@ -272,7 +275,8 @@ impl Caller {
     }
 }
 
-fn head<'a>(id: &'a str, tool: &RemoteTool, context: &'a ToolContext) -> CallHead<'a> {
+/// Returns the head of a call.
+pub(super) fn head<'a>(id: &'a str, tool: &RemoteTool, context: &'a ToolContext) -> CallHead<'a> {
     let mut carried = CarriedContext::of(context);
     // The clocks of two machines differ, the time that is left does not.
     carried.deadline = None;
@@ -296,6 +300,7 @@ fn head<'a>(id: &'a str, tool: &RemoteTool, context: &'a ToolContext) -> CallHea
         can_be_approved: context.is_deferrable() || tool.approver(context).is_some(),
         run: limits_of_run(context),
         stored: None,
+        queued: None,
         context: carried,
     }
 }

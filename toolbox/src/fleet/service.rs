@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{RecvTimeoutError, Sender};
 use std::time::{Duration, Instant};
 
 use async_nats::{Message, Subject};
@@ -58,7 +58,8 @@ pub(super) struct Service {
 
 struct CallUnderWay {
     token: CancellationToken,
-    reply: Subject,
+    /// The subject to answer on; none for a durable call.
+    reply: Option<Subject>,
 }
 
 /// The number of calls that were not run, by the reason.
@@ -70,7 +71,7 @@ pub(super) struct WorkerCounts {
 }
 
 impl WorkerCounts {
-    fn add(count: &AtomicU64) {
+    pub(super) fn add(count: &AtomicU64) {
         count.fetch_add(1, Ordering::Relaxed);
     }
 }
@@ -140,7 +141,7 @@ impl Service {
         if let Some((kind, text)) = self.refusal(&head, tool.name()) {
             return self.refuse(&reply, kind, text).await;
         }
-        let Some(running) = RunningCall::begin(self, &head.id, &reply) else {
+        let Some(running) = RunningCall::begin(self, &head.id, Some(&reply)) else {
             WorkerCounts::add(&self.counts.malformed);
             let text = "another call has the id of this one; nothing ran".to_owned();
             return self.refuse(&reply, FailureKind::DuplicateId, text).await;
@@ -182,7 +183,7 @@ impl Service {
     }
 
     /// Returns the reason why a call does not run at all.
-    fn refusal(&self, head: &CallHead<'_>, tool: &str) -> Option<(FailureKind, String)> {
+    pub(super) fn refusal(&self, head: &CallHead<'_>, tool: &str) -> Option<(FailureKind, String)> {
         let depth = head.context.depth;
         if depth > self.limits.depth {
             let limit = self.limits.depth;
@@ -211,7 +212,7 @@ impl Service {
     }
 
     /// Returns the context of a call, as the box sent it and the worker limits it.
-    fn context(
+    pub(super) fn context(
         &self,
         head: &CallHead<'_>,
         token: CancellationToken,
@@ -237,7 +238,7 @@ impl Service {
 
     /// Returns `true` if the approval that the box gave counts: where neither the tool nor the box
     /// here has an approver, who would be asked instead.
-    fn takes_approval(&self, head: &CallHead<'_>, tool: &Tool) -> bool {
+    pub(super) fn takes_approval(&self, head: &CallHead<'_>, tool: &Tool) -> bool {
         let has_own = matches!(tool.inner().running.approval, Approval::Own(_))
             || self.toolbox.shared.settings.approver.is_some();
         head.approved && !has_own
@@ -310,25 +311,17 @@ impl Service {
 
     /// Tells the boxes, again and again, which of their calls are under way, until the returned value
     /// is dropped.
-    ///
-    /// The clock is a thread of its own. A tool may block the thread that runs it, and the only
-    /// thread of the runtime that waits for its timers with it; a task that is spawned from outside
-    /// wakes another one.
-    pub(super) fn start_beats(self: &Arc<Self>) -> std::io::Result<std::sync::mpsc::Sender<()>> {
-        let (stop, stopped) = std::sync::mpsc::channel::<()>();
-        let (runtime, service) = (Handle::current(), Arc::downgrade(self));
-        std::thread::Builder::new().name("toolbox-fleet".to_owned()).spawn(move || {
-            while stopped.recv_timeout(BEAT) == Err(RecvTimeoutError::Timeout) {
-                let Some(service) = service.upgrade() else { return };
-                runtime.spawn(async move { service.beat().await });
-            }
-        })?;
-        Ok(stop)
+    pub(super) fn start_beats(self: &Arc<Self>) -> std::io::Result<Clock> {
+        let service = Arc::downgrade(self);
+        Clock::start(BEAT, move || {
+            let service = service.upgrade()?;
+            Some(async move { service.beat().await })
+        })
     }
 
     async fn beat(&self) {
         let replies: Vec<Subject> =
-            self.running.lock().values().map(|call| call.reply.clone()).collect();
+            self.running.lock().values().filter_map(|call| call.reply.clone()).collect();
         for reply in replies {
             self.answer(&reply, &CallNote::Alive).await;
         }
@@ -370,21 +363,45 @@ fn spent(_: Option<CarriedRun>) -> Option<CarriedSpending> {
     None
 }
 
+/// A clock that starts a task again and again, until it is dropped.
+///
+/// It is a thread of its own. A tool may block the thread that runs it, and the only thread of the
+/// runtime that waits for its timers with it; a task that is spawned from outside wakes another one.
+pub(super) struct Clock(#[allow(dead_code, reason = "kept to be dropped")] Sender<()>);
+
+impl Clock {
+    /// Starts a clock, whose tasks run on the runtime of the caller; it ends where there is none.
+    pub(super) fn start<F: Future<Output = ()> + Send + 'static>(
+        interval: Duration,
+        task: impl Fn() -> Option<F> + Send + 'static,
+    ) -> std::io::Result<Self> {
+        let (stop, stopped) = std::sync::mpsc::channel::<()>();
+        let runtime = Handle::current();
+        std::thread::Builder::new().name("toolbox-fleet".to_owned()).spawn(move || {
+            while stopped.recv_timeout(interval) == Err(RecvTimeoutError::Timeout) {
+                let Some(task) = task() else { return };
+                runtime.spawn(task);
+            }
+        })?;
+        Ok(Self(stop))
+    }
+}
+
 /// A call that can be cancelled by its id.
-struct RunningCall<'a> {
+pub(super) struct RunningCall<'a> {
     service: &'a Service,
     id: String,
-    token: CancellationToken,
+    pub(super) token: CancellationToken,
 }
 
 impl<'a> RunningCall<'a> {
-    fn begin(service: &'a Service, id: &str, reply: &Subject) -> Option<Self> {
+    pub(super) fn begin(service: &'a Service, id: &str, reply: Option<&Subject>) -> Option<Self> {
         let token = service.ending.child();
         let mut running = service.running.lock();
         if running.contains_key(id) {
             return None;
         }
-        let call = CallUnderWay { token: token.clone(), reply: reply.clone() };
+        let call = CallUnderWay { token: token.clone(), reply: reply.cloned() };
         running.insert(id.to_owned(), call);
         drop(running);
         Some(Self { service, id: id.to_owned(), token })

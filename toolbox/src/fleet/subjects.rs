@@ -37,9 +37,120 @@ impl Subjects {
         format!("toolbox_{}", self.fleet)
     }
 
+    /// Returns the stream of the durable calls.
+    #[cfg(feature = "durable")]
+    pub(super) fn queue(&self) -> String {
+        format!("toolbox_{}_queue", self.fleet)
+    }
+
+    /// Returns the subjects of all durable calls.
+    #[cfg(feature = "durable")]
+    pub(super) fn all_queued(&self) -> String {
+        format!("toolbox.{}.queue.>", self.fleet)
+    }
+
+    /// Returns the subjects of the durable calls of one definition of a tool.
+    #[cfg(feature = "durable")]
+    pub(super) fn queued_of(&self, tool: &str, digest: &str) -> String {
+        format!("toolbox.{}.queue.{}.{digest}.>", self.fleet, token(tool))
+    }
+
+    /// Returns the name of the consumer of the durable calls of one definition of a tool.
+    #[cfg(feature = "durable")]
+    pub(super) fn consumer(tool: &str, digest: &str) -> String {
+        format!("{}-{digest}", token(tool))
+    }
+
+    /// Returns the subject of one durable call.
+    #[cfg(feature = "durable")]
+    pub(super) fn queued(&self, digest: &str, key: &QueueKey) -> String {
+        let QueueKey { tool, place, id } = key;
+        format!("toolbox.{}.queue.{tool}.{digest}.{place}.{id}", self.fleet)
+    }
+
+    /// Returns the subjects of the durable calls of one box.
+    #[cfg(feature = "durable")]
+    pub(super) fn queued_by(&self, place: &str) -> String {
+        format!("toolbox.{}.queue.*.*.{place}.*", self.fleet)
+    }
+
+    /// Returns the bucket of the states and results of durable calls.
+    #[cfg(feature = "durable")]
+    pub(super) fn states(&self) -> String {
+        format!("toolbox_{}_states", self.fleet)
+    }
+
+    /// Returns the bucket of the payloads of durable calls that are too large for a message.
+    #[cfg(feature = "durable")]
+    pub(super) fn queue_payloads(&self) -> String {
+        format!("toolbox_{}_queue_payloads", self.fleet)
+    }
+
     /// Returns the bucket of the payloads that are too large for a message.
     pub(super) fn payloads(&self) -> String {
         format!("toolbox_{}_payloads", self.fleet)
+    }
+}
+
+/// The names of a durable call, each one token: its tool, the place that handed it over, its id.
+#[cfg(feature = "durable")]
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct QueueKey {
+    tool: String,
+    pub(super) place: String,
+    pub(super) id: String,
+}
+
+#[cfg(feature = "durable")]
+impl QueueKey {
+    pub(super) fn new(tool: &str, place: &str, id: &str) -> Self {
+        Self { tool: token(tool), place: place.to_owned(), id: id.to_owned() }
+    }
+
+    /// Reads the key of a mark or of a result; the flag is `true` for a result.
+    pub(super) fn read(key: &str) -> Option<(bool, Self)> {
+        let parts: Vec<&str> = key.split('.').collect();
+        let [kind, tool, place, id] = parts[..] else { return None };
+        let is_result = match kind {
+            "call" => false,
+            "done" => true,
+            _ => return None,
+        };
+        let [tool, place, id] = [tool, place, id].map(str::to_owned);
+        Some((is_result, Self { tool, place, id }))
+    }
+
+    /// Reads the subject of a durable call.
+    pub(super) fn of_subject(subject: &str) -> Option<Self> {
+        let parts: Vec<&str> = subject.split('.').collect();
+        let ["toolbox", _, "queue", tool, _, place, id] = parts[..] else { return None };
+        let [tool, place, id] = [tool, place, id].map(str::to_owned);
+        Some(Self { tool, place, id })
+    }
+
+    /// Returns the name of the tool at the workers.
+    pub(super) fn tool_name(&self) -> String {
+        self.tool.replace('=', ".")
+    }
+
+    /// Returns the key of the mark.
+    pub(super) fn mark(&self) -> String {
+        format!("call.{}.{}.{}", self.tool, self.place, self.id)
+    }
+
+    /// Returns the key of the result.
+    pub(super) fn result(&self) -> String {
+        format!("done.{}.{}.{}", self.tool, self.place, self.id)
+    }
+
+    /// Returns the key that a place itself has.
+    pub(super) fn of_place(place: &str) -> String {
+        format!("place.-.{place}.-")
+    }
+
+    /// Returns the keys of all marks and results of a place.
+    pub(super) fn all_of(place: &str) -> String {
+        format!("*.*.{place}.*")
     }
 }
 
@@ -76,6 +187,20 @@ mod tests {
             assert_eq!(subjects.call(tool, "d").split('.').count(), 5);
         }
         assert_ne!(key("a.b", "w"), key("a_b", "w"));
+    }
+
+    #[cfg(feature = "durable")]
+    #[test]
+    fn keys_of_durable_calls_return() {
+        let subjects = Subjects::of("tools").unwrap();
+        let key = QueueKey::new("a.b", "box1", "job_1");
+        assert_eq!(QueueKey::read(&key.mark()), Some((false, key.clone())));
+        assert_eq!(QueueKey::read(&key.result()), Some((true, key.clone())));
+        assert_eq!(QueueKey::of_subject(&subjects.queued("d", &key)), Some(key.clone()));
+        for other in ["", "call.a.b", "call.a.b.c.d", "x.a.b.c", "toolbox.t.call.a.d"] {
+            assert_eq!(QueueKey::read(other), None, "{other}");
+            assert_eq!(QueueKey::of_subject(other), None, "{other}");
+        }
     }
 
     #[test]

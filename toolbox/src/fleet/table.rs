@@ -50,6 +50,9 @@ struct OffersOfTool {
 
 struct Offered {
     digest: String,
+    /// `true` if the worker takes durable calls as well.
+    #[cfg_attr(not(feature = "durable"), allow(dead_code, reason = "relays read it"))]
+    durable: bool,
     seen: Instant,
 }
 
@@ -86,7 +89,7 @@ impl Table {
         if let Some(known) = known
             && known.digest == read.digest
         {
-            known.seen = now;
+            (known.seen, known.durable) = (now, read.durable);
             return false;
         }
         if !self.definitions.contains_key(&read.digest) {
@@ -111,7 +114,7 @@ impl Table {
         if pins.get(tool).is_none() {
             pins.pin(tool, &read.digest);
         }
-        let offered = Offered { digest: read.digest, seen: now };
+        let offered = Offered { digest: read.digest, durable: read.durable, seen: now };
         let workers = &mut self.tools.entry(tool.to_owned()).or_default().workers;
         if workers.insert(worker.to_owned(), offered).is_none() {
             self.count += 1;
@@ -178,6 +181,13 @@ impl Table {
             let tool = Arc::clone(definition);
             Some(AvailableTool { tool, digest: digest.to_owned(), workers })
         })
+    }
+
+    /// Returns `true` if a worker takes durable calls of a definition.
+    #[cfg(feature = "durable")]
+    pub(super) fn takes_durable(&self, tool: &str, digest: &str) -> bool {
+        let workers = self.tools.get(tool).into_iter().flat_map(|tool| tool.workers.values());
+        workers.into_iter().any(|offered| offered.durable && offered.digest == digest)
     }
 
     /// Returns the offers that are not taken: other definitions than the pinned ones, and invalid

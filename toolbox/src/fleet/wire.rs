@@ -48,7 +48,20 @@ pub(super) struct CallHead<'a> {
     /// The size of the arguments, where they are in the object store.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) stored: Option<usize>,
+    /// The place of a durable call in its queue.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) queued: Option<QueuedCall>,
     pub(super) context: CarriedContext,
+}
+
+/// The part of the head of a durable call that others do not have.
+#[derive(Debug, Clone, Copy, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct QueuedCall {
+    /// The revision of the ticket that begins the call.
+    pub(super) ticket: u64,
+    /// The time after which it is not begun any more, in milliseconds since 1970.
+    pub(super) expires: u64,
 }
 
 impl CallHead<'_> {
@@ -64,6 +77,34 @@ impl CallHead<'_> {
 
     /// Reads a message; the second part is the text of the arguments.
     pub(super) fn read(message: &[u8]) -> Result<(CallHead<'_>, &str), String> {
+        let (head, arguments) = Self::parse(message)?;
+        let is_token = head.id.len() == 32 && head.id.bytes().all(|byte| byte.is_ascii_hexdigit());
+        if !is_token {
+            return Err("its id is not 32 hexadecimal digits".to_owned());
+        }
+        if head.queued.is_some() {
+            return Err("it belongs in a queue".to_owned());
+        }
+        Ok((head, arguments))
+    }
+
+    /// Reads the message of the durable call of an id.
+    #[cfg(feature = "durable")]
+    pub(super) fn read_queued<'a>(
+        message: &'a [u8],
+        id: &str,
+    ) -> Result<(CallHead<'a>, QueuedCall, &'a str), String> {
+        let (head, arguments) = Self::parse(message)?;
+        if head.id != id {
+            return Err("its id is not that of its subject".to_owned());
+        }
+        // Revision 0 stands for a key that is not there, which is no ticket.
+        let queued = head.queued.filter(|queued| queued.ticket > 0);
+        let queued = queued.ok_or("it has no ticket")?;
+        Ok((head, queued, arguments))
+    }
+
+    fn parse(message: &[u8]) -> Result<(CallHead<'_>, &str), String> {
         let end = message.iter().take(MAX_HEAD + 1).position(|byte| *byte == b'\n');
         let Some(end) = end else { return Err("it has no head".to_owned()) };
         let head: CallHead<'_> =
@@ -75,10 +116,6 @@ impl CallHead<'_> {
     }
 
     fn check(&self) -> Result<(), String> {
-        let is_token = self.id.len() == 32 && self.id.bytes().all(|byte| byte.is_ascii_hexdigit());
-        if !is_token {
-            return Err("its id is not 32 hexadecimal digits".to_owned());
-        }
         let (channel, chat) = self.context.conversation.as_ref().map_or(("", ""), |(a, b)| (a, b));
         let principal = self.context.principal.as_deref().unwrap_or_default();
         if [channel, chat, principal, &self.call_id].iter().any(|id| id.len() > MAX_ID) {
@@ -123,6 +160,9 @@ pub(super) struct Outcome<'a> {
     /// `true` if the conversation is tainted now, and was not before.
     #[serde(default)]
     pub(super) tainted: bool,
+    /// `true` if the call failed because its attempts were used up.
+    #[serde(default)]
+    pub(super) dead: bool,
     /// What agents below the call spent.
     #[serde(default)]
     pub(super) spent: Option<CarriedSpending>,
@@ -135,6 +175,8 @@ pub(super) struct Outcome<'a> {
 pub(super) struct OutcomeRef<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(super) tainted: bool,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(super) dead: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) spent: Option<CarriedSpending>,
     pub(super) result: CarriedResultRef<'a>,
@@ -143,7 +185,7 @@ pub(super) struct OutcomeRef<'a> {
 impl<'a> OutcomeRef<'a> {
     /// Returns the outcome of a call that changed nothing but its result.
     pub(super) fn of(result: &'a ToolResult) -> Self {
-        Self { tainted: false, spent: None, result: result.into() }
+        Self { tainted: false, dead: false, spent: None, result: result.into() }
     }
 
     /// Returns the message with the result.

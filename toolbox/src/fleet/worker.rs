@@ -16,6 +16,8 @@ use super::connection::{Connection, names};
 use super::error::FleetError;
 use super::offer::{OfferedTool, WrittenOffer};
 use super::options::FleetOptions;
+#[cfg(feature = "durable")]
+use super::queue::QueueService;
 use super::service::{Service, WorkerCounts, WorkerLimits};
 use super::{random, subjects};
 use crate::collection::ToolBox;
@@ -56,6 +58,8 @@ const MAX_TIME: Duration = Duration::from_secs(3600);
 pub struct Worker {
     connection: Arc<Connection>,
     limits: WorkerLimits,
+    /// `true` if it takes durable calls as well.
+    durable: bool,
     state: Arc<WorkerState>,
 }
 
@@ -111,7 +115,7 @@ impl Worker {
             offered: Mutex::default(),
             withheld: Mutex::default(),
         };
-        Ok(Self { connection, limits, state: Arc::new(state) })
+        Ok(Self { connection, limits, durable: false, state: Arc::new(state) })
     }
 
     /// Limits the calls that run at once. Default 32 for each processor.
@@ -120,6 +124,17 @@ impl Worker {
     #[must_use]
     pub fn max_calls(mut self, calls: usize) -> Self {
         self.limits.calls = calls.clamp(1, 1 << 20);
+        self
+    }
+
+    /// Takes durable calls of the tools as well: those that a [`Relay`](super::Relay) handed over to
+    /// the queue of the fleet. Default: quick calls alone.
+    ///
+    /// They share the limits of the other calls, and wait in the queue while the worker is busy.
+    #[cfg(feature = "durable")]
+    #[must_use]
+    pub fn durable(mut self) -> Self {
+        self.durable = true;
         self
     }
 
@@ -203,7 +218,16 @@ impl Worker {
         let _ending = EndOnDrop(Arc::clone(&service));
         let _beating = service.start_beats().map_err(FleetError::Thread)?;
         let _cancelling = self.take_cancellations(&service).await?;
-        let mut offers = Offers { worker: self, service, bucket, open: BTreeMap::new() };
+        #[cfg(feature = "durable")]
+        let queue = if self.durable { Some(QueueService::open(&service).await?) } else { None };
+        let mut offers = Offers {
+            worker: self,
+            service,
+            #[cfg(feature = "durable")]
+            queue,
+            bucket,
+            open: BTreeMap::new(),
+        };
         let mut connected = connection.events.connected();
         connected.mark_unchanged();
         let mut lost = connection.events.lost();
@@ -292,6 +316,9 @@ enum WorkerEvent {
 struct Offers<'a> {
     worker: &'a Worker,
     service: Arc<Service>,
+    /// Takes durable calls, if the worker does.
+    #[cfg(feature = "durable")]
+    queue: Option<Arc<QueueService>>,
     bucket: Bucket,
     open: BTreeMap<String, OpenOffer>,
 }
@@ -300,12 +327,25 @@ struct OpenOffer {
     tool: Tool,
     written: WrittenOffer,
     taking: TakingCalls,
+    #[cfg(feature = "durable")]
+    queued: Option<TakingCalls>,
+}
+
+impl OpenOffer {
+    /// Takes the calls that have arrived, and no more.
+    async fn finish(self) {
+        #[cfg(feature = "durable")]
+        if let Some(queued) = self.queued {
+            queued.finish().await;
+        }
+        self.taking.finish().await;
+    }
 }
 
 /// The task that takes the calls of one offer.
-struct TakingCalls {
-    stop: tokio::sync::oneshot::Sender<()>,
-    task: AbortOnDrop,
+pub(super) struct TakingCalls {
+    pub(super) stop: tokio::sync::oneshot::Sender<()>,
+    pub(super) task: AbortOnDrop,
 }
 
 impl Offers<'_> {
@@ -329,7 +369,7 @@ impl Offers<'_> {
                 if !tools.iter().any(|tool| tool.name() == name) {
                     self.delete(&name).await;
                 }
-                open.taking.finish().await;
+                open.finish().await;
             }
         }
         for tool in tools {
@@ -350,7 +390,7 @@ impl Offers<'_> {
     /// Takes calls of a tool, and then offers it. The inner error is one of this tool alone.
     async fn offer(&mut self, tool: Tool) -> Result<Result<(), String>, FleetError> {
         let name = tool.name().to_owned();
-        let written = match OfferedTool::of(&tool).written() {
+        let written = match OfferedTool::of(&tool).written(self.worker.durable) {
             Ok(written) => written,
             Err(error) => return Ok(Err(format!("its definition cannot be written: {error}"))),
         };
@@ -366,7 +406,16 @@ impl Offers<'_> {
         if let Err(error) = self.bucket.put(&key, written.value.clone()).await {
             return Ok(Err(format!("it cannot be offered: {error}")));
         }
-        self.open.insert(name, OpenOffer { tool, written, taking });
+        #[cfg(feature = "durable")]
+        let queued = self.queue.as_ref().map(|queue| queue.take(&tool, &written.digest));
+        let open = OpenOffer {
+            tool,
+            written,
+            taking,
+            #[cfg(feature = "durable")]
+            queued,
+        };
+        self.open.insert(name, open);
         Ok(Ok(()))
     }
 
@@ -452,7 +501,7 @@ impl Offers<'_> {
             if self.worker.connection.is_connected() {
                 self.delete(&name).await;
             }
-            open.taking.finish().await;
+            open.finish().await;
         }
     }
 

@@ -7,7 +7,7 @@ use crate::agent::log::{
     Entry, LoggedOutcome, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
 };
 use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
-use crate::call::{Content, FailureKind, JobId, ToolCall, ToolResult};
+use crate::call::{Content, JobId, ToolCall, ToolResult};
 use crate::context::{CarriedContext, Principal, ToolContext};
 use crate::model::{ModelResponse, Unanswered};
 
@@ -221,7 +221,7 @@ impl ActiveRun {
                         has.then(|| started_before(&call.name, job))
                     }
                     None if started.idempotent => None,
-                    None => Some(unknown(&started.tool)),
+                    None => Some(ToolResult::outcome_unknown(&started.tool)),
                 },
                 (None, None) => None,
             };
@@ -294,11 +294,6 @@ impl ActiveRun {
 fn started_before(tool: &str, job: &JobId) -> ToolResult {
     let text = format!("tool `{tool}` was started in the background as {job}");
     ToolResult::background(text).with_job(job.clone()).marked_as_gate()
-}
-
-/// Returns the result of a call that an earlier attempt started, and that may not run again.
-fn unknown(tool: &str) -> ToolResult {
-    ToolResult::refusal(FailureKind::OutcomeUnknown, FailureKind::outcome_unknown(tool))
 }
 
 /// Returns the context of the tool that takes the answer: its calls are made again, and not logged.
