@@ -6,11 +6,12 @@ use std::time::Duration;
 
 use toolbox::call::{Arguments, FailureKind, JobId};
 use toolbox::context::{CancellationToken, Conversation, Principal};
-use toolbox::durable::{CallFilter, CallState, Journal, RecordedCall, Worker};
+use toolbox::durable::{CallFilter, CallState, Journal, JournalBuilder, RecordedCall, Worker};
 use toolbox::tool::ToolFn;
 use toolbox::{State, Tool, ToolBox, ToolCall, ToolContext, ToolError, tool, tools};
 
 use crate::bounded::tokio;
+use crate::memory::MemoryBacklog;
 use crate::support::Scratch;
 
 /// Adds one to a counter that the program can read.
@@ -67,8 +68,10 @@ fn fixture(journal: Journal) -> Fixture {
     Fixture { journal, toolbox, counter }
 }
 
-fn in_memory() -> Fixture {
-    fixture(Journal::in_memory().unwrap())
+/// Runs a test over each engine.
+async fn each_engine(settings: impl Fn() -> JournalBuilder, test: impl AsyncFn(Fixture)) {
+    test(fixture(settings().in_memory().unwrap())).await;
+    test(fixture(settings().over(MemoryBacklog::default()).unwrap())).await;
 }
 
 impl Fixture {
@@ -94,37 +97,41 @@ fn running() -> CallFilter {
 
 #[tokio::test]
 async fn a_durable_call_has_its_result_in_the_journal_before_its_caller_has_it() {
-    let fixture = in_memory();
-    for (tool, arguments, state, code) in [
-        ("count", r#"{"by": 2}"#, CallState::Done, None),
-        ("fail", "{}", CallState::Failed, Some("tool.failed")),
-    ] {
-        let result = fixture.toolbox.call(ToolCall::new("c1", tool, arguments)).await;
-        let kept = fixture.kept(result.job().unwrap()).await;
-        assert_eq!((kept.state, result.code()), (state, code), "{tool}");
-        assert_eq!((kept.attempt, kept.call_id.as_str()), (1, "c1"));
-        assert_eq!(kept.result, Some(result), "{tool}");
-    }
-    assert_eq!(fixture.counter.load(Ordering::SeqCst), 2);
+    each_engine(Journal::builder, async |fixture| {
+        for (tool, arguments, state, code) in [
+            ("count", r#"{"by": 2}"#, CallState::Done, None),
+            ("fail", "{}", CallState::Failed, Some("tool.failed")),
+        ] {
+            let result = fixture.toolbox.call(ToolCall::new("c1", tool, arguments)).await;
+            let kept = fixture.kept(result.job().unwrap()).await;
+            assert_eq!((kept.state, result.code()), (state, code), "{tool}");
+            assert_eq!((kept.attempt, kept.call_id.as_str()), (1, "c1"));
+            assert_eq!(kept.result, Some(result), "{tool}");
+        }
+        assert_eq!(fixture.counter.load(Ordering::SeqCst), 2);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn what_the_gate_refuses_is_not_accepted() {
-    let fixture = in_memory();
-    fixture.toolbox.blacklist("fail");
-    let context = ToolContext::new();
-    for (tool, arguments, kind) in [
-        ("missing", "{}", FailureKind::NotFound),
-        ("fail", "{}", FailureKind::Blacklisted),
-        ("count", r#"{"by": "many"}"#, FailureKind::InvalidArguments),
-        ("count", "{", FailureKind::InvalidArguments),
-    ] {
-        let call = ToolCall::new("c1", tool, arguments);
-        let result = fixture.toolbox.submit(&fixture.journal, &context, call.clone()).await;
-        assert_eq!(result.failure_kind(), Some(kind), "{tool}");
-        assert_eq!(fixture.toolbox.call(call).await.failure_kind(), Some(kind), "{tool}");
-    }
-    assert!(fixture.journal.calls(CallFilter::default()).await.unwrap().is_empty());
+    each_engine(Journal::builder, async |fixture| {
+        fixture.toolbox.blacklist("fail");
+        let context = ToolContext::new();
+        for (tool, arguments, kind) in [
+            ("missing", "{}", FailureKind::NotFound),
+            ("fail", "{}", FailureKind::Blacklisted),
+            ("count", r#"{"by": "many"}"#, FailureKind::InvalidArguments),
+            ("count", "{", FailureKind::InvalidArguments),
+        ] {
+            let call = ToolCall::new("c1", tool, arguments);
+            let result = fixture.toolbox.submit(&fixture.journal, &context, call.clone()).await;
+            assert_eq!(result.failure_kind(), Some(kind), "{tool}");
+            assert_eq!(fixture.toolbox.call(call).await.failure_kind(), Some(kind), "{tool}");
+        }
+        assert!(fixture.journal.calls(CallFilter::default()).await.unwrap().is_empty());
+    })
+    .await;
 }
 
 #[tokio::test]
@@ -140,146 +147,166 @@ async fn a_durable_tool_needs_a_journal() {
 
 #[tokio::test]
 async fn a_durable_call_goes_on_when_its_caller_is_dropped() {
-    let fixture = in_memory();
-    let gate = Arc::new(tokio::sync::Semaphore::new(0));
-    let (entered, open) = (Arc::clone(&gate), Arc::new(tokio::sync::Notify::new()));
-    let opened = Arc::clone(&open);
-    let slow = raw("slow", move |_: Arguments| {
-        let (entered, opened) = (Arc::clone(&entered), Arc::clone(&opened));
-        async move {
-            entered.add_permits(1);
-            opened.notified().await;
-            "done"
+    each_engine(Journal::builder, async |fixture| {
+        let gate = Arc::new(tokio::sync::Semaphore::new(0));
+        let (entered, open) = (Arc::clone(&gate), Arc::new(tokio::sync::Notify::new()));
+        let opened = Arc::clone(&open);
+        let slow = raw("slow", move |_: Arguments| {
+            let (entered, opened) = (Arc::clone(&entered), Arc::clone(&opened));
+            async move {
+                entered.add_permits(1);
+                opened.notified().await;
+                "done"
+            }
+        });
+        fixture.toolbox.register(slow.durable());
+        let call = fixture.toolbox.call(ToolCall::new("1", "slow", "{}"));
+        tokio::select! {
+            _ = call => panic!("it waits"),
+            entered = gate.acquire() => entered.unwrap().forget(),
         }
-    });
-    fixture.toolbox.register(slow.durable());
-    let call = fixture.toolbox.call(ToolCall::new("1", "slow", "{}"));
-    tokio::select! {
-        _ = call => panic!("it waits"),
-        entered = gate.acquire() => entered.unwrap().forget(),
-    }
-    open.notify_one();
-    let id = fixture.journal.calls(running()).await.unwrap().pop().unwrap().id;
-    let kept = fixture.journal.wait(&id).await.unwrap().unwrap();
-    assert_eq!((kept.state, kept.result.unwrap().text().as_ref()), (CallState::Done, "done"));
+        open.notify_one();
+        let id = fixture.journal.calls(running()).await.unwrap().pop().unwrap().id;
+        let kept = fixture.journal.wait(&id).await.unwrap().unwrap();
+        assert_eq!((kept.state, kept.result.unwrap().text().as_ref()), (CallState::Done, "done"));
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_worker_runs_what_was_submitted_in_the_context_it_was_submitted_in() {
-    let fixture = in_memory();
-    let context = ToolContext::new()
-        .with(Principal::new("ada"))
-        .with(Conversation::new("mail", "42"))
-        .with_blacklist("secret");
-    let id = fixture.submitted(&context, "whoami", "{}").await;
-    assert_eq!(fixture.kept(&id).await.state, CallState::Waiting);
-    fixture.work().await;
-    let kept = fixture.kept(&id).await;
-    assert_eq!(kept.state, CallState::Done);
-    assert_eq!(kept.result.unwrap().text(), "ada in 42, secret allowed: false");
+    each_engine(Journal::builder, async |fixture| {
+        let context = ToolContext::new()
+            .with(Principal::new("ada"))
+            .with(Conversation::new("mail", "42"))
+            .with_blacklist("secret");
+        let id = fixture.submitted(&context, "whoami", "{}").await;
+        assert_eq!(fixture.kept(&id).await.state, CallState::Waiting);
+        fixture.work().await;
+        let kept = fixture.kept(&id).await;
+        assert_eq!(kept.state, CallState::Done);
+        assert_eq!(kept.result.unwrap().text(), "ada in 42, secret allowed: false");
 
-    let place = Conversation::new("mail", "42");
-    let others = Conversation::new("mail", "4");
-    assert_eq!(fixture.journal.undelivered(&others).await.unwrap().len(), 0);
-    assert_eq!(fixture.journal.undelivered(&place).await.unwrap().len(), 1);
-    let (one, other) =
-        tokio::join!(fixture.journal.confirm_delivery(&id), fixture.journal.confirm_delivery(&id));
-    assert!(one.unwrap() != other.unwrap(), "it is delivered once");
-    assert_eq!(fixture.journal.undelivered(&place).await.unwrap().len(), 0);
+        let place = Conversation::new("mail", "42");
+        let others = Conversation::new("mail", "4");
+        assert_eq!(fixture.journal.undelivered(&others).await.unwrap().len(), 0);
+        assert_eq!(fixture.journal.undelivered(&place).await.unwrap().len(), 1);
+        let (one, other) = tokio::join!(
+            fixture.journal.confirm_delivery(&id),
+            fixture.journal.confirm_delivery(&id)
+        );
+        assert!(one.unwrap() != other.unwrap(), "it is delivered once");
+        assert_eq!(fixture.journal.undelivered(&place).await.unwrap().len(), 0);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn rules_of_the_worker_hold_as_well() {
-    let fixture = in_memory();
-    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
-    fixture.toolbox.blacklist("count");
-    fixture.work().await;
-    let kept = fixture.kept(&id).await;
-    assert_eq!(kept.state, CallState::Failed);
-    assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Blacklisted));
-    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+    each_engine(Journal::builder, async |fixture| {
+        let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+        fixture.toolbox.blacklist("count");
+        fixture.work().await;
+        let kept = fixture.kept(&id).await;
+        assert_eq!(kept.state, CallState::Failed);
+        assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Blacklisted));
+        assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_panic_of_an_idempotent_tool_is_tried_once_more_and_then_a_dead_letter() {
-    let fixture = in_memory();
-    let id = fixture.submitted(&ToolContext::new(), "panic", "{}").await;
-    fixture.work().await;
-    let kept = fixture.kept(&id).await;
-    assert_eq!((kept.state, kept.attempt, kept.is_dead), (CallState::Failed, 2, true));
-    assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Panicked));
-    assert_eq!(fixture.counter.load(Ordering::SeqCst), 2);
-    assert_eq!(fixture.journal.dead_letters().await.unwrap().len(), 1);
+    each_engine(Journal::builder, async |fixture| {
+        let id = fixture.submitted(&ToolContext::new(), "panic", "{}").await;
+        fixture.work().await;
+        let kept = fixture.kept(&id).await;
+        assert_eq!((kept.state, kept.attempt, kept.is_dead), (CallState::Failed, 2, true));
+        assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Panicked));
+        assert_eq!(fixture.counter.load(Ordering::SeqCst), 2);
+        assert_eq!(fixture.journal.dead_letters().await.unwrap().len(), 1);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_full_journal_refuses_with_a_result() {
-    let journal = Journal::builder().max_open(2).in_memory().unwrap();
-    let fixture = fixture(journal);
-    let context = ToolContext::new();
-    for _ in 0..2 {
-        fixture.submitted(&context, "count", r#"{"by": 1}"#).await;
-    }
-    let call = ToolCall::new("c3", "count", r#"{"by": 1}"#);
-    for result in [
-        fixture.toolbox.submit(&fixture.journal, &context, call.clone()).await,
-        fixture.toolbox.call(call).await,
-    ] {
-        assert_eq!(result.failure_kind(), Some(FailureKind::Busy), "{result:?}");
-        assert!(result.text().contains("2 calls wait already"), "{result:?}");
-    }
-    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+    each_engine(
+        || Journal::builder().max_open(2),
+        async |fixture| {
+            let context = ToolContext::new();
+            for _ in 0..2 {
+                fixture.submitted(&context, "count", r#"{"by": 1}"#).await;
+            }
+            let call = ToolCall::new("c3", "count", r#"{"by": 1}"#);
+            for result in [
+                fixture.toolbox.submit(&fixture.journal, &context, call.clone()).await,
+                fixture.toolbox.call(call).await,
+            ] {
+                assert_eq!(result.failure_kind(), Some(FailureKind::Busy), "{result:?}");
+                assert!(result.text().contains("2 calls wait already"), "{result:?}");
+            }
+            assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+        },
+    )
+    .await;
 }
 
 #[tokio::test]
 async fn calls_that_wait_and_calls_that_run_can_be_cancelled() {
-    let fixture = in_memory();
-    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
-    assert!(fixture.journal.cancel(&id).await.unwrap());
-    assert!(!fixture.journal.cancel(&id).await.unwrap(), "it has ended");
-    assert!(!fixture.journal.cancel(&JobId::from_text("job_none")).await.unwrap());
-    fixture.work().await;
-    assert_eq!(fixture.kept(&id).await.state, CallState::Cancelled);
-    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+    each_engine(Journal::builder, async |fixture| {
+        let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+        assert!(fixture.journal.cancel(&id).await.unwrap());
+        assert!(!fixture.journal.cancel(&id).await.unwrap(), "it has ended");
+        assert!(!fixture.journal.cancel(&JobId::from_text("job_none")).await.unwrap());
+        fixture.work().await;
+        assert_eq!(fixture.kept(&id).await.state, CallState::Cancelled);
+        assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
 
-    let token = CancellationToken::new();
-    for by_caller in [true, false] {
-        let context = ToolContext::new().with_cancellation(token.clone());
-        let before = fixture.counter.load(Ordering::SeqCst);
-        let call = fixture.toolbox.call_in(&context, ToolCall::new("1", "wait", "{}"));
-        let cancel = async {
-            while fixture.counter.load(Ordering::SeqCst) == before {
-                tokio::task::yield_now().await;
-            }
-            if by_caller {
-                token.cancel();
+        let token = CancellationToken::new();
+        for by_caller in [true, false] {
+            let context = ToolContext::new().with_cancellation(token.clone());
+            let before = fixture.counter.load(Ordering::SeqCst);
+            let call = fixture.toolbox.call_in(&context, ToolCall::new("1", "wait", "{}"));
+            let cancel = async {
+                while fixture.counter.load(Ordering::SeqCst) == before {
+                    tokio::task::yield_now().await;
+                }
+                if by_caller {
+                    token.cancel();
+                } else {
+                    let id = fixture.journal.calls(running()).await.unwrap().pop().unwrap().id;
+                    fixture.journal.cancel(&id).await.unwrap();
+                }
+            };
+            let (result, ()) = if by_caller {
+                tokio::join!(call, cancel)
             } else {
-                let id = fixture.journal.calls(running()).await.unwrap().pop().unwrap().id;
-                fixture.journal.cancel(&id).await.unwrap();
-            }
-        };
-        let (result, ()) = if by_caller {
-            tokio::join!(call, cancel)
-        } else {
-            let free = ToolContext::new();
-            let call = fixture.toolbox.call_in(&free, ToolCall::new("1", "wait", "{}"));
-            tokio::join!(call, cancel)
-        };
-        assert_eq!(result.failure_kind(), Some(FailureKind::Cancelled), "{result:?}");
-        assert_eq!(fixture.kept(result.job().unwrap()).await.state, CallState::Cancelled);
-    }
+                let free = ToolContext::new();
+                let call = fixture.toolbox.call_in(&free, ToolCall::new("1", "wait", "{}"));
+                tokio::join!(call, cancel)
+            };
+            assert_eq!(result.failure_kind(), Some(FailureKind::Cancelled), "{result:?}");
+            assert_eq!(fixture.kept(result.job().unwrap()).await.state, CallState::Cancelled);
+        }
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_call_whose_time_is_over_expires_and_does_not_run() {
-    let journal = Journal::builder().expires_after(Duration::ZERO).in_memory().unwrap();
-    let fixture = fixture(journal);
-    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
-    fixture.work().await;
-    let kept = fixture.journal.wait(&id).await.unwrap().unwrap();
-    assert_eq!(kept.state, CallState::Expired);
-    assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Expired));
-    assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+    each_engine(
+        || Journal::builder().expires_after(Duration::ZERO),
+        async |fixture| {
+            let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+            fixture.work().await;
+            let kept = fixture.journal.wait(&id).await.unwrap().unwrap();
+            assert_eq!(kept.state, CallState::Expired);
+            assert_eq!(kept.result.unwrap().failure_kind(), Some(FailureKind::Expired));
+            assert_eq!(fixture.counter.load(Ordering::SeqCst), 0);
+        },
+    )
+    .await;
 }
 
 #[tokio::test]
@@ -303,32 +330,36 @@ async fn a_worker_that_is_dropped_leaves_no_call_open() {
 
 #[tokio::test]
 async fn another_process_of_another_schema_does_not_take_a_call() {
-    let fixture = in_memory();
-    let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
-    let other = Tool::raw(
-        "count",
-        "Counts otherwise",
-        serde_json::json!({"type": "object", "properties": {"by": {"type": "string"}}}),
-        |_: Arguments| "other",
-    );
-    Worker::new(ToolBox::from(other), &fixture.journal).run_until_idle().await.unwrap();
-    assert_eq!(fixture.kept(&id).await.state, CallState::Waiting);
-    fixture.work().await;
-    assert_eq!(fixture.kept(&id).await.state, CallState::Done);
+    each_engine(Journal::builder, async |fixture| {
+        let id = fixture.submitted(&ToolContext::new(), "count", r#"{"by": 1}"#).await;
+        let other = Tool::raw(
+            "count",
+            "Counts otherwise",
+            serde_json::json!({"type": "object", "properties": {"by": {"type": "string"}}}),
+            |_: Arguments| "other",
+        );
+        Worker::new(ToolBox::from(other), &fixture.journal).run_until_idle().await.unwrap();
+        assert_eq!(fixture.kept(&id).await.state, CallState::Waiting);
+        fixture.work().await;
+        assert_eq!(fixture.kept(&id).await.state, CallState::Done);
+    })
+    .await;
 }
 
 #[tokio::test]
 async fn a_background_tool_is_in_the_journal_under_its_job() {
-    let fixture = in_memory();
-    fixture.toolbox.register(raw("later", |_: Arguments| "done").background());
-    let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
-    let context = ToolContext::new().with_completions(sender);
-    let result = fixture.toolbox.call_in(&context, ToolCall::new("1", "later", "{}")).await;
-    let completion = receiver.recv().await.unwrap();
-    assert_eq!(result.job(), Some(&completion.job));
-    let kept = fixture.kept(&completion.job).await;
-    assert_eq!((kept.state, kept.attempt), (CallState::Done, 1));
-    assert_eq!(kept.result, Some(completion.result));
+    each_engine(Journal::builder, async |fixture| {
+        fixture.toolbox.register(raw("later", |_: Arguments| "done").background());
+        let (sender, mut receiver) = tokio::sync::mpsc::unbounded_channel();
+        let context = ToolContext::new().with_completions(sender);
+        let result = fixture.toolbox.call_in(&context, ToolCall::new("1", "later", "{}")).await;
+        let completion = receiver.recv().await.unwrap();
+        assert_eq!(result.job(), Some(&completion.job));
+        let kept = fixture.kept(&completion.job).await;
+        assert_eq!((kept.state, kept.attempt), (CallState::Done, 1));
+        assert_eq!(kept.result, Some(completion.result));
+    })
+    .await;
 }
 
 #[tokio::test]

@@ -13,6 +13,7 @@ mod crashes;
 mod journal;
 #[path = "../ledger.rs"]
 mod ledger;
+mod memory;
 mod power;
 mod resumed;
 mod runs;

@@ -80,7 +80,7 @@ pub(crate) use settings::BoxSettings;
 /// |---|---|---|
 /// | time of a call | 60 s | [`timeout`](ToolBoxBuilder::timeout), `#[tool(timeout = "..")]` |
 /// | arguments of a call | 1 MiB, 64 levels | [`max_argument_bytes`](ToolBoxBuilder::max_argument_bytes), [`max_argument_depth`](ToolBoxBuilder::max_argument_depth) |
-/// | result of a call | 256 KiB; texts are cut, what has no half (images, documents, JSON) fails | [`max_result_bytes`](ToolBoxBuilder::max_result_bytes) |
+/// | result of a call | 256 KiB; texts are cut, what has no half (images, documents, JSON) fails; with `keep_results` (feature `results`) more than 4 000 tokens are kept by handle | [`max_result_bytes`](ToolBoxBuilder::max_result_bytes) |
 /// | calls of one batch | 1 024 | [`max_batch_calls`](ToolBoxBuilder::max_batch_calls) |
 /// | calls at once | none | [`max_concurrency`](ToolBoxBuilder::max_concurrency) |
 #[derive(Clone)]

@@ -161,7 +161,7 @@ pub struct RecordedCall {
     pub ended: Option<SystemTime>,
     /// The time at which the result was [delivered](super::Journal::confirm_delivery).
     pub delivered: Option<SystemTime>,
-    /// The result, under the model's id; there once the state is final.
+    /// The result, there once the state is final. A journal returns it under the model's id.
     pub result: Option<ToolResult>,
 }
 
@@ -190,6 +190,15 @@ impl RecordedCall {
             delivered: None,
             result: None,
         }
+    }
+}
+
+impl RecordedCall {
+    /// Gives the result the id of the call, which engines keep beside it.
+    pub(super) fn under_its_id(mut self) -> Self {
+        let result = self.result.take();
+        self.result = result.map(|result| result.with_call_id(self.call_id.clone()));
+        self
     }
 }
 

@@ -231,7 +231,7 @@ impl Journal {
     ///
     /// Those of the engine.
     pub async fn get(&self, id: &JobId) -> Result<Option<RecordedCall>, StoreError> {
-        self.inner.backlog.get(id).await
+        Ok(self.inner.backlog.get(id).await?.map(RecordedCall::under_its_id))
     }
 
     /// Returns calls in the order in which they were accepted.
@@ -240,7 +240,8 @@ impl Journal {
     ///
     /// Those of the engine.
     pub async fn calls(&self, filter: CallFilter) -> Result<Vec<RecordedCall>, StoreError> {
-        self.inner.backlog.list(filter).await
+        let calls = self.inner.backlog.list(filter).await?;
+        Ok(calls.into_iter().map(RecordedCall::under_its_id).collect())
     }
 
     /// Waits until a call has its final state, and returns it; `None` if there is no such call.

@@ -549,8 +549,7 @@ fn read(row: &Row<'_>) -> Result<RecordedCall, StoreError> {
         .map(|text| {
             serde_json::from_str::<CarriedResult<'_>>(&text).map(ToolResult::from).map_err(damaged)
         })
-        .transpose()?
-        .map(|result| result.with_call_id(call_id.clone()));
+        .transpose()?;
     let time = |column| row.get::<_, Option<i64>>(column).map(|time| time.map(from_millis));
     Ok(RecordedCall {
         id: JobId::from_text(row.get::<_, String>("id")?),

@@ -32,7 +32,7 @@ pub struct MemoryResults {
 #[derive(Default)]
 struct Kept {
     owners: HashMap<ResultOwner, Owned>,
-    /// What is kept, the oldest first.
+    /// The owners and numbers of what is kept, the oldest first.
     order: VecDeque<(ResultOwner, u64)>,
     bytes: usize,
     /// The lines about what is gone.
