@@ -82,9 +82,7 @@ impl Backlog for MemoryBacklog {
         let open = calls.values().filter(|call| !call.state.is_final()).count();
         if u64::try_from(open).unwrap() >= max_open {
             let text = format!("{max_open} calls wait already");
-            return Box::pin(async move {
-                Err(StoreError::OverQuota(text))
-            });
+            return Box::pin(async move { Err(StoreError::OverQuota(text)) });
         }
         let mut call = RecordedCall::new(call, SystemTime::now());
         match hold {

@@ -374,6 +374,19 @@ async fn limits_are_those_of_the_tool_else_of_the_box() {
     assert!(read.handle().is_none() && read.text().contains("go on with"), "{read:?}");
 }
 
+#[toolbox::tool(max_result_tokens = 50)]
+/// Reads a page.
+fn read_page() -> String {
+    "word ".repeat(100)
+}
+
+#[tokio::test]
+async fn an_attribute_sets_the_limit_of_a_tool() {
+    let toolbox = ToolBox::builder().tools(toolbox::tools![read_page]);
+    let toolbox = toolbox.keep_results(MemoryResults::new()).build().unwrap();
+    assert_eq!(call(&toolbox, "read_page", json!({})).await.handle(), Some("r1"));
+}
+
 #[tokio::test]
 async fn a_result_that_talks_of_handles_is_text() {
     let trap = "[r2: JSON. Read on with result_read: {\"handle\": \"r2\"}]\n".repeat(9_000);

@@ -217,6 +217,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
     };
     let title = model.title.iter();
     let timeout = model.timeout.iter();
+    let result_tokens = model.max_result_tokens.iter();
     let tags = &model.tags;
     let tags = (!tags.is_empty()).then(|| quote!(tags: &[#(#tags),*],));
     let hints = &model.hints;
@@ -252,6 +253,7 @@ fn meta(model: &ToolModel, name: &TokenStream) -> TokenStream {
             #untidy
             #(title: ::core::option::Option::Some(#title),)*
             #(timeout: ::core::option::Option::Some(::core::time::Duration::from_millis(#timeout)),)*
+            #(result_tokens: ::core::option::Option::Some(#result_tokens),)*
             #annotations
             #tags
             #(#flags: true,)*

@@ -67,6 +67,10 @@ fn of_tool(option: &str) -> Option<&'static str> {
         "timeout_ms" | "timeout_s" | "timeout_secs" | "timeout_seconds" | "time_limit" => {
             "write the time with its unit: `timeout = \"30s\"`"
         }
+        "max_tokens" | "max_result_size" | "max_result_bytes" | "max_output_tokens"
+        | "result_limit" => {
+            "write the tokens of a result that are passed on whole: `max_result_tokens = 4000`"
+        }
         "annotations" | "hints" => {
             "write each hint by itself: `read_only`, `destructive`, `idempotent`, `open_world`"
         }

@@ -24,6 +24,7 @@ pub(crate) struct ToolModel {
     pub(crate) title: Option<LitStr>,
     /// In milliseconds.
     pub(crate) timeout: Option<u64>,
+    pub(crate) max_result_tokens: Option<usize>,
     pub(crate) hints: Hints,
     pub(crate) tags: Vec<LitStr>,
     pub(crate) examples: Vec<Example>,
@@ -142,6 +143,7 @@ impl ToolModel {
             description: Text::of(&Docs::read(&function.attrs)),
             title: None,
             timeout: None,
+            max_result_tokens: None,
             hints: Hints::default(),
             tags: Vec::new(),
             examples: Vec::new(),
@@ -241,6 +243,7 @@ impl ToolModel {
                 }
             },
             "timeout" => self.timeout = timeout(option, &self.name, errors),
+            "max_result_tokens" => self.max_result_tokens = max_result_tokens(option, errors),
             "blocking" => self.hints.blocking = Some(span),
             "exclusive" => self.hints.exclusive = Some(span),
             "background" => self.hints.background = Some(span),
@@ -291,6 +294,20 @@ fn timeout(option: &Opt, tool: &str, errors: &mut Diagnostics) -> Option<u64> {
             .note("the units are `ms`, `s`, `m` and `h`");
     }
     time
+}
+
+fn max_result_tokens(option: &Opt, errors: &mut Diagnostics) -> Option<usize> {
+    let written = args::ungrouped(option.value.clone());
+    let number = syn::parse2::<syn::LitInt>(written);
+    let number =
+        number.ok().and_then(|number| number.base10_parse().ok()).filter(|tokens| *tokens > 0);
+    if number.is_none() {
+        errors
+            .error(&option.value, "the value of `max_result_tokens` is no number of tokens")
+            .help("write a number above 0: `max_result_tokens = 4000`")
+            .note("it holds where results are kept: `ToolBox::builder().keep_results(..)`");
+    }
+    number
 }
 
 fn open_world(option: &Opt, errors: &mut Diagnostics) -> Option<bool> {

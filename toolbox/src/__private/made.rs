@@ -31,6 +31,7 @@ pub struct Meta {
     pub untidy: bool,
     pub title: Option<&'static str>,
     pub timeout: Option<Duration>,
+    pub result_tokens: Option<usize>,
     pub annotations: [Option<bool>; 4],
     pub tags: &'static [&'static str],
     pub blocking: bool,
@@ -50,6 +51,7 @@ impl Meta {
         untidy: false,
         title: None,
         timeout: None,
+        result_tokens: None,
         annotations: [None; 4],
         tags: &[],
         blocking: false,
@@ -85,6 +87,7 @@ impl Meta {
             tool.with_examples(described.examples).with_requirements(described.requirements);
         let running = &mut tool.inner_mut().running;
         running.timeout = self.timeout;
+        running.result_tokens = self.result_tokens;
         running.blocking = self.blocking;
         running.exclusive = self.exclusive;
         running.background = self.background;

@@ -11,7 +11,7 @@ use crate::text::{QUOTED, quote};
 /// The most values that are collected.
 const MOST: usize = 10_000;
 
-enum Step {
+enum PathStep {
     /// A key of an object, or an index of an array.
     Name(String),
     /// Elements of an array, the end excluded.
@@ -20,7 +20,7 @@ enum Step {
     All,
 }
 
-impl fmt::Display for Step {
+impl fmt::Display for PathStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -42,27 +42,27 @@ pub(super) enum Selected<'t> {
 /// Returns what a pointer such as `/items/10..20/name` selects in a document.
 pub(super) fn select<'t>(text: &'t str, pointer: &str) -> Result<Selected<'t>, String> {
     let steps = steps(pointer)?;
-    let many = steps.iter().any(|step| !matches!(step, Step::Name(_)));
-    let mut walk = Walk { found: Vec::new(), count: 0, missing: None };
+    let many = steps.iter().any(|step| !matches!(step, PathStep::Name(_)));
+    let mut walk = Selection { found: Vec::new(), count: 0, missing: None };
     let mut json = serde_json::Deserializer::from_str(text);
     let done = Place { steps: &steps, at: 0, walk: &mut walk }.deserialize(&mut json);
     if let Err(error) = done.and_then(|()| json.end()) {
         return Err(format!("the result is no JSON ({error}); read it by `lines` or `search`"));
     }
     match walk {
-        Walk { count: 0, missing: Some((at, found)), .. } => {
+        Selection { count: 0, missing: Some((at, found)), .. } => {
             let whole: String = steps[..=at].iter().map(|step| format!("/{step}")).collect();
             Err(format!("there is no `{}`: {found}", quote(&whole, QUOTED)))
         }
-        Walk { found, count, .. } if many => Ok(Selected::Many(found, count)),
-        Walk { mut found, .. } => match found.pop() {
+        Selection { found, count, .. } if many => Ok(Selected::Many(found, count)),
+        Selection { mut found, .. } => match found.pop() {
             Some(only) => Ok(Selected::One(only)),
             None => Err("the pointer selects nothing".to_owned()),
         },
     }
 }
 
-fn steps(pointer: &str) -> Result<Vec<Step>, String> {
+fn steps(pointer: &str) -> Result<Vec<PathStep>, String> {
     let pointer = pointer.trim().trim_start_matches('$');
     if pointer.is_empty() || pointer == "/" {
         return Ok(Vec::new());
@@ -79,14 +79,14 @@ fn steps(pointer: &str) -> Result<Vec<Step>, String> {
     text.split('/')
         .map(|step| {
             if step == "*" {
-                return Ok(Step::All);
+                return Ok(PathStep::All);
             }
             if let Some((first, end)) = step.split_once("..") {
                 let number = |text: &str, missing: usize| {
                     if text.is_empty() { Ok(missing) } else { text.parse() }
                 };
                 if let (Ok(first), Ok(end)) = (number(first, 0), number(end, usize::MAX)) {
-                    return Ok(Step::Slice(first, end));
+                    return Ok(PathStep::Slice(first, end));
                 }
                 if first.chars().all(|c| c.is_ascii_digit()) {
                     return Err(format!(
@@ -95,19 +95,19 @@ fn steps(pointer: &str) -> Result<Vec<Step>, String> {
                     ));
                 }
             }
-            Ok(Step::Name(step.replace("~1", "/").replace("~0", "~")))
+            Ok(PathStep::Name(step.replace("~1", "/").replace("~0", "~")))
         })
         .collect()
 }
 
-struct Walk<'t> {
+struct Selection<'t> {
     found: Vec<&'t str>,
     count: usize,
     /// The first step that leads nowhere, at its deepest, and what there is instead.
     missing: Option<(usize, String)>,
 }
 
-impl Walk<'_> {
+impl Selection<'_> {
     fn miss(&mut self, at: usize, found: impl FnOnce() -> String) {
         if self.missing.as_ref().is_none_or(|(before, _)| *before < at) {
             self.missing = Some((at, found()));
@@ -116,9 +116,9 @@ impl Walk<'_> {
 }
 
 struct Place<'a, 't> {
-    steps: &'a [Step],
+    steps: &'a [PathStep],
     at: usize,
-    walk: &'a mut Walk<'t>,
+    walk: &'a mut Selection<'t>,
 }
 
 impl<'a, 't> DeserializeSeed<'t> for Place<'a, 't> {
@@ -184,9 +184,9 @@ impl<'t> Visitor<'t> for Place<'_, 't> {
     fn visit_seq<A: SeqAccess<'t>>(self, mut seq: A) -> Result<(), A::Error> {
         let Self { steps, at, walk } = self;
         let (first, end) = match &steps[at] {
-            Step::All => (0, usize::MAX),
-            Step::Slice(first, end) => (*first, *end),
-            Step::Name(name) => match name.parse::<usize>() {
+            PathStep::All => (0, usize::MAX),
+            PathStep::Slice(first, end) => (*first, *end),
+            PathStep::Name(name) => match name.parse::<usize>() {
                 Ok(index) => (index, index.saturating_add(1)),
                 Err(_) => (usize::MAX, usize::MAX),
             },
@@ -214,10 +214,10 @@ impl<'t> Visitor<'t> for Place<'_, 't> {
         let (mut keys, mut count, mut is_there) = (String::new(), 0_usize, false);
         while let Some(key) = map.next_key::<Cow<'t, str>>()? {
             let matches = match &steps[at] {
-                Step::All => true,
-                Step::Name(name) => *name == *key,
+                PathStep::All => true,
+                PathStep::Name(name) => *name == *key,
                 // A key may be named as a slice is.
-                slice @ Step::Slice(..) => slice.to_string() == *key,
+                slice @ PathStep::Slice(..) => slice.to_string() == *key,
             };
             if matches {
                 is_there = true;

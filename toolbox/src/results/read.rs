@@ -119,7 +119,7 @@ pub(super) fn search(
             quote(pattern, QUOTED)
         )
     })?;
-    let mut found = Found { text, context, bytes, out: String::new(), shown: 0, after: 0 };
+    let mut found = Matches { text, context, bytes, out: String::new(), shown: 0, after: 0 };
     let (count, next) = found.all(&regex);
     if count == 0 {
         return Err(format!("nothing in the result matches `{}`", quote(pattern, QUOTED)));
@@ -128,8 +128,8 @@ pub(super) fn search(
     if found.shown < count {
         let _ = write!(out, "[{count} matches, the first {} are shown", found.shown);
         let _ = match next {
-            Some(Next::Line(line)) => write!(out, "; the next is in line {line}]"),
-            Some(Next::Byte(byte)) => write!(out, "; the next is at byte {byte}]"),
+            Some(NextMatch::Line(line)) => write!(out, "; the next is in line {line}]"),
+            Some(NextMatch::Byte(byte)) => write!(out, "; the next is at byte {byte}]"),
             None => write!(out, "]"),
         };
     } else {
@@ -139,12 +139,12 @@ pub(super) fn search(
 }
 
 /// The place of the first match that is not shown.
-enum Next {
+enum NextMatch {
     Line(usize),
     Byte(usize),
 }
 
-struct Found<'a> {
+struct Matches<'a> {
     text: &'a str,
     context: usize,
     bytes: usize,
@@ -155,9 +155,9 @@ struct Found<'a> {
     after: usize,
 }
 
-impl Found<'_> {
+impl Matches<'_> {
     /// Shows matches while there is room, and counts all: lines, and in long lines each match.
-    fn all(&mut self, regex: &Regex) -> (usize, Option<Next>) {
+    fn all(&mut self, regex: &Regex) -> (usize, Option<NextMatch>) {
         let (mut at, mut count, mut next) = (0, 0, None);
         // The line of the byte `seen`.
         let (mut line, mut seen) = (1, 0);
@@ -178,7 +178,11 @@ impl Found<'_> {
                 if fits {
                     self.shown += 1;
                 } else {
-                    next = Some(if long { Next::Byte(found.start()) } else { Next::Line(line) });
+                    next = Some(if long {
+                        NextMatch::Byte(found.start())
+                    } else {
+                        NextMatch::Line(line)
+                    });
                 }
             }
             at = if long { found.end().max(found.start() + 1) } else { end + 1 };

@@ -35,7 +35,7 @@ pub(super) fn sample(text: &str, bytes: usize) -> Option<String> {
     }
     let mut last = None;
     for detail in DETAILS {
-        let mut out = Out { text: String::new(), most: 4 * bytes.max(256) };
+        let mut out = SampleText { text: String::new(), most: 4 * bytes.max(256) };
         let seed = Sample { detail, level: 0, out: &mut out };
         let mut json = serde_json::Deserializer::from_str(text);
         if seed.deserialize(&mut json).is_err() || json.end().is_err() {
@@ -57,12 +57,12 @@ pub(super) fn sample(text: &str, bytes: usize) -> Option<String> {
 }
 
 /// The text of a sample, which stops to grow at a bound: a document may have any number of keys.
-struct Out {
+struct SampleText {
     text: String,
     most: usize,
 }
 
-impl Out {
+impl SampleText {
     fn push(&mut self, text: &str) {
         if self.text.len() < self.most {
             self.text.push_str(text);
@@ -90,7 +90,7 @@ impl Out {
 struct Sample<'a> {
     detail: Detail,
     level: usize,
-    out: &'a mut Out,
+    out: &'a mut SampleText,
 }
 
 impl<'de> DeserializeSeed<'de> for Sample<'_> {
@@ -145,7 +145,7 @@ impl<'de> Visitor<'de> for Sample<'_> {
         out.push("[");
         while count < shown {
             // The element is written once it is known to be there.
-            let mut inner = Out { text: String::new(), most: out.most };
+            let mut inner = SampleText { text: String::new(), most: out.most };
             let seed = Sample { detail, level: level + 1, out: &mut inner };
             if seq.next_element_seed(seed)?.is_none() {
                 break;
