@@ -1,6 +1,6 @@
 //! The tools of a snapshot by name and in order, shared with the snapshots before and after it.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::snapshot::ToolEntry;
@@ -16,7 +16,8 @@ pub(super) struct ToolTable {
     /// The position of the next tool. One that replaces another has its position.
     next: u64,
     len: usize,
-    hasher: foldhash::fast::RandomState,
+    /// The seed of the hashes.
+    seed: u64,
 }
 
 /// A tool at its position.
@@ -59,7 +60,7 @@ impl Default for ToolTable {
             by_position: Trie::default(),
             next: 0,
             len: 0,
-            hasher: foldhash::fast::RandomState::default(),
+            seed: foldhash::fast::RandomState::default().hash_one(0),
         }
     }
 }
@@ -68,20 +69,35 @@ impl ToolTable {
     /// Returns a hash that ignores the case of ASCII letters.
     ///
     /// Of the characters that names may hold, the bit that distinguishes the cases of a letter
-    /// distinguishes no others.
+    /// distinguishes no others. The seed is random, so that no server can choose names of one hash.
     #[inline]
     fn hash(&self, name: &str) -> u64 {
         const LOWER: u64 = u64::from_ne_bytes([b' '; 8]);
-        let mut hasher = self.hasher.build_hasher();
-        let (words, rest) = name.as_bytes().as_chunks::<8>();
-        for word in words {
-            hasher.write_u64(u64::from_ne_bytes(*word) | LOWER);
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        // The length tells names apart that differ in trailing zeros.
-        hasher.write_u64((u64::from_ne_bytes(last) | LOWER) ^ ((name.len() as u64) << 56));
-        hasher.finish()
+        // The fraction of the golden ratio: its bits follow no pattern.
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mix = |hash: u64, word: u64| {
+            let product = u128::from(hash ^ (word | LOWER)) * u128::from(FACTOR);
+            (product as u64) ^ (product >> 64) as u64
+        };
+        let bytes = name.as_bytes();
+        let (words, rest) = bytes.as_chunks::<8>();
+        let hash = self.seed.wrapping_add(bytes.len() as u64);
+        let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_ne_bytes(*word)));
+        // The last word of a name may overlap the one before; the bytes of a short one do not fill
+        // a word, and are read in two overlapping parts.
+        let last = match (bytes.last_chunk(), rest) {
+            (Some(last), _) => u64::from_ne_bytes(*last),
+            (None, [a, b, c, d, ..]) => {
+                let end = rest.last_chunk().map_or(0, |end| u32::from_ne_bytes(*end));
+                u64::from(u32::from_ne_bytes([*a, *b, *c, *d])) | u64::from(end) << 32
+            }
+            (None, [first, ..]) => {
+                let (middle, last) = (rest[rest.len() / 2], rest[rest.len() - 1]);
+                u64::from(u32::from_ne_bytes([*first, middle, last, 0]))
+            }
+            (None, []) => 0,
+        };
+        mix(mix(hash, last), self.seed)
     }
 
     /// Returns all tools whose names have the hash of `name`.
@@ -155,6 +171,6 @@ impl ToolTable {
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self { hasher: self.hasher.clone(), ..Self::default() };
+        *self = Self { seed: self.seed, ..Self::default() };
     }
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::admitted::{AdmittedCall, OwnedCall};
+use super::admitted::{AdmittedCall, CallInPlace, OwnedCall};
 use super::permits::Permits;
 use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panicked};
 use super::trace;
@@ -60,16 +60,16 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
     }
 }
 
-impl AdmittedCall {
+impl CallInPlace {
     /// Runs an async tool that needs no approval, permit or layer.
     ///
     /// The caller keeps the call, so that its future holds it once.
     #[inline]
-    pub(super) async fn run_at_once(&mut self, text: &str) -> ToolResult {
-        let settings = &self.shared.settings;
-        let timeout = Timeout::of_tool(self.tool.inner().running.timeout, settings.timeout);
-        let mut result = run_here(self.tool.inner(), &self.context, text, settings, timeout).await;
-        result.fit(settings.result_bytes, self.tool.definition());
+    pub(super) async fn run(&mut self, text: &str, settings: &BoxSettings) -> ToolResult {
+        let tool = self.tool.inner();
+        let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
+        let mut result = run_here(tool, &self.context, text, settings, timeout).await;
+        result.fit(settings.result_bytes, &tool.definition);
         result.call_id = std::mem::take(&mut self.context.call_id);
         result
     }
@@ -91,11 +91,11 @@ async fn run_here(
                 HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
-                    let mut run = SupervisedCall::new(future, context, timeout);
+                    let mut run = SupervisedCall::new(future, tool, context, timeout);
                     run.of_handler = !tool.running.relays;
                     run.await
                 }
-                Err(payload) => panicked(context.tool_name(), payload),
+                Err(payload) => panicked(&tool.definition.name, payload),
             };
             call.conclude(&mut result);
             result
@@ -275,8 +275,13 @@ impl OwnedCall {
             decision = Some(approver.decide(request).await);
             ToolResult::new("")
         });
-        let silence =
-            SupervisedCall::new(ask, &self.context, Timeout::until_deadline(&self.context)).await;
+        let silence = SupervisedCall::new(
+            ask,
+            self.tool.inner(),
+            &self.context,
+            Timeout::until_deadline(&self.context),
+        )
+        .await;
         match decision {
             None => Err(silence),
             Some(Decision::Approve) => Ok(None),
@@ -296,8 +301,13 @@ impl OwnedCall {
             permits = Some(self.permits().await);
             ToolResult::new("")
         });
-        let result =
-            SupervisedCall::new(wait, &self.context, Timeout::until_deadline(&self.context)).await;
+        let result = SupervisedCall::new(
+            wait,
+            self.tool.inner(),
+            &self.context,
+            Timeout::until_deadline(&self.context),
+        )
+        .await;
         permits.ok_or(result)
     }
 
@@ -347,7 +357,8 @@ impl OwnedCall {
             })
         };
         let next = Next::new(context, arguments, layers, innermost);
-        let run = SupervisedCall::new(Box::pin(next.run()), &self.context, timeout);
+        let run =
+            SupervisedCall::new(Box::pin(next.run()), self.tool.inner(), &self.context, timeout);
         if tool.running.relays { run.await } else { run.of_handler().await }
     }
 
@@ -429,7 +440,7 @@ impl OwnedCall {
                 },
             }
         });
-        let watch = SupervisedCall::new(wait, &self.context, timeout);
+        let watch = SupervisedCall::new(wait, self.tool.inner(), &self.context, timeout);
         if detached { watch.detached().await } else { watch.await }
     }
 }
