@@ -55,7 +55,7 @@ impl OwnedCall {
         let mut result = match self.job_result(record.as_deref()).await {
             Ok(result) | Err(result) => result,
         };
-        result.fit(self.shared.settings.result_bytes, self.tool.definition());
+        result.fit(self.shared.settings.result_bytes, || self.tool.definition());
         if let Some(record) = record {
             record.end(&result).await;
         }

@@ -130,7 +130,7 @@ impl ToolBox {
                     let depth = settings.argument_depth;
                     let mut result = run::sync(&**handler, tool, &UNUSED_CONTEXT, text, depth);
                     result.call_id = id;
-                    result.fit(settings.result_bytes, &tool.definition);
+                    result.fit(settings.result_bytes, || &tool.definition);
                     Begun::Done(result)
                 }
                 BoxedHandler::Async(_) => {
@@ -159,7 +159,7 @@ impl ToolBox {
                 let depth = settings.argument_depth;
                 let mut result = run::sync(&**handler, tool, &context, text, depth);
                 result.call_id = std::mem::take(&mut context.call_id);
-                result.fit(settings.result_bytes, &tool.definition);
+                result.fit(settings.result_bytes, || &tool.definition);
                 Begun::Done(result)
             }
         }

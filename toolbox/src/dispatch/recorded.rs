@@ -80,7 +80,7 @@ impl OwnedCall {
         let Some(permits) = permits else { return Ok(self.start_job(Some(record))) };
         let mut result = self.run_observed(permits).await;
         // The record holds what the caller gets.
-        result.fit(self.shared.settings.result_bytes, self.tool.definition());
+        result.fit(self.shared.settings.result_bytes, || self.tool.definition());
         record.end(&result).await;
         Ok(match record.id() {
             Some(id) => result.with_job(id.clone()),

@@ -29,15 +29,19 @@ pub(super) fn sync(
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
-    let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
-        Ok(mut result) => {
-            if !tool.running.relays {
-                result.unmark();
-            }
-            result
+    let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+    // Set within the closure: a result that is returned from it is copied once more.
+    let mut returned = None;
+    let run = || {
+        let result = returned.insert(handler(&call));
+        if !tool.running.relays {
+            result.unmark();
         }
-        Err(payload) => panicked(&tool.definition.name, payload),
+    };
+    let mut result = match (catch_unwind(AssertUnwindSafe(run)), returned) {
+        (Err(payload), _) => panicked(&tool.definition.name, payload),
+        (Ok(()), Some(result)) => result,
+        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
     };
     call.conclude(&mut result);
     result
@@ -49,7 +53,7 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
             let call =
-                HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
+                HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
             let mut result = handler(&call).await;
             if !tool.running.relays {
                 result.unmark();
@@ -69,7 +73,7 @@ impl CallInPlace {
         let tool = self.tool.inner();
         let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
         let mut result = run_here(tool, &self.context, text, settings, timeout).await;
-        result.fit(settings.result_bytes, &tool.definition);
+        result.fit(settings.result_bytes, || &tool.definition);
         result.call_id = std::mem::take(&mut self.context.call_id);
         result
     }
@@ -88,7 +92,7 @@ async fn run_here(
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
             let call =
-                HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
+                HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
                     let mut run = SupervisedCall::new(future, tool, context, timeout);
@@ -126,7 +130,7 @@ impl OwnedCall {
             } else {
                 call.pass().await
             };
-            result.fit(call.shared.settings.result_bytes, call.tool.definition());
+            result.fit(call.shared.settings.result_bytes, || call.tool.definition());
             call.note(&result);
             if let (Some(observer), Some(began)) = (call.context.observer(), began) {
                 let took = now().saturating_duration_since(began);
@@ -240,9 +244,15 @@ impl OwnedCall {
     pub(super) fn check(&self) -> Result<(), ToolResult> {
         let depth = self.shared.settings.argument_depth;
         let signature = &self.tool.inner().signature;
-        HandlerCall::new(&self.context, self.tool.name(), self.arguments.as_str(), signature, depth)
-            .checked()
-            .map(drop)
+        HandlerCall::new(
+            &self.context,
+            Some(self.tool.shared_definition()),
+            self.arguments.as_str(),
+            signature,
+            depth,
+        )
+        .checked()
+        .map(drop)
     }
 
     /// Asks the approver, once the arguments are known to be valid. Returns other arguments if it
