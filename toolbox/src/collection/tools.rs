@@ -69,6 +69,7 @@ impl ToolTable {
     /// Of the characters that names may hold, the bit that distinguishes the cases of a letter
     /// distinguishes no others. The seed is random, so that no server can choose names of one hash.
     #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "both halves of the product are taken")]
     fn hash(&self, name: &str) -> u64 {
         const LOWER: u64 = u64::from_ne_bytes([b' '; 8]);
         // The fraction of the golden ratio: its bits follow no pattern.

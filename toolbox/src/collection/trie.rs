@@ -59,6 +59,7 @@ impl<T> Clone for Node<T> {
 
 /// Returns the index of a child: the digit of a key with `below` digits behind it.
 #[inline]
+#[allow(clippy::cast_possible_truncation, reason = "only the last four bits count")]
 fn digit(key: u64, below: u32) -> usize {
     (key >> (below * DIGIT)) as usize & (WIDTH - 1)
 }

@@ -129,9 +129,10 @@ impl Set {
         let annotations = self.annotations.as_ref().map_or(0, |annotations| {
             r#","annotations":"#.len() + json(serde_json::to_string(annotations))
         });
-        let meta = match self.meta.is_empty() {
-            true => 0,
-            false => r#","_meta":"#.len() + json(serde_json::to_string(&self.meta)),
+        let meta = if self.meta.is_empty() {
+            0
+        } else {
+            r#","_meta":"#.len() + json(serde_json::to_string(&self.meta))
         };
         annotations + meta
     }
