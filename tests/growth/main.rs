@@ -264,16 +264,18 @@ fn of_tools(size: usize) -> ToolBox {
     (0..size).map(one).collect()
 }
 
+type Change = fn(&ToolBox);
+
 /// The changes of a box, each of one tool.
-const CHANGES: [(&str, fn(&ToolBox)); 7] = [
+const CHANGES: [(&str, Change); 7] = [
     ("register another", |toolbox| toolbox.register(one(1_000_000))),
     ("register one again", |toolbox| toolbox.register(one(7))),
     ("try to register another", |toolbox| toolbox.try_register(one(1_000_001)).unwrap()),
     ("try to register one again", |toolbox| {
-        toolbox.try_register(one(7)).unwrap_err().faults().iter().for_each(drop)
+        assert!(toolbox.try_register(one(7)).is_err());
     }),
     ("try another case", |toolbox| {
-        assert!(toolbox.try_register(one(7).renamed("TOOL_8")).is_err())
+        assert!(toolbox.try_register(one(7).renamed("TOOL_8")).is_err());
     }),
     ("unregister", |toolbox| assert!(toolbox.unregister("tool_5").is_some())),
     ("merge", |toolbox| toolbox.merge(&ToolBox::from(one(1_000_002)))),
@@ -364,7 +366,7 @@ fn a_tool_takes_a_few_times_its_text() {
             let before = ALLOCATOR.stats();
             work();
             let after = ALLOCATOR.stats() - before;
-            after.bytes_allocated as isize - after.bytes_deallocated as isize
+            after.bytes_allocated.saturating_sub(after.bytes_deallocated)
         };
         let mut all = None;
         let bytes = kept(&mut || {
@@ -375,7 +377,7 @@ fn a_tool_takes_a_few_times_its_text() {
         });
         let (definitions, list, _toolbox) = all.unwrap();
         let text = list.json().len() / SIZE;
-        let each = bytes as usize / SIZE;
+        let each = bytes / SIZE;
         assert!(each <= 8 * text, "{each} bytes for {text} of text");
         // What is read of them keeps no more.
         let read = kept(&mut || {

@@ -348,3 +348,36 @@ fn what_stays_keeps_its_order_when_others_leave() {
 fn own(names: &[&str]) -> Vec<String> {
     names.iter().map(|name| (*name).to_owned()).collect()
 }
+
+#[test]
+fn names_that_differ_in_case_are_tools_of_their_own() {
+    let names = ["ping", "PING", "Ping", "pinG", "pong"];
+    let toolbox = ToolBox::new();
+    for name in names {
+        toolbox.register(says(name, name));
+    }
+    assert_eq!(toolbox.names(), names);
+    let answers = |toolbox: &ToolBox| -> Vec<String> {
+        let call = |name: &&str| now(toolbox.call(ToolCall::new("1", *name, "{}")));
+        names.iter().map(|name| call(name).text().into_owned()).collect()
+    };
+    assert_eq!(answers(&toolbox), names);
+
+    // Each taken out and put back is the last; the others stay where they are, and what they are.
+    for gone in names {
+        let copy = toolbox.filtered(|_| true);
+        assert_eq!(copy.unregister(gone).unwrap().name(), gone);
+        assert!(copy.unregister(gone).is_none() && !copy.has(gone));
+        let rest: Vec<&str> = names.into_iter().filter(|name| *name != gone).collect();
+        assert_eq!(copy.names(), rest);
+        copy.register(says(rest[1], "changed"));
+        assert_eq!((copy.names(), copy.len()), (rest.iter().map(ToString::to_string).collect(), 4));
+        for name in rest {
+            let said = now(copy.call(ToolCall::new("1", name, "{}"))).text().into_owned();
+            assert!(said == name || said == "changed", "{name}: {said}");
+        }
+        let taken = copy.try_register(says(gone, "")).is_err();
+        assert_eq!(taken, gone != "pong", "{gone}");
+    }
+    assert_eq!(answers(&toolbox), names, "copies are boxes of their own");
+}

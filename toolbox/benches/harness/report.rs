@@ -18,40 +18,46 @@ struct Row {
 
 impl Table {
     pub(super) fn new(kind: Kind) -> Self {
-        let title = match kind {
-            Kind::Instructions => "instructions",
-            Kind::Allocations => "allocations",
-            Kind::Time => "nanoseconds",
+        let measured = match kind {
+            Kind::Instructions => format!("{:>14} {:>9} {:>6}", "instructions", "x limit", "goal"),
+            Kind::Allocations => format!("{:>14} {:>9} {:>6}", "allocations", "x limit", "goal"),
+            Kind::Time => String::new(),
         };
-        println!("{:<36} {title:>14} {:>10} {:>8}", "case", "x limit", "goal");
+        let times = match kind {
+            Kind::Allocations => String::new(),
+            _ => format!("{:>12} {:>9} {:>6}", "nanoseconds", "x limit", "goal"),
+        };
+        println!("{:<36} {measured} {times}", "case");
         Self { kind, rows: Vec::new(), missed: 0 }
     }
 
-    pub(super) fn add(&mut self, case: &Case, measured: f64) {
+    /// Adds a case, with its time and that of its limit.
+    pub(super) fn add(&mut self, case: &Case, measured: f64, times: Option<(f64, Option<f64>)>) {
         let limit = case.limit.as_ref();
         let limit = limit.and_then(|limit| self.rows.iter().find(|row| row.name == *limit));
         let ratio = limit.map(|limit| measured / limit.measured).filter(|ratio| ratio.is_finite());
-        // Times are too noisy to be held to anything.
         let (held, goal) = match self.kind {
             Kind::Instructions => (ratio, case.goal),
             Kind::Allocations => (Some(measured), case.allocations),
             Kind::Time => (None, None),
         };
-        let verdict = match (held, goal) {
-            (Some(held), Some(goal)) if held <= goal + 0.001 => "reached",
-            (Some(_), Some(_)) => {
-                self.missed += 1;
-                "missed"
-            }
-            _ => "",
-        };
         let digits = if self.kind == Kind::Allocations { 0 } else { 2 };
-        println!(
-            "{:<36} {measured:>14.1} {:>10} {:>8}  {verdict}",
-            case.name,
-            shown(ratio, 3),
-            shown(goal, digits),
-        );
+        let mut line = format!("{:<36}", case.name);
+        if self.kind != Kind::Time {
+            line += &format!(" {measured:>14.1} {:>9} {:>6}", shown(ratio, 3), shown(goal, digits));
+        }
+        let mut verdicts = vec![verdict(held, goal)];
+        if let Some((time, of_limit)) = times {
+            let ratio = of_limit.map(|limit| time / limit);
+            let goal = case.time_goal;
+            line += &format!(" {time:>12.1} {:>9} {:>6}", shown(ratio, 3), shown(goal, 2));
+            verdicts.push(verdict(ratio, goal));
+        }
+        let reached: Vec<bool> = verdicts.into_iter().flatten().collect();
+        self.missed += reached.iter().filter(|reached| !**reached).count();
+        let words: Vec<&str> =
+            reached.iter().map(|reached| if *reached { "reached" } else { "missed" }).collect();
+        println!("{line}  {}", words.join(", "));
         self.rows.push(Row { name: case.name.clone(), measured });
     }
 
@@ -67,4 +73,9 @@ impl Table {
 
 fn shown(number: Option<f64>, digits: usize) -> String {
     number.map(|number| format!("{number:.digits$}")).unwrap_or_default()
+}
+
+/// Returns `true` if a goal is reached; `None` if there is none.
+fn verdict(held: Option<f64>, goal: Option<f64>) -> Option<bool> {
+    Some(held? <= goal? + 0.001)
 }

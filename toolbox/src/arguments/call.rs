@@ -14,6 +14,7 @@ use super::slot::Fill;
 use super::specimen;
 use crate::call::{ArgumentsError, FailureKind, Fault, FaultKind, Faults, Repair, ToolResult};
 use crate::context::ToolContext;
+use crate::dialect::SharedDefinition;
 use crate::sync::Mutex;
 use crate::text::argument_path;
 use crate::validate::ReadError;
@@ -23,8 +24,8 @@ use crate::validate::{self, CheckOutcome, ValidationLimits};
 #[derive(Debug)]
 pub struct HandlerCall<'call> {
     pub(crate) context: &'call ToolContext,
-    /// The name of the tool, which a context that is not used lacks.
-    name: &'call str,
+    /// The definition of the tool, which a context that is not used lacks.
+    definition: Option<&'call SharedDefinition>,
     text: &'call str,
     signature: &'call Signature,
     depth: usize,
@@ -39,14 +40,14 @@ impl<'given> HandlerCall<'given> {
     #[inline]
     pub(crate) fn new(
         context: &'given ToolContext,
-        name: &'given str,
+        definition: Option<&'given SharedDefinition>,
         text: &'given str,
         signature: &'given Signature,
         depth: usize,
     ) -> Self {
         Self {
             context,
-            name,
+            definition,
             text,
             signature,
             depth,
@@ -62,7 +63,7 @@ impl<'given> HandlerCall<'given> {
         signature: &'given Signature,
         described: &'given Mutex<Described>,
     ) -> Self {
-        Self { described: Some(described), ..Self::new(context, "", "", signature, 0) }
+        Self { described: Some(described), ..Self::new(context, None, "", signature, 0) }
     }
 
     /// Adds the repairs of the arguments to the result, and the mark of the gate if it refused
@@ -465,7 +466,8 @@ impl<'given> HandlerCall<'given> {
 
     fn refuse(&self, faults: impl Into<Faults>) -> ToolResult {
         self.refused.store(true, Ordering::Relaxed);
-        let error = ArgumentsError::new(self.name, faults);
+        let name = self.definition.map_or("", |definition| &definition.name);
+        let error = ArgumentsError::new(name, faults);
         ToolResult::refusal(FailureKind::InvalidArguments, error.to_string())
             .with_code(error.code())
             .with_error(error)

@@ -1,54 +1,53 @@
 //! The tools of a snapshot by name and in order, shared with the snapshots before and after it.
 
-use std::hash::{BuildHasher, Hasher};
+use std::hash::BuildHasher;
 use std::sync::Arc;
 
 use super::snapshot::ToolEntry;
-use super::trie::{Keyed, Trie};
+use super::trie::{Key, Trie};
 
 /// An ordered map of tools by name, whose clones share what they have in common.
 ///
 /// A change costs the logarithm of the number of tools; so does a look-up, by digits of four bits.
 #[derive(Clone)]
 pub(super) struct ToolTable {
-    by_name: Trie<Named>,
-    by_position: Trie<Positioned>,
+    by_name: Trie<Slot, ByHash>,
+    by_position: Trie<Slot, ByPosition>,
     /// The position of the next tool. One that replaces another has its position.
     next: u64,
     len: usize,
-    hasher: foldhash::fast::RandomState,
+    /// The seed of the hashes.
+    seed: u64,
 }
 
-/// A tool at its position.
-struct Positioned {
+/// A tool of the table.
+struct Slot {
+    hash: u64,
     position: u64,
     name: Box<str>,
     entry: ToolEntry,
+    /// Another tool of the same hash: one whose name differs in case alone.
+    same: Option<Arc<Slot>>,
 }
 
-/// A tool by the hash of its name, which those have in common whose names differ in case alone.
-struct Named {
-    hash: u64,
-    tool: Arc<Positioned>,
-    same: Option<Arc<Named>>,
-}
+/// A tool and its position.
+type Placed = (u64, ToolEntry);
 
-impl Keyed for Positioned {
-    fn key(&self) -> u64 {
-        self.position
+/// The hash of the name, as a key.
+struct ByHash;
+
+/// The position, as a key.
+struct ByPosition;
+
+impl Key<Slot> for ByHash {
+    fn of(slot: &Slot) -> u64 {
+        slot.hash
     }
 }
 
-impl Keyed for Named {
-    fn key(&self) -> u64 {
-        self.hash
-    }
-}
-
-impl Named {
-    /// Returns all tools of one hash.
-    fn all(self: &Arc<Self>) -> impl Iterator<Item = &Arc<Positioned>> {
-        std::iter::successors(Some(self), |named| named.same.as_ref()).map(|named| &named.tool)
+impl Key<Slot> for ByPosition {
+    fn of(slot: &Slot) -> u64 {
+        slot.position
     }
 }
 
@@ -59,7 +58,7 @@ impl Default for ToolTable {
             by_position: Trie::default(),
             next: 0,
             len: 0,
-            hasher: foldhash::fast::RandomState::default(),
+            seed: foldhash::fast::RandomState::default().hash_one(0),
         }
     }
 }
@@ -68,34 +67,51 @@ impl ToolTable {
     /// Returns a hash that ignores the case of ASCII letters.
     ///
     /// Of the characters that names may hold, the bit that distinguishes the cases of a letter
-    /// distinguishes no others.
+    /// distinguishes no others. The seed is random, so that no server can choose names of one hash.
     #[inline]
+    #[allow(clippy::cast_possible_truncation, reason = "both halves of the product are taken")]
     fn hash(&self, name: &str) -> u64 {
         const LOWER: u64 = u64::from_ne_bytes([b' '; 8]);
-        let mut hasher = self.hasher.build_hasher();
-        let (words, rest) = name.as_bytes().as_chunks::<8>();
-        for word in words {
-            hasher.write_u64(u64::from_ne_bytes(*word) | LOWER);
-        }
-        let mut last = [0; 8];
-        last[..rest.len()].copy_from_slice(rest);
-        // The length tells names apart that differ in trailing zeros.
-        hasher.write_u64((u64::from_ne_bytes(last) | LOWER) ^ ((name.len() as u64) << 56));
-        hasher.finish()
+        // The fraction of the golden ratio: its bits follow no pattern.
+        const FACTOR: u64 = 0x9e37_79b9_7f4a_7c15;
+        let mix = |hash: u64, word: u64| {
+            let product = u128::from(hash ^ (word | LOWER)) * u128::from(FACTOR);
+            (product as u64) ^ (product >> 64) as u64
+        };
+        let bytes = name.as_bytes();
+        let (words, rest) = bytes.as_chunks::<8>();
+        let hash = self.seed.wrapping_add(bytes.len() as u64);
+        let hash = words.iter().fold(hash, |hash, word| mix(hash, u64::from_ne_bytes(*word)));
+        // The last word of a name may overlap the one before; the bytes of a short one do not fill
+        // a word, and are read in two overlapping parts.
+        let last = match (bytes.last_chunk(), rest) {
+            (Some(last), _) => u64::from_ne_bytes(*last),
+            (None, [a, b, c, d, ..]) => {
+                let end = rest.last_chunk().map_or(0, |end| u32::from_ne_bytes(*end));
+                u64::from(u32::from_ne_bytes([*a, *b, *c, *d])) | u64::from(end) << 32
+            }
+            (None, [first, ..]) => {
+                let (middle, last) = (rest[rest.len() / 2], rest[rest.len() - 1]);
+                u64::from(u32::from_ne_bytes([*first, middle, last, 0]))
+            }
+            (None, []) => 0,
+        };
+        mix(mix(hash, last), self.seed)
     }
 
-    /// Returns all tools whose names have the hash of `name`.
-    fn of_hash(&self, hash: u64) -> impl Iterator<Item = &Arc<Positioned>> {
-        self.by_name.get(hash).into_iter().flat_map(Named::all)
+    /// Returns all tools whose names have a hash.
+    fn of_hash(&self, hash: u64) -> impl Iterator<Item = &Slot> {
+        let first = self.by_name.get(hash).map(|first| &**first);
+        std::iter::successors(first, |slot| slot.same.as_deref())
     }
 
     #[inline]
     pub(super) fn get(&self, name: &str) -> Option<&ToolEntry> {
-        let mut named = &**self.by_name.get(self.hash(name))?;
-        while *named.tool.name != *name {
-            named = named.same.as_deref()?;
+        let mut slot = &**self.by_name.get(self.hash(name))?;
+        while *slot.name != *name {
+            slot = slot.same.as_deref()?;
         }
-        Some(&named.tool.entry)
+        Some(&slot.entry)
     }
 
     /// Returns the first tool whose name differs from `name` in case at most.
@@ -115,46 +131,55 @@ impl ToolTable {
 
     /// Inserts a tool at the position of its name, or at the end.
     pub(super) fn insert(&mut self, entry: ToolEntry) {
-        let name = entry.tool.name();
-        let hash = self.hash(name);
-        let mut others: Vec<Arc<Positioned>> = self.of_hash(hash).cloned().collect();
-        let taken = others.iter().position(|own| *own.name == *name);
-        let position = match taken {
-            Some(at) => others.swap_remove(at).position,
-            None => {
+        let hash = self.hash(entry.tool.name());
+        let (taken, mut all) = self.taken_out(hash, entry.tool.name());
+        let position = taken.map_or_else(
+            || {
                 self.next += 1;
                 self.len += 1;
                 self.next - 1
-            }
-        };
-        let tool = Arc::new(Positioned { position, name: name.into(), entry });
-        self.by_position.insert(Arc::clone(&tool));
-        others.push(tool);
-        self.set(hash, others);
+            },
+            |(position, _)| position,
+        );
+        all.push((position, entry));
+        self.set(hash, all);
     }
 
     /// Removes the tool of a name; the others stay in their order.
     pub(super) fn remove(&mut self, name: &str) -> Option<ToolEntry> {
         let hash = self.hash(name);
-        let mut others: Vec<Arc<Positioned>> = self.of_hash(hash).cloned().collect();
-        let at = others.iter().position(|own| *own.name == *name)?;
-        let gone = others.swap_remove(at);
-        self.by_position.remove(gone.position);
-        self.set(hash, others);
+        let (gone, others) = self.taken_out(hash, name);
+        let (position, entry) = gone?;
+        self.by_position.remove(position);
         self.len -= 1;
-        Some(gone.entry.clone())
+        self.set(hash, others);
+        Some(entry)
     }
 
-    /// Sets the tools whose names have one hash.
-    fn set(&mut self, hash: u64, tools: Vec<Arc<Positioned>>) {
-        let chain = |same, tool| Some(Arc::new(Named { hash, tool, same }));
-        match tools.into_iter().fold(None, chain) {
+    /// Returns the tool of a name, and the others of its hash, with their positions.
+    fn taken_out(&self, hash: u64, name: &str) -> (Option<Placed>, Vec<Placed>) {
+        let mut all: Vec<Placed> =
+            self.of_hash(hash).map(|own| (own.position, own.entry.clone())).collect();
+        let at = all.iter().position(|(_, entry)| entry.tool.name() == name);
+        (at.map(|at| all.swap_remove(at)), all)
+    }
+
+    /// Sets the tools of a hash. Each has a new slot, since a slot refers to the next.
+    fn set(&mut self, hash: u64, tools: Vec<Placed>) {
+        let mut first = None;
+        for (position, entry) in tools {
+            let name = entry.tool.name().into();
+            let slot = Arc::new(Slot { hash, position, name, entry, same: first });
+            self.by_position.insert(Arc::clone(&slot));
+            first = Some(slot);
+        }
+        match first {
             Some(first) => self.by_name.insert(first),
             None => self.by_name.remove(hash),
         }
     }
 
     pub(super) fn clear(&mut self) {
-        *self = Self { hasher: self.hasher.clone(), ..Self::default() };
+        *self = Self { seed: self.seed, ..Self::default() };
     }
 }

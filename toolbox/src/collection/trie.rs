@@ -1,6 +1,7 @@
 //! A persistent map from numbers to shared values: a clone costs a reference count, and a changed
 //! clone shares all but the path to what changed.
 
+use std::marker::PhantomData;
 use std::sync::Arc;
 
 /// The bits of a key that choose a child.
@@ -10,20 +11,21 @@ const WIDTH: usize = 1 << DIGIT;
 /// The digits of the longest key.
 const MOST_DIGITS: u32 = u64::BITS / DIGIT;
 
-/// A value that knows its key.
-pub(super) trait Keyed {
+/// The choice of the number in a value that is its key.
+pub(super) trait Key<T> {
     /// Returns the key, which is the same for as long as the value is in a map.
-    fn key(&self) -> u64;
+    fn of(value: &T) -> u64;
 }
 
 /// A persistent map, which iterates in the order of its keys.
 ///
 /// The path to a value is as long as the digits by which its key differs from those of others.
 #[derive(Debug)]
-pub(super) struct Trie<T> {
+pub(super) struct Trie<T, K> {
     root: Node<T>,
     /// The number of digits of the keys, which grows with them.
     digits: u32,
+    key: PhantomData<fn() -> K>,
 }
 
 #[derive(Debug)]
@@ -33,15 +35,15 @@ enum Node<T> {
     Branch(Arc<[Node<T>; WIDTH]>),
 }
 
-impl<T> Default for Trie<T> {
+impl<T, K> Default for Trie<T, K> {
     fn default() -> Self {
-        Self { root: Node::Empty, digits: 1 }
+        Self { root: Node::Empty, digits: 1, key: PhantomData }
     }
 }
 
-impl<T> Clone for Trie<T> {
+impl<T, K> Clone for Trie<T, K> {
     fn clone(&self) -> Self {
-        Self { root: self.root.clone(), digits: self.digits }
+        Self { root: self.root.clone(), ..*self }
     }
 }
 
@@ -57,14 +59,15 @@ impl<T> Clone for Node<T> {
 
 /// Returns the index of a child: the digit of a key with `below` digits behind it.
 #[inline]
+#[allow(clippy::cast_possible_truncation, reason = "only the last four bits count")]
 fn digit(key: u64, below: u32) -> usize {
     (key >> (below * DIGIT)) as usize & (WIDTH - 1)
 }
 
-impl<T: Keyed> Trie<T> {
+impl<T, K: Key<T>> Trie<T, K> {
     /// Returns a map for keys that differ in their first digits, such as hashes.
     pub(super) fn of_hashes() -> Self {
-        Self { root: Node::Empty, digits: MOST_DIGITS }
+        Self { digits: MOST_DIGITS, ..Self::default() }
     }
 
     /// Returns the value of a key.
@@ -77,7 +80,7 @@ impl<T: Keyed> Trie<T> {
                     below -= 1;
                     node = &children[digit(key, below)];
                 }
-                Node::Leaf(value) => return (value.key() == key).then_some(value),
+                Node::Leaf(value) => return (K::of(value) == key).then_some(value),
                 Node::Empty => return None,
             }
         }
@@ -85,7 +88,7 @@ impl<T: Keyed> Trie<T> {
 
     /// Inserts a value in place of that of the same key.
     pub(super) fn insert(&mut self, value: Arc<T>) {
-        while self.digits < MOST_DIGITS && value.key() >> (self.digits * DIGIT) != 0 {
+        while self.digits < MOST_DIGITS && K::of(&value) >> (self.digits * DIGIT) != 0 {
             self.root = match std::mem::replace(&mut self.root, Node::Empty) {
                 // The key of a leaf says where it belongs.
                 root @ (Node::Empty | Node::Leaf(_)) => root,
@@ -93,12 +96,12 @@ impl<T: Keyed> Trie<T> {
             };
             self.digits += 1;
         }
-        self.root.insert(value, self.digits);
+        self.root.insert::<K>(value, self.digits);
     }
 
     /// Removes the value of a key.
     pub(super) fn remove(&mut self, key: u64) {
-        self.root.remove(key, self.digits);
+        self.root.remove::<K>(key, self.digits);
     }
 
     /// Returns the values in the order of their keys.
@@ -117,30 +120,30 @@ impl<T> Node<T> {
     }
 }
 
-impl<T: Keyed> Node<T> {
-    fn insert(&mut self, value: Arc<T>, digits: u32) {
+impl<T> Node<T> {
+    fn insert<K: Key<T>>(&mut self, value: Arc<T>, digits: u32) {
         match self {
             Self::Empty => *self = Self::Leaf(value),
-            Self::Leaf(own) if own.key() == value.key() => *own = value,
+            Self::Leaf(own) if K::of(own) == K::of(&value) => *own = value,
             Self::Leaf(own) => {
-                let at = digit(own.key(), digits - 1);
+                let at = digit(K::of(own), digits - 1);
                 let own = Self::Leaf(Arc::clone(own));
                 *self = Self::branch([(at, own)]);
-                self.insert(value, digits);
+                self.insert::<K>(value, digits);
             }
             Self::Branch(children) => {
-                let at = digit(value.key(), digits - 1);
-                Arc::make_mut(children)[at].insert(value, digits - 1);
+                let at = digit(K::of(&value), digits - 1);
+                Arc::make_mut(children)[at].insert::<K>(value, digits - 1);
             }
         }
     }
 
-    fn remove(&mut self, key: u64, digits: u32) {
+    fn remove<K: Key<T>>(&mut self, key: u64, digits: u32) {
         match self {
-            Self::Leaf(own) if own.key() == key => *self = Self::Empty,
+            Self::Leaf(own) if K::of(own) == key => *self = Self::Empty,
             Self::Branch(children) => {
                 let children = Arc::make_mut(children);
-                children[digit(key, digits - 1)].remove(key, digits - 1);
+                children[digit(key, digits - 1)].remove::<K>(key, digits - 1);
                 let mut rest = children.iter().filter(|child| !matches!(child, Self::Empty));
                 match (rest.next(), rest.next()) {
                     (None, _) => *self = Self::Empty,
@@ -185,9 +188,11 @@ mod tests {
     #[derive(Debug, PartialEq)]
     struct Entry(u64, u32);
 
-    impl Keyed for Entry {
-        fn key(&self) -> u64 {
-            self.0
+    struct First;
+
+    impl Key<Entry> for First {
+        fn of(entry: &Entry) -> u64 {
+            entry.0
         }
     }
 
@@ -203,7 +208,7 @@ mod tests {
             of_hashes: bool,
             steps in proptest::collection::vec((keys(), any::<bool>(), any::<bool>()), 0..120),
         ) {
-            let mut trie = if of_hashes { Trie::of_hashes() } else { Trie::default() };
+            let mut trie: Trie<Entry, First> = if of_hashes { Trie::of_hashes() } else { Trie::default() };
             let mut map = BTreeMap::new();
             let mut kept = Vec::new();
             for (number, (key, is_insert, is_kept)) in (0..).zip(steps) {

@@ -99,7 +99,8 @@ impl Deref for Schema {
 
 impl PartialEq for Schema {
     fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0) || self.read() == other.read()
+        let is_same_text = !self.0.text.is_empty() && self.0.text == other.0.text;
+        Arc::ptr_eq(&self.0, &other.0) || is_same_text || self.read() == other.read()
     }
 }
 

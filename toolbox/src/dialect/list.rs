@@ -66,6 +66,7 @@ impl Definitions {
     }
 
     /// Returns the definitions, in order.
+    #[must_use]
     pub fn iter(&self) -> DefinitionsIter<'_> {
         DefinitionsIter(self.0.definitions.iter())
     }

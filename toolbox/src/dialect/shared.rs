@@ -75,6 +75,13 @@ struct DefinitionForms {
     forms: [OnceLock<Box<ListedTool>>; Dialect::ALL.len()],
 }
 
+/// A clone has no forms, since it is made to be changed.
+impl Clone for DefinitionForms {
+    fn clone(&self) -> Self {
+        Self { definition: Arc::clone(&self.definition), forms: Default::default() }
+    }
+}
+
 impl SharedDefinition {
     /// Returns the definition alone, shared.
     pub(crate) fn arc(&self) -> &Arc<ToolDefinition> {
@@ -84,13 +91,9 @@ impl SharedDefinition {
     /// Returns the definition for a change, apart from those that share it and without the forms
     /// that it had.
     pub(crate) fn make_mut(&mut self) -> &mut ToolDefinition {
-        if Arc::get_mut(&mut self.0).is_none() {
-            *self = Self::from(Arc::clone(self.arc()));
-        }
-        // It was made to be the only one above.
-        let forms = Arc::get_mut(&mut self.0).unwrap_or_else(|| unreachable!());
-        forms.forms = Default::default();
-        Arc::make_mut(&mut forms.definition)
+        let own = Arc::make_mut(&mut self.0);
+        own.forms = Default::default();
+        Arc::make_mut(&mut own.definition)
     }
 
     /// Returns the tool as one provider takes it.

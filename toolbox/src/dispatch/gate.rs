@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::admitted::{AdmittedCall, OwnedCall, Pass, answer};
+use super::admitted::{AdmittedCall, CallInPlace, OwnedCall, Pass, answer};
 use super::{run, trace};
 use crate::call::{ArgumentsError, AsArguments, FailureKind, Fault, ToolCall, ToolResult};
 use crate::collection::{BoxSettings, Snapshot, ToolBox, ToolEntry};
@@ -14,7 +14,7 @@ use crate::tool::{BoxedHandler, Tool};
 enum Begun {
     Done(ToolResult),
     /// Only the tool's own future is left to wait for.
-    Ready(AdmittedCall),
+    InPlace(CallInPlace),
     Waiting(AdmittedCall),
 }
 
@@ -64,7 +64,9 @@ impl ToolBox {
     ) -> ToolResult {
         match self.begin(call.id, &call.name, call.arguments.as_str(), caller_context, pass) {
             Begun::Done(result) => result,
-            Begun::Ready(mut admitted) => admitted.run_at_once(call.arguments.as_str()).await,
+            Begun::InPlace(mut admitted) => {
+                admitted.run(call.arguments.as_str(), &self.shared.settings).await
+            }
             Begun::Waiting(admitted) => OwnedCall::finish(admitted, call.arguments).await,
         }
     }
@@ -83,7 +85,7 @@ impl ToolBox {
         let arguments = &*arguments.as_arguments();
         let result = match self.begin(String::new(), name, arguments, None, Pass::default()) {
             Begun::Done(result) => result,
-            Begun::Ready(mut admitted) => admitted.run_at_once(arguments).await,
+            Begun::InPlace(mut admitted) => admitted.run(arguments, &self.shared.settings).await,
             Begun::Waiting(admitted) => OwnedCall::finish(admitted, arguments.into()).await,
         };
         let failed = result.is_error();
@@ -122,15 +124,20 @@ impl ToolBox {
         let tool = entry.tool.inner();
         let values = caller_context.and_then(ToolContext::values_below);
         let in_place = entry.at_once && settings.is_plain && values.is_none() && !trace::is_on();
-        if in_place
-            && !tool.signature.uses_context
-            && let BoxedHandler::Sync(handler) = &tool.handler
-        {
-            let depth = settings.argument_depth;
-            let mut result = run::sync(&**handler, tool, &UNUSED_CONTEXT, text, depth);
-            result.call_id = id;
-            result.fit(settings.result_bytes, entry.tool.definition());
-            return Begun::Done(result);
+        if in_place && !tool.signature.uses_context {
+            return match &tool.handler {
+                BoxedHandler::Sync(handler) => {
+                    let depth = settings.argument_depth;
+                    let mut result = run::sync(&**handler, tool, &UNUSED_CONTEXT, text, depth);
+                    result.call_id = id;
+                    result.fit(settings.result_bytes, || &tool.definition);
+                    Begun::Done(result)
+                }
+                BoxedHandler::Async(_) => {
+                    let context = ToolContext { call_id: id, ..ToolContext::default() };
+                    Begun::InPlace(CallInPlace { tool: entry.tool.clone(), context })
+                }
+            };
         }
         let mut context = ToolContext {
             call_id: id,
@@ -141,15 +148,18 @@ impl ToolBox {
             approved: pass.approved,
         };
         if !in_place {
-            return Begun::Waiting(self.admit(entry, context));
+            let (tool, shared) = (entry.tool.clone(), Arc::clone(&self.shared));
+            return Begun::Waiting(AdmittedCall { tool, shared, context });
         }
         match &tool.handler {
-            BoxedHandler::Async(_) => Begun::Ready(self.admit(entry, context)),
+            BoxedHandler::Async(_) => {
+                Begun::InPlace(CallInPlace { tool: entry.tool.clone(), context })
+            }
             BoxedHandler::Sync(handler) => {
                 let depth = settings.argument_depth;
                 let mut result = run::sync(&**handler, tool, &context, text, depth);
                 result.call_id = std::mem::take(&mut context.call_id);
-                result.fit(settings.result_bytes, entry.tool.definition());
+                result.fit(settings.result_bytes, || &tool.definition);
                 Begun::Done(result)
             }
         }
@@ -160,11 +170,6 @@ impl ToolBox {
     #[inline]
     fn is_open_to(&self, entry: &ToolEntry, pass: Pass) -> bool {
         self.shared.settings.deferred_calls || pass.hidden || !entry.deferred
-    }
-
-    #[inline]
-    fn admit(&self, entry: &ToolEntry, context: ToolContext) -> AdmittedCall {
-        AdmittedCall { tool: entry.tool.clone(), shared: Arc::clone(&self.shared), context }
     }
 }
 

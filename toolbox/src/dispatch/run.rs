@@ -6,7 +6,7 @@ use std::sync::Arc;
 use tokio::runtime::Handle;
 use tokio::task::JoinHandle;
 
-use super::admitted::{AdmittedCall, OwnedCall};
+use super::admitted::{AdmittedCall, CallInPlace, OwnedCall};
 use super::permits::Permits;
 use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panicked};
 use super::trace;
@@ -29,15 +29,19 @@ pub(super) fn sync(
     text: &str,
     depth: usize,
 ) -> ToolResult {
-    let call = HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
-    let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
-        Ok(mut result) => {
-            if !tool.running.relays {
-                result.unmark();
-            }
-            result
+    let call = HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
+    // Set within the closure: a result that is returned from it is copied once more.
+    let mut returned = None;
+    let run = || {
+        let result = returned.insert(handler(&call));
+        if !tool.running.relays {
+            result.unmark();
         }
-        Err(payload) => panicked(&tool.definition.name, payload),
+    };
+    let mut result = match (catch_unwind(AssertUnwindSafe(run)), returned) {
+        (Err(payload), _) => panicked(&tool.definition.name, payload),
+        (Ok(()), Some(result)) => result,
+        (Ok(()), None) => unreachable!("a handler that did not panic has returned"),
     };
     call.conclude(&mut result);
     result
@@ -49,7 +53,7 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
             let call =
-                HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
+                HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
             let mut result = handler(&call).await;
             if !tool.running.relays {
                 result.unmark();
@@ -60,16 +64,16 @@ async fn bare(tool: &ToolInner, context: &ToolContext, text: &str, depth: usize)
     }
 }
 
-impl AdmittedCall {
+impl CallInPlace {
     /// Runs an async tool that needs no approval, permit or layer.
     ///
     /// The caller keeps the call, so that its future holds it once.
     #[inline]
-    pub(super) async fn run_at_once(&mut self, text: &str) -> ToolResult {
-        let settings = &self.shared.settings;
-        let timeout = Timeout::of_tool(self.tool.inner().running.timeout, settings.timeout);
-        let mut result = run_here(self.tool.inner(), &self.context, text, settings, timeout).await;
-        result.fit(settings.result_bytes, self.tool.definition());
+    pub(super) async fn run(&mut self, text: &str, settings: &BoxSettings) -> ToolResult {
+        let tool = self.tool.inner();
+        let timeout = Timeout::of_tool(tool.running.timeout, settings.timeout);
+        let mut result = run_here(tool, &self.context, text, settings, timeout).await;
+        result.fit(settings.result_bytes, || &tool.definition);
         result.call_id = std::mem::take(&mut self.context.call_id);
         result
     }
@@ -88,14 +92,14 @@ async fn run_here(
         BoxedHandler::Sync(handler) => sync(&**handler, tool, context, text, depth),
         BoxedHandler::Async(handler) => {
             let call =
-                HandlerCall::new(context, &tool.definition.name, text, &tool.signature, depth);
+                HandlerCall::new(context, Some(&tool.definition), text, &tool.signature, depth);
             let mut result = match catch_unwind(AssertUnwindSafe(|| handler(&call))) {
                 Ok(future) => {
-                    let mut run = SupervisedCall::new(future, context, timeout);
+                    let mut run = SupervisedCall::new(future, tool, context, timeout);
                     run.of_handler = !tool.running.relays;
                     run.await
                 }
-                Err(payload) => panicked(context.tool_name(), payload),
+                Err(payload) => panicked(&tool.definition.name, payload),
             };
             call.conclude(&mut result);
             result
@@ -228,7 +232,7 @@ impl OwnedCall {
         {
             keeper.keep(&self.context, self.tool.as_source(), own, result).await;
         }
-        result.fit(settings.result_bytes, self.tool.definition());
+        result.fit(settings.result_bytes, || self.tool.definition());
     }
 
     /// Records the sources of a result that a model is about to read.
@@ -252,9 +256,15 @@ impl OwnedCall {
     pub(super) fn check(&self) -> Result<(), ToolResult> {
         let depth = self.shared.settings.argument_depth;
         let signature = &self.tool.inner().signature;
-        HandlerCall::new(&self.context, self.tool.name(), self.arguments.as_str(), signature, depth)
-            .checked()
-            .map(drop)
+        HandlerCall::new(
+            &self.context,
+            Some(self.tool.shared_definition()),
+            self.arguments.as_str(),
+            signature,
+            depth,
+        )
+        .checked()
+        .map(drop)
     }
 
     /// Asks the approver, once the arguments are known to be valid. Returns other arguments if it
@@ -287,8 +297,13 @@ impl OwnedCall {
             decision = Some(approver.decide(request).await);
             ToolResult::new("")
         });
-        let silence =
-            SupervisedCall::new(ask, &self.context, Timeout::until_deadline(&self.context)).await;
+        let silence = SupervisedCall::new(
+            ask,
+            self.tool.inner(),
+            &self.context,
+            Timeout::until_deadline(&self.context),
+        )
+        .await;
         match decision {
             None => Err(silence),
             Some(Decision::Approve) => Ok(None),
@@ -308,8 +323,13 @@ impl OwnedCall {
             permits = Some(self.permits().await);
             ToolResult::new("")
         });
-        let result =
-            SupervisedCall::new(wait, &self.context, Timeout::until_deadline(&self.context)).await;
+        let result = SupervisedCall::new(
+            wait,
+            self.tool.inner(),
+            &self.context,
+            Timeout::until_deadline(&self.context),
+        )
+        .await;
         permits.ok_or(result)
     }
 
@@ -359,7 +379,8 @@ impl OwnedCall {
             })
         };
         let next = Next::new(context, arguments, layers, innermost);
-        let run = SupervisedCall::new(Box::pin(next.run()), &self.context, timeout);
+        let run =
+            SupervisedCall::new(Box::pin(next.run()), self.tool.inner(), &self.context, timeout);
         if tool.running.relays { run.await } else { run.of_handler().await }
     }
 
@@ -441,7 +462,7 @@ impl OwnedCall {
                 },
             }
         });
-        let watch = SupervisedCall::new(wait, &self.context, timeout);
+        let watch = SupervisedCall::new(wait, self.tool.inner(), &self.context, timeout);
         if detached { watch.detached().await } else { watch.await }
     }
 }

@@ -11,7 +11,9 @@ use tokio::time::Sleep;
 
 use crate::call::{FailureKind, ToolResult};
 use crate::context::{CancellationToken, ToolContext};
+use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
+use crate::tool::ToolInner;
 
 /// The end of a supervised future.
 pub(crate) enum SupervisedEnd<T> {
@@ -144,7 +146,7 @@ impl TimeoutSource {
 /// A supervised step of a call, whose every end is a result.
 pub(super) struct SupervisedCall<'a> {
     inner: Supervised<'a, ToolResult>,
-    context: &'a ToolContext,
+    tool: &'a ToolDefinition,
     timeout: Option<Timeout>,
     /// `true` if the work may go on after it was given up.
     detached: bool,
@@ -155,12 +157,13 @@ pub(super) struct SupervisedCall<'a> {
 impl<'a> SupervisedCall<'a> {
     pub(super) fn new(
         step: BoxFuture<'a, ToolResult>,
+        tool: &'a ToolInner,
         context: &'a ToolContext,
         timeout: Option<Timeout>,
     ) -> Self {
         let time = timeout.map(|timeout| timeout.limit);
         let inner = Supervised::new(step, context.cancellation(), time);
-        Self { inner, context, timeout, detached: false, of_handler: false }
+        Self { inner, tool: &tool.definition, timeout, detached: false, of_handler: false }
     }
 
     /// Marks the result as that of a handler or a layer, and not of the gate.
@@ -183,7 +186,7 @@ impl Future for SupervisedCall<'_> {
         let Poll::Ready(ended) = Pin::new(&mut self.inner).poll(context) else {
             return Poll::Pending;
         };
-        let call = self.context;
+        let tool = self.tool;
         Poll::Ready(match ended {
             SupervisedEnd::Done(mut result) => {
                 if self.of_handler {
@@ -191,12 +194,12 @@ impl Future for SupervisedCall<'_> {
                 }
                 result
             }
-            SupervisedEnd::Cancelled => cancelled(call.tool_name()),
+            SupervisedEnd::Cancelled => cancelled(&tool.name),
             SupervisedEnd::TimedOut => ToolResult::refusal(
                 FailureKind::TimedOut,
-                timed_out(call, self.timeout, self.detached),
+                timed_out(tool, self.timeout, self.detached),
             ),
-            SupervisedEnd::Panicked(payload) => panicked(call.tool_name(), payload),
+            SupervisedEnd::Panicked(payload) => panicked(&tool.name, payload),
         })
     }
 }
@@ -215,11 +218,10 @@ pub(crate) fn forget_quietly(payload: Box<dyn Any + Send>) {
     }
 }
 
-fn timed_out(context: &ToolContext, timeout: Option<Timeout>, detached: bool) -> String {
+fn timed_out(tool: &ToolDefinition, timeout: Option<Timeout>, detached: bool) -> String {
     let limit = timeout.map(|timeout| timeout.limit).unwrap_or_default();
-    let tool = context.tool_name();
-    let idempotent =
-        context.tool.as_ref().is_some_and(|definition| definition.annotations.is_idempotent());
+    let idempotent = tool.annotations.is_idempotent();
+    let tool = &*tool.name;
     let mut text = format!("tool `{tool}` did not finish within {limit:?}");
     if let Some(timeout) = timeout {
         text.push_str(timeout.set_by.explanation());

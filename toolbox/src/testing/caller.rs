@@ -182,7 +182,9 @@ impl Caller {
 fn takes(tool: &Tool, arguments: &Arguments) -> bool {
     let context = ToolContext::new();
     let signature = &tool.inner().signature;
-    HandlerCall::new(&context, tool.name(), arguments.as_str(), signature, 64).checked().is_ok()
+    HandlerCall::new(&context, Some(tool.shared_definition()), arguments.as_str(), signature, 64)
+        .checked()
+        .is_ok()
 }
 
 /// A collector of invalid arguments, which keeps those that are really refused.

@@ -117,14 +117,23 @@ impl Attributes {
     }
 
     /// Returns the number of bytes they take as JSON, with their keys.
+    #[inline]
     pub(crate) fn size(&self) -> usize {
-        let Some(set) = &self.0 else { return 0 };
+        self.0.as_ref().map_or(0, |set| set.size())
+    }
+}
+
+impl Set {
+    fn size(&self) -> usize {
         let json = |value: serde_json::Result<String>| value.map_or(0, |text| text.len());
-        let annotations = set.annotations.as_ref().map_or(0, |annotations| {
+        let annotations = self.annotations.as_ref().map_or(0, |annotations| {
             r#","annotations":"#.len() + json(serde_json::to_string(annotations))
         });
-        let meta =
-            self.meta().map_or(0, |meta| r#","_meta":"#.len() + json(serde_json::to_string(meta)));
+        let meta = if self.meta.is_empty() {
+            0
+        } else {
+            r#","_meta":"#.len() + json(serde_json::to_string(&self.meta))
+        };
         annotations + meta
     }
 }

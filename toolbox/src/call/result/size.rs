@@ -39,7 +39,7 @@ impl ToolResult {
     /// the head and the tail stay; those after it are dropped. A failure keeps its text and may
     /// lose parts that cannot be cut. A success never gets longer by this.
     #[inline]
-    pub(crate) fn fit(&mut self, limit: usize, tool: &ToolDefinition) {
+    pub(crate) fn fit<'t>(&mut self, limit: usize, tool: impl FnOnce() -> &'t ToolDefinition) {
         // Most results are small.
         if self.extra.is_none()
             && let ResultParts::One(Content::Text(text)) = &self.content
@@ -47,7 +47,7 @@ impl ToolResult {
         {
             return;
         }
-        self.fit_all(limit, tool);
+        self.fit_all(limit, tool());
     }
 
     #[cold]

@@ -127,7 +127,7 @@ fn everything_a_definition_can_say() {
     definition.name = "docs.search".to_owned();
     definition.title = Some("Search".to_owned());
     definition.annotations.read_only = Some(true);
-    definition.output_schema = Some(json!({"type": "array"}));
+    definition.output_schema = Some(json!({"type": "array"}).into());
     definition.examples = vec![json!({"query": "a"}), json!(1)];
     let mcp = lower(&definition, Dialect::Mcp);
     assert_eq!(
