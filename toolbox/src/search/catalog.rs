@@ -339,7 +339,7 @@ fn pin(
         }
         let own = candidates.iter().position(|ranked| ranked.slot == slot);
         let score = best + own.map_or(0.0, |at| candidates.remove(at).score) + 1.0;
-        candidates.insert(pinned, Ranked { slot, score });
+        candidates.insert(pinned, Ranked { slot, score, answers: 0 });
         pinned += 1;
     }
     // Of several, the first is the better one whatever its words weigh.

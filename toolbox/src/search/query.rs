@@ -30,6 +30,7 @@ pub(super) struct QueryTerm {
     pub(super) weight: f32,
     /// The number of words that led to it.
     pub(super) count: u32,
+    pub(super) is_class: bool,
 }
 
 /// A query as the ranking reads it.
@@ -89,6 +90,13 @@ impl Query {
 
     /// Finds words that are written as identifiers, and the tools they name.
     fn read_identifiers(&mut self, text: &str, vocabulary: &Vocabulary) {
+        let is_identifier = |pair: &[u8]| {
+            b"_-.:/".contains(&pair[0]) && !pair[1].is_ascii_whitespace()
+                || pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()
+        };
+        if text.is_ascii() && !text.as_bytes().windows(2).any(is_identifier) {
+            return;
+        }
         let joins = |c: char| matches!(c, '_' | '-' | '.' | ':' | '/');
         let written = text.split(|c: char| !(c.is_alphanumeric() || joins(c)));
         for word in written.map(|word| word.trim_matches(joins)).filter(|w| w.len() <= MAX_NAME) {
@@ -136,6 +144,7 @@ impl Query {
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut last = BREAK;
         self.joined.clear();
+        self.payload.read_sentence(sentence, vocabulary);
         for word in words(sentence) {
             if self.wanted.len() >= MAX_TERMS {
                 break;
@@ -160,7 +169,7 @@ impl Query {
                     Role::Stop | Role::Pair => {}
                     Role::Part => {
                         for &class in vocabulary.class_pair(last, term) {
-                            self.want(from, class, weight * weights.class_pair);
+                            self.want_class(from, class, weight * weights.class_pair);
                         }
                         if last != BREAK && term != BREAK {
                             self.phrases.push((last, term));
@@ -185,7 +194,7 @@ impl Query {
                     let shares =
                         classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
                     for class in classes() {
-                        self.want(from, class.term, weight * weights.class / shares);
+                        self.want_class(from, class.term, weight * weights.class / shares);
                     }
                 }
                 if !faint && !digits && said >= 1.0 && role.counts_plainly() {
@@ -259,14 +268,24 @@ impl Query {
 
     /// Counts a term of the sentence that begins at `from`.
     fn want(&mut self, from: usize, term: u32, weight: f32) {
-        if term == BREAK {
+        self.add(from, QueryTerm { term, weight, count: 1, is_class: false });
+    }
+
+    /// Counts a class of a word of the sentence that begins at `from`.
+    fn want_class(&mut self, from: usize, term: u32, weight: f32) {
+        self.add(from, QueryTerm { term, weight, count: 1, is_class: true });
+    }
+
+    fn add(&mut self, from: usize, new: QueryTerm) {
+        if new.term == BREAK {
             return;
         }
-        if let Some(wanted) = self.wanted[from..].iter_mut().find(|wanted| wanted.term == term) {
-            wanted.weight = wanted.weight.max(weight);
+        let mut sentence = self.wanted[from..].iter_mut();
+        if let Some(wanted) = sentence.find(|wanted| wanted.term == new.term) {
+            wanted.weight = wanted.weight.max(new.weight);
             wanted.count += 1;
         } else if self.wanted.len() < 2 * MAX_TERMS {
-            self.wanted.push(QueryTerm { term, weight, count: 1 });
+            self.wanted.push(new);
         }
     }
 
