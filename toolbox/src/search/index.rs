@@ -12,8 +12,7 @@ use foldhash::fast::RandomState;
 use super::compact::{Posting, Postings};
 use super::fields::{FIELDS, Field, summary, texts};
 use super::names::{Splitter, keys};
-use super::reading::{ReadBuffers, in_sequence};
-use super::term::{BREAK, Role};
+use super::reading::ReadBuffers;
 use super::texts::Texts;
 use super::vocabulary::Vocabulary;
 use super::weights::{FieldWeight, Weights};
@@ -221,9 +220,7 @@ impl Index {
                     }
                 }
             }
-            if in_sequence(field) {
-                reading.sequence.push(BREAK);
-            }
+            reading.end_text(field);
             if field == Field::Name {
                 reading.name_len = reading.sequence.len();
                 reading.note_compounds(vocabulary, words(text).take(MAX_WORDS));

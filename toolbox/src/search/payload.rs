@@ -3,10 +3,11 @@
 
 use std::ops::Range;
 
+use super::lists::known;
 use super::term::key;
 use super::vocabulary::Vocabulary;
 use super::weights::Weights;
-use super::words::{self, words};
+use super::words::{self, Terms, words};
 
 /// The maximum number of quotations of one request, also of those that do not end, and of
 /// names in one sentence.
@@ -21,6 +22,7 @@ pub(super) struct Payload {
     /// Two or more words in a row of the sentence that begin with a capital.
     proper: Vec<Range<usize>>,
     joined: String,
+    terms: Terms,
 }
 
 impl Payload {
@@ -30,11 +32,22 @@ impl Payload {
         self.quoted.clear();
         self.proper.clear();
         quotations(text, &mut self.quoted);
-        // A request that is quoted as a whole is the request, and the name of a tool is no value.
-        let quoted: usize = self.quoted.iter().map(ExactSizeIterator::len).sum();
-        if quoted * 2 > text.len() {
+        if self.quoted.is_empty() {
+            return;
+        }
+        // Where nothing else is asked for, the quotation is what is asked for.
+        let mut outside = words(text).filter(|word| {
+            let at = word.as_ptr() as usize - self.start;
+            !self.quoted.iter().any(|range| range.contains(&at))
+        });
+        let mut asks = |word: &str| {
+            let known = known(&self.terms.joined(&[word]));
+            known.is_none_or(|known| !known.stop && !known.request)
+        };
+        if !outside.any(&mut asks) {
             self.quoted.clear();
         }
+        // The name of a tool is no value.
         self.quoted.retain(|range| vocabulary.named(&key(&text[range.clone()])).is_empty());
     }
 

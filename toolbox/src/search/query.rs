@@ -1,7 +1,7 @@
 //! A query as the ranking reads it: terms with their weights, sentence by sentence.
 
 use super::fields::sentences;
-use super::lists::known;
+use super::lists::{general, known};
 use super::payload::Payload;
 use super::spelling::Spelling;
 use super::term::{BREAK, Role, WordTerm, key};
@@ -31,6 +31,8 @@ pub(super) struct QueryTerm {
     /// The number of words that led to it.
     pub(super) count: u32,
     pub(super) is_class: bool,
+    /// All of these words are values, and not what is asked for.
+    pub(super) is_value: bool,
 }
 
 /// A query as the ranking reads it.
@@ -52,6 +54,8 @@ pub(super) struct Query {
     /// The number of tools that hold the rarest word of the query, at least one.
     pub(super) rarest: Option<u32>,
     payload: Payload,
+    /// The word that is read is part of a value.
+    in_value: bool,
     misspelt: usize,
     terms: Terms,
     pieces: Vec<WordTerm>,
@@ -143,6 +147,7 @@ impl Query {
         let asked = if is_telling(sentence) { weights.telling } else { 1.0 };
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut last = BREAK;
+        let (mut words_read, mut unknown) = (0.0, 0.0);
         self.joined.clear();
         self.payload.read_sentence(sentence, vocabulary);
         for word in words(sentence) {
@@ -152,6 +157,7 @@ impl Query {
             self.pieces_of(word, vocabulary, &mut pieces);
             let said = self.payload.weight_of(word, weights);
             let base = asked * said;
+            self.in_value = said < 1.0;
             let digits = word.bytes().any(|byte| byte.is_ascii_digit());
             let mut stop = false;
             for (at, &WordTerm { term, role, faint }) in pieces.iter().enumerate() {
@@ -171,11 +177,15 @@ impl Query {
                         for &class in vocabulary.class_pair(last, term) {
                             self.want_class(from, class, weight * weights.class_pair);
                         }
-                        if last != BREAK && term != BREAK {
-                            self.phrases.push((last, term));
+                        if self.in_value {
+                            last = BREAK;
+                        } else {
+                            if last != BREAK && term != BREAK {
+                                self.phrases.push((last, term));
+                            }
+                            last = term;
+                            self.words.push(term);
                         }
-                        last = term;
-                        self.words.push(term);
                     }
                     Role::Whole => weight *= weights.whole,
                     Role::Single => weight *= weights.single,
@@ -197,7 +207,9 @@ impl Query {
                         self.want_class(from, class.term, weight * weights.class / shares);
                     }
                 }
-                if !faint && !digits && said >= 1.0 && role.counts_plainly() {
+                if !faint && !digits && !self.in_value && role.counts_plainly() {
+                    words_read += 1.0;
+                    unknown += if held == 0 { 1.0 } else { 0.0 };
                     let held = held.max(1);
                     self.rarest = Some(self.rarest.map_or(held, |rarest| rarest.min(held)));
                 }
@@ -219,11 +231,19 @@ impl Query {
             }
             self.read_compound(vocabulary, from, weight * weights.compound);
             // A word with a capital within a sentence is a name, and not misspelt.
-            if said >= 1.0 && (self.folded == word || self.wanted.len() == from) {
+            if !self.in_value && (self.folded == word || self.wanted.len() == from) {
+                let before = self.wanted.len();
                 self.read_misspelt(vocabulary, &pieces, from, weight * weights.misspelt);
+                unknown -= if self.wanted.len() > before { 1.0 } else { 0.0 };
             }
         }
         self.pieces = pieces;
+        self.in_value = false;
+        if unknown > 0.0 && is_question(sentence) {
+            // The less of a question any tool speaks of, the more it is one of general knowledge.
+            let class = vocabulary.class(general()).unwrap_or(BREAK);
+            self.want_class(from, class, weights.general * unknown / words_read);
+        }
     }
 
     /// Looks the last word and this one up as one word.
@@ -268,12 +288,18 @@ impl Query {
 
     /// Counts a term of the sentence that begins at `from`.
     fn want(&mut self, from: usize, term: u32, weight: f32) {
-        self.add(from, QueryTerm { term, weight, count: 1, is_class: false });
+        self.add(
+            from,
+            QueryTerm { term, weight, count: 1, is_class: false, is_value: self.in_value },
+        );
     }
 
     /// Counts a class of a word of the sentence that begins at `from`.
     fn want_class(&mut self, from: usize, term: u32, weight: f32) {
-        self.add(from, QueryTerm { term, weight, count: 1, is_class: true });
+        self.add(
+            from,
+            QueryTerm { term, weight, count: 1, is_class: true, is_value: self.in_value },
+        );
     }
 
     fn add(&mut self, from: usize, new: QueryTerm) {
@@ -284,6 +310,7 @@ impl Query {
         if let Some(wanted) = sentence.find(|wanted| wanted.term == new.term) {
             wanted.weight = wanted.weight.max(new.weight);
             wanted.count += 1;
+            wanted.is_value &= new.is_value;
         } else if self.wanted.len() < 2 * MAX_TERMS {
             self.wanted.push(new);
         }
@@ -322,4 +349,15 @@ fn is_telling(sentence: &str) -> bool {
     any(first, &["my", "our"])
         || any(first, &["i", "we"])
             && any(second, &["m", "am", "re", "are", "ve", "have", "had", "was", "were", "just"])
+}
+
+/// Returns `true` if a sentence asks for something of the world, and not for something of its
+/// speaker.
+fn is_question(sentence: &str) -> bool {
+    const ASKING: [&str; 9] =
+        ["what", "who", "whom", "whose", "when", "where", "why", "which", "how"];
+    const OWN: [&str; 5] = ["i", "me", "my", "we", "our"];
+    let any = |word: &str, list: &[&str]| list.iter().any(|other| word.eq_ignore_ascii_case(other));
+    words(sentence).next().is_some_and(|word| any(word, &ASKING))
+        && !words(sentence).any(|word| any(word, &OWN))
 }

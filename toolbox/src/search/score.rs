@@ -170,7 +170,9 @@ impl Scratch {
                 let rest = index.postings(wanted.term);
                 let holding = rest.len();
                 let rare = rarity(index, holding);
-                self.marks[wanted.term as usize] = Mark { query: self.mark, rare, word: 0 };
+                if !wanted.is_value {
+                    self.marks[wanted.term as usize] = Mark { query: self.mark, rare, word: 0 };
+                }
                 self.hints[wanted.term as usize / 64 % 16] |= 1 << (wanted.term % 64);
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
                 let broad = holding as f32 > weights.class_share * index.len() as f32;
