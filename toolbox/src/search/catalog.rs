@@ -137,7 +137,9 @@ impl Catalog {
 
     /// Begins a search by words: a sentence, a few keywords, or a name.
     ///
-    /// Any text is valid. Of a very long one, the first 16 KiB and the first 256 terms are read.
+    /// Any text is valid. Of a very long one, the first 16 KiB and the first 256 terms are read. A
+    /// text that no tool has a word of finds nothing, and neither do tools that are worth less than
+    /// a tenth of its rarest word.
     pub fn search<'s>(&'s self, query: &'s str) -> Search<'s> {
         Search::new(self, SearchMode::Words(query))
     }

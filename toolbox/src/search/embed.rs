@@ -160,8 +160,9 @@ impl Search<'_> {
     /// Runs the search by words and by meaning, and joins both rankings; a search by a pattern runs
     /// as without an embedder.
     ///
-    /// A tool whose name is the query still comes first. The score of a hit is that of the joined
-    /// ranking.
+    /// A tool whose name is the query still comes first. The score of a hit is, at equal weights,
+    /// that by words as a share of the best one, and the cosine by meaning on a scale from the
+    /// average of all tools (0) to the best (1); one by name has 2 more.
     ///
     /// # Errors
     ///
