@@ -5,8 +5,11 @@ use serde_json::{Value, json};
 use toolbox::ToolDefinition;
 use toolbox::search::Catalog;
 
-/// Name, description and arguments of the tools that are searched.
-const TOOLS: &[(&str, &str, &[(&str, &str)])] = &[
+/// Name, description and arguments of a tool.
+type Described = (&'static str, &'static str, &'static [(&'static str, &'static str)]);
+
+/// The tools that are searched.
+const TOOLS: &[Described] = &[
     (
         "file_write",
         "Writes text to a file, creating it if needed",

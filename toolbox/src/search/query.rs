@@ -274,12 +274,11 @@ impl Query {
         let mut near = std::mem::take(&mut self.near);
         near.clear();
         vocabulary.near(&self.folded, &mut |spelling| near.push(spelling));
-        let stem = self.terms.joined(&[&self.folded]);
-        if stem != self.folded {
+        if near.is_empty() {
+            let stem = self.terms.joined(&[&self.folded]);
             vocabulary.near(&stem, &mut |spelling| near.push(spelling));
         }
-        let least = near.iter().map(|near| near.distance).min();
-        for near in near.iter().filter(|near| Some(near.distance) == least).take(4) {
+        for near in near.iter().take(4) {
             let weight = if near.distance > 1 { weight / 2.0 } else { weight };
             self.want(from, near.term, weight);
         }

@@ -17,7 +17,7 @@ const MIN_LEN: usize = 4;
 const MAX_LEN: usize = 24;
 
 /// The number of words compared for one entry: the consonants of some are those of many.
-const MAX_COMPARED: usize = 64;
+const MAX_COMPARED: usize = 48;
 
 /// Ends a chain.
 const END: u32 = u32::MAX;
@@ -127,16 +127,16 @@ const VOWELS: u32 = 1 | 1 << 4 | 1 << 8 | 1 << 14 | 1 << 20 | 1 << 24;
 /// Returns the number of letters to insert, remove, replace or swap with their neighbour, if it is
 /// at most `most` (optimal string alignment).
 fn distance(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
-    let mut rows = [[0_usize; MAX_LEN + 1]; 3];
-    for (at, cell) in rows[0].iter_mut().enumerate() {
+    let mut rows = [[0_u8; MAX_LEN + 1]; 3];
+    for (at, cell) in (0..).zip(&mut rows[0]) {
         *cell = at;
     }
-    for (i, &left) in a.iter().enumerate() {
+    for (i, (&left, number)) in a.iter().zip(1..).enumerate() {
         let (now, last, before) = ((i + 1) % 3, i % 3, (i + 2) % 3);
-        rows[now][0] = i + 1;
-        let mut smallest = i + 1;
+        rows[now][0] = number;
+        let mut smallest = number;
         for (j, &right) in b.iter().enumerate() {
-            let mut cell = (rows[last][j] + usize::from(left != right))
+            let mut cell = (rows[last][j] + u8::from(left != right))
                 .min(rows[last][j + 1] + 1)
                 .min(rows[now][j] + 1);
             if i > 0 && j > 0 && left == b[j - 1] && a[i - 1] == right {
@@ -145,11 +145,11 @@ fn distance(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
             rows[now][j + 1] = cell;
             smallest = smallest.min(cell);
         }
-        if smallest > most {
+        if usize::from(smallest) > most {
             return None;
         }
     }
-    Some(rows[a.len() % 3][b.len()]).filter(|&distance| distance <= most)
+    Some(usize::from(rows[a.len() % 3][b.len()])).filter(|&distance| distance <= most)
 }
 
 #[cfg(test)]
