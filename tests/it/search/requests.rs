@@ -136,6 +136,34 @@ fn a_name_of_several_words_is_not_taken_apart() {
 }
 
 #[test]
+fn words_within_a_name_count_less() {
+    let catalog = catalog();
+    for (query, name, tool) in [
+        ("somewhere to sleep in", "New York", "new_user"),
+        ("a table near", "Apple Tree Yard", "apple_picking_guide"),
+        ("tell them about", "Paint Peppers", "paint_color_mixer"),
+    ] {
+        let score = |query: &str| {
+            let hits = catalog.search(query).limit(40).hits();
+            hits.iter().find(|hit| hit.definition.name == tool).map_or(0.0, |hit| hit.score)
+        };
+        let (within, plain) =
+            (score(&format!("{query} {name}")), score(&format!("{query} {}", name.to_lowercase())));
+        assert!(plain > 1.0 && within < 0.7 * plain, "{name}: {within} {plain}");
+    }
+}
+
+#[test]
+fn what_every_tool_says_is_no_hit_beside_a_word_of_none() {
+    let tools = (0..50).map(|n| ToolDefinition::new(format!("t{n}x"), "Reads data", json!({})));
+    let catalog: Catalog = tools.collect();
+    assert_eq!(catalog.search("data").hits().len(), 5);
+    for query in ["quarzel data", "data of zibbelwock", "reads jmxqt data"] {
+        assert_eq!(catalog.search(query).hits(), [], "{query}");
+    }
+}
+
+#[test]
 fn a_general_question_finds_the_general_search() {
     check(
         1,
@@ -304,12 +332,17 @@ fn nonsense_finds_nothing() {
 fn the_rest_of_a_long_description_does_not_hide_its_beginning() {
     let notes =
         "Usage notes: pass valid values, see the limits, and handle errors of the service. ";
-    let long = format!("Cancels a subscription of a customer. {}", notes.repeat(40));
+    let what = "Cancels a subscription of a customer. ";
+    let notes = notes.repeat(40);
     let catalog = catalog();
-    catalog.add(ToolDefinition::new("sub_end", long, json!({"type": "object"})));
-    let hits = catalog.search("cancel the subscription").hits();
-    assert_eq!(hits.first().map(|hit| hit.definition.name.as_str()), Some("sub_end"));
-    // What stands far back is found still.
+    let score = |description: String| {
+        catalog.add(ToolDefinition::new("sub_end", description, json!({"type": "object"})));
+        let hits = catalog.search("cancel the subscription").limit(20).hits();
+        hits.iter().find(|hit| hit.definition.name == "sub_end").map_or(0.0, |hit| hit.score)
+    };
+    let (back, front) = (score(format!("{notes}{what}")), score(format!("{what}{notes}")));
+    assert!(front > 1.5 * back, "{front} {back}");
+    // What is said often enough is found still.
     let hits = catalog.search("usage notes").hits();
     assert_eq!(hits.first().map(|hit| hit.definition.name.as_str()), Some("sub_end"));
     let hits = catalog.search_pattern("handle errors of the service. $").expect("a pattern").hits();

@@ -165,7 +165,7 @@ fn names(sentence: &str, found: &mut Vec<Range<usize>>) {
         capital += usize::from(is_capital(word));
     }
     // A title, or a language that writes all nouns with a capital.
-    if capital < 2 || capital * 3 > all + 1 {
+    if capital < 2 || capital * 2 > all {
         return;
     }
     let mut run: Option<(usize, usize, usize)> = None;
