@@ -137,7 +137,9 @@ impl Catalog {
 
     /// Begins a search by words: a sentence, a few keywords, or a name.
     ///
-    /// Any text is valid. Of a very long one, the first 16 KiB and the first 256 terms are read.
+    /// Any text is valid. Of a very long one, the first 16 KiB and the first 256 terms are read. A
+    /// text that no tool has a word of finds nothing, and neither do tools that are worth less than
+    /// a tenth of its rarest word.
     pub fn search<'s>(&'s self, query: &'s str) -> Search<'s> {
         Search::new(self, SearchMode::Words(query))
     }
@@ -339,7 +341,7 @@ fn pin(
         }
         let own = candidates.iter().position(|ranked| ranked.slot == slot);
         let score = best + own.map_or(0.0, |at| candidates.remove(at).score) + 1.0;
-        candidates.insert(pinned, Ranked { slot, score });
+        candidates.insert(pinned, Ranked { slot, score, answers: 0 });
         pinned += 1;
     }
     // Of several, the first is the better one whatever its words weigh.

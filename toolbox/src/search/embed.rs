@@ -18,8 +18,11 @@ pub(crate) fn points(rank: usize) -> f64 {
     1.0 / (60.0 + rank as f64)
 }
 
-/// The number of ranks of each ranking that are joined; more if more hits are asked for.
+/// The number of hits of each ranking that are joined; more if more hits are asked for.
 const DEPTH: usize = 50;
+
+/// The share of words in a joined score; the rest is that of meaning.
+const WORDS: f64 = 0.5;
 
 /// The number of texts embedded in one request.
 const BATCH: usize = 64;
@@ -157,8 +160,9 @@ impl Search<'_> {
     /// Runs the search by words and by meaning, and joins both rankings; a search by a pattern runs
     /// as without an embedder.
     ///
-    /// A tool whose name is the query still comes first. The score of a hit is that of the joined
-    /// ranking.
+    /// A tool whose name is the query still comes first. The score of a hit is, at equal weights,
+    /// that by words as a share of the best one, and the cosine by meaning on a scale from the
+    /// average of all tools (0) to the best (1); one by name has 2 more.
     ///
     /// # Errors
     ///
@@ -185,40 +189,37 @@ impl Search<'_> {
         };
         let vectors = embeddings.vectors(&tools).await?;
         let asked = embeddings.embed(&[(*query).to_owned()]).await?;
-        let mut by_meaning: Vec<(f32, usize)> = vectors
-            .iter()
-            .enumerate()
-            .map(|(at, (_, vector))| {
-                (vector.iter().zip(asked[0].iter()).map(|(a, b)| a * b).sum(), at)
-            })
-            .collect();
-        by_meaning.sort_by(|a, b| b.0.total_cmp(&a.0));
-        by_meaning.truncate(depth);
-        Ok(self.join(by_words, exact, by_meaning.iter().map(|&(_, at)| &tools[at])))
+        let by_meaning = calibrated(&vectors, &asked[0], depth);
+        Ok(self.join(by_words, exact, by_meaning.iter().map(|&(near, at)| (near, &tools[at]))))
     }
 
+    /// Adds up how well each tool fits by its words, of what the best does, and by its meaning.
     fn join<'t>(
         &self,
         by_words: Vec<Hit>,
         exact: usize,
-        by_meaning: impl Iterator<Item = &'t (u32, Arc<ToolDefinition>)>,
+        by_meaning: impl Iterator<Item = (f64, &'t (u32, Arc<ToolDefinition>))>,
     ) -> Vec<Hit> {
         let mut joined = by_words;
+        // The score of a name that is the query says nothing of the others.
+        let best = joined.get(exact).map_or(1.0, |hit| hit.score);
         for (at, found) in joined.iter_mut().enumerate() {
             // A name that is the query outweighs both rankings together.
-            found.score = points(at + 1) + if at < exact { 1.0 } else { 0.0 };
+            let pinned = if at < exact { 2.0 } else { 0.0 };
+            found.score = pinned + WORDS * (found.score / best).min(1.0);
         }
         let index = self.catalog.read();
-        for (rank, (slot, definition)) in (1..).zip(by_meaning) {
+        for (near, (slot, definition)) in by_meaning {
+            let near = (1.0 - WORDS) * near;
             if let Some(found) =
                 joined.iter_mut().find(|found| Arc::ptr_eq(&found.definition, definition))
             {
-                found.score += points(rank);
+                found.score += near;
             } else if index.slots[*slot as usize]
                 .as_ref()
                 .is_some_and(|entry| Arc::ptr_eq(&entry.definition, definition))
             {
-                joined.extend(hit(&index, *slot, points(rank), 0));
+                joined.extend(hit(&index, *slot, near, 0));
             }
         }
         joined.sort_by(|a, b| b.score.total_cmp(&a.score));
@@ -228,6 +229,27 @@ impl Search<'_> {
         }
         joined
     }
+}
+
+/// Returns the `depth` vectors nearest to the one that is asked for, nearest first, with how near
+/// they are: from 0, as near as the vectors are on the average, to 1, the nearest.
+///
+/// Models differ in how near any two of their vectors are; that average takes it out.
+#[expect(clippy::cast_precision_loss, reason = "a count of tools")]
+fn calibrated(vectors: &[(u32, Arc<[f32]>)], asked: &[f32], depth: usize) -> Vec<(f64, usize)> {
+    let cosine = |vector: &[f32]| -> f64 {
+        vector.iter().zip(asked).map(|(a, b)| f64::from(*a) * f64::from(*b)).sum()
+    };
+    let mut near: Vec<(f64, usize)> =
+        vectors.iter().enumerate().map(|(at, (_, vector))| (cosine(vector), at)).collect();
+    let mean = near.iter().map(|near| near.0).sum::<f64>() / near.len().max(1) as f64;
+    near.sort_by(|a, b| b.0.total_cmp(&a.0));
+    near.truncate(depth);
+    let span = near.first().map_or(0.0, |best| best.0 - mean);
+    // Where all are equally near, there is nothing to tell them apart by.
+    let calibrated = |cosine| if span > 1e-6 { (cosine - mean) / span } else { 1.0 };
+    let near = near.into_iter().map(|(cosine, at)| (calibrated(cosine), at));
+    near.filter(|(near, _)| *near > 0.0).collect()
 }
 
 /// An error of a search by meaning.

@@ -12,8 +12,7 @@ use foldhash::fast::RandomState;
 use super::compact::{Posting, Postings};
 use super::fields::{FIELDS, Field, summary, texts};
 use super::names::{Splitter, keys};
-use super::reading::{ReadBuffers, in_sequence};
-use super::term::{BREAK, Role};
+use super::reading::ReadBuffers;
 use super::texts::Texts;
 use super::vocabulary::Vocabulary;
 use super::weights::{FieldWeight, Weights};
@@ -107,6 +106,11 @@ impl Index {
         // A slot found by its postings always holds a tool; only a filter has to read it.
         let Some(keep) = filter else { return true };
         self.slots[slot].as_ref().is_some_and(|entry| keep(&entry.definition))
+    }
+
+    /// Returns the number of terms, of which each is less.
+    pub(super) fn terms(&self) -> usize {
+        self.postings.len()
     }
 
     /// Returns the tools that hold a term, with its weight in each.
@@ -216,9 +220,7 @@ impl Index {
                     }
                 }
             }
-            if in_sequence(field) {
-                reading.sequence.push(BREAK);
-            }
+            reading.end_text(field);
             if field == Field::Name {
                 reading.name_len = reading.sequence.len();
                 reading.note_compounds(vocabulary, words(text).take(MAX_WORDS));

@@ -61,6 +61,13 @@ fn classes() -> impl Iterator<Item = &'static str> {
     include_str!("lists/topics.txt").lines().filter(|line| !line.starts_with('#'))
 }
 
+/// Returns the class of what answers questions of any kind: the last.
+pub(super) fn general() -> u16 {
+    static GENERAL: LazyLock<u16> =
+        LazyLock::new(|| u16::try_from(classes().count() - 1).expect("a few hundred classes"));
+    *GENERAL
+}
+
 /// Returns the entries of a term in the word lists.
 pub(super) fn known(term: &str) -> Option<&'static KnownTerm> {
     LISTS.get(term)

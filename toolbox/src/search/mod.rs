@@ -30,8 +30,10 @@
 //! others are ranked by BM25 over their fields: name, server, title, tags, description, argument
 //! names, argument descriptions and the values an argument may have. Identifiers are taken apart
 //! (`createPullRequest`, `HTTPServer2`), English words are stemmed, Chinese, Japanese, Korean and
-//! Thai are compared by pairs of characters. The page `docs/search.md` of the repository has the
-//! method in full, and what it reaches on public data.
+//! Thai are compared by pairs of characters. Quoted text counts little, a misspelt word stands for
+//! the nearest of the catalog, and what has next to nothing to do with a query is no hit: a query
+//! may have none. The page `docs/search.md` of the repository has the method in full, and what it
+//! reaches on public data.
 //!
 //! For the formula of the textbook, use [`Ranking::Plain`]; a model for meaning is added with
 //! [`Embeddings`].

@@ -8,6 +8,12 @@ use super::words::{self, Terms, words};
 /// Words of a name that are shorter are not taken apart.
 const MIN_LEN: usize = 6;
 
+/// The letters of a word that makes a word of what is left.
+const LONG: usize = 5;
+
+/// The fewest letters of what is left.
+const MIN_REST: usize = 3;
+
 /// The most words that one is taken apart into; more are a coincidence.
 const MAX_PARTS: usize = 6;
 
@@ -36,8 +42,8 @@ impl Splitter {
     /// `file` and `list`.
     ///
     /// The words are those of the tool's own description and of general English, so that what a
-    /// tool is found by depends on that tool alone. A word that is one of these itself, or that
-    /// they do not cover in full, is left as it is.
+    /// tool is found by depends on that tool alone. A word that is one of these itself is left
+    /// as it is.
     pub(super) fn split(&mut self, word: &str, description: &str, visit: &mut dyn FnMut(&str)) {
         let bytes = word.as_bytes();
         if !(MIN_LEN..=words::MAX_WORD).contains(&bytes.len())
@@ -51,7 +57,7 @@ impl Splitter {
             return;
         }
         words::fold(words::cut(description, super::fields::MAX_SUMMARY), &mut self.own);
-        let Self { word, own, ends, .. } = self;
+        let Self { terms, word, own, ends } = self;
         let own: Vec<&str> = words(own).filter(|own| own.len() > 2 && word.contains(own)).collect();
         let is_own = |part: &str| own.contains(&part);
         let is_stop = |part: &str| known(part).is_some_and(|known| known.stop);
@@ -73,6 +79,21 @@ impl Splitter {
                     ends[end] = Some((parts + 1, start));
                 }
             }
+        }
+        if ends[word.len()].is_none() {
+            // One word that is long enough is no coincidence, and the rest is one too.
+            let mut is_long =
+                |part: &str| part.len() >= LONG && known(&terms.joined(&[part])).is_some();
+            let rests = MIN_REST..=word.len().saturating_sub(LONG);
+            let split = rests
+                .clone()
+                .find(|&at| is_long(&word[at..]))
+                .or_else(|| rests.map(|rest| word.len() - rest).find(|&at| is_long(&word[..at])));
+            if let Some(at) = split {
+                visit(&word[at..]);
+                visit(&word[..at]);
+            }
+            return;
         }
         let mut end = word.len();
         while let Some((1.., start)) = ends[end] {

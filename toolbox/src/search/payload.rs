@@ -3,13 +3,14 @@
 
 use std::ops::Range;
 
-use super::fields::sentences;
+use super::lists::known;
 use super::term::key;
 use super::vocabulary::Vocabulary;
 use super::weights::Weights;
-use super::words::{self, words};
+use super::words::{self, Terms, words};
 
-/// The maximum number of quotations of one request, also of those that do not end, and of names.
+/// The maximum number of quotations of one request, also of those that do not end, and of
+/// names in one sentence.
 const MAX_VALUES: usize = 64;
 
 /// The values within a request.
@@ -18,9 +19,10 @@ pub(super) struct Payload {
     /// The address of the text, which those of its words are compared with.
     start: usize,
     quoted: Vec<Range<usize>>,
-    /// Two or more words in a row that begin with a capital, up to the last of them.
+    /// Two or more words in a row of the sentence that begin with a capital.
     proper: Vec<Range<usize>>,
     joined: String,
+    terms: Terms,
 }
 
 impl Payload {
@@ -30,21 +32,39 @@ impl Payload {
         self.quoted.clear();
         self.proper.clear();
         quotations(text, &mut self.quoted);
-        // A request that is quoted as a whole is the request, and the name of a tool is no value.
-        let quoted: usize = self.quoted.iter().map(ExactSizeIterator::len).sum();
-        if quoted * 2 > text.len() {
+        if self.quoted.is_empty() {
+            return;
+        }
+        // Where nothing else is asked for, the quotation is what is asked for.
+        let mut outside = words(text).filter(|word| {
+            let at = word.as_ptr() as usize - self.start;
+            !self.quoted.iter().any(|range| range.contains(&at))
+        });
+        let mut asks = |word: &str| {
+            let known = known(&self.terms.joined(&[word]));
+            known.is_none_or(|known| !known.stop && !known.request)
+        };
+        if !outside.any(&mut asks) {
             self.quoted.clear();
         }
+        // The name of a tool is no value.
         self.quoted.retain(|range| vocabulary.named(&key(&text[range.clone()])).is_empty());
-        for sentence in sentences(text) {
-            let offset = sentence.as_ptr() as usize - self.start;
-            names(sentence, offset, &mut self.proper);
-            if self.proper.len() >= MAX_VALUES {
-                break;
-            }
+    }
+
+    /// Finds the names within a sentence of the text.
+    pub(super) fn read_sentence(&mut self, sentence: &str, vocabulary: &Vocabulary) {
+        self.proper.clear();
+        let capitals = sentence.bytes().filter(u8::is_ascii_uppercase).count();
+        if capitals < 2 && sentence.is_ascii() {
+            return;
         }
         let mut proper = std::mem::take(&mut self.proper);
-        proper.retain(|range| !self.is_of_tool(&text[range.clone()], vocabulary));
+        names(sentence, &mut proper);
+        proper.retain(|range| !self.is_of_tool(&sentence[range.clone()], vocabulary));
+        let offset = sentence.as_ptr() as usize - self.start;
+        for range in &mut proper {
+            *range = range.start + offset..range.end + offset;
+        }
         self.proper = proper;
     }
 
@@ -135,8 +155,8 @@ fn end(text: &str, close: char) -> Option<usize> {
     None
 }
 
-/// Writes the names of several words within a sentence that begins at `offset`.
-fn names(sentence: &str, offset: usize, found: &mut Vec<Range<usize>>) {
+/// Writes the names of several words within a sentence.
+fn names(sentence: &str, found: &mut Vec<Range<usize>>) {
     let begin = sentence.as_ptr() as usize;
     let place = |word: &str| word.as_ptr() as usize - begin;
     let (mut all, mut capital) = (0, 0);
@@ -145,13 +165,15 @@ fn names(sentence: &str, offset: usize, found: &mut Vec<Range<usize>>) {
         capital += usize::from(is_capital(word));
     }
     // A title, or a language that writes all nouns with a capital.
-    if capital < 2 || capital * 3 > all + 1 {
+    if capital < 2 || capital * 2 > all {
         return;
     }
     let mut run: Option<(usize, usize, usize)> = None;
     let close = |run: &mut Option<(usize, usize, usize)>, found: &mut Vec<Range<usize>>| {
-        if let Some((start, end, 2..)) = run.take() {
-            found.push(offset + start..offset + end);
+        if let Some((start, end, 2..)) = run.take()
+            && found.len() < MAX_VALUES
+        {
+            found.push(start..end);
         }
     };
     for (at, word) in words(sentence).enumerate() {

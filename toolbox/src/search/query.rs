@@ -1,7 +1,7 @@
 //! A query as the ranking reads it: terms with their weights, sentence by sentence.
 
 use super::fields::sentences;
-use super::lists::known;
+use super::lists::{general, known};
 use super::payload::Payload;
 use super::spelling::Spelling;
 use super::term::{BREAK, Role, WordTerm, key};
@@ -30,6 +30,9 @@ pub(super) struct QueryTerm {
     pub(super) weight: f32,
     /// The number of words that led to it.
     pub(super) count: u32,
+    pub(super) is_class: bool,
+    /// All of these words are values, and not what is asked for.
+    pub(super) is_value: bool,
 }
 
 /// A query as the ranking reads it.
@@ -51,6 +54,8 @@ pub(super) struct Query {
     /// The number of tools that hold the rarest word of the query, at least one.
     pub(super) rarest: Option<u32>,
     payload: Payload,
+    /// The word that is read is part of a value.
+    in_value: bool,
     misspelt: usize,
     terms: Terms,
     pieces: Vec<WordTerm>,
@@ -89,6 +94,13 @@ impl Query {
 
     /// Finds words that are written as identifiers, and the tools they name.
     fn read_identifiers(&mut self, text: &str, vocabulary: &Vocabulary) {
+        let is_identifier = |pair: &[u8]| {
+            b"_-.:/".contains(&pair[0]) && !pair[1].is_ascii_whitespace()
+                || pair[0].is_ascii_lowercase() && pair[1].is_ascii_uppercase()
+        };
+        if text.is_ascii() && !text.as_bytes().windows(2).any(is_identifier) {
+            return;
+        }
         let joins = |c: char| matches!(c, '_' | '-' | '.' | ':' | '/');
         let written = text.split(|c: char| !(c.is_alphanumeric() || joins(c)));
         for word in written.map(|word| word.trim_matches(joins)).filter(|w| w.len() <= MAX_NAME) {
@@ -135,7 +147,9 @@ impl Query {
         let asked = if is_telling(sentence) { weights.telling } else { 1.0 };
         let mut pieces = std::mem::take(&mut self.pieces);
         let mut last = BREAK;
+        let (mut words_read, mut unknown) = (0.0, 0.0);
         self.joined.clear();
+        self.payload.read_sentence(sentence, vocabulary);
         for word in words(sentence) {
             if self.wanted.len() >= MAX_TERMS {
                 break;
@@ -143,6 +157,7 @@ impl Query {
             self.pieces_of(word, vocabulary, &mut pieces);
             let said = self.payload.weight_of(word, weights);
             let base = asked * said;
+            self.in_value = said < 1.0;
             let digits = word.bytes().any(|byte| byte.is_ascii_digit());
             let mut stop = false;
             for (at, &WordTerm { term, role, faint }) in pieces.iter().enumerate() {
@@ -160,13 +175,17 @@ impl Query {
                     Role::Stop | Role::Pair => {}
                     Role::Part => {
                         for &class in vocabulary.class_pair(last, term) {
-                            self.want(from, class, weight * weights.class_pair);
+                            self.want_class(from, class, weight * weights.class_pair);
                         }
-                        if last != BREAK && term != BREAK {
-                            self.phrases.push((last, term));
+                        if self.in_value {
+                            last = BREAK;
+                        } else {
+                            if last != BREAK && term != BREAK {
+                                self.phrases.push((last, term));
+                            }
+                            last = term;
+                            self.words.push(term);
                         }
-                        last = term;
-                        self.words.push(term);
                     }
                     Role::Whole => weight *= weights.whole,
                     Role::Single => weight *= weights.single,
@@ -185,10 +204,12 @@ impl Query {
                     let shares =
                         classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
                     for class in classes() {
-                        self.want(from, class.term, weight * weights.class / shares);
+                        self.want_class(from, class.term, weight * weights.class / shares);
                     }
                 }
-                if !faint && !digits && said >= 1.0 && role.counts_plainly() {
+                if !faint && !digits && !self.in_value && role.counts_plainly() {
+                    words_read += 1.0;
+                    unknown += if held == 0 { 1.0 } else { 0.0 };
                     let held = held.max(1);
                     self.rarest = Some(self.rarest.map_or(held, |rarest| rarest.min(held)));
                 }
@@ -210,11 +231,19 @@ impl Query {
             }
             self.read_compound(vocabulary, from, weight * weights.compound);
             // A word with a capital within a sentence is a name, and not misspelt.
-            if said >= 1.0 && (self.folded == word || self.wanted.len() == from) {
+            if !self.in_value && (self.folded == word || self.wanted.len() == from) {
+                let before = self.wanted.len();
                 self.read_misspelt(vocabulary, &pieces, from, weight * weights.misspelt);
+                unknown -= if self.wanted.len() > before { 1.0 } else { 0.0 };
             }
         }
         self.pieces = pieces;
+        self.in_value = false;
+        if unknown > 0.0 && is_question(sentence) {
+            // The less of a question any tool speaks of, the more it is one of general knowledge.
+            let class = vocabulary.class(general()).unwrap_or(BREAK);
+            self.want_class(from, class, weights.general * unknown / words_read);
+        }
     }
 
     /// Looks the last word and this one up as one word.
@@ -245,12 +274,11 @@ impl Query {
         let mut near = std::mem::take(&mut self.near);
         near.clear();
         vocabulary.near(&self.folded, &mut |spelling| near.push(spelling));
-        let stem = self.terms.joined(&[&self.folded]);
-        if stem != self.folded {
+        if near.is_empty() {
+            let stem = self.terms.joined(&[&self.folded]);
             vocabulary.near(&stem, &mut |spelling| near.push(spelling));
         }
-        let least = near.iter().map(|near| near.distance).min();
-        for near in near.iter().filter(|near| Some(near.distance) == least).take(4) {
+        for near in near.iter().take(4) {
             let weight = if near.distance > 1 { weight / 2.0 } else { weight };
             self.want(from, near.term, weight);
         }
@@ -259,14 +287,31 @@ impl Query {
 
     /// Counts a term of the sentence that begins at `from`.
     fn want(&mut self, from: usize, term: u32, weight: f32) {
-        if term == BREAK {
+        self.add(
+            from,
+            QueryTerm { term, weight, count: 1, is_class: false, is_value: self.in_value },
+        );
+    }
+
+    /// Counts a class of a word of the sentence that begins at `from`.
+    fn want_class(&mut self, from: usize, term: u32, weight: f32) {
+        self.add(
+            from,
+            QueryTerm { term, weight, count: 1, is_class: true, is_value: self.in_value },
+        );
+    }
+
+    fn add(&mut self, from: usize, new: QueryTerm) {
+        if new.term == BREAK {
             return;
         }
-        if let Some(wanted) = self.wanted[from..].iter_mut().find(|wanted| wanted.term == term) {
-            wanted.weight = wanted.weight.max(weight);
+        let mut sentence = self.wanted[from..].iter_mut();
+        if let Some(wanted) = sentence.find(|wanted| wanted.term == new.term) {
+            wanted.weight = wanted.weight.max(new.weight);
             wanted.count += 1;
+            wanted.is_value &= new.is_value;
         } else if self.wanted.len() < 2 * MAX_TERMS {
-            self.wanted.push(QueryTerm { term, weight, count: 1 });
+            self.wanted.push(new);
         }
     }
 
@@ -303,4 +348,15 @@ fn is_telling(sentence: &str) -> bool {
     any(first, &["my", "our"])
         || any(first, &["i", "we"])
             && any(second, &["m", "am", "re", "are", "ve", "have", "had", "was", "were", "just"])
+}
+
+/// Returns `true` if a sentence asks for something of the world, and not for something of its
+/// speaker.
+fn is_question(sentence: &str) -> bool {
+    const ASKING: [&str; 9] =
+        ["what", "who", "whom", "whose", "when", "where", "why", "which", "how"];
+    const OWN: [&str; 5] = ["i", "me", "my", "we", "our"];
+    let any = |word: &str, list: &[&str]| list.iter().any(|other| word.eq_ignore_ascii_case(other));
+    words(sentence).next().is_some_and(|word| any(word, &ASKING))
+        && !words(sentence).any(|word| any(word, &OWN))
 }

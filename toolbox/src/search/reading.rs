@@ -21,6 +21,8 @@ pub(super) struct ReadBuffers {
     place: Vec<u32>,
     pub(super) lengths: [f32; FIELDS],
     pub(super) sequence: Vec<u32>,
+    /// The last word before this one, whatever stop words are in between.
+    last: u32,
     pub(super) name_len: usize,
     pub(super) length: u32,
     joined: String,
@@ -39,6 +41,7 @@ impl ReadBuffers {
         self.locals.clear();
         self.lengths = [0.0; FIELDS];
         self.sequence.clear();
+        self.last = BREAK;
         self.name_len = 0;
         self.length = 0;
     }
@@ -53,13 +56,21 @@ impl ReadBuffers {
     ) {
         for number in vocabulary.learn(word) {
             let piece = vocabulary.piece(number);
-            let last = self.sequence.last().copied().unwrap_or(BREAK);
             self.note(piece, field, pair_length);
             if piece.role == Role::Part && in_sequence(field) {
-                for &class in vocabulary.class_pair(last, piece.term) {
+                for &class in vocabulary.class_pair(self.last, piece.term) {
                     self.bump(class, field);
                 }
+                self.last = piece.term;
             }
+        }
+    }
+
+    /// Ends a text: its last word and the first of the next are no neighbours.
+    pub(super) fn end_text(&mut self, field: Field) {
+        if in_sequence(field) {
+            self.sequence.push(BREAK);
+            self.last = BREAK;
         }
     }
 

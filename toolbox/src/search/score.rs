@@ -11,13 +11,13 @@ use super::query::Query;
 use super::term::BREAK;
 
 /// Tools whose sums are computed together.
-const BLOCK: usize = 4_096;
+const BLOCK: usize = 16_384;
 
 /// Sentences whose sums are computed before they are put together.
 const LANES: usize = 4;
 
 /// Candidates of the second pass, or more if more are asked for.
-const CANDIDATES: usize = 32;
+const CANDIDATES: usize = 24;
 
 /// Ranks that are chosen with an eye on what better ranks have answered.
 const CHOSEN: usize = 10;
@@ -30,7 +30,12 @@ const USUAL_SEQUENCE: f32 = 30.0;
 pub(super) struct Ranked {
     pub(super) slot: u32,
     pub(super) score: f32,
+    /// A bit for each word of the request that the tool says, of those it was looked at for.
+    pub(super) answers: u64,
 }
+
+/// How rare each of the first words of a query is.
+type WordWeights = [f32; 64];
 
 /// A list of postings on its way through the blocks.
 #[derive(Debug, Clone, Copy)]
@@ -43,8 +48,19 @@ struct Cursor<'i> {
     share: f32,
 }
 
+/// A term as the query that it was last part of left it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Mark {
+    /// The number of the query.
+    query: u32,
+    /// How rare the term was then.
+    rare: f32,
+    /// A bit, if it is one of the first 64 words of that query.
+    word: u64,
+}
+
 /// Buffers of a search, used again by the next.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub(super) struct Scratch {
     pub(super) query: Query,
     /// The end of each sentence in the list of cursors.
@@ -55,12 +71,14 @@ pub(super) struct Scratch {
     lanes: [Vec<f32>; LANES],
     best: Vec<f32>,
     pub(super) candidates: Vec<Ranked>,
-    /// For each term the query it was last part of, and how rare it was then.
-    marks: Vec<(u32, f32)>,
+    /// For each term the query it was last part of.
+    marks: Vec<Mark>,
     mark: u32,
     /// A bit for the last digits of each term of the query: most terms of a tool are none of them,
     /// and need no look at `marks`.
     hints: [u64; 16],
+    /// How rare the words with a bit are.
+    words: WordWeights,
 }
 
 /// Ranks the tools that pass the filter, best first, at most `limit`; ties keep registration order.
@@ -105,6 +123,24 @@ pub(super) fn order(ranked: &mut [Ranked], index: &Index) {
     });
 }
 
+impl Default for Scratch {
+    fn default() -> Self {
+        Self {
+            query: Query::default(),
+            ends: Vec::new(),
+            repeats: Vec::new(),
+            total: Vec::new(),
+            lanes: Default::default(),
+            best: Vec::new(),
+            candidates: Vec::new(),
+            marks: Vec::new(),
+            mark: 0,
+            hints: [0; 16],
+            words: [0.0; 64],
+        }
+    }
+}
+
 impl Scratch {
     /// Gives each term of the query its weight and the begin of its postings.
     fn open_cursors<'i>(&mut self, index: &'i Index) -> Vec<Cursor<'i>> {
@@ -122,10 +158,10 @@ impl Scratch {
         let saturated =
             |count: u32| (weights.repeats + 1.0) * count as f32 / (weights.repeats + count as f32);
         self.mark = self.mark.wrapping_add(1);
-        if self.marks.len() < index.vocabulary.len() || self.mark == 0 {
+        if self.marks.len() < index.terms() || self.mark == 0 {
             self.mark = 1;
             self.marks.clear();
-            self.marks.resize(index.vocabulary.len() + index.vocabulary.len() / 2, (0, 0.0));
+            self.marks.resize(index.terms() + index.terms() / 2, Mark::default());
         }
         self.hints = [0; 16];
         let mut from = 0;
@@ -134,11 +170,13 @@ impl Scratch {
                 let rest = index.postings(wanted.term);
                 let holding = rest.len();
                 let rare = rarity(index, holding);
-                self.marks[wanted.term as usize] = (self.mark, rare);
+                if !wanted.is_value {
+                    self.marks[wanted.term as usize] = Mark { query: self.mark, rare, word: 0 };
+                }
                 self.hints[wanted.term as usize / 64 % 16] |= 1 << (wanted.term % 64);
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
                 let broad = holding as f32 > weights.class_share * index.len() as f32;
-                if holding == 0 || broad && index.vocabulary.is_class(wanted.term) {
+                if holding == 0 || broad && wanted.is_class {
                     continue;
                 }
                 let rare = rare * unit;
@@ -157,7 +195,24 @@ impl Scratch {
             from = to;
             self.ends.push(cursors.len());
         }
+        self.number_words();
         cursors
+    }
+
+    /// Gives each of the first 64 words a bit.
+    fn number_words(&mut self) {
+        let mut kept = 0;
+        for &term in &self.query.words {
+            if let Some(mark) = self.marks.get_mut(term as usize)
+                && mark.query == self.mark
+                && mark.word == 0
+                && kept < self.words.len()
+            {
+                mark.word = 1 << kept;
+                self.words[kept] = mark.rare;
+                kept += 1;
+            }
+        }
     }
 
     /// Writes for each term what all sentences together say of it.
@@ -226,7 +281,8 @@ impl Scratch {
                                 clippy::cast_possible_truncation,
                                 reason = "slots are counted in 32 bits"
                             )]
-                            self.candidates.push(Ranked { slot: slot as u32, score });
+                            let slot = slot as u32;
+                            self.candidates.push(Ranked { slot, score, answers: 0 });
                         }
                     }
                     if self.candidates.len() >= 4 * keep {
@@ -251,21 +307,26 @@ impl Scratch {
             let length = (USUAL_SEQUENCE / entry.sequence.len() as f32).min(1.0);
             let mut last = None;
             for (at, &term) in entry.sequence.iter().enumerate() {
-                let rarity = self.rarity_in_query(term);
+                let mark = self.mark_of(term);
                 let in_name = at < usize::from(entry.name_len);
                 if in_name && term != BREAK {
                     let idf = quick_idf(index, index.postings(term).len());
                     all += idf;
-                    requested += if rarity.is_some() { idf } else { 0.0 };
+                    requested += if mark.is_some() { idf } else { 0.0 };
                 }
-                if let (Some((first, before)), Some(rare)) = (last, rarity)
+                let Some(&Mark { rare, word, .. }) = mark else {
+                    last = None;
+                    continue;
+                };
+                ranked.answers |= word;
+                if let Some((first, before)) = last
                     && self.query.phrases.binary_search(&(first, term)).is_ok()
                 {
                     let weight =
                         if in_name { weights.name_phrase } else { weights.phrase * length };
                     phrases += (before + rare) * weight;
                 }
-                last = rarity.map(|rare| (term, rare));
+                last = Some((term, rare));
             }
             ranked.score += phrases;
             if all > 0.0 {
@@ -285,14 +346,13 @@ impl Scratch {
         self.candidates.retain(|ranked| ranked.score >= index.weights.floor * most);
     }
 
-    /// Returns the rarity of a term, if the query contains it.
+    /// Returns what is known of a term, if the query contains it.
     #[inline]
-    fn rarity_in_query(&self, term: u32) -> Option<f32> {
+    fn mark_of(&self, term: u32) -> Option<&Mark> {
         if self.hints[term as usize / 64 % 16] >> (term % 64) & 1 == 0 {
             return None;
         }
-        let &(mark, rare) = self.marks.get(term as usize)?;
-        (mark == self.mark).then_some(rare)
+        self.marks.get(term as usize).filter(|mark| mark.query == self.mark)
     }
 
     /// Adds what the tools get that a request names.
@@ -302,7 +362,7 @@ impl Scratch {
             if let Some(ranked) = self.candidates.iter_mut().find(|ranked| ranked.slot == slot) {
                 ranked.score += lift;
             } else if index.passes(slot as usize, filter) {
-                self.candidates.push(Ranked { slot, score: lift });
+                self.candidates.push(Ranked { slot, score: lift, answers: 0 });
             }
         }
     }
@@ -317,41 +377,17 @@ impl Scratch {
             return;
         }
         let pool = self.candidates.len().min(2 * CHOSEN);
-        // A bit for each word of the request, and what it weighs.
-        let mut words = [(BREAK, 0.0); 64];
-        let mut kept = 0;
-        for &term in &self.query.words {
-            let Some(rare) = self.rarity_in_query(term) else { continue };
-            if kept < words.len() && !words[..kept].iter().any(|&(other, _)| other == term) {
-                words[kept] = (term, rare);
-                kept += 1;
-            }
-        }
-        let answers = |ranked: &Ranked| {
-            let sequence =
-                index.slots[ranked.slot as usize].iter().flat_map(|entry| &*entry.sequence);
-            sequence.filter(|&&term| self.rarity_in_query(term).is_some()).fold(
-                0_u64,
-                |bits, &term| {
-                    bits | words[..kept]
-                        .iter()
-                        .position(|word| word.0 == term)
-                        .map_or(0, |at| 1 << at)
-                },
-            )
-        };
         let sum = |mut bits: u64| {
             let mut sum = 0.0;
             while bits != 0 {
-                sum += words[bits.trailing_zeros() as usize].1;
+                sum += self.words[bits.trailing_zeros() as usize];
                 bits &= bits - 1;
             }
             sum
         };
         let mut pooled = [(0_u64, 0.0_f32); 2 * CHOSEN];
         for (pooled, ranked) in pooled.iter_mut().zip(&self.candidates) {
-            let bits = answers(ranked);
-            *pooled = (bits, sum(bits));
+            *pooled = (ranked.answers, sum(ranked.answers));
         }
         let mut answered = 0;
         for rank in 0..CHOSEN.min(pool) {
@@ -416,7 +452,9 @@ fn merge_lanes<const N: usize>(
             None => (all, most),
         };
     }
-    lanes.into_iter().for_each(|lane| lane.fill(0.0));
+    for lane in lanes {
+        lane.fill(0.0);
+    }
 }
 
 /// Adds what the postings of one term weigh to the sums of the block that begins at `start`.

@@ -17,7 +17,7 @@ const MIN_LEN: usize = 4;
 const MAX_LEN: usize = 24;
 
 /// The number of words compared for one entry: the consonants of some are those of many.
-const MAX_COMPARED: usize = 64;
+const MAX_COMPARED: usize = 48;
 
 /// Ends a chain.
 const END: u32 = u32::MAX;
@@ -27,11 +27,19 @@ const END: u32 = u32::MAX;
 pub(super) struct Spellings {
     /// The last link of the chain of each entry.
     entries: HashMap<u32, u32, RandomState>,
-    /// Each link is a word and the link before.
-    links: Vec<(u32, u32)>,
-    /// The end of each word in `letters`, and its term.
-    words: Vec<(u32, u32)>,
+    links: Vec<Link>,
     letters: Vec<u8>,
+}
+
+/// A word of a chain.
+#[derive(Debug, Clone, Copy)]
+struct Link {
+    term: u32,
+    /// The link before.
+    before: u32,
+    /// The begin of the word in `letters`.
+    start: u32,
+    len: u32,
 }
 
 /// A word that another may stand for.
@@ -48,13 +56,12 @@ impl Spellings {
         if !is_comparable(word) {
             return;
         }
-        let number = narrow(self.words.len());
+        let (start, len) = (narrow(self.letters.len()), narrow(word.len()));
         self.letters.extend_from_slice(word.as_bytes());
-        self.words.push((narrow(self.letters.len()), term));
         keys(word, &mut |key| {
             let link = narrow(self.links.len());
             let before = self.entries.insert(key, link).unwrap_or(END);
-            self.links.push((number, before));
+            self.links.push(Link { term, before, start, len });
         });
     }
 
@@ -74,13 +81,16 @@ impl Spellings {
         keys(word, &mut |key| {
             let mut link = self.entries.get(&key).copied().unwrap_or(END);
             for _ in 0..MAX_COMPARED {
-                let Some(&(number, before)) = self.links.get(link as usize) else { break };
+                let Some(&Link { term, before, start, len }) = self.links.get(link as usize) else {
+                    break;
+                };
                 link = before;
-                let (other, term) = self.word(number);
-                if other.len().abs_diff(word.len()) <= most
-                    && held(term)
+                if (len as usize).abs_diff(word.len()) > most || !held(term) {
+                    continue;
+                }
+                let other = &self.letters[start as usize..(start + len) as usize];
+                if let Some(distance @ 1..) = distance(word.as_bytes(), other, most)
                     && !found.iter().any(|found| found.term == term)
-                    && let Some(distance @ 1..) = distance(word.as_bytes(), other, most)
                 {
                     found.push(Spelling { term, distance });
                 }
@@ -88,12 +98,6 @@ impl Spellings {
         });
         let smallest = found.iter().map(|found| found.distance).min();
         found.into_iter().filter(|found| Some(found.distance) == smallest).for_each(visit);
-    }
-
-    fn word(&self, number: u32) -> (&[u8], u32) {
-        let (end, term) = self.words[number as usize];
-        let start = if number == 0 { 0 } else { self.words[number as usize - 1].0 };
-        (&self.letters[start as usize..end as usize], term)
     }
 }
 
@@ -123,16 +127,16 @@ const VOWELS: u32 = 1 | 1 << 4 | 1 << 8 | 1 << 14 | 1 << 20 | 1 << 24;
 /// Returns the number of letters to insert, remove, replace or swap with their neighbour, if it is
 /// at most `most` (optimal string alignment).
 fn distance(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
-    let mut rows = [[0_usize; MAX_LEN + 1]; 3];
-    for (at, cell) in rows[0].iter_mut().enumerate() {
+    let mut rows = [[0_u8; MAX_LEN + 1]; 3];
+    for (at, cell) in (0..).zip(&mut rows[0]) {
         *cell = at;
     }
-    for (i, &left) in a.iter().enumerate() {
+    for (i, (&left, number)) in a.iter().zip(1..).enumerate() {
         let (now, last, before) = ((i + 1) % 3, i % 3, (i + 2) % 3);
-        rows[now][0] = i + 1;
-        let mut smallest = i + 1;
+        rows[now][0] = number;
+        let mut smallest = number;
         for (j, &right) in b.iter().enumerate() {
-            let mut cell = (rows[last][j] + usize::from(left != right))
+            let mut cell = (rows[last][j] + u8::from(left != right))
                 .min(rows[last][j + 1] + 1)
                 .min(rows[now][j] + 1);
             if i > 0 && j > 0 && left == b[j - 1] && a[i - 1] == right {
@@ -141,11 +145,11 @@ fn distance(a: &[u8], b: &[u8], most: usize) -> Option<usize> {
             rows[now][j + 1] = cell;
             smallest = smallest.min(cell);
         }
-        if smallest > most {
+        if usize::from(smallest) > most {
             return None;
         }
     }
-    Some(rows[a.len() % 3][b.len()]).filter(|&distance| distance <= most)
+    Some(usize::from(rows[a.len() % 3][b.len()])).filter(|&distance| distance <= most)
 }
 
 #[cfg(test)]

@@ -45,7 +45,6 @@ pub(super) struct Vocabulary {
     /// The classes of two words in a row. Their terms are the first of all, so that other pairs are
     /// recognized by their numbers.
     class_pairs: Map<(u32, u32), Vec<u32>>,
-    is_class: Vec<bool>,
     paired: u32,
     /// The number of tools that hold each term.
     holding: Vec<u32>,
@@ -64,7 +63,6 @@ impl Default for Vocabulary {
             spellings: Spellings::default(),
             classes: Vec::new(),
             class_pairs: Map::default(),
-            is_class: Vec::new(),
             paired: 0,
             holding: Vec::new(),
             names: Map::default(),
@@ -112,10 +110,6 @@ impl Vocabulary {
 
     pub(super) fn class(&self, class: u16) -> Option<u32> {
         self.classes.get(usize::from(class)).copied().filter(|&term| term != BREAK)
-    }
-
-    pub(super) fn is_class(&self, term: u32) -> bool {
-        self.is_class.get(term as usize).copied().unwrap_or_default()
     }
 
     /// Returns the terms of a word that some tool contains as it is.
@@ -271,10 +265,7 @@ impl Vocabulary {
             self.classes.resize(class + 1, BREAK);
         }
         if self.classes[class] == BREAK {
-            let term = self.fresh();
-            self.is_class.resize(term as usize + 1, false);
-            self.is_class[term as usize] = true;
-            self.classes[class] = term;
+            self.classes[class] = self.fresh();
         }
         self.classes[class]
     }

@@ -52,6 +52,8 @@ pub(super) struct Weights {
     pub(super) class: f32,
     /// The weight of the class of two words in a row.
     pub(super) class_pair: f32,
+    /// The weight of what answers questions of any kind, where a question is asked.
+    pub(super) general: f32,
     /// Classes that more than this share of all tools belong to say nothing and are left out.
     pub(super) class_share: f32,
     /// How fast a class loses its weight to a word that tools say: to one that this many tools
@@ -112,6 +114,7 @@ impl Weights {
         compound: 0.2,
         class: 0.9,
         class_pair: 0.35,
+        general: 0.7,
         class_share: 0.25,
         class_held: 5.0,
         quoted: 0.3,
