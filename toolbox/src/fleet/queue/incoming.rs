@@ -43,7 +43,7 @@ impl Means {
         if let Some(toolbox) = toolbox
             && let Some(tool) = toolbox.get(&call.tool)
         {
-            result.fit(toolbox.shared.settings.result_bytes, tool.definition());
+            result.fit(toolbox.shared.settings.result_bytes, || tool.definition());
         }
         let mut end = Outbox::end_of(&result, call.idempotent);
         end.is_dead = dead && end.state == CallState::Failed;
