@@ -130,6 +130,8 @@ pub(super) struct Held {
     /// The calls that ended and of which the server may still have something: their orders, and the
     /// revisions of the results that ended them.
     ended: HashMap<JobId, (u64, Option<u64>)>,
+    /// The newest point at which there was no ticket of a call that is not held yet.
+    point: Option<Cut>,
     cut: Option<Cut>,
 }
 
@@ -224,14 +226,19 @@ impl Held {
         }
     }
 
+    /// Notes what the server has stored of the calls so far; there is no call whose ticket is written
+    /// and that is not held yet.
+    pub(super) fn note_point(&mut self, position: u64, revision: u64) {
+        let (order, since) = (self.next, Instant::now());
+        self.point = Some(Cut { order, since, position, revision });
+    }
+
     /// Returns what the server has and needs no more, once the calls of it have ended for `rest`.
-    pub(super) fn cut(
-        &mut self,
-        (position, revision): (u64, u64),
-        rest: Duration,
-        now: Instant,
-    ) -> Option<Cut> {
-        let cut = *self.cut.get_or_insert(Cut { order: self.next, since: now, position, revision });
+    pub(super) fn cut(&mut self, rest: Duration, now: Instant) -> Option<Cut> {
+        if self.cut.is_none() {
+            self.cut = self.point.take();
+        }
+        let cut = self.cut?;
         let is_over = self.orders.first_key_value().is_none_or(|(first, _)| *first >= cut.order);
         if !is_over || now.duration_since(cut.since) < rest {
             return None;
@@ -243,6 +250,6 @@ impl Held {
 
     /// Forgets a cut: positions and revisions begin again.
     pub(super) fn forget_cut(&mut self) {
-        self.cut = None;
+        (self.cut, self.point) = (None, None);
     }
 }

@@ -303,6 +303,8 @@ impl RelayWork {
             }
             Event::BatchOver(is_full_batch) => {
                 self.is_handing_over = false;
+                // Every ticket that was written by now is that of a call which is held, or is over.
+                self.held.note_point(self.position, self.revision);
                 let pause = if is_full_batch { Duration::ZERO } else { POLL };
                 self.not_before = self.not_before.max(Instant::now() + pause / 4);
             }
@@ -404,7 +406,7 @@ impl RelayWork {
             self.look_after(&id);
         }
         let rest = 2 * means.lease();
-        if let Some(cut) = self.held.cut((self.position, self.revision), rest, now) {
+        if let Some(cut) = self.held.cut(rest, now) {
             let token = token_of(&self.place).to_owned();
             self.start(|means, _| async move {
                 let messages = means.connection().subjects.queued_by(&token);
