@@ -46,7 +46,7 @@ const RETRY: Duration = Duration::from_millis(500);
 /// leave these tools to the relay.
 ///
 /// A tool that is not declared idempotent runs at most once, also when the server loses its store:
-/// then the call ends as [unknown](CallState::OutcomeUnknown). An idempotent one is published again.
+/// then the call ends as [unknown](crate::durable::CallState::OutcomeUnknown). An idempotent one is published again.
 /// One relay for each journal and fleet is enough; a second one does the same work again.
 ///
 /// ```no_run
