@@ -240,6 +240,10 @@ async fn a_long_call_keeps_its_lease() {
     let Some(queue) = Queue::start().await else { return };
     let id = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
+    // Another worker would be given it, and call it unknown.
+    let worker = Worker::connect(&queue.server.url(), of_tests()).await.unwrap();
+    let same = ToolBox::builder().tools(tools![wait]).shared_state(Arc::clone(&queue.counts));
+    let _other = Serving::of(worker.durable(), &same.build().unwrap()).await;
     // Three leases of one second.
     tokio::time::sleep(Duration::from_secs(3)).await;
     queue.counts.may_end.notify_waiters();
