@@ -139,6 +139,13 @@ impl Ledger {
         states
     }
 
+    /// Returns the number of calls that are handed over and have no end.
+    fn handed_over(&self) -> i64 {
+        let journal = rusqlite::Connection::open(self.server.folder().join("calls.db")).unwrap();
+        let sql = "SELECT count(*) FROM call WHERE owner LIKE 'place:%'";
+        journal.query_row(sql, [], |row| row.get(0)).unwrap()
+    }
+
     fn open(&self) -> String {
         let journal = rusqlite::Connection::open(self.server.folder().join("calls.db")).unwrap();
         let sql = "SELECT group_concat(id || ' ' || tool || ' ' || state, ', ') FROM \
@@ -171,17 +178,22 @@ fn workers_that_are_killed_lose_no_call() {
 #[test]
 fn boxes_that_are_killed_lose_no_call_that_they_accepted() {
     let Some(mut ledger) = Ledger::new() else { return };
-    let (rounds, calls) = (size(10, 150), 100);
+    let (rounds, calls) = (size(10, 150), 150);
     let _workers: Vec<_> = (0..2).map(|_| ledger.start("work", &[])).collect();
+    let mut held = 0_i64;
     for round in 0..rounds {
         let submitting = ledger.start("submit", &[round * calls, calls]);
-        let until = usize::try_from(pick(&mut ledger.seed, 90)).unwrap();
         let since = Instant::now();
-        while submitting.count() < until && since.elapsed() < SETTLED {
+        while submitting.count() == 0 && since.elapsed() < SETTLED {
             std::thread::sleep(Duration::from_micros(200));
         }
+        // While it accepts, hands over, takes results, or has nothing left to do.
+        ledger.pause(0, 250);
         ledger.take_lines(submitting.kill());
+        held += ledger.handed_over();
     }
+    println!("{held} calls were handed over when their boxes died");
+    assert!(held > 10, "{held} calls were handed over when their boxes died");
     let states = ledger.settle();
     assert!(ledger.accepted.len() > rounds, "{states:?}");
     // A call whose ticket was not spent is published by the next box.

@@ -240,6 +240,10 @@ async fn a_long_call_keeps_its_lease() {
     let Some(queue) = Queue::start().await else { return };
     let id = queue.submit("wait", "{}").await;
     soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
+    // Another worker would be given it, and call it unknown.
+    let worker = Worker::connect(&queue.server.url(), of_tests()).await.unwrap();
+    let same = ToolBox::builder().tools(tools![wait]).shared_state(Arc::clone(&queue.counts));
+    let _other = Serving::of(worker.durable(), &same.build().unwrap()).await;
     // Three leases of one second.
     tokio::time::sleep(Duration::from_secs(3)).await;
     queue.counts.may_end.notify_waiters();
@@ -472,4 +476,71 @@ async fn messages_and_results_that_cannot_be_read_harm_no_other_call() {
     }
     assert_eq!(queue.counts.once.load(Ordering::SeqCst), 2);
     assert_eq!(queue.serving.worker.status().malformed, 6);
+}
+
+#[tokio::test]
+async fn a_call_that_runs_while_the_store_is_lost_ends_once_and_its_late_result_is_counted() {
+    let Some(mut queue) = Queue::start().await else { return };
+    let id = queue.submit("wait", "{}").await;
+    soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
+    let again = queue.submit("again", r#"{"n": 1}"#).await;
+    assert_eq!(queue.ended(&again).await.state, CallState::Done);
+    queue.server.kill();
+    queue.server.wipe();
+    queue.server.run();
+    assert_eq!(queue.ended(&id).await.state, CallState::OutcomeUnknown);
+    queue.counts.may_end.notify_one();
+    let mut late = 0;
+    for _ in 0..1000 {
+        late = queue.journal.get(&id).await.unwrap().unwrap().late;
+        if late > 0 {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    assert_eq!(late, 1);
+    assert_eq!(queue.ended(&id).await.state, CallState::OutcomeUnknown);
+    assert_eq!(queue.counts.waiting.load(Ordering::SeqCst), 1);
+    // The queue was made again.
+    assert_eq!(queue.call("once", r#"{"n": 2}"#).await.0, CallState::Done);
+}
+
+#[tokio::test]
+async fn an_idempotent_call_whose_message_is_lost_is_published_again() {
+    let Some(server) = Server::start() else { return };
+    let Some(queue) = Queue::with(server, |worker| worker.max_calls(1)).await else { return };
+    let running = queue.submit("wait", "{}").await;
+    soon("the call runs", || queue.counts.waiting.load(Ordering::SeqCst) == 1).await;
+    let ids = [
+        queue.submit("again", r#"{"n": 1}"#).await,
+        queue.submit("once", r#"{"n": 1}"#).await,
+        queue.submit("again", r#"{"n": 2}"#).await,
+        queue.submit("once", r#"{"n": 2}"#).await,
+    ];
+    for id in &ids {
+        within(queue.handed_over(id)).await;
+    }
+    // The messages are gone, and the tickets of half of the calls.
+    let jetstream = queue.jetstream().await;
+    let queued = jetstream.get_stream("toolbox_tools_queue").await.unwrap();
+    let states = jetstream.get_stream("KV_toolbox_tools_states").await.unwrap();
+    tokio::time::sleep(Duration::from_millis(300)).await;
+    for id in &ids {
+        queued.purge().filter(format!("toolbox.tools.queue.*.*.*.{id}")).await.unwrap();
+    }
+    for id in &ids[2..] {
+        let keys = format!("$KV.toolbox_tools_states.call.*.*.{id}");
+        states.purge().filter(keys).await.unwrap();
+    }
+    queue.counts.may_end.notify_one();
+    queue.ended(&running).await;
+    let mut ended = Vec::new();
+    for id in &ids {
+        ended.push(queue.ended(id).await.state);
+    }
+    // One without a ticket may have been begun; one with it was not.
+    let unknown = CallState::OutcomeUnknown;
+    assert_eq!(ended, [CallState::Done, CallState::Done, CallState::Done, unknown]);
+    assert_eq!(queue.counts.again.load(Ordering::SeqCst), 2);
+    assert_eq!(queue.counts.once.load(Ordering::SeqCst), 1);
 }

@@ -34,6 +34,7 @@
 //! | offer the tools of a box | [`Worker`], [`WorkerStatus`] |
 //! | use the tools of a fleet | [`Fleet`], [`Mounted`], [`FleetStatus`], [`FleetTool`] |
 //! | see which offers are not used | [`WithheldOffer`], [`WithheldOfferReason`] |
+//! | make calls that outlive the box (feature `durable`) | `Relay`, `Worker::durable` |
 //! | sign in, and name a fleet | [`FleetOptions`], [`FleetError`] |
 
 mod bucket;

@@ -190,7 +190,8 @@ impl Worker {
     ///
     /// Dropping the future cancels the calls under way, and leaves the offers to expire.
     pub async fn serve(&self, toolbox: ToolBox) -> Result<(), FleetError> {
-        self.serve_until(toolbox, std::future::pending()).await
+        // Boxed, since the future is large.
+        Box::pin(self.serve_until(toolbox, std::future::pending())).await
     }
 
     /// Offers the permitted tools of a box like [`serve`](Self::serve), until `shutdown` is ready.

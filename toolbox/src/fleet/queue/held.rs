@@ -130,6 +130,8 @@ pub(super) struct Held {
     /// The calls that ended and of which the server may still have something: their orders, and the
     /// revisions of the results that ended them.
     ended: HashMap<JobId, (u64, Option<u64>)>,
+    /// The newest point at which there was no ticket of a call that is not held yet.
+    point: Option<Cut>,
     cut: Option<Cut>,
 }
 
@@ -224,14 +226,19 @@ impl Held {
         }
     }
 
+    /// Notes what the server has stored of the calls so far; there is no call whose ticket is written
+    /// and that is not held yet.
+    pub(super) fn note_point(&mut self, position: u64, revision: u64) {
+        let (order, since) = (self.next, Instant::now());
+        self.point = Some(Cut { order, since, position, revision });
+    }
+
     /// Returns what the server has and needs no more, once the calls of it have ended for `rest`.
-    pub(super) fn cut(
-        &mut self,
-        (position, revision): (u64, u64),
-        rest: Duration,
-        now: Instant,
-    ) -> Option<Cut> {
-        let cut = *self.cut.get_or_insert(Cut { order: self.next, since: now, position, revision });
+    pub(super) fn cut(&mut self, rest: Duration, now: Instant) -> Option<Cut> {
+        if self.cut.is_none() {
+            self.cut = self.point.take();
+        }
+        let cut = self.cut?;
         let is_over = self.orders.first_key_value().is_none_or(|(first, _)| *first >= cut.order);
         if !is_over || now.duration_since(cut.since) < rest {
             return None;
@@ -243,6 +250,71 @@ impl Held {
 
     /// Forgets a cut: positions and revisions begin again.
     pub(super) fn forget_cut(&mut self) {
-        self.cut = None;
+        (self.cut, self.point) = (None, None);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Arguments;
+    use crate::durable::NewCall;
+
+    fn call(number: u32) -> RecordedCall {
+        let new = NewCall {
+            id: JobId::from_text(format!("job_{number}")),
+            tool: "t".to_owned(),
+            digest: String::new(),
+            arguments: Arguments::from("{}"),
+            context: "{}".to_owned(),
+            call_id: String::new(),
+            conversation: None,
+            idempotent: false,
+            expires: SystemTime::now() + Duration::from_secs(60),
+        };
+        RecordedCall::new(new, SystemTime::now())
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn nothing_of_a_call_is_removed_before_it_ended() {
+        let (mut held, rest) = (Held::default(), Duration::from_secs(2));
+        let (first, second) = (call(1), call(2));
+        held.add(&first, None, 0, Instant::now());
+        held.note_point(10, 20);
+        held.add(&second, None, 0, Instant::now());
+        assert!(held.cut(rest, Instant::now()).is_none());
+        tokio::time::advance(rest).await;
+        assert!(held.cut(rest, Instant::now()).is_none(), "the first call has not ended");
+        held.note_point(30, 40);
+        held.remove(&first.id);
+        let cut = held.cut(rest, Instant::now()).unwrap();
+        assert_eq!((cut.position, cut.revision), (10, 20));
+        assert!(held.cut(rest, Instant::now()).is_none(), "the second call has not ended");
+        held.remove(&second.id);
+        assert!(held.cut(rest, Instant::now()).is_none(), "it ended just now");
+        tokio::time::advance(rest).await;
+        let cut = held.cut(rest, Instant::now()).unwrap();
+        assert_eq!((cut.position, cut.revision), (30, 40));
+    }
+
+    #[test]
+    fn each_state_of_a_call_has_its_step() {
+        let ticket = || Some((Mark::Ticket { subject: "s".to_owned() }, 1));
+        let void = || Some((Mark::Void, 2));
+        let cases = [
+            (None, false, Step::Wait),
+            (ticket(), false, Step::Look),
+            (ticket(), true, Step::Void),
+            (void(), true, Step::Finish(CallEndKind::Cancelled)),
+            (void(), false, Step::Finish(CallEndKind::Expired)),
+        ];
+        for (mark, is_cancelled, step) in cases {
+            let mut held = Held::default();
+            let call = call(1);
+            held.add(&call, mark, 0, Instant::now());
+            let call = held.get_mut(&call.id).unwrap();
+            call.is_cancelled = is_cancelled;
+            assert_eq!(call.step(), step);
+        }
     }
 }

@@ -113,7 +113,7 @@ pub(super) async fn watch(
     loop {
         connected.mark_unchanged();
         pass += 1;
-        let again = rewatch.notified();
+        let mut again = std::pin::pin!(rewatch.notified());
         let watched = async {
             let queue = &means.queue;
             queue.ensure(means.connection()).await.map_err(|error| error.to_string())?;
@@ -122,8 +122,10 @@ pub(super) async fn watch(
             let mut entries = queue.watch(&keys).await.map_err(|error| error.to_string())?;
             let mut is_current = false;
             loop {
-                let Some(entry) = entries.next().await else {
-                    return Err("the server ended the watch".to_owned());
+                let entry = tokio::select! {
+                    entry = entries.next() => entry.ok_or("the server ended the watch")?,
+                    // A pass that is not over is not begun again, or none would ever be.
+                    () = &mut again, if is_current => return Ok(true),
                 };
                 let entry = entry.map_err(|error| error.to_string())?;
                 if entry.operation == Operation::Put {
@@ -135,22 +137,23 @@ pub(super) async fn watch(
                 }
             }
         };
-        let failed: Result<(), String> = tokio::select! {
+        let watched: Result<bool, String> = tokio::select! {
             watched = watched => watched,
             // What was missed meanwhile is read again from the start.
-            _ = connected.changed() => Ok(()),
-            () = again => {
-                tokio::time::sleep(means.lease() / 4).await;
-                Ok(())
+            _ = connected.changed() => Ok(false),
+        };
+        let pause = match watched {
+            Ok(false) => continue,
+            Ok(true) => means.lease() / 4,
+            Err(error) => {
+                if means.connection().is_connected() {
+                    let notice = format!("the results of durable calls cannot be watched: {error}");
+                    means.connection().events.notice(&notice);
+                }
+                RETRY
             }
         };
-        if let Err(error) = failed {
-            if means.connection().is_connected() {
-                let notice = format!("the results of durable calls cannot be watched: {error}");
-                means.connection().events.notice(&notice);
-            }
-            tokio::time::sleep(RETRY).await;
-        }
+        tokio::time::sleep(pause).await;
     }
 }
 

@@ -16,6 +16,7 @@ use crate::call::{FailureKind, JobId, ToolResult};
 use crate::context::CarriedContext;
 use crate::durable::{Claim, Outbox, RecordedCall};
 use crate::fleet::connection::Connection;
+use crate::fleet::random;
 use crate::fleet::remote::{Caller, RemoteTool, head};
 use crate::fleet::subjects::QueueKey;
 use crate::fleet::wire::{CallHead, QueuedCall, stored_arguments};
@@ -264,8 +265,8 @@ impl Means {
                 }
             }
         };
-        // The server may remember the id of the first message though that is gone.
-        let message_id = format!("{id}.{ticket}");
+        // The server may remember the id of a message that is gone. Copies begin nothing twice.
+        let message_id = format!("{id}.{}", random::token());
         self.publish(&recorded, tool, (&subject, ticket), &message_id, events).await;
     }
 

@@ -46,7 +46,7 @@ const RETRY: Duration = Duration::from_millis(500);
 /// leave these tools to the relay.
 ///
 /// A tool that is not declared idempotent runs at most once, also when the server loses its store:
-/// then the call ends as [unknown](CallState::OutcomeUnknown). An idempotent one is published again.
+/// then the call ends as [unknown](crate::durable::CallState::OutcomeUnknown). An idempotent one is published again.
 /// One relay for each journal and fleet is enough; a second one does the same work again.
 ///
 /// ```no_run
@@ -303,6 +303,8 @@ impl RelayWork {
             }
             Event::BatchOver(is_full_batch) => {
                 self.is_handing_over = false;
+                // Every ticket that was written by now is that of a call which is held, or is over.
+                self.held.note_point(self.position, self.revision);
                 let pause = if is_full_batch { Duration::ZERO } else { POLL };
                 self.not_before = self.not_before.max(Instant::now() + pause / 4);
             }
@@ -404,7 +406,7 @@ impl RelayWork {
             self.look_after(&id);
         }
         let rest = 2 * means.lease();
-        if let Some(cut) = self.held.cut((self.position, self.revision), rest, now) {
+        if let Some(cut) = self.held.cut(rest, now) {
             let token = token_of(&self.place).to_owned();
             self.start(|means, _| async move {
                 let messages = means.connection().subjects.queued_by(&token);
