@@ -22,22 +22,22 @@ pub(super) trait Key<T> {
 /// The path to a value is as long as the digits by which its key differs from those of others.
 #[derive(Debug)]
 pub(super) struct Trie<T, K> {
-    root: Node<T>,
+    root: TrieNode<T>,
     /// The number of digits of the keys, which grows with them.
     digits: u32,
     key: PhantomData<fn() -> K>,
 }
 
 #[derive(Debug)]
-enum Node<T> {
+enum TrieNode<T> {
     Empty,
     Leaf(Arc<T>),
-    Branch(Arc<[Node<T>; WIDTH]>),
+    Branch(Arc<[TrieNode<T>; WIDTH]>),
 }
 
 impl<T, K> Default for Trie<T, K> {
     fn default() -> Self {
-        Self { root: Node::Empty, digits: 1, key: PhantomData }
+        Self { root: TrieNode::Empty, digits: 1, key: PhantomData }
     }
 }
 
@@ -47,7 +47,7 @@ impl<T, K> Clone for Trie<T, K> {
     }
 }
 
-impl<T> Clone for Node<T> {
+impl<T> Clone for TrieNode<T> {
     fn clone(&self) -> Self {
         match self {
             Self::Empty => Self::Empty,
@@ -76,12 +76,12 @@ impl<T, K: Key<T>> Trie<T, K> {
         let (mut node, mut below) = (&self.root, self.digits);
         loop {
             match node {
-                Node::Branch(children) => {
+                TrieNode::Branch(children) => {
                     below -= 1;
                     node = &children[digit(key, below)];
                 }
-                Node::Leaf(value) => return (K::of(value) == key).then_some(value),
-                Node::Empty => return None,
+                TrieNode::Leaf(value) => return (K::of(value) == key).then_some(value),
+                TrieNode::Empty => return None,
             }
         }
     }
@@ -89,10 +89,10 @@ impl<T, K: Key<T>> Trie<T, K> {
     /// Inserts a value in place of that of the same key.
     pub(super) fn insert(&mut self, value: Arc<T>) {
         while self.digits < MOST_DIGITS && K::of(&value) >> (self.digits * DIGIT) != 0 {
-            self.root = match std::mem::replace(&mut self.root, Node::Empty) {
+            self.root = match std::mem::replace(&mut self.root, TrieNode::Empty) {
                 // The key of a leaf says where it belongs.
-                root @ (Node::Empty | Node::Leaf(_)) => root,
-                root @ Node::Branch(_) => Node::branch([(0, root)]),
+                root @ (TrieNode::Empty | TrieNode::Leaf(_)) => root,
+                root @ TrieNode::Branch(_) => TrieNode::branch([(0, root)]),
             };
             self.digits += 1;
         }
@@ -110,7 +110,7 @@ impl<T, K: Key<T>> Trie<T, K> {
     }
 }
 
-impl<T> Node<T> {
+impl<T> TrieNode<T> {
     fn branch<const N: usize>(children: [(usize, Self); N]) -> Self {
         let mut nodes = [const { Self::Empty }; WIDTH];
         for (at, child) in children {
@@ -120,7 +120,7 @@ impl<T> Node<T> {
     }
 }
 
-impl<T> Node<T> {
+impl<T> TrieNode<T> {
     fn insert<K: Key<T>>(&mut self, value: Arc<T>, digits: u32) {
         match self {
             Self::Empty => *self = Self::Leaf(value),
@@ -159,7 +159,7 @@ impl<T> Node<T> {
 
 /// The values of a [`Trie`] in the order of their keys.
 pub(super) struct Iter<'a, T> {
-    ahead: Vec<std::slice::Iter<'a, Node<T>>>,
+    ahead: Vec<std::slice::Iter<'a, TrieNode<T>>>,
 }
 
 impl<'a, T> Iterator for Iter<'a, T> {
@@ -169,9 +169,9 @@ impl<'a, T> Iterator for Iter<'a, T> {
         loop {
             match self.ahead.last_mut()?.next() {
                 None => drop(self.ahead.pop()),
-                Some(Node::Empty) => {}
-                Some(Node::Leaf(value)) => return Some(value),
-                Some(Node::Branch(children)) => self.ahead.push(children.iter()),
+                Some(TrieNode::Empty) => {}
+                Some(TrieNode::Leaf(value)) => return Some(value),
+                Some(TrieNode::Branch(children)) => self.ahead.push(children.iter()),
             }
         }
     }

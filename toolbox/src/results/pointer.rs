@@ -11,7 +11,7 @@ use crate::text::{QUOTED, quote};
 /// The most values that are collected.
 const MOST: usize = 10_000;
 
-enum PathStep {
+enum PointerStep {
     /// A key of an object, or an index of an array.
     Name(String),
     /// Elements of an array, the end excluded.
@@ -20,7 +20,7 @@ enum PathStep {
     All,
 }
 
-impl fmt::Display for PathStep {
+impl fmt::Display for PointerStep {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name(name) => f.write_str(name),
@@ -42,7 +42,7 @@ pub(super) enum Selected<'t> {
 /// Returns what a pointer such as `/items/10..20/name` selects in a document.
 pub(super) fn select<'t>(text: &'t str, pointer: &str) -> Result<Selected<'t>, String> {
     let steps = steps(pointer)?;
-    let many = steps.iter().any(|step| !matches!(step, PathStep::Name(_)));
+    let many = steps.iter().any(|step| !matches!(step, PointerStep::Name(_)));
     let mut walk = Selection { found: Vec::new(), count: 0, missing: None };
     let mut json = serde_json::Deserializer::from_str(text);
     let done = Place { steps: &steps, at: 0, walk: &mut walk }.deserialize(&mut json);
@@ -62,7 +62,7 @@ pub(super) fn select<'t>(text: &'t str, pointer: &str) -> Result<Selected<'t>, S
     }
 }
 
-fn steps(pointer: &str) -> Result<Vec<PathStep>, String> {
+fn steps(pointer: &str) -> Result<Vec<PointerStep>, String> {
     let pointer = pointer.trim().trim_start_matches('$');
     if pointer.is_empty() || pointer == "/" {
         return Ok(Vec::new());
@@ -79,14 +79,14 @@ fn steps(pointer: &str) -> Result<Vec<PathStep>, String> {
     text.split('/')
         .map(|step| {
             if step == "*" {
-                return Ok(PathStep::All);
+                return Ok(PointerStep::All);
             }
             if let Some((first, end)) = step.split_once("..") {
                 let number = |text: &str, missing: usize| {
                     if text.is_empty() { Ok(missing) } else { text.parse() }
                 };
                 if let (Ok(first), Ok(end)) = (number(first, 0), number(end, usize::MAX)) {
-                    return Ok(PathStep::Slice(first, end));
+                    return Ok(PointerStep::Slice(first, end));
                 }
                 if first.chars().all(|c| c.is_ascii_digit()) {
                     return Err(format!(
@@ -95,7 +95,7 @@ fn steps(pointer: &str) -> Result<Vec<PathStep>, String> {
                     ));
                 }
             }
-            Ok(PathStep::Name(step.replace("~1", "/").replace("~0", "~")))
+            Ok(PointerStep::Name(step.replace("~1", "/").replace("~0", "~")))
         })
         .collect()
 }
@@ -116,7 +116,7 @@ impl Selection<'_> {
 }
 
 struct Place<'a, 't> {
-    steps: &'a [PathStep],
+    steps: &'a [PointerStep],
     at: usize,
     walk: &'a mut Selection<'t>,
 }
@@ -184,9 +184,9 @@ impl<'t> Visitor<'t> for Place<'_, 't> {
     fn visit_seq<A: SeqAccess<'t>>(self, mut seq: A) -> Result<(), A::Error> {
         let Self { steps, at, walk } = self;
         let (first, end) = match &steps[at] {
-            PathStep::All => (0, usize::MAX),
-            PathStep::Slice(first, end) => (*first, *end),
-            PathStep::Name(name) => match name.parse::<usize>() {
+            PointerStep::All => (0, usize::MAX),
+            PointerStep::Slice(first, end) => (*first, *end),
+            PointerStep::Name(name) => match name.parse::<usize>() {
                 Ok(index) => (index, index.saturating_add(1)),
                 Err(_) => (usize::MAX, usize::MAX),
             },
@@ -214,10 +214,10 @@ impl<'t> Visitor<'t> for Place<'_, 't> {
         let (mut keys, mut count, mut is_there) = (String::new(), 0_usize, false);
         while let Some(key) = map.next_key::<Cow<'t, str>>()? {
             let matches = match &steps[at] {
-                PathStep::All => true,
-                PathStep::Name(name) => *name == *key,
+                PointerStep::All => true,
+                PointerStep::Name(name) => *name == *key,
                 // A key may be named as a slice is.
-                slice @ PathStep::Slice(..) => slice.to_string() == *key,
+                slice @ PointerStep::Slice(..) => slice.to_string() == *key,
             };
             if matches {
                 is_there = true;

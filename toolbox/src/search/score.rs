@@ -50,7 +50,7 @@ struct Cursor<'i> {
 
 /// A term as the query that it was last part of left it.
 #[derive(Debug, Clone, Copy, Default)]
-struct Mark {
+struct TermMark {
     /// The number of the query.
     query: u32,
     /// How rare the term was then.
@@ -72,7 +72,7 @@ pub(super) struct Scratch {
     best: Vec<f32>,
     pub(super) candidates: Vec<Ranked>,
     /// For each term the query it was last part of.
-    marks: Vec<Mark>,
+    marks: Vec<TermMark>,
     mark: u32,
     /// A bit for the last digits of each term of the query: most terms of a tool are none of them,
     /// and need no look at `marks`.
@@ -161,7 +161,7 @@ impl Scratch {
         if self.marks.len() < index.terms() || self.mark == 0 {
             self.mark = 1;
             self.marks.clear();
-            self.marks.resize(index.terms() + index.terms() / 2, Mark::default());
+            self.marks.resize(index.terms() + index.terms() / 2, TermMark::default());
         }
         self.hints = [0; 16];
         let mut from = 0;
@@ -171,7 +171,7 @@ impl Scratch {
                 let holding = rest.len();
                 let rare = rarity(index, holding);
                 if !wanted.is_value {
-                    self.marks[wanted.term as usize] = Mark { query: self.mark, rare, word: 0 };
+                    self.marks[wanted.term as usize] = TermMark { query: self.mark, rare, word: 0 };
                 }
                 self.hints[wanted.term as usize / 64 % 16] |= 1 << (wanted.term % 64);
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
@@ -314,7 +314,7 @@ impl Scratch {
                     all += idf;
                     requested += if mark.is_some() { idf } else { 0.0 };
                 }
-                let Some(&Mark { rare, word, .. }) = mark else {
+                let Some(&TermMark { rare, word, .. }) = mark else {
                     last = None;
                     continue;
                 };
@@ -348,7 +348,7 @@ impl Scratch {
 
     /// Returns what is known of a term, if the query contains it.
     #[inline]
-    fn mark_of(&self, term: u32) -> Option<&Mark> {
+    fn mark_of(&self, term: u32) -> Option<&TermMark> {
         if self.hints[term as usize / 64 % 16] >> (term % 64) & 1 == 0 {
             return None;
         }

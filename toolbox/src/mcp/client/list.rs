@@ -24,7 +24,7 @@ const MAX_TOTAL: usize = 64 * 1024 * 1024;
 
 /// A tool as its server lists it, with its texts cleaned.
 #[derive(Debug, Clone)]
-pub(super) struct ListedTool {
+pub(super) struct ServerTool {
     /// The server's own name for it.
     pub(super) name: String,
     pub(super) title: Option<String>,
@@ -43,7 +43,7 @@ pub(super) struct ListedTool {
 /// The result of reading one list.
 #[derive(Debug, Default)]
 pub(super) struct ToolList {
-    pub(super) tools: Vec<ListedTool>,
+    pub(super) tools: Vec<ServerTool>,
     /// The tools that cannot be used, each with the reason.
     pub(super) dropped: Vec<(String, String)>,
     pub(super) notices: Vec<String>,
@@ -122,7 +122,7 @@ impl ToolList {
         }
     }
 
-    fn take(&mut self, mut tool: ListedTool) {
+    fn take(&mut self, mut tool: ServerTool) {
         let name = display_name(&tool.name);
         let mut has_invisible = matches!(text::clean(&tool.name), Cow::Owned(_));
         let description = text::clean(&tool.description);
@@ -152,7 +152,7 @@ pub(super) fn display_name(name: &str) -> String {
     text::clean(text::cut(name, 200)).into_owned()
 }
 
-fn read(raw: &str) -> Result<ListedTool, (String, String)> {
+fn read(raw: &str) -> Result<ServerTool, (String, String)> {
     let nameless = |reason: String| (String::new(), reason);
     if raw.len() > MAX_DEFINITION {
         return Err(nameless(format!(
@@ -181,7 +181,7 @@ fn read(raw: &str) -> Result<ListedTool, (String, String)> {
             idempotent: hints.idempotent_hint,
             open_world: hints.open_world_hint,
         });
-    Ok(ListedTool {
+    Ok(ServerTool {
         name: raw_tool.name,
         title: raw_tool.title,
         description: raw_tool.description.unwrap_or_default(),

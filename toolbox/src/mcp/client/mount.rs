@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use super::flags;
-use super::list::{self, ListedTool, ToolList};
+use super::list::{self, ServerTool, ToolList};
 use super::server::{CalledTool, Server};
 use super::status::{WithheldReason, WithheldTool};
 use crate::call::{Arguments, FailureKind, ToolResult};
@@ -72,7 +72,7 @@ pub(super) fn mount(server: &Arc<Server>, listed: &ToolList) -> Mounted {
 fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) -> HashSet<&'a str> {
     let names = listed.tools.iter().map(|tool| tool.name.as_str());
     let Some(mut lock) = server.shared.lock() else { return names.collect() };
-    let is_new = |lock: &Lock, tool: &ListedTool| {
+    let is_new = |lock: &Lock, tool: &ServerTool| {
         lock.judge(&server.name, &tool.name, &tool.raw) == PinStatus::New
     };
     let mut kept = lock.refresh();
@@ -119,7 +119,7 @@ fn approved<'a>(server: &Server, listed: &'a ToolList, mounted: &mut Mounted) ->
 
 fn make_tool(
     server: &Arc<Server>,
-    listed: &ListedTool,
+    listed: &ServerTool,
     name: &str,
     notices: &mut Vec<String>,
 ) -> Result<Tool, String> {
