@@ -75,10 +75,10 @@ impl ResultKeeper for Keeper {
     ) -> BoxFuture<'a, ()> {
         let limit = own.unwrap_or(self.limits().tokens);
         Box::pin(async move {
-            let (content, structured_content) = result.take_content();
+            let (parts, structured_content) = result.take_content();
             let whole = Arc::new(KeptResult {
                 tool: source.definition.name.clone(),
-                content,
+                content: parts,
                 structured_content,
                 is_untrusted: source.is_untrusted,
                 shows_urls: source.shows_urls,

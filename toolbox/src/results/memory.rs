@@ -31,7 +31,7 @@ pub struct MemoryResults {
 
 #[derive(Default)]
 struct Kept {
-    owners: HashMap<ResultOwner, Owned>,
+    owners: HashMap<ResultOwner, ResultList>,
     /// The owners and numbers of what is kept, the oldest first.
     order: VecDeque<(ResultOwner, u64)>,
     bytes: usize,
@@ -43,7 +43,7 @@ struct Kept {
 }
 
 #[derive(Default)]
-struct Owned {
+struct ResultList {
     last: u64,
     results: HashMap<u64, (u64, Arc<KeptResult>)>,
     gone: BTreeMap<u64, String>,
@@ -86,18 +86,18 @@ impl Kept {
     fn keep(&mut self, owner: ResultOwner, result: Arc<KeptResult>, max_bytes: usize) -> u64 {
         let hash = self.hasher.hash_one((&result.tool, result.text()));
         let floor = self.floor;
-        let new = || Owned { last: floor, ..Owned::default() };
-        let owned = self.owners.entry(owner.clone()).or_insert_with(new);
+        let new = || ResultList { last: floor, ..ResultList::default() };
+        let list = self.owners.entry(owner.clone()).or_insert_with(new);
         let same = |(number, (of, kept)): (&u64, &(u64, Arc<KeptResult>))| {
             (*of == hash && **kept == *result).then_some(*number)
         };
-        if let Some(number) = owned.results.iter().find_map(same) {
+        if let Some(number) = list.results.iter().find_map(same) {
             return number;
         }
-        owned.last += 1;
-        let number = owned.last;
+        list.last += 1;
+        let number = list.last;
         self.bytes += result.bytes();
-        owned.results.insert(number, (hash, result));
+        list.results.insert(number, (hash, result));
         self.order.push_back((owner, number));
         while self.bytes > max_bytes && self.order.len() > 1 {
             self.forget_oldest();
@@ -107,20 +107,20 @@ impl Kept {
 
     fn forget_oldest(&mut self) {
         let Some((owner, number)) = self.order.pop_front() else { return };
-        let Some(owned) = self.owners.get_mut(&owner) else { return };
-        if let Some((_, result)) = owned.results.remove(&number) {
+        let Some(list) = self.owners.get_mut(&owner) else { return };
+        if let Some((_, result)) = list.results.remove(&number) {
             self.bytes -= result.bytes();
-            owned.gone.insert(number, summary(&result));
+            list.gone.insert(number, summary(&result));
             self.remembered += 1;
         }
         // What is gone is remembered in a line, and lines are bounded too.
         if self.remembered > REMEMBERED {
             self.remembered = 0;
             let floor = &mut self.floor;
-            self.owners.retain(|_, owned| {
-                owned.gone.clear();
-                let stays = !owned.results.is_empty();
-                *floor = if stays { *floor } else { owned.last.max(*floor) };
+            self.owners.retain(|_, list| {
+                list.gone.clear();
+                let stays = !list.results.is_empty();
+                *floor = if stays { *floor } else { list.last.max(*floor) };
                 stays
             });
         }
@@ -164,11 +164,11 @@ impl ResultStore for MemoryResults {
     ) -> BoxFuture<'_, Result<Lookup, ResultStoreError>> {
         Box::pin(async move {
             let kept = self.kept.lock();
-            let Some(owned) = kept.owners.get(&owner) else { return Ok(Lookup::Unknown) };
-            Ok(match (owned.results.get(&number), owned.gone.get(&number)) {
+            let Some(list) = kept.owners.get(&owner) else { return Ok(Lookup::Unknown) };
+            Ok(match (list.results.get(&number), list.gone.get(&number)) {
                 (Some((_, result)), _) => Lookup::Kept(Arc::clone(result)),
                 (_, Some(line)) => Lookup::Gone(line.clone()),
-                _ if number >= 1 && number <= owned.last => {
+                _ if number >= 1 && number <= list.last => {
                     Lookup::Gone("a result that was kept".to_owned())
                 }
                 _ => Lookup::Unknown,

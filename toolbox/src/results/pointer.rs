@@ -51,7 +51,8 @@ pub(super) fn select<'t>(text: &'t str, pointer: &str) -> Result<Selected<'t>, S
     }
     match walk {
         Selection { count: 0, missing: Some((at, found)), .. } => {
-            let whole: String = steps[..=at].iter().map(|step| format!("/{step}")).collect();
+            let whole: Vec<_> = steps[..=at].iter().map(PointerStep::to_string).collect();
+            let whole = format!("/{}", whole.join("/"));
             Err(format!("there is no `{}`: {found}", quote(&whole, QUOTED)))
         }
         Selection { found, count, .. } if many => Ok(Selected::Many(found, count)),
@@ -68,8 +69,8 @@ fn steps(pointer: &str) -> Result<Vec<PointerStep>, String> {
         return Ok(Vec::new());
     }
     // `a.b`, `a/b` and `items[3]` are as clear as `/a/b` and `/items/3`.
-    let text = if pointer.starts_with('/') {
-        Cow::Borrowed(&pointer[1..])
+    let text = if let Some(rest) = pointer.strip_prefix('/') {
+        Cow::Borrowed(rest)
     } else if pointer.contains('/') {
         Cow::Borrowed(pointer)
     } else {
@@ -121,7 +122,7 @@ struct Place<'a, 't> {
     walk: &'a mut Selection<'t>,
 }
 
-impl<'a, 't> DeserializeSeed<'t> for Place<'a, 't> {
+impl<'t> DeserializeSeed<'t> for Place<'_, 't> {
     type Value = ();
 
     fn deserialize<D: Deserializer<'t>>(self, deserializer: D) -> Result<(), D::Error> {
@@ -137,7 +138,7 @@ impl<'a, 't> DeserializeSeed<'t> for Place<'a, 't> {
     }
 }
 
-impl<'t> Place<'_, 't> {
+impl Place<'_, '_> {
     fn scalar(self, what: &str) {
         let at = self.at;
         self.walk.miss(at, || format!("there is {what}, which has no parts"));

@@ -164,11 +164,11 @@ impl Matches<'_> {
         while let Some(found) = regex.find_at(self.text, at) {
             count += 1;
             let start = self.text[..found.start()].rfind('\n').map_or(0, |at| at + 1);
-            let end = memchr::memchr(b'\n', self.text[found.start()..].as_bytes())
+            let end = memchr::memchr(b'\n', &self.text.as_bytes()[found.start()..])
                 .map_or(self.text.len(), |at| found.start() + at);
             let long = end - start > LONG_LINE;
             if next.is_none() {
-                line += memchr::memchr_iter(b'\n', self.text[seen..start].as_bytes()).count();
+                line += memchr::memchr_iter(b'\n', &self.text.as_bytes()[seen..start]).count();
                 seen = start;
                 let fits = if long {
                     self.show_excerpt(found.start(), found.end())

@@ -32,6 +32,7 @@ impl Reader {
     /// read: a search, lines, bytes, or a JSON pointer. A search or lines after a pointer apply to
     /// what it selects.
     #[tool(read_only, idempotent, open_world = false, tags("results"))]
+    #[allow(clippy::too_many_arguments, reason = "each is an argument of the tool")]
     async fn result_read(
         &self,
         /// Handle of the result, such as r1

@@ -45,7 +45,7 @@ pub(super) fn shown(result: &KeptResult, bytes: usize) -> Shown {
     };
     if !media.is_empty() {
         if text.is_empty() {
-            shown.about = "no text".to_owned();
+            shown.about = String::from("no text");
             shown.read_on = r#""part": 1"#;
         }
         shown.about = format!("{}; {}", shown.about, media.join(", "));
@@ -64,8 +64,9 @@ pub(super) fn tokens(text: &str) -> usize {
     let middle = &text[floor_boundary(text, text.len() / 2)..];
     let middle = &middle[..floor_boundary(middle, READ)];
     let read = head.len() + middle.len();
-    let rate = (estimate_tokens(head) + estimate_tokens(middle)) as f64 / read as f64;
-    (text.len() as f64 * rate) as usize
+    let counted = estimate_tokens(head) + estimate_tokens(middle);
+    // The bytes are few enough for the product.
+    text.len() / read * counted + text.len() % read * counted / read
 }
 
 /// Returns the number of lines.
