@@ -19,6 +19,8 @@ pub(super) enum Event {
     Marked(QueueKey, Mark, u64, u64),
     /// A call has a result.
     Result(QueueKey, Vec<u8>, u64),
+    /// The watch of a place begins a pass: the server may have lost what it had.
+    Began(String),
     /// A pass of the watch of a place has shown what there is.
     Current(String, u64),
     /// The end of a call was written, or could not be yet.

@@ -113,6 +113,7 @@ pub(super) async fn watch(
     loop {
         connected.mark_unchanged();
         pass += 1;
+        let _ = events.send(Event::Began(place.clone()));
         let mut again = std::pin::pin!(rewatch.notified());
         let watched = async {
             let queue = &means.queue;

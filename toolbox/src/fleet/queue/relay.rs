@@ -334,10 +334,16 @@ impl RelayWork {
                 self.revision = self.revision.max(revision);
                 self.take_result(key, value, revision);
             }
+            Event::Began(place) => {
+                // A store that is new counts from the beginning: what was seen of the one before says
+                // nothing about what may be removed.
+                if place == self.place {
+                    (self.position, self.revision) = (0, 0);
+                    self.held.forget_cut();
+                }
+            }
             Event::Current(place, pass) => {
-                // What was there before may be gone, and revisions may begin again.
                 self.held.note_current(&place, pass);
-                self.held.forget_cut();
                 self.passes.insert(place, pass);
             }
             Event::Ended(id, None) => self.held.remove(&id),

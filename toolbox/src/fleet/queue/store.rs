@@ -212,10 +212,15 @@ impl Queue {
         messages: (&str, u64),
         states: (&str, u64),
     ) -> Result<(), BoxedError> {
+        // A server takes the end of nothing for no end, and would remove everything.
         let (subjects, position) = messages;
-        self.messages.purge().filter(subjects).sequence(position + 1).await?;
+        if position > 0 {
+            self.messages.purge().filter(subjects).sequence(position + 1).await?;
+        }
         let (keys, revision) = states;
-        self.states.purge().filter(self.subject(keys)).sequence(revision + 1).await?;
+        if revision > 0 {
+            self.states.purge().filter(self.subject(keys)).sequence(revision + 1).await?;
+        }
         Ok(())
     }
 
