@@ -119,6 +119,24 @@ async fn approvals_below_and_partial_decisions_outlive_the_process() {
 }
 
 #[tokio::test]
+async fn another_process_can_decide_as_soon_as_a_run_has_paused() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("agent.db");
+    let other = Journal::open(&path).unwrap();
+    for at in 0..40 {
+        let journal = Journal::open(&path).unwrap();
+        let key = format!("run {at}");
+        let paid = Arc::new(AtomicU32::new(0));
+        let outcome = agent(asking(), &paid).run("Pay it").durable(&key, &journal).await.unwrap();
+        assert_eq!(outcome.reason, StopReason::ApprovalNeeded);
+        let runs = other.runs(false).await.unwrap();
+        let run = runs.iter().find(|run| run.key == key).unwrap();
+        let id = run.pending[0].id.clone();
+        assert!(other.decide(&key, [(id, Decision::Approve)]).await.unwrap(), "{run:?}");
+    }
+}
+
+#[tokio::test]
 async fn a_run_goes_on_for_whom_and_as_what_it_began() {
     let journal = Journal::in_memory().unwrap();
     let paid = Arc::new(AtomicU32::new(0));

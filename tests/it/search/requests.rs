@@ -348,3 +348,26 @@ fn the_rest_of_a_long_description_does_not_hide_its_beginning() {
     let hits = catalog.search_pattern("handle errors of the service. $").expect("a pattern").hits();
     assert_eq!(hits.len(), 1);
 }
+
+#[test]
+fn a_few_tools_are_found_by_other_words_as_many_are() {
+    for (tool, request) in [
+        ("send_email", "write a mail"),
+        ("weather_forecast", "will it rain"),
+        ("play_music", "listen to a track"),
+        ("file_read", "show me the document"),
+        ("movie_details", "which year was that film"),
+    ] {
+        let described = TOOLS.iter().find(|(name, ..)| *name == tool).unwrap();
+        for others in [0, 1, 2, 4] {
+            let few = Catalog::new();
+            let rest = TOOLS.iter().filter(|(name, ..)| *name != tool).take(others);
+            for (name, description, _) in std::iter::once(described).chain(rest) {
+                few.add(ToolDefinition::new(*name, *description, json!({"type": "object"})));
+            }
+            let hits = few.search(request).hits();
+            let names: Vec<&str> = hits.iter().map(|hit| hit.definition.name.as_str()).collect();
+            assert!(names.contains(&tool), "{request} among {} finds {names:?}", others + 1);
+        }
+    }
+}

@@ -359,8 +359,11 @@ impl RunStore for JournalRuns {
             let added = file.run(move |connection, shared| {
                 let is_held = connection
                     .prepare_cached(
-                        "UPDATE run SET state = ?, changed = ? \
-                         WHERE key = ? AND owner = ? AND attempt = ?",
+                        // A run that waits or has ended is nobody's from then on: whoever is
+                        // told of it may decide and resume at once.
+                        "UPDATE run SET state = ?1, changed = ?2, \
+                         owner = CASE WHEN ?1 = 'running' THEN owner END \
+                         WHERE key = ?3 AND owner = ?4 AND attempt = ?5",
                     )?
                     .execute(params![state, at, key, shared.id, attempt])?;
                 if is_held == 0 {

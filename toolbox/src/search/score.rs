@@ -48,6 +48,12 @@ struct Cursor<'i> {
     share: f32,
 }
 
+/// The number of tools that a class may belong to in any catalog.
+const FEW: usize = 3;
+
+/// The number of tools from which on the whole floor holds.
+const MANY: f32 = 40.0;
+
 /// A term as the query that it was last part of left it.
 #[derive(Debug, Clone, Copy, Default)]
 struct TermMark {
@@ -174,8 +180,10 @@ impl Scratch {
                     self.marks[wanted.term as usize] = TermMark { query: self.mark, rare, word: 0 };
                 }
                 self.hints[wanted.term as usize / 64 % 16] |= 1 << (wanted.term % 64);
+                // In a catalog of a few tools, two of them are no crowd.
                 #[expect(clippy::cast_precision_loss, reason = "counts of tools")]
-                let broad = holding as f32 > weights.class_share * index.len() as f32;
+                let broad =
+                    holding > FEW && holding as f32 > weights.class_share * index.len() as f32;
                 if holding == 0 || broad && wanted.is_class {
                     continue;
                 }
@@ -343,7 +351,10 @@ impl Scratch {
     fn cut_off(&mut self, index: &Index) {
         let Some(rarest) = self.query.rarest else { return };
         let most = rarity(index, rarest as usize) * (index.weights.saturation + 1.0);
-        self.candidates.retain(|ranked| ranked.score >= index.weights.floor * most);
+        // In a catalog of a few tools no word is rare, and what each of them says may be all there is.
+        #[expect(clippy::cast_precision_loss, reason = "a count of tools")]
+        let floor = index.weights.floor * (index.len() as f32 / MANY).min(1.0);
+        self.candidates.retain(|ranked| ranked.score >= floor * most);
     }
 
     /// Returns what is known of a term, if the query contains it.
