@@ -16,28 +16,40 @@ use crate::support::Server;
 const SETTLED: Duration = Duration::from_secs(240);
 
 /// A process, and the lines that it has printed.
-struct Process {
-    child: Child,
+pub(crate) struct Process {
+    pub(crate) child: Child,
     lines: Arc<Mutex<Vec<String>>>,
     reading: Option<JoinHandle<()>>,
 }
 
 impl Process {
+    pub(crate) fn spawn(command: &mut Command) -> Self {
+        let mut child = command.stdout(Stdio::piped()).spawn().unwrap();
+        let lines = Arc::<Mutex<Vec<String>>>::default();
+        let (output, own) = (BufReader::new(child.stdout.take().unwrap()), Arc::clone(&lines));
+        let reading = std::thread::spawn(move || {
+            for line in output.lines().map_while(Result::ok) {
+                own.lock().unwrap().push(line);
+            }
+        });
+        Self { child, lines, reading: Some(reading) }
+    }
+
     fn signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
-    fn count(&self) -> usize {
+    pub(crate) fn count(&self) -> usize {
         self.lines.lock().unwrap().len()
     }
 
     /// Kills it, and returns what it had printed.
-    fn kill(mut self) -> Vec<String> {
+    pub(crate) fn kill(mut self) -> Vec<String> {
         self.child.kill().unwrap();
         self.ended()
     }
 
-    fn ended(&mut self) -> Vec<String> {
+    pub(crate) fn ended(&mut self) -> Vec<String> {
         self.child.wait().unwrap();
         self.reading.take().unwrap().join().unwrap();
         std::mem::take(&mut self.lines.lock().unwrap())
@@ -69,23 +81,14 @@ impl Ledger {
 
     fn start(&self, role: &str, rest: &[usize]) -> Process {
         let file = if role == "work" { "effects" } else { "calls.db" };
-        let mut child = Command::new(env!("CARGO_BIN_EXE_remote-ledger"))
+        let mut command = Command::new(env!("CARGO_BIN_EXE_remote-ledger"));
+        command
             .args([role, &self.server.url()])
             .arg(self.server.folder().join(file))
             .args(rest.iter().map(usize::to_string))
             .env("LEASE", self.lease)
-            .env("CALL_MICROS", self.time)
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let lines = Arc::<Mutex<Vec<String>>>::default();
-        let (output, own) = (BufReader::new(child.stdout.take().unwrap()), Arc::clone(&lines));
-        let reading = std::thread::spawn(move || {
-            for line in output.lines().map_while(Result::ok) {
-                own.lock().unwrap().push(line);
-            }
-        });
-        Process { child, lines, reading: Some(reading) }
+            .env("CALL_MICROS", self.time);
+        Process::spawn(&mut command)
     }
 
     /// Sleeps for a random time.

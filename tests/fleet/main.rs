@@ -19,6 +19,7 @@ mod large;
 #[path = "../ledger.rs"]
 mod ledger;
 mod offers;
+mod partitions;
 mod program;
 mod queue;
 mod results;

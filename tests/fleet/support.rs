@@ -27,7 +27,7 @@ pub(crate) struct Server {
     monitoring: Option<u16>,
 }
 
-fn program() -> Option<PathBuf> {
+pub(crate) fn program() -> Option<PathBuf> {
     let path = std::env::var_os("PATH")?;
     let folders = std::env::split_paths(&path).chain(["/usr/sbin".into()]);
     folders.map(|folder| folder.join("nats-server")).find(|program| program.is_file())
