@@ -110,7 +110,7 @@ impl SearchEngine for Fixed {
     }
 }
 
-/// Knows that a car is an automobile, or nothing at all.
+/// Knows that a carburettor is of an automobile, or nothing at all.
 struct Meaning(bool);
 
 impl Embedder for Meaning {
@@ -144,9 +144,9 @@ async fn an_embedder_adds_meaning_and_words_decide_where_it_fails() {
             call(&ToolBox::from(search), "web_search", json!({"query": query, "limit": 1})).await;
         result.text().lines().nth(1).unwrap_or_default().to_owned()
     };
-    assert_eq!(first(WebSearch::new(results()), "car").await, "> 1. Flowers");
+    assert_eq!(first(WebSearch::new(results()), "carburettor").await, "> 1. Flowers");
     assert_eq!(
-        first(WebSearch::new(results()).with_embedder(Meaning(true)), "car").await,
+        first(WebSearch::new(results()).with_embedder(Meaning(true)), "carburettor").await,
         "> 1. Automobiles"
     );
     assert_eq!(

@@ -73,7 +73,10 @@ impl Network {
 
     /// Cuts a host off, or joins it again.
     fn set(&self, host: &str, state: &str) {
-        assert!(ip(&format!("-n {} link set dev {host} {state}", self.name("hub"))), "{host} {state}");
+        assert!(
+            ip(&format!("-n {} link set dev {host} {state}", self.name("hub"))),
+            "{host} {state}"
+        );
     }
 
     fn serve(&self, host: &str, server: &Path) -> Process {
