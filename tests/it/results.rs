@@ -374,6 +374,22 @@ async fn limits_are_those_of_the_tool_else_of_the_box() {
     assert!(read.handle().is_none() && read.text().contains("go on with"), "{read:?}");
 }
 
+#[tokio::test]
+async fn a_search_costs_as_much_as_the_text_is_long() {
+    // One line with a million matches, and an expression that looks at all of the rest for each.
+    let line = "x".repeat(4 << 20);
+    let lines = "x\n".repeat(1 << 20);
+    for (text, search) in
+        [(&line, "x"), (&lines, "x"), (&lines, "(?s)x.*END|x"), (&line, "x*END|x")]
+    {
+        let toolbox = keeping(MemoryResults::new(), text.clone());
+        call(&toolbox, "get", json!({})).await;
+        // The bound on each test is what ends the third, if nothing else does: it would take hours.
+        let read = call(&toolbox, "result_read", json!({"handle": "r1", "search": search})).await;
+        assert!(!read.is_error() && read.text().contains(" matches"), "{search}: {read:?}");
+    }
+}
+
 #[toolbox::tool(max_result_tokens = 50)]
 /// Reads a page.
 fn read_page() -> String {

@@ -2,6 +2,7 @@
 //! whole.
 
 use std::fmt::Write as _;
+use std::time::{Duration, Instant};
 
 use regex::{Regex, RegexBuilder};
 
@@ -10,6 +11,8 @@ use crate::text::{QUOTED, ceil_boundary, floor_boundary, quote};
 
 /// A line that is longer is shown in excerpts around what was found.
 const LONG_LINE: usize = 1200;
+/// The longest time of a search.
+const MOST_TIME: Duration = Duration::from_secs(2);
 /// The bytes on each side of a match in a long line.
 const AROUND: usize = 160;
 
@@ -120,12 +123,18 @@ pub(super) fn search(
         )
     })?;
     let mut found = Matches { text, context, bytes, out: String::new(), shown: 0, after: 0 };
-    let (count, next) = found.all(&regex);
+    let (count, next, is_whole) = found.all(&regex);
     if count == 0 {
         return Err(format!("nothing in the result matches `{}`", quote(pattern, QUOTED)));
     }
     let mut out = found.out;
-    if found.shown < count {
+    if !is_whole {
+        let seconds = MOST_TIME.as_secs();
+        let _ = write!(
+            out,
+            "[{count} matches and more: the search was stopped after {seconds} seconds]"
+        );
+    } else if found.shown < count {
         let _ = write!(out, "[{count} matches, the first {} are shown", found.shown);
         let _ = match next {
             Some(NextMatch::Line(line)) => write!(out, "; the next is in line {line}]"),
@@ -157,19 +166,22 @@ struct Matches<'a> {
 
 impl Matches<'_> {
     /// Shows matches while there is room, and counts all: lines, and in long lines each match.
-    fn all(&mut self, regex: &Regex) -> (usize, Option<NextMatch>) {
+    /// Returns their number, the first that is not shown, and whether all of the text was searched.
+    fn all(&mut self, regex: &Regex) -> (usize, Option<NextMatch>, bool) {
+        let began = Instant::now();
         let (mut at, mut count, mut next) = (0, 0, None);
-        // The line of the byte `seen`.
-        let (mut line, mut seen) = (1, 0);
+        // The line that was looked at last, its number and its bytes.
+        let (mut line, mut start, mut end) = (1, 0, self.end_of_line(0));
         while let Some(found) = regex.find_at(self.text, at) {
             count += 1;
-            let start = self.text[..found.start()].rfind('\n').map_or(0, |at| at + 1);
-            let end = memchr::memchr(b'\n', &self.text.as_bytes()[found.start()..])
-                .map_or(self.text.len(), |at| found.start() + at);
+            if found.start() > end {
+                let passed = &self.text[end..found.start()];
+                line += memchr::memchr_iter(b'\n', passed.as_bytes()).count();
+                start = passed.rfind('\n').map_or(end, |at| end + at + 1);
+                end = self.end_of_line(found.start());
+            }
             let long = end - start > LONG_LINE;
             if next.is_none() {
-                line += memchr::memchr_iter(b'\n', &self.text.as_bytes()[seen..start]).count();
-                seen = start;
                 let fits = if long {
                     self.show_excerpt(found.start(), found.end())
                 } else {
@@ -185,14 +197,23 @@ impl Matches<'_> {
                     });
                 }
             }
-            at = if long { found.end().max(found.start() + 1) } else { end + 1 };
-            // An empty match in the middle of a character.
-            at = ceil_boundary(self.text, at.min(self.text.len() + 1).min(self.text.len()));
+            at = found.end().max(if long { found.start() + 1 } else { end + 1 });
             if at >= self.text.len() {
                 break;
             }
+            // An empty match may end within a character.
+            at = ceil_boundary(self.text, at);
+            // Some expressions look at all of the text for each match.
+            if began.elapsed() > MOST_TIME {
+                return (count, next, false);
+            }
         }
-        (count, next)
+        (count, next, true)
+    }
+
+    /// Returns the end of the line that a byte is in.
+    fn end_of_line(&self, at: usize) -> usize {
+        memchr::memchr(b'\n', &self.text.as_bytes()[at..]).map_or(self.text.len(), |end| at + end)
     }
 
     fn show_excerpt(&mut self, start: usize, end: usize) -> bool {

@@ -3,6 +3,8 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
+
 use super::keeper::Keeper;
 use super::pointer::{Selected, select};
 use super::read;
@@ -14,6 +16,9 @@ use crate::context::ToolContext;
 use crate::context::taint::{ResultSource, Taint};
 use crate::text::{QUOTED, quote};
 use crate::toolset;
+
+/// The bytes from which on a result is read on a thread that may block.
+const LARGE: usize = 1 << 18;
 
 /// Reads kept results.
 pub(super) struct Reader {
@@ -55,9 +60,14 @@ impl Reader {
         let read = if let Some(part) = part {
             self.part(&result, part)
         } else {
-            let way =
-                Way { search, context: context_lines.unwrap_or(0).min(20).into(), lines, bytes };
-            self.text(&result, &way, pointer).map(ToolResult::new)
+            let way = Way {
+                search: search.map(str::to_owned),
+                context: context_lines.unwrap_or(0).min(20).into(),
+                lines: lines.map(str::to_owned),
+                bytes: bytes.map(str::to_owned),
+                pointer: pointer.map(str::to_owned),
+            };
+            self.text(&result, way).await.map(ToolResult::new)
         };
         let read = read.map_err(ToolError::reported)?;
         if let Some(taint) = context.get::<Taint>()
@@ -71,11 +81,12 @@ impl Reader {
 }
 
 /// A way to read a text.
-struct Way<'a> {
-    search: Option<&'a str>,
+struct Way {
+    search: Option<String>,
     context: usize,
-    lines: Option<&'a str>,
-    bytes: Option<&'a str>,
+    lines: Option<String>,
+    bytes: Option<String>,
+    pointer: Option<String>,
 }
 
 impl Reader {
@@ -120,34 +131,39 @@ impl Reader {
         Ok(ToolResult::from(part.clone()))
     }
 
-    fn text(
-        &self,
-        result: &KeptResult,
-        way: &Way<'_>,
-        pointer: Option<&str>,
-    ) -> Result<String, String> {
-        let mut room = self.keeper.room();
-        loop {
-            let text = read_text(result, way, pointer, room)?;
-            let (most, now) = (self.keeper.limits().tokens, tokens(&text));
-            if now <= most || room < 64 {
-                return Ok(text);
-            }
-            // Few bytes are in a token of this text.
-            room = room * most / now * 9 / 10;
-        }
+    /// Reads a text; of a large one on a thread that may block.
+    async fn text(&self, result: &Arc<KeptResult>, way: Way) -> Result<String, String> {
+        let (most, room) = (self.keeper.limits().tokens, self.keeper.room());
+        let runtime = Handle::try_current().ok().filter(|_| result.bytes() > LARGE);
+        let Some(runtime) = runtime else { return read_within(result, &way, most, room) };
+        let result = Arc::clone(result);
+        let read = runtime.spawn_blocking(move || read_within(&result, &way, most, room));
+        read.await.unwrap_or_else(|_| Err("the runtime was shut down".to_owned()))
     }
 }
 
-fn read_text(
+/// Reads as much as has at most `most` tokens.
+fn read_within(
     result: &KeptResult,
-    way: &Way<'_>,
-    pointer: Option<&str>,
-    room: usize,
+    way: &Way,
+    most: usize,
+    mut room: usize,
 ) -> Result<String, String> {
+    loop {
+        let text = read_text(result, way, room)?;
+        let now = tokens(&text);
+        if now <= most || room < 64 {
+            return Ok(text);
+        }
+        // Few bytes are in a token of this text.
+        room = room * most / now * 9 / 10;
+    }
+}
+
+fn read_text(result: &KeptResult, way: &Way, room: usize) -> Result<String, String> {
     let text = result.text();
     let structured;
-    let Some(pointer) = pointer else {
+    let Some(pointer) = &way.pointer else {
         return read_way(&text, way, room).unwrap_or_else(|| {
             let shown = shown(result, room);
             Ok(format!("[{}]\n{}", shown.about, shown.part))
@@ -209,7 +225,7 @@ fn read_text(
 }
 
 /// Reads a text in the way that was asked for, if one was.
-fn read_way(text: &str, way: &Way<'_>, room: usize) -> Option<Result<String, String>> {
+fn read_way(text: &str, way: &Way, room: usize) -> Option<Result<String, String>> {
     match way {
         Way { search: Some(pattern), context, .. } => {
             Some(read::search(text, pattern, *context, room))
