@@ -455,9 +455,15 @@ async fn messages_and_results_that_cannot_be_read_harm_no_other_call() {
     assert_eq!(queue.call("once", r#"{"n": 1}"#).await.0, CallState::Done);
     let subject = within(seen.next()).await.unwrap().subject;
     let (of_box, _) = subject.rsplit_once('.').unwrap();
-    let head = r#"{"id":"job_x","queued":{"ticket":0,"expires":9999999999999},"context":{}}"#;
-    for text in ["", "x", "{}\n{}", "\u{0}\n", head, &format!("{head}\n{{\"n\": 1}}")] {
-        let sent = jetstream.publish(format!("{of_box}.job_x"), text.to_owned().into()).await;
+    let head = |id: usize| {
+        format!(
+            r#"{{"id":"job_{id}","queued":{{"ticket":0,"expires":9999999999999}},"context":{{}}}}"#
+        )
+    };
+    // Messages of one id would be one call, of which the second is not read.
+    let texts = ["", "x", "{}\n{}", "\u{0}\n", &head(4), &format!("{}\n{{\"n\": 1}}", head(5))];
+    for (id, text) in texts.into_iter().enumerate() {
+        let sent = jetstream.publish(format!("{of_box}.job_{id}"), text.to_owned().into()).await;
         sent.unwrap().await.unwrap();
     }
     // Somebody else writes the result of a call that waits.
