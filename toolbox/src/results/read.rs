@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use regex::{Regex, RegexBuilder};
 
 use super::shown::{head, lines as count_lines};
-use crate::text::{QUOTED, ceil_boundary, floor_boundary, quote};
+use crate::text::{QUOTED, ceil_boundary, cut, floor_boundary, quote};
 
 /// A line that is longer is shown in excerpts around what was found.
 const LONG_LINE: usize = 1200;
@@ -257,5 +257,5 @@ impl Matches<'_> {
 }
 
 fn short(line: &str) -> &str {
-    &line[..floor_boundary(line, LONG_LINE)]
+    cut(line, LONG_LINE)
 }

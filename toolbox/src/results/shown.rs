@@ -3,7 +3,7 @@
 use super::sample::sample;
 use super::store::KeptResult;
 use crate::call::Content;
-use crate::text::{QUOTED, ceil_boundary, estimate_tokens, floor_boundary, quote};
+use crate::text::{QUOTED, ceil_boundary, cut, estimate_tokens, floor_boundary, quote};
 
 /// A part of a result: what it is, what is shown of it, and what was left out.
 pub(super) struct Shown {
@@ -60,9 +60,9 @@ pub(super) fn tokens(text: &str) -> usize {
         return estimate_tokens(text);
     }
     // The beginning and a piece of the middle stand for the rest.
-    let head = &text[..floor_boundary(text, READ)];
+    let head = cut(text, READ);
     let middle = &text[floor_boundary(text, text.len() / 2)..];
-    let middle = &middle[..floor_boundary(middle, READ)];
+    let middle = cut(middle, READ);
     let read = head.len() + middle.len();
     let counted = estimate_tokens(head) + estimate_tokens(middle);
     // The bytes are few enough for the product.
@@ -122,7 +122,7 @@ pub(super) fn ends(text: &str, bytes: usize) -> String {
 
 /// Returns the first lines of a text in `bytes`, or a piece of the first line if that is longer.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
-    let cut = &text[..floor_boundary(text, bytes)];
+    let cut = cut(text, bytes);
     if cut.len() == text.len() {
         return text;
     }

@@ -13,6 +13,7 @@ use super::ResultParts;
 use crate::call::chain;
 use crate::call::{Attributes, Content, FailureKind, ToolError, ToolResult};
 use crate::definition::ToolDefinition;
+use crate::text::{ceil_boundary, floor_boundary};
 
 /// The bytes of JSON around a part that is text: `,{"type":"text","text":""}`.
 const TEXT: usize = 26;
@@ -399,10 +400,6 @@ impl Note {
 
 /// Returns the head and the tail of a text that take `room` bytes together, three quarters and one.
 fn ends(text: &str, room: usize) -> (&str, &str) {
-    let most = (room - room / 4).min(text.len());
-    let head = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let (head, rest) = text.split_at(head);
-    let least = rest.len().saturating_sub(room / 4);
-    let tail = (least..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
-    (head, &rest[tail..])
+    let (head, rest) = text.split_at(floor_boundary(text, room - room / 4));
+    (head, &rest[ceil_boundary(rest, rest.len().saturating_sub(room / 4))..])
 }
