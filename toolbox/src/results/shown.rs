@@ -1,5 +1,7 @@
 //! The part of a large result that a model is shown.
 
+use std::fmt::Write as _;
+
 use super::sample::sample;
 use super::store::KeptResult;
 use crate::call::Content;
@@ -14,11 +16,25 @@ pub(super) struct Shown {
     pub(super) part: String,
 }
 
-/// Returns the part of a result of at most about `bytes` bytes that says most.
+impl Shown {
+    /// Adds the parts that are no text, which are not shown.
+    pub(super) fn with_media(mut self, result: &KeptResult) -> Self {
+        let media = media(result);
+        if !media.is_empty() {
+            if result.text().is_empty() {
+                self.about = String::from("no text");
+                self.read_on = r#""part": 1"#;
+            }
+            self.about = format!("{}; {}", self.about, media.join(", "));
+        }
+        self
+    }
+}
+
+/// Returns the part of the text of a result, of at most about `bytes` bytes, that says most.
 pub(super) fn shown(result: &KeptResult, bytes: usize) -> Shown {
     let text = result.text();
     let size = format!("{} bytes, about {} tokens", text.len(), tokens(&text));
-    let media = media(result);
     let mut shown = if let Some(part) = sample(&text, bytes) {
         Shown {
             about: format!("JSON, {size}"),
@@ -43,12 +59,11 @@ pub(super) fn shown(result: &KeptResult, bytes: usize) -> Shown {
             part: ends(&text, bytes),
         }
     };
-    if !media.is_empty() {
-        if text.is_empty() {
-            shown.about = String::from("no text");
-            shown.read_on = r#""part": 1"#;
-        }
-        shown.about = format!("{}; {}", shown.about, media.join(", "));
+    if let Some(value) = &result.structured_content {
+        // It may be as large as the text, and is written only to be counted.
+        let size = value.to_string().len();
+        let _ = write!(shown.about, "; beside it a structured result of {size} bytes");
+        shown.read_on = r#""pointer": "/a/0..10/b" or "search": "…""#;
     }
     shown
 }
