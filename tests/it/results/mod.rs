@@ -13,6 +13,7 @@ use toolbox::{BoxFuture, Content, Tool, ToolBox, ToolCall, ToolContext, ToolResu
 
 use crate::bounded::tokio;
 
+mod corpus;
 mod extremes;
 
 struct Returned(ToolResult);
