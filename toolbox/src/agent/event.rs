@@ -110,6 +110,16 @@ pub enum EventKind {
         /// `true` if it failed.
         is_error: bool,
     },
+    /// A guard ended the run.
+    Blocked {
+        /// The reason that it gave.
+        reason: String,
+    },
+    /// The conversation was handed to another agent.
+    HandedOver {
+        /// The name of that agent.
+        to: String,
+    },
     /// The run of one agent ended without an outcome.
     Failed {
         /// Why, for the programmer.

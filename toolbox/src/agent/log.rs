@@ -89,6 +89,9 @@ pub(crate) enum Entry {
     Reply {
         reply: Reply,
         usage: Usage,
+        /// The tools that a hook left out of the step.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
     /// A call is about to run.
     Started(StartedCall),
@@ -147,6 +150,10 @@ pub(crate) struct LoggedOutcome {
     usage: Usage,
     history: History,
     answer: Option<Value>,
+    #[serde(default)]
+    agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    blocked: Option<String>,
 }
 
 impl LoggedOutcome {
@@ -158,6 +165,8 @@ impl LoggedOutcome {
             usage: outcome.usage,
             history: outcome.history.clone(),
             answer: outcome.answer.clone(),
+            agent: outcome.agent.clone(),
+            blocked: outcome.blocked.clone(),
         }
     }
 
@@ -169,6 +178,8 @@ impl LoggedOutcome {
             usage: self.usage,
             history: self.history,
             answer: self.answer,
+            agent: self.agent,
+            blocked: self.blocked,
             paused: None,
             jobs: super::LateJobs::default(),
         })
@@ -187,6 +198,12 @@ pub(super) struct RunLog {
     writer: Arc<LogWriter>,
     /// What an earlier attempt logged, and is still to be done again.
     recorded: VecDeque<Entry>,
+}
+
+/// A reply in a log, and the tools that were left out of its request.
+pub(super) struct LoggedReply {
+    pub(super) response: ModelResponse,
+    pub(super) left_out: Vec<String>,
 }
 
 /// The beginning of a run as its log has it.
@@ -302,13 +319,14 @@ impl RunLog {
     }
 
     /// Returns the reply that is recorded next.
-    pub(super) fn reply(&mut self) -> Option<ModelResponse> {
+    pub(super) fn reply(&mut self) -> Option<LoggedReply> {
         if !matches!(self.recorded.front(), Some(Entry::Reply { .. })) {
             return None;
         }
         match self.recorded.pop_front() {
-            Some(Entry::Reply { reply, usage }) => {
-                Some(ModelResponse::from(reply).with_usage(usage))
+            Some(Entry::Reply { reply, usage, left_out }) => {
+                let response = ModelResponse::from(reply).with_usage(usage);
+                Some(LoggedReply { response, left_out })
             }
             _ => None,
         }

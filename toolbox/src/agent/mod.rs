@@ -28,13 +28,19 @@
 //! | run it, and read how it ended | [`Run`], [`RunOutcome`], [`StopReason`], [`RunError`], [`ExtractError`] |
 //! | follow it while it works | [`RunEvents`], [`Event`], [`EventKind`] |
 //! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
+//! | change the request of a step, check input and answers | [`PrepareStep`], [`StepRequest`], [`Guard`], [`Verdict`], [`IntoVerdict`], [`ValidateAnswer`], [`Checked`] |
+//! | limit several runs together | [`SharedBudget`], [`UsageLimits`] |
+//! | give a conversation to another | [`Handoff`] |
 //! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`] |
 
 mod agent;
+mod budget;
 mod builder;
 #[cfg(feature = "nats")]
 mod carried;
 mod event;
+mod handoff;
+mod hooks;
 mod inherited;
 mod jobs;
 pub(crate) mod log;
@@ -49,10 +55,13 @@ mod subagent;
 mod trace;
 
 pub use agent::Agent;
+pub use budget::{SharedBudget, UsageLimits};
 pub use builder::{AgentBuilder, BuildAgentError, IntoSubagent};
 #[cfg(feature = "nats")]
 pub(crate) use carried::RemoteRun;
 pub use event::{Event, EventKind, ToolFinished};
+pub use handoff::Handoff;
+pub use hooks::{Checked, Guard, IntoVerdict, PrepareStep, StepRequest, ValidateAnswer, Verdict};
 pub use jobs::{JobPolicy, LateJobs};
 pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};
 pub use paused::{Paused, PendingCall};

@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::budget::SharedBudget;
+use super::hooks::Hooks;
 use super::jobs::JobPolicy;
 use crate::context::Approver;
 use crate::model::ToolChoice;
@@ -86,6 +88,9 @@ pub(super) struct AgentSettings {
     pub(super) native_search: bool,
     pub(super) max_answer_attempts: u32,
     pub(super) inherits: bool,
+    pub(super) hooks: Hooks,
+    pub(super) shared_budgets: Vec<SharedBudget>,
+    pub(super) max_handoffs: u32,
 }
 
 impl Default for AgentSettings {
@@ -110,6 +115,9 @@ impl Default for AgentSettings {
             native_search: false,
             max_answer_attempts: 3,
             inherits: false,
+            hooks: Hooks::default(),
+            shared_budgets: Vec::new(),
+            max_handoffs: 10,
         }
     }
 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::{ActiveRun, End, Setup, Start};
 use crate::agent::log::{
-    Entry, LoggedOutcome, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
+    Entry, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
 };
 use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use crate::call::{Content, JobId, ToolCall, ToolResult};
@@ -142,7 +142,7 @@ pub(super) async fn close(
 
 impl ActiveRun {
     /// Returns the reply that an earlier attempt got at this place.
-    pub(super) fn logged_reply(&mut self) -> Option<ModelResponse> {
+    pub(super) fn logged_reply(&mut self) -> Option<LoggedReply> {
         let reply = self.log.as_mut()?.reply();
         self.report_again();
         reply
@@ -150,7 +150,11 @@ impl ActiveRun {
 
     pub(super) async fn log_reply(&self, response: &ModelResponse) -> Result<(), End> {
         let Some(log) = &self.log else { return Ok(()) };
-        let entry = Entry::Reply { reply: response.reply.clone(), usage: response.usage };
+        let entry = Entry::Reply {
+            reply: response.reply.clone(),
+            usage: response.usage,
+            left_out: self.scope.left_out.clone(),
+        };
         log.add(&entry, RunState::Running).await.map_err(End::Failed)
     }
 
@@ -192,7 +196,7 @@ impl ActiveRun {
     }
 
     /// Lets events be reported once there is nothing to be done again.
-    fn report_again(&self) {
+    pub(super) fn report_again(&self) {
         if let Some(log) = &self.log {
             self.events.mute(log.is_replaying());
         }
