@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::ToolBox;
 use crate::context::ToolContext;
 use crate::definition::{Lint, ToolDefinition};
-use crate::dialect::{DefinitionList, Definitions, Dialect, SharedDefinition};
+use crate::dialect::{DefinitionList, Definitions, Dialect, SharedDefinition, ToolTokens};
 use crate::tool::Tool;
 
 impl ToolBox {
@@ -110,6 +110,30 @@ impl ToolBox {
     #[must_use]
     pub fn definitions_for(&self, dialect: Dialect) -> Arc<DefinitionList> {
         self.shared.current.load().definitions().lowered(dialect)
+    }
+
+    /// Returns the estimated tokens of each definition that is sent to a model, in order, as one
+    /// provider takes it.
+    ///
+    /// [`Definitions::tokens_with`] takes another counter.
+    ///
+    /// ```
+    /// use toolbox::dialect::Dialect;
+    /// use toolbox::{tool, tools, ToolBox};
+    ///
+    /// /// Adds two numbers.
+    /// #[tool]
+    /// fn add(a: i64, b: i64) -> i64 {
+    ///     a + b
+    /// }
+    ///
+    /// // A limit that a test can hold.
+    /// let costs = ToolBox::from(tools![add]).tokens(Dialect::Anthropic);
+    /// assert!(costs.iter().map(|tool| tool.tokens).sum::<usize>() < 100);
+    /// ```
+    #[must_use]
+    pub fn tokens(&self, dialect: Dialect) -> Vec<ToolTokens> {
+        self.definitions().tokens(dialect)
     }
 
     /// Returns the lints on all tools, for a test that expects none.

@@ -26,6 +26,7 @@
 //! | lower one definition, or list several | [`lower`](fn@lower), [`list`], [`Lowered`], [`Loss`] |
 //! | choose a provider's form | [`Dialect`] |
 //! | keep the lists of many definitions | [`Definitions`], [`DefinitionList`], [`ListedTool`] |
+//! | count what they cost | [`Definitions::tokens`], [`ToolTokens`], [`TokenCounter`], [`EstimatedTokens`] |
 //! | map names and optional arguments back | [`outbound_name`], [`restore_optional`] |
 
 mod dialect;
@@ -34,6 +35,7 @@ mod lower;
 mod names;
 mod restore;
 mod shared;
+mod tokens;
 
 pub use dialect::{Dialect, Loss, Lowered};
 pub use list::{DefinitionList, Definitions, DefinitionsIter};
@@ -44,3 +46,4 @@ pub use restore::restore_optional;
 pub(crate) use restore::restore_strict;
 pub use shared::ListedTool;
 pub(crate) use shared::SharedDefinition;
+pub use tokens::{EstimatedTokens, TokenCounter, ToolTokens};

@@ -96,6 +96,11 @@ impl SharedDefinition {
         Arc::make_mut(&mut own.definition)
     }
 
+    /// Returns `true` if both are one shared value.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// Returns the tool as one provider takes it.
     pub(super) fn listed(&self, dialect: Dialect) -> &ListedTool {
         self.0.forms[dialect.index()]

@@ -46,6 +46,17 @@ pub enum Message {
     Step(Arc<Step>),
 }
 
+impl Message {
+    /// Returns `true` if both are one shared value.
+    pub(crate) fn is_same(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Self::User(own), Self::User(other)) => Arc::ptr_eq(own, other),
+            (Self::Step(own), Self::Step(other)) => Arc::ptr_eq(own, other),
+            _ => false,
+        }
+    }
+}
+
 /// A reply and the results of its calls: one for each, in the order of the calls.
 #[derive(Debug, PartialEq)]
 pub struct Step {

@@ -23,6 +23,7 @@
 //! | fall back on another model | [`Fallback`] |
 //! | write a request | [`ModelRequest`], [`ToolChoice`], [`ToolSearch`] |
 //! | read a reply | [`ModelResponse`], [`Reply`], [`Part`], [`Finish`], [`Usage`] |
+//! | count what it costs | [`ModelRequest::tokens`], [`RequestTokens`], [`MessageTokens`] |
 //! | keep a transcript | [`History`], [`Message`], [`Step`], [`Replied`], [`Unanswered`] |
 
 mod error;
@@ -31,6 +32,7 @@ mod history;
 mod reply;
 mod request;
 mod stored;
+mod tokens;
 
 #[cfg(test)]
 mod tests;
@@ -44,6 +46,8 @@ pub use history::{
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 pub use request::{ModelRequest, ToolChoice, ToolSearch};
 pub(crate) use stored::{deserialize_results, serialize_results};
+pub(crate) use tokens::{CountedHistory, result_tokens};
+pub use tokens::{MessageTokens, RequestTokens};
 
 use std::fmt;
 use std::sync::Arc;
