@@ -18,7 +18,7 @@ use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
 use crate::tool::layer::{Innermost, Layers};
-use crate::tool::{BoxedHandler, Next, SyncHandler, ToolInner};
+use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
 
 /// Runs a synchronous handler where it is called.
 #[inline]
@@ -225,14 +225,7 @@ impl OwnedCall {
 
     /// Bounds a result: what is too large is kept elsewhere, or cut.
     pub(super) async fn bound(&self, result: &mut ToolResult) {
-        let settings = &self.shared.settings;
-        let own = self.tool.inner().running.result_tokens;
-        if let Some(keeper) = &settings.keeper
-            && keeper.exceeds(result, own)
-        {
-            keeper.keep(&self.context, self.tool.as_source(), own, result).await;
-        }
-        result.fit(settings.result_bytes, || self.tool.definition());
+        self.shared.settings.bound(&self.tool, &self.context, result).await;
     }
 
     /// Records the sources of a result that a model is about to read.
@@ -478,5 +471,21 @@ struct AbortOnDrop<T>(JoinHandle<T>);
 impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
+    }
+}
+
+impl BoxSettings {
+    /// Bounds a result of a tool: what is too large is kept elsewhere, or cut.
+    pub(crate) async fn bound(&self, tool: &Tool, context: &ToolContext, result: &mut ToolResult) {
+        let own = tool.inner().running.result_tokens;
+        if let Some(keeper) = &self.keeper
+            && keeper.exceeds(result, own)
+        {
+            if context.whole {
+                return;
+            }
+            keeper.keep(context, tool.as_source(), own, result).await;
+        }
+        result.fit(self.result_bytes, || tool.definition());
     }
 }
