@@ -3,12 +3,14 @@
 mod approvals;
 mod below;
 mod built;
+mod context;
 mod events;
 mod inherited;
 mod jobs;
 mod random;
 mod run;
 mod services;
+mod steering;
 mod types;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

@@ -18,6 +18,8 @@ use crate::model::{Model, ToolChoice};
 use crate::text::{QUOTED, quote};
 use crate::tool::{IntoTools, MapFn, Tool};
 
+mod context;
+
 /// Makes a model of a service, once its name and its address are known, where the builder was given
 /// any.
 type Backend = Box<dyn FnOnce(Option<String>, Option<String>) -> Arc<dyn Model> + Send>;

@@ -27,6 +27,8 @@
 //! | build an agent | [`AgentBuilder`], [`BuildAgentError`], [`MaxIterations`], [`InfrastructurePolicy`], [`JobPolicy`] |
 //! | run it, and read how it ended | [`Run`], [`RunOutcome`], [`StopReason`], [`RunError`], [`ExtractError`] |
 //! | follow it while it works | [`RunEvents`], [`Event`], [`EventKind`] |
+//! | keep its requests short | [`AgentBuilder::max_context_tokens`], [`ContextRule`], [`ContextLength`], [`Compactor`], [`ModelCompactor`], [`Summary`] |
+//! | steer it, or pause it | [`RunHandle`] |
 //! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
 //! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`] |
 
@@ -35,6 +37,7 @@ mod builder;
 #[cfg(feature = "nats")]
 mod carried;
 mod event;
+mod handle;
 mod inherited;
 mod jobs;
 pub(crate) mod log;
@@ -47,14 +50,17 @@ mod settings;
 mod step;
 mod subagent;
 mod trace;
+mod window;
 
 pub use agent::Agent;
 pub use builder::{AgentBuilder, BuildAgentError, IntoSubagent};
 #[cfg(feature = "nats")]
 pub(crate) use carried::RemoteRun;
 pub use event::{Event, EventKind, ToolFinished};
+pub use handle::RunHandle;
 pub use jobs::{JobPolicy, LateJobs};
 pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};
 pub use paused::{Paused, PendingCall};
 pub use run::{ResumeFrom, Run, RunEvents};
 pub use settings::{InfrastructurePolicy, MaxIterations};
+pub use window::{Compactor, ContextLength, ContextRule, ModelCompactor, Summary};

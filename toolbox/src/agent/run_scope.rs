@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::event::Sink;
+use super::handle::PauseFlag;
 use super::paused::{Decisions, Paused, Spent};
 use crate::collection::ToolBox;
 use crate::model::Usage;
@@ -24,6 +25,8 @@ pub(super) struct RunScope {
     pub(super) toolbox: Option<ToolBox>,
     /// The limit of agents at work above one another: the strictest that any of them sets.
     pub(super) max_depth: u32,
+    /// The wishes that the run pauses: its own, and those of the runs above that wait for it.
+    pub(super) pauses: Arc<[PauseFlag]>,
 }
 
 impl Default for RunScope {
@@ -36,6 +39,7 @@ impl Default for RunScope {
             nested: Arc::default(),
             toolbox: None,
             max_depth: u32::MAX,
+            pauses: Arc::default(),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use serde_json::{Map, Value};
 
 use super::jobs::JobPolicy;
+use super::window::ContextSettings;
 use crate::context::Approver;
 use crate::model::ToolChoice;
 
@@ -86,6 +87,7 @@ pub(super) struct AgentSettings {
     pub(super) native_search: bool,
     pub(super) max_answer_attempts: u32,
     pub(super) inherits: bool,
+    pub(super) context: ContextSettings,
 }
 
 impl Default for AgentSettings {
@@ -110,6 +112,7 @@ impl Default for AgentSettings {
             native_search: false,
             max_answer_attempts: 3,
             inherits: false,
+            context: ContextSettings::default(),
         }
     }
 }

@@ -7,6 +7,7 @@ use tracing::Instrument;
 use super::agent::{Agent, AgentInner};
 use super::event::Sink;
 use super::event::{Emitter, EventKind};
+use super::handle::{CloseOnDrop, PauseFlag, Steering};
 use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
 use super::log::{LogPlace, RunLog};
@@ -16,6 +17,7 @@ use super::repeat::RepeatGuard;
 use super::run_scope::{Budget, RunScope};
 use super::settings::MaxIterations;
 use super::trace;
+use super::window::ContextWindow;
 use crate::call::Content;
 use crate::collection::ToolBox;
 use crate::context::promotion::Promotions;
@@ -28,11 +30,13 @@ use crate::model::{
 
 mod answer;
 mod calls;
+mod context;
 mod limits;
 mod logged;
 mod offer;
 mod read;
 mod scope;
+mod steering;
 mod written;
 
 pub(super) use answer::AnswerType;
@@ -65,6 +69,9 @@ pub(super) struct Setup {
     pub(super) log: Option<LogPlace>,
     /// `true` if the run goes on in the context that its log has.
     pub(super) restores_context: bool,
+    pub(super) steering: Arc<Steering>,
+    /// `true` if the run pauses with the one above.
+    pub(super) pauses_with_above: bool,
 }
 
 /// Runs an agent to its end.
@@ -74,9 +81,14 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
         Ok(Opened::Ended(outcome)) => return Ok(*outcome),
         Err(kind) => return Err(RunError::before_begin(kind)),
     };
-    let Setup { agent, start, context, sink, answer, called_as, .. } = setup;
+    let steering = CloseOnDrop(Arc::clone(&setup.steering));
+    let Setup { agent, start, context, sink, answer, called_as, pauses_with_above, .. } = setup;
+    let pauses = pauses_with_above.then(|| context.get::<RunScope>()).flatten();
+    let pauses = pauses.into_iter().flat_map(|above| above.pauses.iter().cloned());
+    let pauses = pauses.chain([steering.0.pause.clone()]).collect();
+    let inner = Arc::clone(&agent.inner);
     let mut running =
-        ActiveRun::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref(), log);
+        ActiveRun::new(inner, &context, sink, called_as.as_deref(), log, steering, pauses);
     running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));
     let end = match start {
         _ if context.depth() >= running.limits.max_depth => {
@@ -84,6 +96,7 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
         }
         Start::Fresh(history) => {
             running.read(&history);
+            running.window.start(&history);
             running.request.history = history;
             running.go_on().await
         }
@@ -126,6 +139,8 @@ struct ActiveRun {
     guard: RepeatGuard,
     answer: Option<TypedAnswer>,
     log: Option<RunLog>,
+    window: ContextWindow,
+    steering: CloseOnDrop,
 }
 
 impl ActiveRun {
@@ -135,6 +150,8 @@ impl ActiveRun {
         sink: Option<super::event::Sink>,
         called_as: Option<&str>,
         log: Option<RunLog>,
+        steering: CloseOnDrop,
+        pauses: Arc<[PauseFlag]>,
     ) -> Self {
         let settings = &agent.settings;
         let asked_by_user = given.get::<RunScope>().is_none();
@@ -165,6 +182,7 @@ impl ActiveRun {
             sink: events.sink().cloned(),
             nested: Arc::clone(&nested),
             toolbox: Some(toolbox),
+            pauses,
         };
         let promotions = Arc::new(Promotions::default());
         let mut context = given
@@ -225,6 +243,8 @@ impl ActiveRun {
             jobs,
             answer: None,
             log,
+            window: ContextWindow::default(),
+            steering,
         }
     }
 
@@ -233,8 +253,11 @@ impl ActiveRun {
             if let Some(reason) = self.limits.exceeded() {
                 return End::stopped(reason);
             }
-            if let Err(end) = self.observe_ended_jobs().await {
+            if let Err(end) = self.take_messages().await {
                 return end;
+            }
+            if self.is_to_pause() {
+                return self.pause_at_step().await;
             }
             if self.limits.iterations >= self.agent.settings.max_iterations {
                 return self.at_max_iterations().await;
@@ -335,7 +358,7 @@ impl ActiveRun {
             }
             _ => {}
         }
-        if self.log.as_ref().is_some_and(RunLog::is_observed) {
+        if self.log.as_ref().is_some_and(RunLog::is_message) {
             return None;
         }
         match self.next_job().await {
@@ -352,7 +375,7 @@ impl ActiveRun {
             }
             return end;
         }
-        Some(End::Stopped(StopReason::Answered, text))
+        self.is_last().then_some(End::Stopped(StopReason::Answered, text))
     }
 
     fn is_answer(&self, name: &str) -> bool {
@@ -431,13 +454,14 @@ impl ActiveRun {
         self.scope.taint.show_definitions(&self.request.tools);
         self.request.search =
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
+        self.fit_context().await?;
         if let Some(response) = self.logged_reply() {
             self.limits.budgets.charge_usage(response.usage);
             return Ok(response);
         }
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
-        let response = self.respond().await?;
+        let response = self.respond_in_context().await?;
         let response = self.with_own_names(response);
         self.limits.budgets.charge_usage(response.usage);
         self.log_reply(&response).await?;
@@ -494,7 +518,7 @@ impl ActiveRun {
 
     fn end(mut self, end: End) -> (Option<RunLog>, Result<RunOutcome, RunError>) {
         let log = self.log.take();
-        let history = self.take_history();
+        let history = self.history_at_end(&end);
         let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
         let (reason, content, paused, history) = match end {
             End::Failed(kind) => {
@@ -504,15 +528,20 @@ impl ActiveRun {
             }
             End::Stopped(reason, content) => (reason, content, None, history),
             End::Paused(paused) => {
+                let decided = paused.pending().is_empty();
+                let reason = if decided { StopReason::Paused } else { StopReason::ApprovalNeeded };
                 let before = paused.open.before().clone();
-                (StopReason::ApprovalNeeded, String::new(), Some(*paused), before)
+                (reason, String::new(), Some(*paused), before)
             }
         };
         self.events.emit(|| EventKind::Finished { reason, usage });
         let answered = self.answer.filter(|_| reason == StopReason::Answered);
         let answer = answered.and_then(TypedAnswer::into_value);
         let content = answer.as_ref().map_or(content, ToString::to_string);
-        let ended_well = matches!(reason, StopReason::Answered | StopReason::ApprovalNeeded);
+        let ended_well = matches!(
+            reason,
+            StopReason::Answered | StopReason::ApprovalNeeded | StopReason::Paused
+        );
         let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;
         self.limits.cancellation.armed = !leave;
         let jobs = if leave { self.jobs.into_late() } else { LateJobs::default() };

@@ -12,13 +12,13 @@ use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panic
 use super::trace;
 use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, ToolResult};
-use crate::collection::BoxSettings;
+use crate::collection::{BoxSettings, ToolBox};
 use crate::context::approval::{Approval, Condition};
 use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
 use crate::tool::layer::{Innermost, Layers};
-use crate::tool::{BoxedHandler, Next, SyncHandler, ToolInner};
+use crate::tool::{BoxedHandler, Next, SyncHandler, Tool, ToolInner};
 
 /// Runs a synchronous handler where it is called.
 #[inline]
@@ -105,6 +105,28 @@ async fn run_here(
             result
         }
     }
+}
+
+impl ToolBox {
+    /// Bounds the result of a call that was made elsewhere, as the gate bounds those of its own.
+    pub(crate) async fn bound(&self, tool: &Tool, context: &ToolContext, result: &mut ToolResult) {
+        bound(&self.shared.settings, tool, context, result).await;
+    }
+}
+
+async fn bound(
+    settings: &BoxSettings,
+    tool: &Tool,
+    context: &ToolContext,
+    result: &mut ToolResult,
+) {
+    let own = tool.inner().running.result_tokens;
+    if let Some(keeper) = &settings.keeper
+        && keeper.exceeds(result, own)
+    {
+        keeper.keep(context, tool.as_source(), own, result).await;
+    }
+    result.fit(settings.result_bytes, || tool.definition());
 }
 
 impl OwnedCall {
@@ -225,14 +247,7 @@ impl OwnedCall {
 
     /// Bounds a result: what is too large is kept elsewhere, or cut.
     pub(super) async fn bound(&self, result: &mut ToolResult) {
-        let settings = &self.shared.settings;
-        let own = self.tool.inner().running.result_tokens;
-        if let Some(keeper) = &settings.keeper
-            && keeper.exceeds(result, own)
-        {
-            keeper.keep(&self.context, self.tool.as_source(), own, result).await;
-        }
-        result.fit(settings.result_bytes, || self.tool.definition());
+        bound(&self.shared.settings, &self.tool, &self.context, result).await;
     }
 
     /// Records the sources of a result that a model is about to read.
@@ -311,6 +326,7 @@ impl OwnedCall {
                 Err(ToolResult::refusal(FailureKind::NotApproved, reason))
             }
             Some(Decision::Edit(arguments)) => Ok(Some(arguments)),
+            Some(Decision::Answer(text)) => Err(ToolResult::new(text)),
             Some(Decision::Defer) => Err(deferred(name)),
         }
     }

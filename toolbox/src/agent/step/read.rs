@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use super::{ActiveRun, TypedAnswer};
 use crate::agent::jobs::observed;
 use crate::agent::paused::Paused;
+use crate::agent::window::removed_untrusted;
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::model::{History, Message};
 
@@ -36,7 +37,12 @@ impl ActiveRun {
 
     pub(super) fn read_words(&self, content: &[Content]) {
         let mut texts = content.iter().filter_map(Content::as_text).peekable();
-        if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
+        if let Some(is_untrusted) = texts.peek().and_then(|text| removed_untrusted(text)) {
+            // It has the form of a user's message, and repeats the texts of anybody.
+            if is_untrusted {
+                self.scope.taint.mark();
+            }
+        } else if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
             // The report of a job has the form of a user's message, but no user wrote it.
             if self.toolbox().get(tool).is_none_or(|tool| tool.is_untrusted()) {
                 self.scope.taint.mark();
@@ -64,7 +70,7 @@ impl ActiveRun {
 }
 
 /// Returns the name of the tool that a call was for, if need be behind a gateway.
-fn made(call: &ToolCall) -> Cow<'_, str> {
+pub(super) fn made(call: &ToolCall) -> Cow<'_, str> {
     #[cfg(feature = "search")]
     if let Some(name) = crate::search::called_through(call) {
         return Cow::Owned(name);
