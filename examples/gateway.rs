@@ -1,4 +1,4 @@
-//! How does a model get at a thousand tools for the price of three?
+//! How does a model get at a thousand tools with three in its requests?
 //!
 //! The tools behind the gateway are not in the list that is sent. The model searches, reads the
 //! schema of what it found, and calls it. A scripted model asks what time it is in Tokyo.

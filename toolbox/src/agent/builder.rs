@@ -19,6 +19,7 @@ use crate::text::{QUOTED, quote};
 use crate::tool::{IntoTools, MapFn, Tool};
 
 mod context;
+mod hooks;
 
 /// Makes a model of a service, once its name and its address are known, where the builder was given
 /// any.

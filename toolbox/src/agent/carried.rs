@@ -1,6 +1,7 @@
 //! The limits of a run for agents in another process.
 
-use super::run_scope::{Budget, RunScope};
+use super::budget::Budget;
+use super::run_scope::RunScope;
 use crate::context::{CarriedRun, CarriedSpending, ToolContext};
 use crate::model::Usage;
 
@@ -18,7 +19,7 @@ impl RemoteRun {
     /// Puts the limits of a run elsewhere into a context.
     pub(crate) fn below(limits: CarriedRun, context: ToolContext) -> (ToolContext, Self) {
         let above = RunScope::default();
-        let budgets = above.budgets.with(Budget::new(limits.calls, limits.tokens));
+        let budgets = above.budgets.with(Budget::new(limits.calls, limits.tokens), &[]);
         let scope = RunScope { budgets, max_depth: limits.max_depth, ..above };
         (context.with(scope.clone()), Self(scope))
     }

@@ -147,6 +147,16 @@ pub enum EventKind {
     },
     /// A message that came while the run worked entered the transcript.
     Steered,
+    /// A guard ended the run.
+    Blocked {
+        /// The reason that it gave.
+        reason: String,
+    },
+    /// The conversation was handed to another agent.
+    HandedOver {
+        /// The name of that agent.
+        to: String,
+    },
     /// The run of one agent ended without an outcome.
     Failed {
         /// Why, for the programmer.

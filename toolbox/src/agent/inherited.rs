@@ -1,6 +1,7 @@
 //! The tools of a run that inherits those of the run above it.
 
 use crate::collection::ToolBox;
+use crate::tool::Tool;
 
 /// The box of a run that inherits: the agent's own tools, then those of the run above whose names
 /// are free.
@@ -45,7 +46,11 @@ impl Inherited {
         let mut tools = self.own.tools();
         let inherited = self.above.tools_with_layers();
         // Delegation goes down: an agent that also calls those above or beside it has them added.
-        let inherited = inherited.into_iter().filter(|tool| !tool.inner().running.starts_run);
+        let delegates = |tool: &Tool| {
+            let running = &tool.inner().running;
+            running.starts_run || running.hands_over.is_some()
+        };
+        let inherited = inherited.into_iter().filter(|tool| !delegates(tool));
         let inherited: Vec<_> = inherited.filter(|tool| !self.own.has(tool.name())).collect();
         tools.extend(inherited);
         self.copy.replace_tools(tools);

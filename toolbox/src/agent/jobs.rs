@@ -39,6 +39,12 @@ pub(super) struct Jobs {
     open: HashSet<JobId>,
 }
 
+impl Default for Jobs {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Jobs {
     pub(super) fn new() -> Self {
         let (sender, receiver) = unbounded_channel();

@@ -90,6 +90,9 @@ pub(crate) enum Entry {
     Reply {
         reply: Reply,
         usage: Usage,
+        /// The tools that a hook left out of the step.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        left_out: Vec<String>,
     },
     /// A call is about to run.
     Started(StartedCall),
@@ -155,6 +158,10 @@ pub(crate) struct LoggedOutcome {
     usage: Usage,
     history: History,
     answer: Option<Value>,
+    #[serde(default)]
+    agent: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    blocked: Option<String>,
 }
 
 impl LoggedOutcome {
@@ -166,6 +173,8 @@ impl LoggedOutcome {
             usage: outcome.usage,
             history: outcome.history.clone(),
             answer: outcome.answer.clone(),
+            agent: outcome.agent.clone(),
+            blocked: outcome.blocked.clone(),
         }
     }
 
@@ -177,6 +186,8 @@ impl LoggedOutcome {
             usage: self.usage,
             history: self.history,
             answer: self.answer,
+            agent: self.agent,
+            blocked: self.blocked,
             paused: None,
             jobs: super::LateJobs::default(),
         })
@@ -203,6 +214,12 @@ pub(super) enum LoggedMessage {
     Observed { job: JobId, content: Vec<Content> },
     /// What the user has sent while the run worked.
     Steered(SteeredInput),
+}
+
+/// A reply in a log, and the tools that were left out of its request.
+pub(super) struct LoggedReply {
+    pub(super) response: ModelResponse,
+    pub(super) left_out: Vec<String>,
 }
 
 /// The beginning of a run as its log has it.
@@ -318,13 +335,14 @@ impl RunLog {
     }
 
     /// Returns the reply that is recorded next.
-    pub(super) fn reply(&mut self) -> Option<ModelResponse> {
+    pub(super) fn reply(&mut self) -> Option<LoggedReply> {
         if !matches!(self.recorded.front(), Some(Entry::Reply { .. })) {
             return None;
         }
         match self.recorded.pop_front() {
-            Some(Entry::Reply { reply, usage }) => {
-                Some(ModelResponse::from(reply).with_usage(usage))
+            Some(Entry::Reply { reply, usage, left_out }) => {
+                let response = ModelResponse::from(reply).with_usage(usage);
+                Some(LoggedReply { response, left_out })
             }
             _ => None,
         }

@@ -30,14 +30,20 @@
 //! | keep its requests short | [`AgentBuilder::max_context_tokens`], [`ContextRule`], [`ContextLength`], [`Compactor`], [`ModelCompactor`], [`Summary`] |
 //! | steer it, or pause it | [`RunHandle`] |
 //! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
+//! | change the request of a step, check input and answers | [`PrepareStep`], [`StepRequest`], [`Guard`], [`Verdict`], [`IntoVerdict`], [`ValidateAnswer`], [`Checked`] |
+//! | limit several runs together | [`SharedBudget`], [`UsageLimits`] |
+//! | give a conversation to another | [`Handoff`] |
 //! | use it as a tool of another | [`Agent::as_tool`], [`IntoSubagent`] |
 
 mod agent;
+mod budget;
 mod builder;
 #[cfg(feature = "nats")]
 mod carried;
 mod event;
 mod handle;
+mod handoff;
+mod hooks;
 mod inherited;
 mod jobs;
 pub(crate) mod log;
@@ -53,11 +59,14 @@ mod trace;
 mod window;
 
 pub use agent::Agent;
+pub use budget::{SharedBudget, UsageLimits};
 pub use builder::{AgentBuilder, BuildAgentError, IntoSubagent};
 #[cfg(feature = "nats")]
 pub(crate) use carried::RemoteRun;
 pub use event::{Event, EventKind, ToolFinished};
 pub use handle::RunHandle;
+pub use handoff::Handoff;
+pub use hooks::{Checked, Guard, IntoVerdict, PrepareStep, StepRequest, ValidateAnswer, Verdict};
 pub use jobs::{JobPolicy, LateJobs};
 pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};
 pub use paused::{Paused, PendingCall};

@@ -17,6 +17,9 @@ use crate::model::{History, ModelError, Usage};
 pub struct RunOutcome {
     /// The answer: the text of the last reply; empty when the run stopped before there was one.
     pub content: String,
+    /// The name of the agent that answered, or stopped: the one that was run, or the one that the
+    /// conversation was [handed](super::Handoff) to last.
+    pub agent: String,
     /// Why the run stopped.
     pub reason: StopReason,
     /// The number of requests to the model: one for an answer without calls, one more for each
@@ -32,6 +35,8 @@ pub struct RunOutcome {
     pub history: History,
     /// The answer as JSON, where the run was asked for [one of a type](super::Run::answering_with).
     pub answer: Option<Value>,
+    /// The reason that a [guard](super::Guard) gave, when one stopped the run.
+    pub blocked: Option<String>,
     /// The document by which the run goes on, when it stopped for an approval or was paused.
     pub paused: Option<Paused>,
     /// The background jobs that go on, where they were to be [left](super::JobPolicy::Leave).
@@ -84,16 +89,21 @@ pub enum StopReason {
     Refused,
     /// The answer was cut off by the model's limit of tokens.
     Length,
-    /// The calls or tokens that the run, or one above it, may spend are spent.
+    /// The calls, tokens or requests that the run, one above it, or several
+    /// [together](super::SharedBudget) may spend are spent.
     Budget,
     /// The model made the same call again after it was warned.
     Repeated,
-    /// The model gave no answer of the [type](super::Run::answering_with) it was asked for, as
-    /// often as it may try.
+    /// The model gave no answer of the [type](super::Run::answering_with) it was asked for, or none
+    /// that the [validators](super::ValidateAnswer) accept, as often as it may try.
     AnswerInvalid,
     /// The next request is longer than it [may be](super::AgentBuilder::max_context_tokens), and the
     /// rules of the agent can make it no shorter.
     ContextFull,
+    /// A guard blocked the input; see [`RunOutcome::blocked`].
+    InputBlocked,
+    /// A guard blocked the answer; see [`RunOutcome::blocked`].
+    OutputBlocked,
 }
 
 impl StopReason {
@@ -113,6 +123,8 @@ impl StopReason {
             Self::AnswerInvalid => "answer_invalid",
             Self::Paused => "paused",
             Self::ContextFull => "context_full",
+            Self::InputBlocked => "input_blocked",
+            Self::OutputBlocked => "output_blocked",
         }
     }
 
@@ -131,6 +143,8 @@ impl StopReason {
             Self::AnswerInvalid,
             Self::Paused,
             Self::ContextFull,
+            Self::InputBlocked,
+            Self::OutputBlocked,
         ];
         all.into_iter().find(|reason| reason.code() == code)
     }
@@ -162,11 +176,14 @@ pub struct RunError {
 pub enum RunErrorKind {
     /// The model gave no reply.
     Model(ModelError),
+    /// A hook before a step failed or panicked.
+    BeforeStep(SharedError),
     /// The model was asked as often as it may be, and that was to count as an error.
     MaxIterations(u32),
     /// As many agents as may be at work above one another were at work already, this many.
     TooDeep(u32),
-    /// The run to resume is another's: of an agent of another name, or made for another
+    /// The run to resume is another's: of an agent of another name, or of one that has lost a
+    /// [handoff](super::Handoff) which was made, or made for another
     /// [`Principal`](crate::context::Principal).
     ForeignPause {
         /// The name of the agent that was to resume it.
@@ -201,6 +218,7 @@ impl RunError {
             RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
             RunErrorKind::ForeignPause { .. } => "run.foreign_pause",
             RunErrorKind::Journal(_) => "run.journal",
+            RunErrorKind::BeforeStep(_) => "run.before_step",
         }
     }
 }
@@ -227,6 +245,10 @@ impl fmt::Display for RunError {
             RunErrorKind::Journal(error) => {
                 write!(f, "the journal of the run failed: {}", crate::call::chain(error.as_ref()))
             }
+            RunErrorKind::BeforeStep(error) => {
+                let error = crate::call::chain(error.as_ref());
+                write!(f, "the hook before the step failed: {error}")
+            }
             RunErrorKind::Tool { tool, message } => write!(f, "tool `{tool}` failed: {message}"),
         }
     }
@@ -236,7 +258,7 @@ impl Error for RunError {
     fn source(&self) -> Option<&(dyn Error + 'static)> {
         match &self.kind {
             RunErrorKind::Model(error) => Some(error),
-            RunErrorKind::Journal(error) => Some(error.as_ref()),
+            RunErrorKind::Journal(error) | RunErrorKind::BeforeStep(error) => Some(error.as_ref()),
             _ => None,
         }
     }

@@ -30,7 +30,7 @@ pub(super) struct Spent {
 /// pending calls: keep it where the model and strangers cannot write.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Paused {
-    /// The name of the agent, or of the tool it was called as.
+    /// The name of the agent that the run began with, or of the tool it was called as.
     pub(super) agent: String,
     /// The id of the principal that the run is made for.
     pub(super) principal: String,
@@ -64,6 +64,12 @@ pub struct Paused {
     /// `true` if the model, or one above or below, had read text written by others.
     #[serde(default)]
     pub(super) tainted: bool,
+    /// The handoffs of the run so far.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) handoffs: Vec<PausedHandoff>,
+    /// The tools that were left out of the step that waits, and may not be called in it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) left_out: Vec<String>,
     /// `true` if the first message was not written by a user.
     #[serde(default)]
     pub(super) begun_by_others: bool,
@@ -129,6 +135,17 @@ impl PausedTranscript {
     }
 }
 
+/// A handoff of a run that paused later.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct PausedHandoff {
+    /// The tool by which it was made.
+    pub(super) tool: String,
+    /// The number of requests before it.
+    pub(super) began_at: u32,
+    /// The spending since.
+    pub(super) spent: Spent,
+}
+
 /// A call that waits for a decision.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
@@ -146,7 +163,8 @@ pub struct PendingCall {
 }
 
 impl Paused {
-    /// Returns the name of the agent that stopped.
+    /// Returns the name of the agent that resumes the run: the one it began with, also where another
+    /// has the [conversation](super::Handoff) by now.
     #[must_use]
     pub fn agent(&self) -> &str {
         &self.agent

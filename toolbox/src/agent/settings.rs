@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Map, Value};
 
+use super::budget::SharedBudget;
+use super::hooks::Hooks;
 use super::jobs::JobPolicy;
 use super::window::ContextSettings;
 use crate::context::Approver;
@@ -88,6 +90,9 @@ pub(super) struct AgentSettings {
     pub(super) max_answer_attempts: u32,
     pub(super) inherits: bool,
     pub(super) context: ContextSettings,
+    pub(super) hooks: Hooks,
+    pub(super) shared_budgets: Vec<SharedBudget>,
+    pub(super) max_handoffs: u32,
 }
 
 impl Default for AgentSettings {
@@ -113,6 +118,9 @@ impl Default for AgentSettings {
             max_answer_attempts: 3,
             inherits: false,
             context: ContextSettings::default(),
+            hooks: Hooks::default(),
+            shared_budgets: Vec::new(),
+            max_handoffs: 10,
         }
     }
 }

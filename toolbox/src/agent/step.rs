@@ -5,16 +5,18 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::agent::{Agent, AgentInner};
+use super::budget::{Budget, SharedBudget};
 use super::event::Sink;
 use super::event::{Emitter, EventKind};
 use super::handle::{CloseOnDrop, PauseFlag, Steering};
+use super::hooks::Guard;
 use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
 use super::log::{LogPlace, RunLog};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use super::paused::{Decisions, Paused};
 use super::repeat::RepeatGuard;
-use super::run_scope::{Budget, RunScope};
+use super::run_scope::RunScope;
 use super::settings::MaxIterations;
 use super::trace;
 use super::window::ContextWindow;
@@ -31,9 +33,12 @@ use crate::model::{
 mod answer;
 mod calls;
 mod context;
+mod guarded;
+mod handed_over;
 mod limits;
 mod logged;
 mod offer;
+mod prepare;
 mod read;
 mod scope;
 mod steering;
@@ -41,6 +46,8 @@ mod written;
 
 pub(super) use answer::AnswerType;
 use answer::TypedAnswer;
+use guarded::{Guarded, HeldDeltas};
+use handed_over::{AcceptedHandoff, HandedOver};
 use limits::{CancelOnDrop, RunLimits};
 use logged::Opened;
 use offer::ToolOffer;
@@ -88,9 +95,9 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
     let pauses = pauses.chain([steering.0.pause.clone()]).collect();
     let inner = Arc::clone(&agent.inner);
     let mut running =
-        ActiveRun::new(inner, &context, sink, called_as.as_deref(), log, steering, pauses);
+        ActiveRun::new(inner, &context, sink, called_as.as_deref(), log, setup.steering, pauses);
     running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));
-    let end = match start {
+    let mut end = match start {
         _ if context.depth() >= running.limits.max_depth => {
             End::Failed(RunErrorKind::TooDeep(context.depth()))
         }
@@ -100,12 +107,20 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
             running.request.history = history;
             running.go_on().await
         }
-        Start::Resumed(paused, decisions) => match running.resume(*paused, &decisions).await {
-            Some(end) => end,
-            None => running.go_on().await,
+        Start::Resumed(paused, decisions) => match running.follow(&paused) {
+            Ok(()) => match running.resume(*paused, &decisions).await {
+                Some(end) => end,
+                None => running.go_on().await,
+            },
+            Err(kind) => End::Failed(kind),
         },
         Start::Recorded => End::Failed(logged::missing()),
     };
+    while let End::HandedOver(handoff) = end {
+        running.hand_over(&handoff);
+        end = running.go_on().await;
+    }
+    let end = running.guard_output(end).await;
     let end = running.log_pause(end).await;
     let (log, result) = running.end(end);
     logged::close(log, result).await
@@ -114,8 +129,12 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
 /// The end of a run.
 enum End {
     Stopped(StopReason, String),
+    /// A guard ended the run, for a reason.
+    Blocked(StopReason, String),
     Paused(Box<Paused>),
     Failed(RunErrorKind),
+    /// The run goes on as another agent.
+    HandedOver(Box<AcceptedHandoff>),
 }
 
 impl End {
@@ -129,6 +148,10 @@ struct ActiveRun {
     agent: Arc<AgentInner>,
     /// The name that events show.
     name: String,
+    /// The context that each agent of the run begins with, and the run above.
+    given: ToolContext,
+    above: RunScope,
+    handed: HandedOver,
     /// The next request to the model; its history is the transcript of the run.
     request: ModelRequest,
     limits: RunLimits,
@@ -138,9 +161,37 @@ struct ActiveRun {
     jobs: Jobs,
     guard: RepeatGuard,
     answer: Option<TypedAnswer>,
+    /// The number of answers that were not taken.
+    failed_answers: u32,
+    /// `true` once the guards have passed what the agent is asked.
+    is_input_passed: bool,
+    /// The guards on the output: those of the agent, and of the agents before it.
+    output_guards: Vec<Arc<dyn Guard>>,
+    /// The transcript before the last reply, where a guard may block that.
+    before_reply: Option<History>,
     log: Option<RunLog>,
     window: ContextWindow,
-    steering: CloseOnDrop,
+    steering: Arc<Steering>,
+    /// The wishes that the run pauses.
+    pauses: Arc<[PauseFlag]>,
+}
+
+/// The part of an agent in a run: from the beginning, or from a handoff on.
+struct Leg {
+    agent: Arc<AgentInner>,
+    name: String,
+    system: Option<String>,
+    given: ToolContext,
+    above: RunScope,
+    handed: HandedOver,
+    limits: RunLimits,
+    sink: Option<Sink>,
+    jobs: Jobs,
+    taint: Taint,
+    asked_by_user: bool,
+    log: Option<RunLog>,
+    steering: Arc<Steering>,
+    pauses: Arc<[PauseFlag]>,
 }
 
 impl ActiveRun {
@@ -150,7 +201,7 @@ impl ActiveRun {
         sink: Option<super::event::Sink>,
         called_as: Option<&str>,
         log: Option<RunLog>,
-        steering: CloseOnDrop,
+        steering: Arc<Steering>,
         pauses: Arc<[PauseFlag]>,
     ) -> Self {
         let settings = &agent.settings;
@@ -160,14 +211,67 @@ impl ActiveRun {
         #[cfg(feature = "schedule")]
         let asked_by_user = asked_by_user && !taint.is_begun_by_others();
         let name = called_as.unwrap_or(&agent.name).to_owned();
-        let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
-        let events = Emitter::new(sink.or(above.sink), Arc::clone(&path));
-        let budgets =
-            above.budgets.with(Budget::new(settings.max_total_calls, settings.max_total_tokens));
+        let mut system = agent.system.clone();
+        if called_as.is_some() && system.is_none() {
+            system.clone_from(&agent.task);
+        }
+        let shared: Vec<SharedBudget> = given
+            .get::<SharedBudget>()
+            .into_iter()
+            .chain(&settings.shared_budgets)
+            .cloned()
+            .collect();
+        let budget = Budget::new(settings.max_total_calls, settings.max_total_tokens);
         let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
         let jobs = Jobs::new();
+        let mut context = given
+            .clone()
+            .with(taint.clone())
+            .with_depth(given.depth().saturating_add(1))
+            .with_cancellation(token.clone())
+            .with_completions(jobs.sender())
+            .with_deferral();
+        context = match &log {
+            Some(log) => context.with_recorder(log.recorder()).with_extension(log.scope()),
+            // A recorder of the call that starts the run is not one of the calls of the run.
+            None => context.with_calls_recorded_by_box(),
+        };
+        let limits = RunLimits {
+            cancellation: CancelOnDrop { token, armed: true },
+            deadline: context.deadline(),
+            budgets: above.budgets.with(budget, &shared),
+            over_budget: false,
+            iterations: 0,
+            max_depth: above.max_depth,
+        };
+        let handed = HandedOver::new(&name, settings.max_handoffs);
+        let sink = sink.or_else(|| above.sink.clone());
+        Self::begin(Leg {
+            agent,
+            name,
+            system,
+            given: context,
+            above,
+            handed,
+            limits,
+            sink,
+            jobs,
+            taint,
+            asked_by_user,
+            log,
+            steering,
+            pauses,
+        })
+    }
+
+    /// Begins the part of an agent.
+    fn begin(leg: Leg) -> Self {
+        let Leg { agent, name, system, given, above, handed, mut limits, .. } = leg;
+        let settings = &agent.settings;
+        let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
+        let events = Emitter::new(leg.sink, Arc::clone(&path));
         let nested = Arc::default();
-        let max_depth = above.max_depth.min(settings.max_depth);
+        limits.max_depth = limits.max_depth.min(settings.max_depth);
         let inherited = above
             .toolbox
             .as_ref()
@@ -175,35 +279,27 @@ impl ActiveRun {
             .and_then(|above| Inherited::new(&agent.toolbox, above));
         let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
         let scope = RunScope {
-            max_depth,
+            max_depth: limits.max_depth,
             agents: above.agents.iter().copied().chain([agent.id]).collect(),
             path,
-            budgets: budgets.clone(),
+            budgets: limits.budgets.clone(),
             sink: events.sink().cloned(),
             nested: Arc::clone(&nested),
             toolbox: Some(toolbox),
-            pauses,
+            pauses: Arc::clone(&leg.pauses),
+            handoffs_left: handed.left(),
         };
         let promotions = Arc::new(Promotions::default());
         let mut context = given
             .clone()
             .with(scope)
-            .with(taint.clone())
             .with_shared(Arc::clone(&promotions))
-            .with_fallback(agent.state.as_ref(), settings.inherits)
-            .with_depth(given.depth().saturating_add(1))
-            .with_cancellation(token.clone())
-            .with_completions(jobs.sender())
-            .with_deferral();
+            .with_fallback(agent.state.as_ref(), settings.inherits);
         // A time that no clock can show is no limit.
         if let Some(deadline) = settings.timeout.and_then(|timeout| now().checked_add(timeout)) {
             context = context.with_deadline(deadline);
         }
-        context = match &log {
-            Some(log) => context.with_recorder(log.recorder()).with_extension(log.scope()),
-            // A recorder of the call that starts the run is not one of the calls of the run.
-            None => context.with_calls_recorded_by_box(),
-        };
+        limits.deadline = context.deadline();
         if let Some(approver) = &settings.approver {
             context = context.with_shared_approver(Arc::clone(approver));
         }
@@ -216,35 +312,30 @@ impl ActiveRun {
         let mut request = ModelRequest::new(History::new())
             .with_parallel_tool_calls(settings.parallel)
             .with_tool_choice(settings.tool_choice.clone());
-        request.system.clone_from(&agent.system);
-        if called_as.is_some() && request.system.is_none() {
-            request.system.clone_from(&agent.task);
-        }
+        request.system = system;
         request.options.clone_from(&settings.options);
-        let limits = RunLimits {
-            cancellation: CancelOnDrop { token, armed: true },
-            deadline: context.deadline(),
-            budgets,
-            over_budget: false,
-            iterations: 0,
-            max_depth,
-        };
-        let scope =
-            CallScope { base: context.clone(), context, rules: None, nested, taint, asked_by_user };
         Self {
             guard: RepeatGuard::new(settings.repeat_limit),
+            is_input_passed: settings.hooks.on_input.is_empty(),
+            output_guards: settings.hooks.on_output.clone(),
             agent,
             name,
+            given,
+            above,
+            handed,
             request,
             limits,
-            scope,
+            scope: CallScope::new(context, nested, leg.taint, leg.asked_by_user),
             offer: ToolOffer { inherited, promotions, findable: None },
             events,
-            jobs,
+            jobs: leg.jobs,
             answer: None,
-            log,
+            failed_answers: 0,
+            before_reply: None,
+            log: leg.log,
             window: ContextWindow::default(),
-            steering,
+            steering: leg.steering,
+            pauses: leg.pauses,
         }
     }
 
@@ -259,7 +350,7 @@ impl ActiveRun {
             if self.is_to_pause() {
                 return self.pause_at_step().await;
             }
-            if self.limits.iterations >= self.agent.settings.max_iterations {
+            if self.steps() >= self.agent.settings.max_iterations {
                 return self.at_max_iterations().await;
             }
             let response = match self.ask().await {
@@ -366,16 +457,35 @@ impl ActiveRun {
             Ok(None) => {}
             Err(reason) => return Some(End::Stopped(reason, text)),
         }
-        if let Some(answer) = &self.answer
-            && let Err(reminder) = answer.take_text(&text).await
-        {
+        let taken = match &self.answer {
+            Some(answer) => answer.take_text(&text).await,
+            None => Ok(()),
+        };
+        let taken = match taken {
+            Ok(()) => match self.validate(&text).await {
+                Ok(faults) => faults.map_or(Ok(()), |faults| Err(self.reminder(&faults))),
+                Err(end) => return Some(end),
+            },
+            Err(reminder) => Err(reminder),
+        };
+        if let Err(reminder) = taken {
+            self.answer.iter().for_each(TypedAnswer::forget);
             let end = self.answer_failed(text);
             if end.is_none() {
                 self.request.history.push_user(reminder);
             }
             return end;
         }
-        self.is_last().then_some(End::Stopped(StopReason::Answered, text))
+        if !self.is_last() {
+            self.answer.iter().for_each(TypedAnswer::forget);
+            return None;
+        }
+        Some(End::Stopped(StopReason::Answered, text))
+    }
+
+    /// Returns the number of requests of the agent that has the conversation.
+    fn steps(&self) -> u32 {
+        self.limits.iterations.saturating_sub(self.handed.began_at())
     }
 
     fn is_answer(&self, name: &str) -> bool {
@@ -386,10 +496,11 @@ impl ActiveRun {
     /// was the last.
     fn answer_failed(&mut self, text: String) -> Option<End> {
         let most = self.agent.settings.max_answer_attempts;
-        if !self.answer.as_mut()?.was_last(most) {
+        self.failed_answers = self.failed_answers.saturating_add(1);
+        if self.failed_answers < most {
             return None;
         }
-        tracing::warn!(attempts = most, "a model gave no answer of the type that was asked for");
+        tracing::warn!(attempts = most, "a model gave no answer that was taken");
         Some(End::Stopped(StopReason::AnswerInvalid, text))
     }
 
@@ -434,6 +545,9 @@ impl ActiveRun {
         }
         let found = self.offer.promotions.enter(self.limits.iterations);
         let offer = self.toolbox().offer_with(&self.scope.context, &found);
+        let is_fitted = self.take_logged_edits()?;
+        let logged = self.logged_reply();
+        let (offer, plain) = self.prepare(offer, logged.as_ref()).await?;
         // To find no tool of the name that has to be called, a service refuses the whole request.
         if let ToolChoice::Tool(name) = &self.request.tool_choice
             && !offer.iter().any(|tool| tool.name == *name)
@@ -454,14 +568,26 @@ impl ActiveRun {
         self.scope.taint.show_definitions(&self.request.tools);
         self.request.search =
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
-        self.fit_context().await?;
-        if let Some(response) = self.logged_reply() {
-            self.limits.budgets.charge_usage(response.usage);
-            return Ok(response);
+        self.request.context = self.scope.beside_calls(self.toolbox());
+        if !is_fitted {
+            self.fit_context().await?;
+        }
+        if let Some(logged) = logged {
+            self.limits.budgets.charge_usage_again(logged.response.usage);
+            // It was logged once the guards had passed.
+            self.is_input_passed = true;
+            self.step_ended(plain);
+            return Ok(logged.response);
+        }
+        if !self.limits.budgets.take_request() {
+            self.limits.iterations -= 1;
+            return Err(End::stopped(StopReason::Budget));
         }
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
-        let response = self.respond_in_context().await?;
+        let response = self.respond_in_context().await;
+        self.step_ended(plain);
+        let response = response?;
         let response = self.with_own_names(response);
         self.limits.budgets.charge_usage(response.usage);
         self.log_reply(&response).await?;
@@ -482,14 +608,21 @@ impl ActiveRun {
         }
     }
 
-    async fn respond(&self) -> Result<ModelResponse, End> {
+    async fn respond(&mut self) -> Result<ModelResponse, End> {
         let model = &*self.agent.model;
         let span = trace::chat(model);
-        let emit = |delta: Delta| self.events.emit(|| EventKind::Delta(delta));
+        let held = HeldDeltas::new(&self.events, !self.is_input_passed);
+        let emit = |delta: Delta| held.emit(delta);
         let deltas = if self.events.is_on() { Deltas::to(&emit) } else { Deltas::none() };
         let respond = async { model.respond(&self.request, deltas).await };
-        let response = match self.limits.within(respond.instrument(span.clone())).await {
-            SupervisedEnd::Done(response) => response,
+        let respond = self.beside_input_guards(respond.instrument(span.clone()), &held);
+        let response = match self.limits.within(respond).await {
+            SupervisedEnd::Done(Guarded::Passed(response)) => response,
+            SupervisedEnd::Done(Guarded::Blocked { reason, usage }) => {
+                self.limits.budgets.charge_usage(usage);
+                self.events.emit(|| EventKind::Blocked { reason: reason.clone() });
+                return Err(End::Blocked(StopReason::InputBlocked, reason));
+            }
             SupervisedEnd::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
             SupervisedEnd::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
             SupervisedEnd::Panicked(payload) => {
@@ -498,6 +631,7 @@ impl ActiveRun {
             }
         };
         trace::record(&span, &response);
+        self.is_input_passed |= response.is_ok();
         response.map_err(|error| {
             self.events.emit(|| EventKind::ModelFailed { kind: error.kind() });
             End::Failed(RunErrorKind::Model(error))
@@ -520,7 +654,14 @@ impl ActiveRun {
         let log = self.log.take();
         let history = self.history_at_end(&end);
         let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
+        let mut blocked = None;
         let (reason, content, paused, history) = match end {
+            // Not the end of a run: the loop goes on as the next agent.
+            End::HandedOver(_) => (StopReason::Cancelled, String::new(), None, history),
+            End::Blocked(reason, why) => {
+                blocked = Some(why);
+                (reason, String::new(), None, history)
+            }
             End::Failed(kind) => {
                 let error = RunError { kind, history, iterations, usage };
                 self.events.emit(|| EventKind::Failed { message: error.to_string(), usage });
@@ -536,7 +677,7 @@ impl ActiveRun {
         };
         self.events.emit(|| EventKind::Finished { reason, usage });
         let answered = self.answer.filter(|_| reason == StopReason::Answered);
-        let answer = answered.and_then(TypedAnswer::into_value);
+        let answer = answered.as_ref().and_then(TypedAnswer::value);
         let content = answer.as_ref().map_or(content, ToString::to_string);
         let ended_well = matches!(
             reason,
@@ -545,8 +686,18 @@ impl ActiveRun {
         let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;
         self.limits.cancellation.armed = !leave;
         let jobs = if leave { self.jobs.into_late() } else { LateJobs::default() };
-        let outcome =
-            RunOutcome { content, reason, iterations, usage, history, answer, paused, jobs };
+        let outcome = RunOutcome {
+            content,
+            agent: self.name,
+            reason,
+            iterations,
+            usage,
+            history,
+            answer,
+            blocked,
+            paused,
+            jobs,
+        };
         (log, Ok(outcome))
     }
 }

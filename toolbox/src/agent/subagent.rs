@@ -242,6 +242,10 @@ impl AgentTool {
             StopReason::Refused => stopped("refused"),
             StopReason::Length => stopped("was cut off"),
             StopReason::AnswerInvalid => stopped("gave no answer of the form it was asked for"),
+            StopReason::InputBlocked | StopReason::OutputBlocked => {
+                let reason = outcome.blocked.unwrap_or_default();
+                ToolResult::error(format!("agent `{name}` was stopped by a guard: {reason}"))
+            }
             StopReason::Repeated => stopped("repeated itself and was stopped"),
             StopReason::Budget => ToolResult::refusal(
                 FailureKind::OverBudget,

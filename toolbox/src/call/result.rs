@@ -1,5 +1,7 @@
 //! Results of calls: for the model, for the user, for the program.
 
+mod kept;
+mod parts;
 mod size;
 mod stored;
 
@@ -11,6 +13,8 @@ use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 use serde_json::{Map, Value};
 pub(crate) use stored::{StoredResult, StoredResultRef};
+
+use parts::ResultParts;
 
 use crate::call::chain;
 use crate::call::{Arguments, Content, FailureKind, Repair, SharedError, ToolError};
@@ -38,12 +42,6 @@ pub struct ToolResult {
     content: ResultParts,
     flags: Flags,
     extra: Option<Box<Extra>>,
-}
-
-#[derive(Debug, Clone)]
-enum ResultParts {
-    One(Content),
-    Many(Vec<Content>),
 }
 
 #[derive(Debug, Clone, Copy, Default)]
@@ -80,6 +78,8 @@ struct Extra {
     omitted_bytes: usize,
     /// The handle of the whole result.
     handle: Option<String>,
+    /// The bytes of the parts, if they are a part of what was kept.
+    part_of_kept: Option<usize>,
     /// `true` if the text was written by the gate and not by a handler.
     of_gate: bool,
     /// The structured result of a tool whose text for the model is not its JSON, or the data of a
@@ -269,10 +269,7 @@ impl ToolResult {
     /// Returns the parts for the model, in order.
     #[must_use]
     pub fn content(&self) -> &[Content] {
-        match &self.content {
-            ResultParts::One(part) => std::slice::from_ref(part),
-            ResultParts::Many(parts) => parts,
-        }
+        self.content.as_slice()
     }
 
     /// Returns the text for the model: its text parts and its links, one a line, or the underlying
@@ -458,38 +455,6 @@ impl ToolResult {
     }
 }
 
-/// Results that are kept elsewhere as a whole.
-impl ToolResult {
-    /// Returns the handle, such as `r3`, by which the model reads on in a result that was too large
-    /// to be shown whole.
-    #[must_use]
-    pub fn handle(&self) -> Option<&str> {
-        self.extra.as_ref()?.handle.as_deref()
-    }
-
-    pub(crate) fn set_handle(&mut self, handle: String) {
-        self.extra().handle = Some(handle);
-    }
-
-    /// Takes out all parts and the structured result.
-    pub(crate) fn take_content(&mut self) -> (Vec<Content>, Option<Value>) {
-        let content = match std::mem::replace(&mut self.content, ResultParts::Many(Vec::new())) {
-            ResultParts::One(part) => vec![part],
-            ResultParts::Many(parts) => parts,
-        };
-        let structured = self.extra.as_mut().and_then(|extra| extra.structured.take());
-        (content, structured)
-    }
-
-    /// Puts a text in place of all parts, of which it leaves out `omitted` bytes.
-    pub(crate) fn replace_content(&mut self, text: String, omitted: usize) {
-        self.content = ResultParts::One(Content::text(text));
-        self.flags.structured = false;
-        self.flags.json = false;
-        self.extra().omitted_bytes += omitted;
-    }
-}
-
 /// Conversions from the answer of a server.
 impl ToolResult {
     /// Returns a failure that the tool reported, in parts.
@@ -542,18 +507,9 @@ impl ToolResult {
     pub(crate) fn with_error_prefix(mut self, prefix: &str) -> Self {
         if self.flags.error {
             let text = format!("{prefix}{}", self.text());
-            let parts = std::mem::replace(&mut self.content, ResultParts::Many(Vec::new()));
-            let others: Vec<Content> = match parts {
-                ResultParts::One(part) => vec![part],
-                ResultParts::Many(parts) => parts,
-            };
-            let others: Vec<_> =
-                others.into_iter().filter(|part| part.to_text().is_none()).collect();
-            self.content = if others.is_empty() {
-                ResultParts::One(Content::text(text))
-            } else {
-                ResultParts::Many(std::iter::once(Content::text(text)).chain(others).collect())
-            };
+            let others = self.content.take().into_iter().filter(|part| part.to_text().is_none());
+            let parts: Vec<_> = std::iter::once(Content::text(text)).chain(others).collect();
+            self.content = ResultParts::from(parts);
         }
         self
     }

@@ -482,6 +482,11 @@ impl ToolBox {
         other
     }
 
+    /// Returns the state of the box.
+    pub(crate) fn shared_state(&self) -> Option<Arc<StateMap>> {
+        self.shared.state.clone()
+    }
+
     /// Returns `true` if two handles refer to one box.
     pub(crate) fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.shared, &other.shared)

@@ -336,6 +336,12 @@ impl ToolContext {
         Self { values: self.values.clone(), ..Self::default() }
     }
 
+    /// Returns the context with the state of a box.
+    pub(crate) fn with_state_of(mut self, state: Option<Arc<StateMap>>) -> Self {
+        self.state = state;
+        self
+    }
+
     /// Adds rules to those of the context.
     pub(crate) fn with_rules(mut self, rules: &Rules) -> Self {
         Arc::make_mut(self.values_mut().rules.get_or_insert_default()).extend(rules);

@@ -46,6 +46,9 @@ pub(crate) trait ResultKeeper: Send + Sync {
         result: &'a mut ToolResult,
     ) -> BoxFuture<'a, ()>;
 
+    /// Returns the name of the tool that reads what is kept.
+    fn reader(&self) -> &'static str;
+
     /// Keeps what is taken out of a transcript, and returns its handle, or the reason why it cannot
     /// be kept.
     fn keep_removed<'a>(

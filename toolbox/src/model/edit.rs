@@ -153,7 +153,7 @@ impl History {
         let text = text.into();
         self.edit_result(call_id, move |result| {
             let bytes = result.content().iter().map(crate::Content::len).sum();
-            result.replace_content(text, bytes);
+            result.replace_content(vec![crate::Content::text(text)], bytes);
         })
     }
 

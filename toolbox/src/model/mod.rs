@@ -20,6 +20,7 @@
 //! | to | see |
 //! |---|---|
 //! | implement a model | [`Model`], [`Deltas`], [`ModelError`], [`ModelErrorKind`] |
+//! | fall back on another model | [`Fallback`] |
 //! | write a request | [`ModelRequest`], [`ToolChoice`], [`ToolSearch`] |
 //! | read a reply | [`ModelResponse`], [`Reply`], [`Part`], [`Finish`], [`Usage`] |
 //! | count what it costs | [`ModelRequest::tokens`], [`RequestTokens`], [`MessageTokens`] |
@@ -27,6 +28,7 @@
 
 mod edit;
 mod error;
+mod fallback;
 mod history;
 mod reply;
 mod request;
@@ -39,6 +41,7 @@ mod tests;
 
 pub(crate) use edit::HistoryEdit;
 pub use error::{ModelError, ModelErrorKind};
+pub use fallback::Fallback;
 pub(crate) use history::is_too_deep;
 pub use history::{
     FoundMessage, History, HistoryRepair, Message, Replied, Step, Unanswered, UserContent,
@@ -75,6 +78,36 @@ use crate::future::BoxFuture;
 ///         Box::pin(async move {
 ///             let text = request.history.last_user_text().unwrap_or_default();
 ///             Ok(ModelResponse::from(Reply::text(text)))
+///         })
+///     }
+/// }
+/// ```
+///
+/// A model that wraps another sees the context of the run in [`ModelRequest::context`]:
+///
+/// ```
+/// use toolbox::BoxFuture;
+/// use toolbox::context::Principal;
+/// use toolbox::model::{Deltas, Model, ModelError, ModelErrorKind, ModelRequest, ModelResponse};
+///
+/// /// Answers members alone.
+/// struct MembersOnly<M>(M);
+///
+/// impl<M: Model> Model for MembersOnly<M> {
+///     fn name(&self) -> &str {
+///         self.0.name()
+///     }
+///
+///     fn respond<'a>(
+///         &'a self,
+///         request: &'a ModelRequest,
+///         deltas: Deltas<'a>,
+///     ) -> BoxFuture<'a, Result<ModelResponse, ModelError>> {
+///         Box::pin(async move {
+///             if !Principal::of(&request.context).as_str().starts_with("member:") {
+///                 return Err(ModelError::new(ModelErrorKind::Unauthorized, "not a member"));
+///             }
+///             self.0.respond(request, deltas).await
 ///         })
 ///     }
 /// }

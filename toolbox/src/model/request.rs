@@ -3,6 +3,7 @@
 use serde_json::{Map, Value};
 
 use super::History;
+use crate::context::ToolContext;
 use crate::dialect::Definitions;
 
 /// One request to a model: instructions, transcript, tools and options.
@@ -43,6 +44,9 @@ pub struct ModelRequest {
     /// Options of the service, such as `temperature`; added to the request as they are, under names
     /// that every [`wire`](crate::wire) form explains.
     pub options: Map<String, Value>,
+    /// The context of the run that makes the request: its principal, its conversation and its
+    /// states, for models that wrap others. Nothing of it is sent to the service.
+    pub context: ToolContext,
 }
 
 impl ModelRequest {
@@ -57,6 +61,7 @@ impl ModelRequest {
             parallel_tool_calls: true,
             search: None,
             options: Map::new(),
+            context: ToolContext::new(),
         }
     }
 
@@ -100,6 +105,13 @@ impl ModelRequest {
     #[must_use]
     pub fn with_option(mut self, name: impl Into<String>, value: impl Into<Value>) -> Self {
         self.options.insert(name.into(), value.into());
+        self
+    }
+
+    /// Returns the request with the context of the run that makes it.
+    #[must_use]
+    pub fn with_context(mut self, context: ToolContext) -> Self {
+        self.context = context;
         self
     }
 }

@@ -2,9 +2,10 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::reader::Reader;
-use super::shown::{shown, tokens};
-use super::store::{KeptResult, ResultOwner, ResultStore};
+use super::blocking::{SHUT_DOWN, on_thread};
+use super::reader::{RESULT_READ, Reader};
+use super::shown::{Shown, shown, tokens};
+use super::store::{KeptResult, ResultOwner, ResultStore, texts};
 use crate::call::{Content, ToolResult};
 use crate::collection::ToolBoxBuilder;
 use crate::context::ToolContext;
@@ -29,7 +30,11 @@ impl Keeper {
 
     /// Returns the bytes of a text that is surely shown: most texts have more bytes in a token.
     pub(super) fn room(&self) -> usize {
-        (self.limits().tokens * BYTES).min(self.limits().bytes / 2)
+        self.room_of(self.limits().tokens)
+    }
+
+    fn room_of(&self, tokens: usize) -> usize {
+        tokens.saturating_mul(BYTES).min(self.limits().bytes / 2)
     }
 }
 
@@ -54,16 +59,17 @@ impl ResultKeeper for Keeper {
     }
 
     fn exceeds(&self, result: &ToolResult, own: Option<usize>) -> bool {
+        if result.is_part_of_kept() {
+            return false;
+        }
         let ResultLimits { tokens: of_box, bytes } = self.limits();
         let limit = own.unwrap_or(of_box);
-        let texts = || result.content().iter().filter_map(Content::as_text);
+        let texts = || texts(result.content());
         let length: usize = texts().map(str::len).sum();
         // A token has at least one byte, so most results need not be counted.
-        let mut exceeds = length > limit && length > bytes;
-        if length > limit && !exceeds {
-            exceeds = texts().map(tokens).sum::<usize>() > limit;
-        }
-        exceeds || result.content().iter().map(Content::len).sum::<usize>() > bytes
+        let has_many =
+            length > limit && (length > bytes || texts().map(tokens).sum::<usize>() > limit);
+        has_many || result.counted_bytes() > bytes
     }
 
     fn keep<'a>(
@@ -73,7 +79,8 @@ impl ResultKeeper for Keeper {
         own: Option<usize>,
         result: &'a mut ToolResult,
     ) -> BoxFuture<'a, ()> {
-        let limit = own.unwrap_or(self.limits().tokens);
+        let ResultLimits { tokens, bytes } = self.limits();
+        let room = self.room_of(own.unwrap_or(tokens)) / 4;
         Box::pin(async move {
             let (parts, structured_content) = result.take_content();
             let whole = Arc::new(KeptResult {
@@ -83,32 +90,46 @@ impl ResultKeeper for Keeper {
                 is_untrusted: source.is_untrusted,
                 shows_urls: source.shows_urls,
             });
-            let shown = shown(&whole, limit * BYTES / 4);
-            let kept = self.store.keep(ResultOwner::of(context), Arc::clone(&whole)).await;
-            let about = shown.about;
-            let text = match kept {
+            let media = media_within(&whole.content, bytes / 2);
+            let (kept, shows_media) = (Arc::clone(&whole), media.is_some());
+            let shown = on_thread(whole.bytes(), move || {
+                let shown = shown(&kept, room);
+                if shows_media { shown } else { shown.with_media(&kept) }
+            });
+            let Some(shown) = shown.await else {
+                return result.replace_content(vec![Content::text(SHUT_DOWN)], whole.bytes());
+            };
+            let Shown { about, part, read_on } = shown;
+            let text = match self.store.keep(ResultOwner::of(context), Arc::clone(&whole)).await {
                 Ok(number) => {
                     let handle = format!("r{number}");
-                    let read_on = shown.read_on;
-                    let text = format!(
-                        "[{handle}: {about}. A part of it follows. Read on with result_read: {{\"handle\": \"{handle}\", {read_on}}}]\n{}",
-                        shown.part
-                    );
+                    let rest = if context.permits(RESULT_READ) {
+                        format!(
+                            "Read on with {RESULT_READ}: {{\"handle\": \"{handle}\", {read_on}}}"
+                        )
+                    } else {
+                        "The rest cannot be read here".to_owned()
+                    };
+                    let text = format!("[{handle}: {about}. A part of it follows. {rest}]\n{part}");
                     result.set_handle(handle);
                     text
                 }
                 Err(error) => {
                     tracing::warn!(%error, tool = %source.definition.name, "a result could not be kept");
+                    let reason = quote(&error.to_string(), QUOTED);
                     format!(
-                        "[{about}. A part of it follows; the rest is gone, since it could not be kept: {}]\n{}",
-                        quote(&error.to_string(), QUOTED),
-                        shown.part
+                        "[{about}. A part of it follows; the rest is gone, since it could not be kept: {reason}]\n{part}"
                     )
                 }
             };
-            let left_out = whole.bytes().saturating_sub(shown.part.len());
-            result.replace_content(text, left_out);
+            let left_out = whole.bytes().saturating_sub(part.len());
+            let parts = std::iter::once(Content::text(text)).chain(media.into_iter().flatten());
+            result.replace_content(parts.collect(), left_out);
         })
+    }
+
+    fn reader(&self) -> &'static str {
+        RESULT_READ
     }
 
     fn keep_removed<'a>(
@@ -122,8 +143,15 @@ impl ResultKeeper for Keeper {
             let kept = self.store.keep(ResultOwner::of(context), Arc::new(whole)).await;
             kept.map(|number| format!("r{number}")).map_err(|error| {
                 tracing::warn!(%error, "what was taken out of a transcript could not be kept");
-                error.to_string()
+                quote(&error.to_string(), QUOTED)
             })
         })
     }
+}
+
+/// Returns the parts that are no text, if they have at most so many bytes together.
+fn media_within(parts: &[Content], bytes: usize) -> Option<Vec<Content>> {
+    let is_text = |part: &&Content| texts(std::slice::from_ref(*part)).next().is_some();
+    let media = || parts.iter().filter(|part| !is_text(part));
+    (media().map(Content::len).sum::<usize>() <= bytes).then(|| media().cloned().collect())
 }

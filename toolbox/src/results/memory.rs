@@ -1,11 +1,12 @@
 //! Results in memory.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fmt;
+use std::fmt::{self, Write as _};
 use std::hash::BuildHasher as _;
 use std::sync::Arc;
 
-use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};
+use super::blocking::{SHUT_DOWN, on_thread};
+use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::future::BoxFuture;
 use crate::sync::Mutex;
 use crate::text::{QUOTED, quote};
@@ -27,6 +28,7 @@ const REMEMBERED: usize = 100_000;
 pub struct MemoryResults {
     max_bytes: usize,
     kept: Arc<Mutex<Kept>>,
+    hasher: foldhash::fast::RandomState,
 }
 
 #[derive(Default)]
@@ -39,7 +41,6 @@ struct Kept {
     remembered: usize,
     /// The number after which forgotten owners begin again, so that no handle gets a second meaning.
     floor: u64,
-    hasher: foldhash::fast::RandomState,
 }
 
 #[derive(Default)]
@@ -53,7 +54,11 @@ impl MemoryResults {
     /// Returns an empty store.
     #[must_use]
     pub fn new() -> Self {
-        Self { max_bytes: 64 << 20, kept: Arc::default() }
+        Self {
+            max_bytes: 64 << 20,
+            kept: Arc::default(),
+            hasher: foldhash::fast::RandomState::default(),
+        }
     }
 
     /// Limits the bytes of all results together. Default 64 MiB. A result that is larger than the
@@ -78,13 +83,19 @@ impl fmt::Debug for MemoryResults {
             .field("results", &kept.order.len())
             .field("bytes", &kept.bytes)
             .field("max_bytes", &self.max_bytes)
-            .finish()
+            .finish_non_exhaustive()
     }
 }
 
 impl Kept {
-    fn keep(&mut self, owner: ResultOwner, result: Arc<KeptResult>, max_bytes: usize) -> u64 {
-        let hash = self.hasher.hash_one((&result.tool, result.text()));
+    /// Keeps a result of a hash, unless it is there.
+    fn keep(
+        &mut self,
+        owner: ResultOwner,
+        hash: u64,
+        result: Arc<KeptResult>,
+        max_bytes: usize,
+    ) -> u64 {
         let floor = self.floor;
         let new = || ResultList { last: floor, ..ResultList::default() };
         let list = self.owners.entry(owner.clone()).or_insert_with(new);
@@ -129,14 +140,15 @@ impl Kept {
 
 /// Returns a line about a result that goes.
 pub(super) fn summary(result: &KeptResult) -> String {
-    let text = result.text();
-    let first = text.lines().next().unwrap_or_default();
-    format!(
-        "a result of `{}` of {} bytes that began with `{}`",
-        quote(&result.tool, QUOTED),
-        result.bytes(),
-        quote(first, QUOTED)
-    )
+    let (tool, bytes) = (quote(&result.tool, QUOTED), result.bytes());
+    let mut summary = format!("a result of `{tool}` of {bytes} bytes");
+    // Nobody notes the source of this line, so words of others do not belong in it.
+    if !result.is_untrusted
+        && let Some(first) = texts(&result.content).next().and_then(|text| text.lines().next())
+    {
+        let _ = write!(summary, " that began with `{}`", quote(first, QUOTED));
+    }
+    summary
 }
 
 impl ResultStore for MemoryResults {
@@ -153,7 +165,12 @@ impl ResultStore for MemoryResults {
                     "{bytes} bytes are more than the store of results holds, {max}"
                 )));
             }
-            Ok(self.kept.lock().keep(owner, result, self.max_bytes))
+            let Self { max_bytes, kept, hasher } = self.clone();
+            let keep = move || {
+                let hash = hasher.hash_one((&result.tool, result.text()));
+                kept.lock().keep(owner, hash, result, max_bytes)
+            };
+            on_thread(bytes, keep).await.ok_or_else(|| ResultStoreError::new(SHUT_DOWN))
         })
     }
 

@@ -50,6 +50,7 @@
 //!
 //! Tokens are estimated, within a tenth for most texts; `docs/results.md` has the errors.
 
+mod blocking;
 mod keeper;
 mod memory;
 mod pointer;

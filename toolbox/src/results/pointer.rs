@@ -9,7 +9,7 @@ use serde_json::value::RawValue;
 use crate::text::{QUOTED, quote};
 
 /// The most values that are collected.
-const MOST: usize = 10_000;
+const MOST: usize = 100_000;
 
 enum PointerStep {
     /// A key of an object, or an index of an array.

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use regex::{Regex, RegexBuilder};
 
-use super::shown::{head, lines as count_lines};
-use crate::text::{QUOTED, ceil_boundary, floor_boundary, quote};
+use super::shown::{ends, head, lines as count_lines};
+use crate::text::{QUOTED, ceil_boundary, cut, floor_boundary, quote};
 
 /// A line that is longer is shown in excerpts around what was found.
 const LONG_LINE: usize = 1200;
@@ -43,7 +43,7 @@ pub(super) fn lines(text: &str, range: &str, bytes: usize) -> Result<String, Str
         format!(
             "{shown}\n[bytes {from} to {to} of {}, in line {first}; go on with \"bytes\": \"{to}..{}\"]",
             text.len(),
-            to + bytes
+            to.saturating_add(bytes)
         )
     })
 }
@@ -92,7 +92,7 @@ fn range_of(range: &str, all: usize, base: usize) -> Option<(usize, usize)> {
         }
         None => {
             let first = number(range)?;
-            (first, first + 1 - base)
+            (first, first.saturating_add(1 - base))
         }
     };
     (last >= first || first > end).then_some((first, last.max(first)))
@@ -248,7 +248,12 @@ impl Matches<'_> {
     }
 
     fn push(&mut self, text: &str) -> bool {
-        let fits = self.out.len() + text.len() <= self.bytes || self.out.is_empty();
+        // The first match is shown in any case, as far as there is room.
+        if self.out.is_empty() {
+            self.out = ends(text, self.bytes);
+            return true;
+        }
+        let fits = self.out.len() + text.len() <= self.bytes;
         if fits {
             self.out.push_str(text);
         }
@@ -257,5 +262,5 @@ impl Matches<'_> {
 }
 
 fn short(line: &str) -> &str {
-    &line[..floor_boundary(line, LONG_LINE)]
+    cut(line, LONG_LINE)
 }

@@ -3,8 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use tokio::runtime::Handle;
-
+use super::blocking::{SHUT_DOWN, on_thread};
 use super::keeper::Keeper;
 use super::pointer::{Selected, select};
 use super::read;
@@ -17,8 +16,8 @@ use crate::context::taint::{ResultSource, Taint};
 use crate::text::{QUOTED, quote};
 use crate::toolset;
 
-/// The bytes from which on a result is read on a thread that may block.
-const LARGE: usize = 1 << 18;
+/// The name of the tool.
+pub(super) const RESULT_READ: &str = "result_read";
 
 /// Reads kept results.
 pub(super) struct Reader {
@@ -55,28 +54,20 @@ impl Reader {
         /// Number of a part that is no text: an image, a sound, a document
         part: Option<usize>,
         context: &ToolContext,
-    ) -> Result<ToolResult, ToolError> {
-        let result = self.find(handle, context).await?;
-        let read = if let Some(part) = part {
-            self.part(&result, part)
-        } else {
-            let way = Way {
-                search: search.map(str::to_owned),
-                context: context_lines.unwrap_or(0).min(20).into(),
-                lines: lines.map(str::to_owned),
-                bytes: bytes.map(str::to_owned),
-                pointer: pointer.map(str::to_owned),
-            };
-            self.text(&result, way).await.map(ToolResult::new)
+    ) -> ToolResult {
+        let way = Way {
+            search: search.map(str::to_owned),
+            context: context_lines.unwrap_or(0).min(20).into(),
+            lines: lines.map(str::to_owned),
+            bytes: bytes.map(str::to_owned),
+            pointer: pointer.map(str::to_owned),
         };
-        let read = read.map_err(ToolError::reported)?;
-        if let Some(taint) = context.get::<Taint>()
-            && let Some(definition) = context.tool.as_deref()
-        {
-            let KeptResult { is_untrusted, shows_urls, .. } = *result;
-            taint.note(&ResultSource { definition, is_untrusted, shows_urls }, &read);
-        }
-        Ok(read)
+        let mut read = match self.find(handle, context).await {
+            Ok(result) => self.read(&result, part, way, context).await,
+            Err(error) => ToolResult::from(error),
+        };
+        read.mark_part_of_kept();
+        read
     }
 }
 
@@ -90,6 +81,29 @@ struct Way {
 }
 
 impl Reader {
+    /// Reads a result, and notes its source.
+    async fn read(
+        &self,
+        result: &Arc<KeptResult>,
+        part: Option<usize>,
+        way: Way,
+        context: &ToolContext,
+    ) -> ToolResult {
+        let read = match part {
+            Some(part) => self.part(result, part),
+            None => self.text(result, way).await.map(ToolResult::new),
+        };
+        // A failure says what there is instead, which is of the result too.
+        let read = read.unwrap_or_else(ToolResult::error);
+        if let Some(taint) = context.get::<Taint>()
+            && let Some(definition) = context.tool.as_deref()
+        {
+            let KeptResult { is_untrusted, shows_urls, .. } = **result;
+            taint.note(&ResultSource { definition, is_untrusted, shows_urls }, &read);
+        }
+        read
+    }
+
     async fn find(
         &self,
         handle: &str,
@@ -131,14 +145,12 @@ impl Reader {
         Ok(ToolResult::from(part.clone()))
     }
 
-    /// Reads a text; of a large one on a thread that may block.
+    /// Reads a text.
     async fn text(&self, result: &Arc<KeptResult>, way: Way) -> Result<String, String> {
         let (most, room) = (self.keeper.limits().tokens, self.keeper.room());
-        let runtime = Handle::try_current().ok().filter(|_| result.bytes() > LARGE);
-        let Some(runtime) = runtime else { return read_within(result, &way, most, room) };
-        let result = Arc::clone(result);
-        let read = runtime.spawn_blocking(move || read_within(&result, &way, most, room));
-        read.await.unwrap_or_else(|_| Err("the runtime was shut down".to_owned()))
+        let (bytes, result) = (result.bytes(), Arc::clone(result));
+        let read = on_thread(bytes, move || read_within(&result, &way, most, room));
+        read.await.unwrap_or_else(|| Err(SHUT_DOWN.to_owned()))
     }
 }
 
@@ -165,7 +177,7 @@ fn read_text(result: &KeptResult, way: &Way, room: usize) -> Result<String, Stri
     let structured;
     let Some(pointer) = &way.pointer else {
         return read_way(&text, way, room).unwrap_or_else(|| {
-            let shown = shown(result, room);
+            let shown = shown(result, room).with_media(result);
             Ok(format!("[{}]\n{}", shown.about, shown.part))
         });
     };
@@ -194,9 +206,8 @@ fn read_text(result: &KeptResult, way: &Way, room: usize) -> Result<String, Stri
             ))
         }
         Selected::Many(values, count) => {
-            let joined = values.join("\n");
-            if let Some(read) = read_way(&joined, way, room) {
-                return read;
+            if let Some(read) = read_way(&values.join("\n"), way, room) {
+                return read_of_first(read, values.len(), count);
             }
             let mut out = String::new();
             let mut shown = 0;
@@ -222,6 +233,19 @@ fn read_text(result: &KeptResult, way: &Way, room: usize) -> Result<String, Stri
             Ok(out)
         }
     }
+}
+
+/// Adds that only the first of the values were read.
+fn read_of_first(
+    read: Result<String, String>,
+    first: usize,
+    count: usize,
+) -> Result<String, String> {
+    if first == count {
+        return read;
+    }
+    let rest = format!("of {count} values the first {first} were read; slices select the others");
+    read.map(|text| format!("{text}\n[{rest}]")).map_err(|reason| format!("{reason}; {rest}"))
 }
 
 /// Reads a text in the way that was asked for, if one was.

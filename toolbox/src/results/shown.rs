@@ -1,9 +1,11 @@
 //! The part of a large result that a model is shown.
 
+use std::fmt::Write as _;
+
 use super::sample::sample;
 use super::store::KeptResult;
 use crate::call::Content;
-use crate::text::{QUOTED, ceil_boundary, estimate_tokens, floor_boundary, quote};
+use crate::text::{QUOTED, ceil_boundary, cut, estimate_tokens, floor_boundary, quote};
 
 /// A part of a result: what it is, what is shown of it, and what was left out.
 pub(super) struct Shown {
@@ -14,11 +16,25 @@ pub(super) struct Shown {
     pub(super) part: String,
 }
 
-/// Returns the part of a result of at most about `bytes` bytes that says most.
+impl Shown {
+    /// Adds the parts that are no text, which are not shown.
+    pub(super) fn with_media(mut self, result: &KeptResult) -> Self {
+        let media = media(result);
+        if !media.is_empty() {
+            if result.text().is_empty() {
+                self.about = String::from("no text");
+                self.read_on = r#""part": 1"#;
+            }
+            self.about = format!("{}; {}", self.about, media.join(", "));
+        }
+        self
+    }
+}
+
+/// Returns the part of the text of a result, of at most about `bytes` bytes, that says most.
 pub(super) fn shown(result: &KeptResult, bytes: usize) -> Shown {
     let text = result.text();
     let size = format!("{} bytes, about {} tokens", text.len(), tokens(&text));
-    let media = media(result);
     let mut shown = if let Some(part) = sample(&text, bytes) {
         Shown {
             about: format!("JSON, {size}"),
@@ -43,12 +59,11 @@ pub(super) fn shown(result: &KeptResult, bytes: usize) -> Shown {
             part: ends(&text, bytes),
         }
     };
-    if !media.is_empty() {
-        if text.is_empty() {
-            shown.about = String::from("no text");
-            shown.read_on = r#""part": 1"#;
-        }
-        shown.about = format!("{}; {}", shown.about, media.join(", "));
+    if let Some(value) = &result.structured_content {
+        // It may be as large as the text, and is written only to be counted.
+        let size = value.to_string().len();
+        let _ = write!(shown.about, "; beside it a structured result of {size} bytes");
+        shown.read_on = r#""pointer": "/a/0..10/b" or "search": "…""#;
     }
     shown
 }
@@ -60,9 +75,9 @@ pub(super) fn tokens(text: &str) -> usize {
         return estimate_tokens(text);
     }
     // The beginning and a piece of the middle stand for the rest.
-    let head = &text[..floor_boundary(text, READ)];
+    let head = cut(text, READ);
     let middle = &text[floor_boundary(text, text.len() / 2)..];
-    let middle = &middle[..floor_boundary(middle, READ)];
+    let middle = cut(middle, READ);
     let read = head.len() + middle.len();
     let counted = estimate_tokens(head) + estimate_tokens(middle);
     // The bytes are few enough for the product.
@@ -122,7 +137,7 @@ pub(super) fn ends(text: &str, bytes: usize) -> String {
 
 /// Returns the first lines of a text in `bytes`, or a piece of the first line if that is longer.
 pub(super) fn head(text: &str, bytes: usize) -> &str {
-    let cut = &text[..floor_boundary(text, bytes)];
+    let cut = cut(text, bytes);
     if cut.len() == text.len() {
         return text;
     }

@@ -6,7 +6,6 @@ use rusqlite::{OptionalExtension as _, params};
 
 use super::memory::summary;
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};
-use crate::call::{CarriedResult, CarriedResultRef, ToolResult};
 use crate::future::BoxFuture;
 use crate::store::{SqliteStore, StoreError};
 
@@ -26,9 +25,7 @@ impl ResultStore for SqliteStore {
         Box::pin(async move {
             let owner = key(&owner);
             let write = self.write(move |file| {
-                let whole = ToolResult::from(result.content.clone());
-                let content = json(&CarriedResultRef::from(&whole))?;
-                drop(whole);
+                let content = json(&result.content)?;
                 let structured = result.structured_content.as_ref().map(json).transpose()?;
                 let bytes = i64::try_from(result.bytes()).unwrap_or(i64::MAX);
                 // Equal bytes are compared only where there are as many.
@@ -116,8 +113,7 @@ impl ResultStore for SqliteStore {
                 let (Some(content), structured, _) = texts else {
                     return Ok(Lookup::Gone(texts.2));
                 };
-                let carried: CarriedResult<'_> = serde_json::from_str(&content).map_err(damaged)?;
-                let (content, _) = ToolResult::from(carried).take_content();
+                let content = serde_json::from_str(&content).map_err(damaged)?;
                 let structured_content =
                     structured.map(|text| serde_json::from_str(&text).map_err(damaged)).transpose()?;
                 Ok(Lookup::Kept(Arc::new(KeptResult {

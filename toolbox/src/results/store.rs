@@ -82,10 +82,7 @@ impl KeptResult {
     /// Returns the texts of all parts, joined by line breaks; of a single one, without a copy.
     #[must_use]
     pub fn text(&self) -> Cow<'_, str> {
-        let mut texts = self.content.iter().filter_map(|part| match part {
-            Content::Resource(resource) => resource.text.as_deref(),
-            part => part.as_text(),
-        });
+        let mut texts = texts(&self.content);
         let first = texts.next().unwrap_or_default();
         match texts.next() {
             None => Cow::Borrowed(first),
@@ -105,6 +102,14 @@ impl KeptResult {
     pub fn bytes(&self) -> usize {
         self.content.iter().map(Content::len).sum()
     }
+}
+
+/// Returns the texts that a model reads in parts.
+pub(super) fn texts(parts: &[Content]) -> impl Iterator<Item = &str> {
+    parts.iter().filter_map(|part| match part {
+        Content::Resource(resource) => resource.text.as_deref(),
+        part => part.as_text(),
+    })
 }
 
 /// The answer of a store to a handle.

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::definition::ToolDefinition;
+use crate::text::cut;
 
 /// A field of a definition.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +58,7 @@ pub(super) fn texts<'d>(
     server: Option<&'d str>,
     visit: &mut dyn FnMut(Field, &'d str),
 ) {
-    let mut visit = |field, text: &'d str| visit(field, super::words::cut(text, MAX_TEXT));
+    let mut visit = |field, text: &'d str| visit(field, cut(text, MAX_TEXT));
     let (prefix, name) = qualified(&definition.name);
     visit(Field::Name, name);
     for server in prefix.into_iter().chain(server) {
@@ -76,7 +77,7 @@ pub(super) fn texts<'d>(
 
 /// Returns the beginning of a description, up to the end of a sentence, and the rest.
 pub(super) fn summary(description: &str) -> (&str, &str) {
-    let begin = super::words::cut(description, MAX_SUMMARY).len();
+    let begin = cut(description, MAX_SUMMARY).len();
     if begin == description.len() {
         return (description, "");
     }

@@ -409,11 +409,12 @@ impl ExecuteCall {
     }
 }
 
-/// Returns the name of the tool that a call of the gateway calls, if it is one and names one.
+/// Returns the call that a call of the gateway makes, if it is one and names a tool.
 #[cfg(feature = "agent")]
-pub(crate) fn called_through(call: &ToolCall) -> Option<String> {
+pub(crate) fn called_through(call: &ToolCall) -> Option<ToolCall> {
     let wanted = (call.name == EXECUTE).then(|| ExecuteCall::read(call.arguments.as_str()))?;
-    Some(wanted.ok()?.name)
+    let ExecuteCall { name, arguments } = wanted.ok()?;
+    Some(ToolCall::new(call.id.as_str(), name, arguments))
 }
 
 /// Accepts any number for a limit by clamping it.

@@ -5,6 +5,8 @@ use super::lists::{is_word, known};
 use super::term::key;
 use super::words::{self, Terms, words};
 
+use crate::text::cut;
+
 /// Words of a name that are shorter are not taken apart.
 const MIN_LEN: usize = 6;
 
@@ -56,7 +58,7 @@ impl Splitter {
         if is_word(&self.word) || known(&self.terms.joined(&[&self.word])).is_some() {
             return;
         }
-        words::fold(words::cut(description, super::fields::MAX_SUMMARY), &mut self.own);
+        words::fold(cut(description, super::fields::MAX_SUMMARY), &mut self.own);
         let Self { terms, word, own, ends } = self;
         let own: Vec<&str> = words(own).filter(|own| own.len() > 2 && word.contains(own)).collect();
         let is_own = |part: &str| own.contains(&part);

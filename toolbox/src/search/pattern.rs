@@ -12,7 +12,8 @@ use super::hit::{Hit, hit};
 use super::index::{Filter, Index};
 use super::term::narrow;
 use super::texts::{FIELDS, TextChunk, ToolText};
-use super::words;
+
+use crate::text::cut;
 
 /// The maximum length of a pattern, in characters.
 pub const MAX_PATTERN_CHARS: usize = 200;
@@ -206,5 +207,5 @@ fn invalid(pattern: &str, error: &regex_syntax::Error) -> PatternError {
         regex_syntax::Error::Translate(error) => (error.span().start, error.kind().to_string()),
         _ => return PatternError::Invalid { position: 0, reason: "it cannot be read".to_owned() },
     };
-    PatternError::Invalid { position: words::cut(pattern, start.offset).chars().count(), reason }
+    PatternError::Invalid { position: cut(pattern, start.offset).chars().count(), reason }
 }

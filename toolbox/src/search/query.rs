@@ -9,6 +9,8 @@ use super::vocabulary::Vocabulary;
 use super::weights::Weights;
 use super::words::{self, Terms, words};
 
+use crate::text::cut;
+
 /// The maximum number of bytes read of a query. A longer one is a document; its beginning says what
 /// is wanted.
 const MAX_TEXT: usize = 16 * 1024;
@@ -76,7 +78,7 @@ impl Query {
         self.exact.clear();
         self.rarest = None;
         self.misspelt = 0;
-        let text = words::cut(text, MAX_TEXT);
+        let text = cut(text, MAX_TEXT);
         let name = text.trim();
         if !name.is_empty() && name.len() <= MAX_NAME {
             self.exact.extend_from_slice(vocabulary.named(&key(name)));
@@ -218,7 +220,7 @@ impl Query {
                 self.joined.clear();
                 continue;
             }
-            words::fold(words::cut(word, words::MAX_WORD), &mut self.folded);
+            words::fold(cut(word, words::MAX_WORD), &mut self.folded);
             let weight = if digits { base * weights.digits } else { base };
             // The word in the spelling of a tool that writes it apart or together.
             let alias = (self.folded != word)
@@ -318,7 +320,7 @@ impl Query {
     /// Writes the terms of a word, also of one that no tool says.
     fn pieces_of(&mut self, word: &str, vocabulary: &Vocabulary, pieces: &mut Vec<WordTerm>) {
         pieces.clear();
-        if let Some(known) = vocabulary.surface(words::cut(word, words::MAX_WORD)) {
+        if let Some(known) = vocabulary.surface(cut(word, words::MAX_WORD)) {
             pieces.extend_from_slice(known);
             return;
         }

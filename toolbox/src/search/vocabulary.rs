@@ -14,6 +14,8 @@ use super::spelling::{Spelling, Spellings};
 use super::term::{BREAK, Role, WordTerm, narrow};
 use super::words::{self, Term, TermKind, Terms};
 
+use crate::text::cut;
+
 type Map<K, V> = HashMap<K, V, RandomState>;
 
 /// The range of a word's terms.
@@ -160,7 +162,7 @@ impl Vocabulary {
 
     /// Returns the numbers of the terms of a word; adds a new word.
     pub(super) fn learn(&mut self, word: &str) -> Range<usize> {
-        let word = words::cut(word, words::MAX_WORD);
+        let word = cut(word, words::MAX_WORD);
         if let Some(surface) = self.surfaces.get_mut(word) {
             surface.is_literal = true;
             return surface.range();

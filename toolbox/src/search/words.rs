@@ -12,6 +12,8 @@ use snowball_stemmers_rs::{Algorithm, Stemmer};
 use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 
+use crate::text::cut;
+
 /// Words longer than this, in bytes, are cut: nothing that long is a word somebody looks for.
 pub(super) const MAX_WORD: usize = 64;
 
@@ -237,18 +239,6 @@ impl Terms {
         }
         joined
     }
-}
-
-/// Cuts a text to at most `max` bytes, at a character.
-pub(super) fn cut(text: &str, max: usize) -> &str {
-    if text.len() <= max {
-        return text;
-    }
-    let mut end = max;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
 }
 
 /// Returns a compound without the `s` of a plural. A stemmer would cost more, and knows no

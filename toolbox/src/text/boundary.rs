@@ -1,4 +1,4 @@
-//! Boundaries of characters.
+//! Texts cut at boundaries of characters.
 
 /// Returns the last boundary of a character at or before a byte.
 pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
@@ -9,4 +9,9 @@ pub(crate) fn floor_boundary(text: &str, at: usize) -> usize {
 /// Returns the first boundary of a character at or after a byte.
 pub(crate) fn ceil_boundary(text: &str, at: usize) -> usize {
     (at..text.len()).find(|at| text.is_char_boundary(*at)).unwrap_or(text.len())
+}
+
+/// Cuts a text to at most so many bytes.
+pub(crate) fn cut(text: &str, bytes: usize) -> &str {
+    &text[..floor_boundary(text, bytes)]
 }

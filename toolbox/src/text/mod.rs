@@ -9,7 +9,7 @@ mod quote;
 mod sanitize;
 mod tokens;
 
-pub(crate) use boundary::{ceil_boundary, floor_boundary};
+pub(crate) use boundary::{ceil_boundary, cut, floor_boundary};
 pub(crate) use list::{list, names};
 pub(crate) use nearest::{nearest, nearest_n};
 pub(crate) use path::{argument_path, join, push_index, push_key};

@@ -1,5 +1,6 @@
 //! A tool as a value.
 
+use std::any::Any;
 use std::fmt;
 use std::panic::Location;
 use std::sync::Arc;
@@ -86,6 +87,9 @@ pub(crate) struct RunSettings {
     pub(crate) forwards: bool,
     /// `true` if a call starts a run, which may stop and be resumed with the run above it.
     pub(crate) starts_run: bool,
+    /// The agent that a call hands the conversation of its run to; of a type of the module of
+    /// agents.
+    pub(crate) hands_over: Option<Arc<dyn Any + Send + Sync>>,
     /// The tools whose results a run that it starts may repeat.
     pub(crate) repeats: Option<Arc<dyn RepeatedTools>>,
 }
@@ -511,6 +515,12 @@ impl Tool {
         running.starts_run = true;
         running.relays = true;
         running.repeats = Some(with);
+        self
+    }
+
+    /// Marks the tool as one whose calls hand the conversation of their run to another agent.
+    pub(crate) fn handing_over(mut self, to: Arc<dyn Any + Send + Sync>) -> Self {
+        self.inner_mut().running.hands_over = Some(to);
         self
     }
 

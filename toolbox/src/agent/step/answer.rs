@@ -126,7 +126,6 @@ pub(super) struct TypedAnswer {
     toolbox: ToolBox,
     name: String,
     given: AnswerSlot,
-    attempts: u32,
 }
 
 impl TypedAnswer {
@@ -137,7 +136,7 @@ impl TypedAnswer {
         }
         let given = AnswerSlot::default();
         let toolbox = ToolBox::from((kind.tool)(&name, Arc::clone(&given)));
-        Self { kind, toolbox, name, given, attempts: 0 }
+        Self { kind, toolbox, name, given }
     }
 
     pub(super) fn is_named(&self, name: &str) -> bool {
@@ -158,10 +157,13 @@ impl TypedAnswer {
         *self.given.lock() = None;
     }
 
-    /// Counts an attempt that came to nothing, and returns whether there may be no other.
-    pub(super) fn was_last(&mut self, most: u32) -> bool {
-        self.attempts = self.attempts.saturating_add(1);
-        self.attempts >= most
+    /// Returns the type of the answer, for the agent that the conversation is handed to.
+    pub(super) fn into_kind(self) -> AnswerType {
+        self.kind
+    }
+
+    pub(super) fn name(&self) -> &str {
+        &self.name
     }
 
     /// Returns the definitions of a step, with the tool for the answer at their end.
@@ -245,8 +247,8 @@ impl TypedAnswer {
     }
 
     /// Returns the answer, if one was taken.
-    pub(super) fn into_value(self) -> Option<Value> {
-        let value = self.given.lock().take()?;
+    pub(super) fn value(&self) -> Option<Value> {
+        let value = self.given.lock().clone()?;
         // It was read as its type already; what cannot be written stays as it was given.
         (self.kind.rewrite)(value.clone()).map_or(Some(value), Some)
     }

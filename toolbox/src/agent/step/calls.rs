@@ -41,20 +41,23 @@ impl ActiveRun {
     /// The pause must belong to an agent of this name and to the principal of the run.
     pub(super) async fn resume(&mut self, paused: Paused, decisions: &Decisions) -> Option<End> {
         let principal = Principal::of(&self.scope.base);
-        if paused.agent != self.name || paused.principal != principal.as_str() {
+        if paused.agent != self.handed.began_as() || paused.principal != principal.as_str() {
             let paused = Box::new(paused);
-            let agent = self.name.clone();
+            let agent = self.handed.began_as().to_owned();
             return Some(End::Failed(RunErrorKind::ForeignPause { agent, paused }));
         }
         self.limits.iterations = paused.iterations;
+        self.is_input_passed = true;
+        self.before_reply = Some(paused.open.before().clone());
         self.enter_step();
         self.take_rules();
+        self.leave_out(paused.left_out.clone());
         self.scope.asked_by_user &= !paused.begun_by_others;
         self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
         self.limits.budgets.resume(paused.spent, paused.usage);
         let Paused { open, mut nested, done, observations, inputs, task, has_called, .. } = paused;
-        self.steering.0.put_first(inputs);
+        self.steering.put_first(inputs);
         let messages = open.before().messages();
         self.window.task = task.iter().filter_map(|at| messages.get(*at).cloned()).collect();
         if has_called {
@@ -114,7 +117,9 @@ impl ActiveRun {
 
     /// Decides which calls are made.
     fn plan(&mut self, calls: Vec<(ToolCall, bool)>) -> CallPlan {
-        let mut plan = CallPlan { made: Vec::new(), results: Vec::new(), stop: false };
+        let mut calls = calls;
+        let results = self.refuse_beside_handoff(&mut calls);
+        let mut plan = CallPlan { made: Vec::new(), results, stop: false };
         for (call, approved) in calls {
             match self.guard.action(&call) {
                 RepeatAction::Run => plan.made.push((call, approved)),
@@ -139,8 +144,12 @@ impl ActiveRun {
         }
         // The gate refuses what is beyond the limit of one reply; that costs nothing.
         let wanted = plan.made.len().min(self.agent.settings.max_calls_per_step);
-        let granted =
-            usize::try_from(self.limits.budgets.take_calls(wanted as u64)).unwrap_or(wanted);
+        // What the log has was charged to budgets that outlive the run when it was made.
+        let granted = match &self.log {
+            Some(log) if log.is_replaying() => self.limits.budgets.take_calls_again(wanted as u64),
+            _ => self.limits.budgets.take_calls(wanted as u64),
+        };
+        let granted = usize::try_from(granted).unwrap_or(wanted);
         if granted == wanted {
             return plan;
         }
@@ -166,12 +175,19 @@ impl ActiveRun {
         // The transcript may hold them differently: edited, or repaired.
         let asked: Vec<_> = open.calls().map(|call| self.guard.key(call)).collect();
         let tried = made.iter().any(|(call, _)| self.is_answer(&call.name));
+        let was_replaying = self.log.as_ref().is_some_and(RunLog::is_replaying);
         let mut recorded = self.logged_calls();
         let (made, logged) = match self.take_logged(made, &mut recorded).await {
             Ok(parts) => parts,
             Err(end) => return Some(end),
         };
-        let mut made = self.call_all(made).await;
+        if was_replaying {
+            self.limits.budgets.charge_shared_calls(made.len() as u64);
+        }
+        let mut made = match self.call_all(made).await {
+            Ok(made) => made,
+            Err(end) => return Some(end),
+        };
         made.extend(logged);
         self.jobs.note(&made);
         results.extend(made);
@@ -182,6 +198,7 @@ impl ActiveRun {
         }
         results.extend(done);
         let failed = self.infrastructure_failure(&open, &results);
+        let handoff = self.accepted_handoff(&open, &results);
         if results.iter().any(ToolResult::is_deferred) {
             return Some(self.pause(open, results, observations).await);
         }
@@ -209,6 +226,9 @@ impl ActiveRun {
         if stop {
             return Some(End::stopped(StopReason::Repeated));
         }
+        if let Some(handoff) = handoff {
+            return Some(End::HandedOver(Box::new(handoff)));
+        }
         if !self.answer.as_ref().is_some_and(TypedAnswer::is_given) {
             return if tried { self.answer_failed(String::new()) } else { None };
         }
@@ -232,7 +252,7 @@ impl ActiveRun {
     }
 
     /// Makes calls through the gate, and emits events for those that are refused.
-    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> Vec<ToolResult> {
+    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> Result<Vec<ToolResult>, End> {
         let settings = &self.agent.settings;
         let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
         let names: HashMap<String, String> = if self.events.is_on() {
@@ -255,7 +275,8 @@ impl ActiveRun {
             }
         }
         if let Some(answer) = &self.answer {
-            results.extend(answer.take(&unlogged(&self.scope.context), answers).await);
+            let taken = answer.take(&unlogged(&self.scope.context), answers).await;
+            results.extend(self.validated(taken).await?);
         }
         if self.events.is_on() {
             for result in &results {
@@ -263,7 +284,7 @@ impl ActiveRun {
                 self.report_refusal(tool, result);
             }
         }
-        results
+        Ok(results)
     }
 
     /// Makes the calls again that failed for a reason outside of them, and returns whether there

@@ -7,21 +7,22 @@ use super::{ActiveRun, End};
 use crate::agent::event::EventKind;
 use crate::agent::outcome::{RunErrorKind, StopReason};
 use crate::agent::window::{
-    CompactionError, Compactor, ContextLength, ContextSettings, RuleKind, Summary, enough, note,
-    reason, reference, target, whereabouts,
+    CompactionError, Compactor, ContextLength, ContextSettings, Removed, RuleKind, Summary, enough,
+    note, reason, reference, target,
 };
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::context::keeper::RemovedContent;
 use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::{History, HistoryEdit, ModelErrorKind, ModelResponse, Usage, result_tokens};
+use crate::tool::Tool;
 
 /// Messages of fewer tokens are not worth the note in their place.
 const WORTH: usize = 100;
 
 impl ActiveRun {
-    /// Applies the rules of the agent to the next request, or what the log has of that.
+    /// Applies the rules of the agent to the next request.
     pub(super) async fn fit_context(&mut self) -> Result<(), End> {
-        if self.is_context_logged()? || self.agent.settings.context.is_off() {
+        if self.agent.settings.context.is_off() {
             return Ok(());
         }
         let before = self.request.history.clone();
@@ -61,6 +62,9 @@ impl ActiveRun {
             return first;
         }
         self.log_edit(&before, usage).await?;
+        if !self.limits.budgets.take_request() {
+            return first;
+        }
         self.events.emit(|| EventKind::ModelStarted);
         self.respond().await
     }
@@ -149,17 +153,15 @@ impl ActiveRun {
                 break;
             }
             let Some((call, result)) = self.request.history.call(&id) else { continue };
-            let kept = match result.handle() {
-                Some(handle) => Some(Ok(handle.to_owned())),
-                None => self.keep_result(&call.clone(), &result.clone()).await,
-            };
-            let text = reference(tokens, kept.as_ref());
+            let (call, result) = (call.clone(), result.clone());
+            let place = self.keep_result(&call, &result).await;
+            let text = reference(tokens, &place);
             let mut now = 0;
             self.request.history.edit_result(&id, |result| {
                 let bytes = result.content().iter().map(Content::len).sum();
-                result.replace_content(text, bytes);
-                if let Some(Ok(handle)) = kept {
-                    result.set_handle(handle);
+                result.replace_content(vec![Content::text(text)], bytes);
+                if let Some(handle) = place.handle() {
+                    result.set_handle(handle.to_owned());
                 }
                 now = result_tokens(result, &*counter);
             });
@@ -172,25 +174,39 @@ impl ActiveRun {
         }
     }
 
-    /// Keeps a result where the box does, and returns its handle; `None` where the box does not.
-    async fn keep_result(
-        &self,
-        call: &ToolCall,
-        result: &ToolResult,
-    ) -> Option<Result<String, String>> {
-        let keeper = self.toolbox().keeper()?;
-        let name = super::read::made(call);
-        let tool = self.toolbox().get(&name);
-        let source = tool.as_ref().map(crate::Tool::as_source);
+    /// Keeps a result where the box does.
+    async fn keep_result(&self, call: &ToolCall, result: &ToolResult) -> Removed {
+        let Some(keeper) = self.toolbox().keeper() else { return Removed::Gone };
+        if let Some(handle) = result.handle() {
+            return self.kept(Ok(handle.to_owned()));
+        }
+        let made = super::read::made(call);
+        if made.name == keeper.reader() && !result.is_error() {
+            return Removed::ReadAgain;
+        }
+        let tool = self.known_tool(&made.name);
+        let source = tool.as_ref().map(Tool::as_source);
         let is_untrusted = source.as_ref().is_none_or(|source| source.is_untrusted);
         let shows_definitions = !result.references().is_empty() && self.scope.taint.is_tainted();
         let removed = RemovedContent {
-            tool: name.into_owned(),
+            tool: made.name.clone(),
             content: result.content().to_vec(),
             is_untrusted: is_untrusted && !result.is_of_gate() || shows_definitions,
             shows_urls: source.is_some_and(|source| source.shows_urls) && !result.is_error(),
         };
-        Some(keeper.keep_removed(&self.scope.context, removed).await)
+        self.kept(keeper.keep_removed(&self.scope.context, removed).await)
+    }
+
+    /// Returns the place of what a store has kept, or could not keep.
+    fn kept(&self, kept: Result<String, String>) -> Removed {
+        let reader = self.toolbox().keeper().map(|keeper| keeper.reader());
+        let may_be_read = |reader: &&'static str| {
+            self.scope.context.permits(reader) && self.toolbox().get(reader).is_some()
+        };
+        match kept {
+            Ok(handle) => Removed::Kept { handle, reader: reader.filter(may_be_read) },
+            Err(reason) => Removed::Lost(reason),
+        }
     }
 
     /// Takes out the oldest messages so that the request has the tokens it is to have, and leaves a
@@ -223,7 +239,7 @@ impl ActiveRun {
             None => None,
         };
         let is_tainted = self.scope.taint.is_tainted();
-        let kept = match self.toolbox().keeper() {
+        let place = match self.toolbox().keeper() {
             Some(keeper) => {
                 let removed = RemovedContent {
                     tool: "the earlier messages of the transcript".to_owned(),
@@ -231,11 +247,10 @@ impl ActiveRun {
                     is_untrusted: is_tainted,
                     shows_urls: false,
                 };
-                Some(keeper.keep_removed(&self.scope.context, removed).await)
+                self.kept(keeper.keep_removed(&self.scope.context, removed).await)
             }
-            None => None,
+            None => Removed::Gone,
         };
-        let whereabouts = whereabouts(kept.as_ref());
         let mut summary = summary.filter(|text| {
             let is_short =
                 counter.count(text) < tokens && before - tokens + counter.count(text) <= limit;
@@ -244,14 +259,14 @@ impl ActiveRun {
             }
             is_short
         });
-        let text = note(&removed, tokens, is_tainted, &whereabouts, summary.as_deref());
+        let text = note(&removed, tokens, is_tainted, &place, summary.as_deref());
         self.request.history = rest;
         self.request.history.insert_user(first, text);
         let after = self.tokens();
         self.events.emit(|| EventKind::MessagesRemoved {
             removed,
             summary: summary.take(),
-            handle: kept.and_then(Result::ok),
+            handle: place.handle().map(str::to_owned),
             before,
             after,
         });

@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
+use crate::agent::budget::Budgets;
 use crate::agent::outcome::StopReason;
-use crate::agent::run_scope::Budgets;
 use crate::context::{CancellationToken, now};
 use crate::dispatch::{Supervised, SupervisedEnd};
 
@@ -23,6 +23,14 @@ pub(super) struct RunLimits {
 pub(super) struct CancelOnDrop {
     pub(super) token: CancellationToken,
     pub(super) armed: bool,
+}
+
+impl CancelOnDrop {
+    /// Returns the token to its next owner, and cancels nothing when this one is dropped.
+    pub(super) fn take(&mut self) -> Self {
+        let armed = std::mem::take(&mut self.armed);
+        Self { token: self.token.clone(), armed }
+    }
 }
 
 impl Drop for CancelOnDrop {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{ActiveRun, End, Setup, Start};
 use crate::agent::handle::SteeredInput;
 use crate::agent::log::{
-    Entry, LoggedOutcome, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
+    Entry, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
 };
 use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use crate::call::{Content, JobId, ToolCall, ToolResult};
@@ -146,7 +146,7 @@ pub(super) async fn close(
 
 impl ActiveRun {
     /// Returns the reply that an earlier attempt got at this place.
-    pub(super) fn logged_reply(&mut self) -> Option<ModelResponse> {
+    pub(super) fn logged_reply(&mut self) -> Option<LoggedReply> {
         let reply = self.log.as_mut()?.reply();
         self.report_again();
         reply
@@ -154,7 +154,11 @@ impl ActiveRun {
 
     pub(super) async fn log_reply(&self, response: &ModelResponse) -> Result<(), End> {
         let Some(log) = &self.log else { return Ok(()) };
-        let entry = Entry::Reply { reply: response.reply.clone(), usage: response.usage };
+        let entry = Entry::Reply {
+            reply: response.reply.clone(),
+            usage: response.usage,
+            left_out: self.scope.left_out.clone(),
+        };
         log.add(&entry, RunState::Running).await.map_err(End::Failed)
     }
 
@@ -178,7 +182,7 @@ impl ActiveRun {
 
     /// Changes the transcript as the log has it. Returns `true` if an earlier attempt has prepared
     /// the next request, so that there is nothing else to do.
-    pub(super) fn is_context_logged(&mut self) -> Result<bool, End> {
+    pub(super) fn take_logged_edits(&mut self) -> Result<bool, End> {
         let mut is_logged = self.log.as_ref().is_some_and(RunLog::is_replaying);
         while let Some((edit, usage)) = self.log.as_mut().and_then(RunLog::edit) {
             let edited = edit.apply(&self.request.history).ok_or_else(|| {

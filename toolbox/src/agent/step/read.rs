@@ -3,11 +3,14 @@
 use std::borrow::Cow;
 
 use super::{ActiveRun, TypedAnswer};
+use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::jobs::observed;
 use crate::agent::paused::Paused;
 use crate::agent::window::removed_untrusted;
 use crate::call::{Content, ToolCall, ToolResult};
+use crate::collection::ToolBox;
 use crate::model::{History, Message};
+use crate::tool::Tool;
 
 impl ActiveRun {
     /// Records the taint of a transcript that the run continues.
@@ -61,19 +64,39 @@ impl ActiveRun {
         if result.references().iter().any(is_untrusted) {
             self.scope.taint.mark();
         }
-        match self.toolbox().get(&made(call)) {
+        match self.known_tool(&made(call).name) {
             Some(tool) => self.scope.taint.note(&tool.as_source(), result),
-            None if TypedAnswer::is_any(&call.name) => {}
+            None if TypedAnswer::is_any(&call.name) || result.text() == HANDED_OVER => {}
             None => self.scope.taint.note_of_unknown(result),
         }
     }
+
+    /// Returns a tool of the agent, of one that had the conversation before, or of one that it may
+    /// be handed to.
+    pub(super) fn known_tool(&self, name: &str) -> Option<Tool> {
+        let mut seen: Vec<ToolBox> = Vec::new();
+        let mut next = vec![self.toolbox().clone()];
+        next.extend(self.handed.boxes().cloned());
+        while let Some(toolbox) = next.pop() {
+            if seen.iter().any(|other| other.is_same(&toolbox)) {
+                continue;
+            }
+            if let Some(tool) = toolbox.get(name) {
+                return Some(tool);
+            }
+            let targets = toolbox.tools().into_iter().filter_map(|tool| HandoffTarget::of(&tool));
+            next.extend(targets.map(|target| target.agent.toolbox().clone()));
+            seen.push(toolbox);
+        }
+        None
+    }
 }
 
-/// Returns the name of the tool that a call was for, if need be behind a gateway.
-pub(super) fn made(call: &ToolCall) -> Cow<'_, str> {
+/// Returns the call that was made, if need be behind a gateway.
+pub(super) fn made(call: &ToolCall) -> Cow<'_, ToolCall> {
     #[cfg(feature = "search")]
-    if let Some(name) = crate::search::called_through(call) {
-        return Cow::Owned(name);
+    if let Some(call) = crate::search::called_through(call) {
+        return Cow::Owned(call);
     }
-    Cow::Borrowed(&call.name)
+    Cow::Borrowed(call)
 }

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use crate::agent::agent::AgentInner;
+use crate::agent::log::LogScope;
 use crate::agent::run_scope::NestedRuns;
+use crate::collection::ToolBox;
 use crate::context::rules::Rules;
 use crate::context::{Taint, ToolContext};
 
@@ -11,10 +13,14 @@ use crate::context::{Taint, ToolContext};
 pub(super) struct CallScope {
     /// The context without the rules of the agent and its box.
     pub(super) base: ToolContext,
-    /// The context of every call.
+    /// The context with them.
+    pub(super) lasting: ToolContext,
+    /// The context of the calls of the current step, which may forbid more.
     pub(super) context: ToolContext,
+    /// The tools that were left out of the current step.
+    pub(super) left_out: Vec<String>,
     /// The rules of the agent and its box when they were last read.
-    pub(super) rules: Option<[Arc<Rules>; 2]>,
+    rules: Option<[Arc<Rules>; 2]>,
     /// Paused runs of agents below.
     pub(super) nested: Arc<NestedRuns>,
     /// The taint of the conversation.
@@ -24,19 +30,57 @@ pub(super) struct CallScope {
 }
 
 impl CallScope {
-    /// Adds the current rules of the agent and its box to the context; returns `true` if they
-    /// changed.
+    pub(super) fn new(
+        context: ToolContext,
+        nested: Arc<NestedRuns>,
+        taint: Taint,
+        asked_by_user: bool,
+    ) -> Self {
+        Self {
+            base: context.clone(),
+            lasting: context.clone(),
+            context,
+            left_out: Vec::new(),
+            rules: None,
+            nested,
+            taint,
+            asked_by_user,
+        }
+    }
+
+    /// Begins a step: adds the current rules of the agent and its box to the context; returns
+    /// `true` if what is forbidden changed.
     pub(super) fn take_rules(&mut self, agent: &AgentInner) -> bool {
         let rules = [agent.rules.load_full(), agent.toolbox.rules()];
         let known = self.rules.as_ref().is_some_and(|known| {
             known.iter().zip(&rules).all(|(known, rules)| Arc::ptr_eq(known, rules))
         });
+        if known && self.left_out.is_empty() {
+            return false;
+        }
         if !known {
             let forbidding = rules.iter().filter(|rules| !rules.is_empty());
-            self.context =
+            self.lasting =
                 forbidding.fold(self.base.clone(), |context, own| context.with_rules(own));
         }
         self.rules = Some(rules);
-        !known
+        self.left_out.clear();
+        self.context = self.lasting.clone();
+        true
+    }
+
+    /// Forbids tools in the current step.
+    pub(super) fn leave_out(&mut self, names: Vec<String>) {
+        let mut rules = Rules::default();
+        names.iter().for_each(|name| rules.blacklist(name));
+        self.context = self.context.clone().with_rules(&rules);
+        self.left_out = names;
+    }
+
+    /// Returns the context of what takes part in the run beside its calls: hooks, guards, the
+    /// model. It has the states of the box, and no part in the log of the run.
+    pub(super) fn beside_calls(&self, toolbox: &ToolBox) -> ToolContext {
+        let context = self.context.without_deferral().without_recorder().without_completions();
+        context.without_extension::<LogScope>().with_state_of(toolbox.shared_state())
     }
 }

@@ -5,7 +5,6 @@ use crate::agent::event::EventKind;
 use crate::agent::handle::PauseFlag;
 use crate::agent::log::{LoggedMessage, RunLog};
 use crate::agent::paused::{Paused, PausedTranscript};
-use crate::agent::run_scope::RunScope;
 use crate::context::Principal;
 use crate::model::{History, ToolChoice};
 
@@ -21,7 +20,7 @@ impl ActiveRun {
                     self.request.history.push_user(content);
                 }
                 LoggedMessage::Steered(input) => {
-                    self.steering.0.forget(&input);
+                    self.steering.forget(&input);
                     self.read_words(&input.content);
                     input.enter(&mut self.request.history);
                 }
@@ -34,7 +33,7 @@ impl ActiveRun {
         if self.log.as_ref().is_some_and(RunLog::is_replaying) {
             return Ok(());
         }
-        while let Some(input) = self.steering.0.take() {
+        while let Some(input) = self.steering.take() {
             self.log_steered(&input).await?;
             self.read_words(&input.content);
             input.enter(&mut self.request.history);
@@ -46,14 +45,13 @@ impl ActiveRun {
     /// Returns `true` if an answer is the last of the run: no message for it waits, and none is
     /// taken any more.
     pub(super) fn is_last(&self) -> bool {
-        self.steering.0.close_if_empty()
+        self.steering.close_if_empty()
     }
 
     /// Returns `true` if the run is to pause before it asks the model again.
     pub(super) fn is_to_pause(&self) -> bool {
         let is_replaying = self.log.as_ref().is_some_and(RunLog::is_replaying);
-        let scope = self.scope.context.get::<RunScope>();
-        !is_replaying && scope.is_some_and(|scope| scope.pauses.iter().any(PauseFlag::is_set))
+        !is_replaying && self.pauses.iter().any(PauseFlag::is_set)
     }
 
     /// Pauses the run between two steps.
@@ -78,7 +76,7 @@ impl ActiveRun {
     /// Returns the document of the run as it stands, without results and reports.
     pub(super) fn paused(&self, open: PausedTranscript) -> Paused {
         Paused {
-            agent: self.name.clone(),
+            agent: self.handed.began_as().to_owned(),
             principal: Principal::of(&self.scope.base).as_str().to_owned(),
             task: self.window.task_positions(open.before()),
             open,
@@ -88,9 +86,11 @@ impl ActiveRun {
             usage: self.limits.budgets.usage(),
             spent: self.limits.budgets.spent(),
             observations: Vec::new(),
-            inputs: self.steering.0.close(),
+            inputs: self.steering.close(),
             has_called: self.request.tool_choice == ToolChoice::Auto,
             tainted: self.scope.taint.is_tainted(),
+            handoffs: self.paused_handoffs(),
+            left_out: self.scope.left_out.clone(),
             begun_by_others: !self.scope.asked_by_user,
         }
     }
@@ -99,7 +99,7 @@ impl ActiveRun {
     pub(super) fn history_at_end(&mut self, end: &End) -> History {
         let mut history = self.take_history();
         if !matches!(end, End::Paused(_)) {
-            self.steering.0.close().into_iter().for_each(|input| input.enter(&mut history));
+            self.steering.close().into_iter().for_each(|input| input.enter(&mut history));
         }
         history
     }

@@ -138,11 +138,11 @@ pub(super) fn note(
     removed: &History,
     tokens: usize,
     is_tainted: bool,
-    kept: &str,
+    place: &Removed,
     summary: Option<&str>,
 ) -> String {
     let (count, untrusted) = (removed.len(), if is_tainted { UNTRUSTED } else { "" });
-    let head = format!("{REMOVED}{count}, about {tokens} tokens{untrusted}; {kept}");
+    let head = format!("{REMOVED}{count}, about {tokens} tokens{untrusted}; they are {place}");
     match summary {
         Some(summary) => format!("{head}. A summary of them follows.]\n{summary}"),
         None => format!("{head}]"),
@@ -156,21 +156,50 @@ pub(super) fn removed_untrusted(text: &str) -> Option<bool> {
     Some(head.ends_with(UNTRUSTED))
 }
 
-/// Returns the end of a note or a reference: where the removed text is.
-pub(super) fn whereabouts(kept: Option<&Result<String, String>>) -> String {
-    match kept {
-        Some(Ok(handle)) => {
-            format!("kept as {handle}: read on with result_read, {{\"handle\": \"{handle}\"}}")
+/// The place of what was taken out of a transcript.
+pub(super) enum Removed {
+    /// A store has it.
+    Kept {
+        handle: String,
+        /// The tool that reads it, if the run may call it.
+        reader: Option<&'static str>,
+    },
+    /// The store could not keep it, for a reason.
+    Lost(String),
+    /// It was read from a store, and can be again.
+    ReadAgain,
+    Gone,
+}
+
+impl Removed {
+    pub(super) fn handle(&self) -> Option<&str> {
+        match self {
+            Self::Kept { handle, .. } => Some(handle),
+            _ => None,
         }
-        Some(Err(reason)) => format!("gone, since it could not be kept: {reason}"),
-        None => "gone".to_owned(),
+    }
+}
+
+impl std::fmt::Display for Removed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Kept { handle, reader: Some(reader) } => write!(
+                f,
+                "kept as {handle}: read on with {reader}, {{\"handle\": \"{handle}\", \"lines\": \"1..40\"}}"
+            ),
+            Self::Kept { handle, reader: None } => {
+                write!(f, "kept as {handle}, which cannot be read here")
+            }
+            Self::Lost(reason) => write!(f, "gone, since it could not be kept: {reason}"),
+            Self::ReadAgain => f.write_str("returned again by the same call"),
+            Self::Gone => f.write_str("gone"),
+        }
     }
 }
 
 /// Returns the text that stands in place of a result.
-pub(super) fn reference(tokens: usize, kept: Option<&Result<String, String>>) -> String {
+pub(super) fn reference(tokens: usize, place: &Removed) -> String {
     format!(
-        "[a result of about {tokens} tokens was here, removed to keep the context short; it is {}]",
-        whereabouts(kept)
+        "[a result of about {tokens} tokens was here, removed to keep the context short; it is {place}]"
     )
 }

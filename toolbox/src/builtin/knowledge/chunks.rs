@@ -1,5 +1,7 @@
 //! Splits documents into pieces.
 
+use crate::text::cut;
+
 /// Splits a text into pieces of at most `most` bytes: whole paragraphs where they fit, else at the
 /// end of a sentence, a line or a word, and never within a character.
 pub(super) fn chunks(text: &str, most: usize) -> Vec<&str> {
@@ -8,8 +10,7 @@ pub(super) fn chunks(text: &str, most: usize) -> Vec<&str> {
     let mut chunks = Vec::new();
     let mut rest = text.trim();
     while rest.len() > most {
-        let whole = (0..=most).rev().find(|at| rest.is_char_boundary(*at)).unwrap_or(most);
-        let window = &rest[..whole];
+        let window = cut(rest, most);
         // A better boundary is worth a shorter piece, down to a quarter.
         let least = most / 4;
         let end = ["\n\n", "\n", ". ", "。", " "]

@@ -13,6 +13,7 @@ use super::ResultParts;
 use crate::call::chain;
 use crate::call::{Attributes, Content, FailureKind, ToolError, ToolResult};
 use crate::definition::ToolDefinition;
+use crate::text::{ceil_boundary, floor_boundary};
 
 /// The bytes of JSON around a part that is text: `,{"type":"text","text":""}`.
 const TEXT: usize = 26;
@@ -76,18 +77,9 @@ impl ToolResult {
         }
         let size = size_of(self.content(), around);
         if size > left {
-            let parts = match std::mem::replace(&mut self.content, ResultParts::Many(Vec::new())) {
-                ResultParts::One(part) => vec![part],
-                ResultParts::Many(parts) => parts,
-            };
-            let (mut kept, missing) = Cut { left, around, limit }.shortened(parts);
-            self.content = match kept.pop() {
-                Some(only) if kept.is_empty() => ResultParts::One(only),
-                last => {
-                    kept.extend(last);
-                    ResultParts::Many(kept)
-                }
-            };
+            let parts = self.content.take();
+            let (kept, missing) = Cut { left, around, limit }.shortened(parts);
+            self.content = ResultParts::from(kept);
             omitted += missing;
             self.flags.structured = false;
             self.flags.json = false;
@@ -129,6 +121,20 @@ impl ToolResult {
         }
     }
 
+    /// Returns the bytes that the limit counts, without those of attributes, which are dropped first.
+    pub(crate) fn counted_bytes(&self) -> usize {
+        let attributes = |part: &Content| {
+            let meta = match part {
+                Content::Resource(resource) => as_json(resource.meta.as_ref()),
+                _ => 0,
+            };
+            part.attributes().size() + meta
+        };
+        let omitted: usize = self.content().iter().map(attributes).sum();
+        let around = if self.flags.silent { AUDIENCE } else { 0 };
+        self.structure_bytes() + size_of(self.content(), around) - omitted
+    }
+
     /// Returns the size of a structured result beside the parts.
     fn structure_bytes(&self) -> usize {
         if let Some(value) = self.extra.as_ref().and_then(|extra| extra.structured.as_ref()) {
@@ -139,12 +145,8 @@ impl ToolResult {
 
     /// Removes the annotations and the `_meta` of all parts; returns the number of their bytes.
     fn drop_attributes(&mut self) -> usize {
-        let parts = match &mut self.content {
-            ResultParts::One(part) => std::slice::from_mut(part),
-            ResultParts::Many(parts) => parts,
-        };
         let mut omitted = 0;
-        for part in parts {
+        for part in self.content.as_mut_slice() {
             let before = payload(part);
             *part.attributes_mut() = Attributes::default();
             if let Content::Resource(resource) = part {
@@ -399,10 +401,6 @@ impl Note {
 
 /// Returns the head and the tail of a text that take `room` bytes together, three quarters and one.
 fn ends(text: &str, room: usize) -> (&str, &str) {
-    let most = (room - room / 4).min(text.len());
-    let head = (0..=most).rev().find(|at| text.is_char_boundary(*at)).unwrap_or(0);
-    let (head, rest) = text.split_at(head);
-    let least = rest.len().saturating_sub(room / 4);
-    let tail = (least..=rest.len()).find(|at| rest.is_char_boundary(*at)).unwrap_or(rest.len());
-    (head, &rest[tail..])
+    let (head, rest) = text.split_at(floor_boundary(text, room - room / 4));
+    (head, &rest[ceil_boundary(rest, rest.len().saturating_sub(room / 4))..])
 }

@@ -6,6 +6,7 @@ use serde_json::{Map, Value};
 
 use super::text;
 use crate::call::{Content, FailureKind, ToolResult};
+use crate::text::cut;
 use crate::text::{QUOTED, quote};
 use crate::validate::{self, ValidationLimits};
 
@@ -50,7 +51,7 @@ pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
         None | Some("complete") => {}
         Some("input_required") => return input_required(tool, raw_result.input_requests),
         Some(other) => {
-            let other = text::clean(text::cut(other, 100)).into_owned();
+            let other = text::clean(cut(other, 100)).into_owned();
             return unreadable(tool, &format!("results of type `{other}` are not understood"));
         }
     }
@@ -118,7 +119,7 @@ pub(super) fn misfit(result: &ToolResult, schema: Option<&Value>) -> Option<Stri
         "",
         &ValidationLimits::default(),
     );
-    faults.first().map(|fault| text::clean(text::cut(&fault.to_string(), 300)).into_owned())
+    faults.first().map(|fault| text::clean(cut(&fault.to_string(), 300)).into_owned())
 }
 
 fn made_of(mut parts: Vec<Content>) -> ToolResult {
@@ -145,7 +146,7 @@ fn input_required(tool: &str, requests: Option<&RawValue>) -> ToolResult {
         .iter()
         .flat_map(serde_json::Map::values)
         .filter_map(|request| request.get("method")?.as_str())
-        .map(|method| text::clean(text::cut(method, 100)).into_owned())
+        .map(|method| text::clean(cut(method, 100)).into_owned())
         .collect();
     requested.dedup();
     requested.truncate(5);

@@ -29,6 +29,7 @@ use super::{http, reason, text};
 use crate::context::ToolContext;
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
+use crate::text::cut;
 
 /// Options and resources common to the connections of all servers of a box.
 #[derive(Debug)]
@@ -422,7 +423,7 @@ fn granted(
 }
 
 fn refused(error: &ErrorData) -> ConnectionError {
-    let message = text::clean(text::cut(&error.message, 2000)).into_owned();
+    let message = text::clean(cut(&error.message, 2000)).into_owned();
     ConnectionError::Refused { code: error.code.0, message }
 }
 

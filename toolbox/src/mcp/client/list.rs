@@ -10,6 +10,7 @@ use super::answer::handed_on;
 use super::text;
 use crate::definition::Icon;
 use crate::definition::ToolAnnotations;
+use crate::text::cut;
 
 /// The maximum number of pages of a list.
 pub(super) const MAX_PAGES: usize = 100;
@@ -131,7 +132,7 @@ impl ToolList {
             tool.description = cleaned;
         }
         if tool.description.len() > MAX_DESCRIPTION {
-            let cut = text::cut(&tool.description, MAX_DESCRIPTION).len();
+            let cut = cut(&tool.description, MAX_DESCRIPTION).len();
             self.notice(format!("`{name}`: its description was cut to {cut} bytes"));
             tool.description.truncate(cut);
         }
@@ -149,7 +150,7 @@ impl ToolList {
 
 /// Returns a name cleaned for display.
 pub(super) fn display_name(name: &str) -> String {
-    text::clean(text::cut(name, 200)).into_owned()
+    text::clean(cut(name, 200)).into_owned()
 }
 
 fn read(raw: &str) -> Result<ServerTool, (String, String)> {

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use crate::context::{CancellationToken, ToolContext};
 use crate::mcp::client::text;
 use crate::sync::Mutex;
+use crate::text::cut;
 
 /// The incoming notifications of one connection.
 #[derive(Default)]
@@ -50,7 +51,7 @@ impl Listener {
         // Progress only grows; a smaller value arrived out of order.
         if report.progress > self.done {
             self.done = report.progress;
-            let message = text::cut(report.message.as_deref().unwrap_or(""), MAX_MESSAGE);
+            let message = cut(report.message.as_deref().unwrap_or(""), MAX_MESSAGE);
             let message = text::clean(message).into_owned();
             self.context.report_progress(report.progress, report.total, message);
         }
@@ -130,7 +131,7 @@ impl Notifications {
         }
         // The tokens of calls are numbers: any other belongs to no call, and may be of any length.
         if matches!(report.progress_token.0, NumberOrString::Number(_)) {
-            report.message = report.message.map(|text| text::cut(&text, MAX_MESSAGE).to_owned());
+            report.message = report.message.map(|text| cut(&text, MAX_MESSAGE).to_owned());
             report.meta = None;
             // Reports of calls that have ended make room.
             if listeners.early.len() == MAX_EARLY {

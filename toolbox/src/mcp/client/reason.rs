@@ -11,6 +11,7 @@ use rmcp::transport::streamable_http_client::StreamableHttpError;
 
 use super::text;
 use crate::call::chain;
+use crate::text::cut;
 
 type HttpError = StreamableHttpError<reqwest::Error>;
 
@@ -60,7 +61,7 @@ fn of_transport(error: &DynamicTransportError) -> String {
         }
         Some(HttpError::InsufficientScope(error)) => match &error.required_scope {
             Some(scope) => {
-                let scope = text::clean(text::cut(scope, 256));
+                let scope = text::clean(cut(scope, 256));
                 format!(
                     "it requires more scopes than were granted: sign in again, for the scope `{scope}` too"
                 )

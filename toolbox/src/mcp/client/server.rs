@@ -21,6 +21,7 @@ use crate::context::ToolContext;
 use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
 use crate::mcp::trace::TraceContext;
 use crate::sync::Mutex;
+use crate::text::cut;
 
 /// The minimum interval between two readings of a list.
 const REFRESH: Duration = Duration::from_secs(1);
@@ -125,7 +126,7 @@ impl Server {
             now.state.unwrap_or(idle)
         };
         let info = now.connection.as_ref().and_then(|connection| connection.info());
-        let cleaned = |text: &str| text::clean(text::cut(text, 4096)).into_owned();
+        let cleaned = |text: &str| text::clean(cut(text, 4096)).into_owned();
         let own = info.as_ref().and_then(|info| info.server_info.as_ref());
         let mut notices = now.notices.clone();
         notices.extend(now.listed.iter().flat_map(|listed| listed.notices.iter().cloned()));

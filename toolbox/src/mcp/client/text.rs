@@ -55,15 +55,3 @@ pub(crate) fn clean_value(value: &mut Value) {
         }
     }
 }
-
-/// Cuts a text to at most `bytes`, at a character boundary.
-pub(crate) fn cut(text: &str, bytes: usize) -> &str {
-    if text.len() <= bytes {
-        return text;
-    }
-    let mut end = bytes;
-    while !text.is_char_boundary(end) {
-        end -= 1;
-    }
-    &text[..end]
-}

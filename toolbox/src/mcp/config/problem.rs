@@ -4,6 +4,8 @@ use std::fmt::{self, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
+use crate::text::floor_boundary;
+
 /// The maximum number of characters displayed of a line.
 const MAX_EXCERPT: usize = 100;
 
@@ -161,10 +163,10 @@ impl std::error::Error for ConfigProblem {}
 
 impl LinePosition {
     fn of(text: &str, range: Range<usize>) -> Self {
-        let start = boundary(text, range.start);
+        let start = floor_boundary(text, range.start);
         let begin = text[..start].rfind('\n').map_or(0, |at| at + 1);
         let end = text[start..].find('\n').map_or(text.len(), |at| start + at);
-        let stop = boundary(text, range.end.clamp(start, end));
+        let stop = floor_boundary(text, range.end.clamp(start, end));
         let (before, marked) = (text[begin..start].chars().count(), &text[start..stop]);
         let width = marked.chars().count().max(1);
         // Of a long line, the part around the fault is displayed.
@@ -181,9 +183,4 @@ impl LinePosition {
             excerpt: excerpt.trim_end().to_owned(),
         }
     }
-}
-
-/// Returns the nearest character boundary at or before `at`.
-fn boundary(text: &str, at: usize) -> usize {
-    (0..=at.min(text.len())).rev().find(|at| text.is_char_boundary(*at)).unwrap_or_default()
 }

@@ -27,6 +27,7 @@ use crate::mcp::client::notifications::Notifications;
 use crate::mcp::client::oauth::Tokens;
 use crate::mcp::client::text;
 use crate::sync::Mutex;
+use crate::text::cut;
 
 type Error = StreamableHttpError<reqwest::Error>;
 type Events = BoxStream<'static, Result<Sse, SseError>>;
@@ -386,7 +387,7 @@ async fn refused(response: Response) -> (Error, Option<ErrorData>) {
         }
         status => {
             let body = String::from_utf8_lossy(&body);
-            let body = text::clean(text::cut(body.trim(), 200)).into_owned();
+            let body = text::clean(cut(body.trim(), 200)).into_owned();
             let colon = if body.is_empty() { "" } else { ": " };
             StreamableHttpError::UnexpectedServerResponse(
                 format!("HTTP {status}{colon}{body}").into(),

@@ -15,6 +15,7 @@ pub(super) use tokens::Tokens;
 
 use super::text;
 use crate::call::chain;
+use crate::text::cut;
 
 /// Returns the message of an error without terminal control sequences: part of it may come from a
 /// server.
@@ -24,5 +25,5 @@ pub(super) fn error_text(error: &AuthError) -> String {
         (_, Some(_)) => chain(error),
         (_, None) => error.to_string(),
     };
-    text::clean(text::cut(&whole, 1024)).into_owned()
+    text::clean(cut(&whole, 1024)).into_owned()
 }

@@ -16,6 +16,7 @@ use super::credentials::CredentialFile;
 use super::{callback, error_text};
 use crate::mcp::client::{http, text};
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
+use crate::text::cut;
 
 /// The maximum time for a server to send its challenge.
 const ANSWER: Duration = Duration::from_secs(10);
@@ -195,7 +196,7 @@ fn server(error: AuthError) -> SignInError {
 }
 
 fn cleaned(text: &str) -> String {
-    text::clean(text::cut(text, 512)).into_owned()
+    text::clean(cut(text, 512)).into_owned()
 }
 
 /// An error during sign-in.

@@ -21,6 +21,7 @@ use crate::mcp::client::text;
 use crate::mcp::config::ServerEndpoint;
 use crate::mcp::count::Count;
 use crate::sync::Mutex;
+use crate::text::cut;
 
 /// The time for a child to exit after its input is closed.
 const GRACE: Duration = Duration::from_secs(2);
@@ -76,7 +77,7 @@ impl EndOfChild {
         let last = last[last.len().saturating_sub(3)..].join(" / ");
         if !last.is_empty() {
             description.push_str("; its last words: ");
-            description.push_str(text::cut(last.trim(), 600));
+            description.push_str(cut(last.trim(), 600));
         }
         description
     }

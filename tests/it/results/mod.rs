@@ -13,11 +13,20 @@ use toolbox::{BoxFuture, Content, Tool, ToolBox, ToolCall, ToolContext, ToolResu
 
 use crate::bounded::tokio;
 
+mod corpus;
+mod extremes;
+
 struct Returned(ToolResult);
 
 impl From<String> for Returned {
     fn from(text: String) -> Self {
         Self(ToolResult::new(text))
+    }
+}
+
+impl From<ToolResult> for Returned {
+    fn from(result: ToolResult) -> Self {
+        Self(result)
     }
 }
 

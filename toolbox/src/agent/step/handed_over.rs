@@ -1,0 +1,216 @@
+//! The conversation of a run, handed from agent to agent.
+
+use std::sync::Arc;
+
+use super::read::made;
+use super::{ActiveRun, Leg, RunLimits, TypedAnswer};
+use crate::agent::budget::Budget;
+use crate::agent::event::EventKind;
+use crate::agent::handoff::HandoffTarget;
+use crate::agent::outcome::RunErrorKind;
+use crate::agent::paused::{Paused, PausedHandoff};
+use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
+use crate::collection::ToolBox;
+use crate::model::Unanswered;
+
+/// A handoff that was accepted.
+pub(super) struct AcceptedHandoff {
+    target: Arc<HandoffTarget>,
+    /// The name of its tool.
+    tool: String,
+    arguments: Arguments,
+}
+
+impl ActiveRun {
+    /// Returns the target of a call that hands the conversation over, and the call as its tool gets
+    /// it.
+    fn handoff_target(&self, call: &ToolCall) -> Option<(ToolCall, Arc<HandoffTarget>)> {
+        let call = made(call).into_owned();
+        let target = HandoffTarget::of(&self.toolbox().get(&call.name)?)?;
+        Some((call, target))
+    }
+
+    /// Refuses, of the calls of one reply, the second that hands the conversation over, and an
+    /// answer beside one.
+    pub(super) fn refuse_beside_handoff(
+        &self,
+        calls: &mut Vec<(ToolCall, bool)>,
+    ) -> Vec<ToolResult> {
+        let is_handoff = |(call, _): &(ToolCall, bool)| self.handoff_target(call).is_some();
+        let Some(first) = calls.iter().position(is_handoff) else { return Vec::new() };
+        let mut refused = Vec::new();
+        let mut at = 0;
+        calls.retain(|entry| {
+            let position = at;
+            at += 1;
+            let (call, _) = entry;
+            let text = if self.is_answer(&call.name) {
+                "not taken: a call beside it hands the conversation over"
+            } else if position > first && is_handoff(entry) {
+                "not run: another call of the same reply hands the conversation over"
+            } else {
+                return true;
+            };
+            let result = ToolResult::refusal(FailureKind::TooManyCalls, text);
+            refused.push(result.with_call_id(call.id.clone()));
+            false
+        });
+        refused
+    }
+
+    /// Returns the handoff among the calls of a reply that was not refused.
+    pub(super) fn accepted_handoff(
+        &self,
+        open: &Unanswered,
+        results: &[ToolResult],
+    ) -> Option<AcceptedHandoff> {
+        open.calls().find_map(|call| {
+            let (made, target) = self.handoff_target(call)?;
+            let result = results.iter().find(|result| result.call_id() == call.id)?;
+            let is_done = !(result.is_error() || result.is_deferred() || result.is_pending());
+            is_done.then_some(AcceptedHandoff {
+                target,
+                tool: made.name,
+                arguments: made.arguments,
+            })
+        })
+    }
+
+    /// Goes on as the agent that the conversation was handed to.
+    pub(super) fn hand_over(&mut self, handoff: &AcceptedHandoff) {
+        let to = handoff.target.agent.name().to_owned();
+        tracing::debug!(from = self.name, to, "a conversation was handed over");
+        self.events.emit(|| EventKind::HandedOver { to });
+        let history = handoff.target.transcript(self.take_history(), &handoff.arguments);
+        self.take_over(&handoff.target, &handoff.tool, self.limits.iterations);
+        if self.window.task_positions(&history).is_empty() {
+            self.window.start(&history);
+        }
+        self.request.history = history;
+    }
+
+    /// Goes on as the agent that had the conversation when the run paused.
+    pub(super) fn follow(&mut self, paused: &Paused) -> Result<(), RunErrorKind> {
+        for handoff in &paused.handoffs {
+            let tool = self.toolbox().get(&handoff.tool);
+            let Some(target) = tool.and_then(|tool| HandoffTarget::of(&tool)) else {
+                let agent = self.handed.began_as().to_owned();
+                return Err(RunErrorKind::ForeignPause { agent, paused: Box::new(paused.clone()) });
+            };
+            self.take_over(&target, &handoff.tool, handoff.began_at);
+            self.limits.budgets.resume_handoff(handoff.spent);
+        }
+        Ok(())
+    }
+
+    /// Becomes the run of another agent: with its own settings, and what the run keeps.
+    fn take_over(&mut self, target: &HandoffTarget, tool: &str, began_at: u32) {
+        let agent = Arc::clone(&target.agent.inner);
+        let settings = &agent.settings;
+        let mut given = self.given.clone();
+        // The agents before may have forbidden tools, set a deadline, or brought an approver.
+        if let Some(rules) = self.scope.lasting.rules() {
+            given = given.with_rules(rules);
+        }
+        if let Some(deadline) = self.limits.deadline {
+            given = given.with_deadline(deadline);
+        }
+        if let Some(approver) = &self.agent.settings.approver {
+            given = given.with_shared_approver(Arc::clone(approver));
+        }
+        let budget = Budget::new(settings.max_total_calls, settings.max_total_tokens);
+        let limits = RunLimits {
+            cancellation: self.limits.cancellation.take(),
+            budgets: self.limits.budgets.and(budget, &settings.shared_budgets),
+            ..self.limits
+        };
+        let toolbox = self.toolbox().clone();
+        let mut handed = std::mem::take(&mut self.handed);
+        handed.add(tool, began_at, toolbox);
+        let next = Self::begin(Leg {
+            name: agent.name.clone(),
+            system: agent.system.clone().or_else(|| agent.task.clone()),
+            given,
+            above: self.above.clone(),
+            handed,
+            limits,
+            sink: self.events.sink().cloned(),
+            jobs: std::mem::take(&mut self.jobs),
+            taint: self.scope.taint.clone(),
+            asked_by_user: self.scope.asked_by_user && target.keeps_history(),
+            log: self.log.take(),
+            steering: Arc::clone(&self.steering),
+            pauses: Arc::clone(&self.pauses),
+            agent,
+        });
+        let before = std::mem::replace(self, next);
+        self.answer =
+            before.answer.map(|answer| TypedAnswer::new(answer.into_kind(), self.toolbox()));
+        self.failed_answers = before.failed_answers;
+        self.window.task = before.window.task;
+        let guards_before = before.output_guards;
+        self.output_guards.splice(..0, guards_before);
+        self.enter_step();
+        self.report_again();
+    }
+
+    /// Returns the handoffs of the run until now, for its pause.
+    pub(super) fn paused_handoffs(&self) -> Vec<PausedHandoff> {
+        let spent = self.limits.budgets.spent_by_handoffs();
+        let paused = self.handed.made.iter().zip(spent);
+        let paused = paused.map(|(made, spent)| PausedHandoff {
+            tool: made.tool.clone(),
+            began_at: made.began_at,
+            spent,
+        });
+        paused.collect()
+    }
+}
+
+/// The agents that had the conversation of a run before the one that has it.
+#[derive(Default)]
+pub(super) struct HandedOver {
+    /// The name that the run began under.
+    began_as: String,
+    made: Vec<MadeHandoff>,
+    /// The number of handoffs that a run may make.
+    most: u32,
+}
+
+struct MadeHandoff {
+    tool: String,
+    /// The number of requests before it.
+    began_at: u32,
+    /// The box of the agent that handed over.
+    from: ToolBox,
+}
+
+impl HandedOver {
+    pub(super) fn new(began_as: &str, most: u32) -> Self {
+        Self { began_as: began_as.to_owned(), made: Vec::new(), most }
+    }
+
+    fn add(&mut self, tool: &str, began_at: u32, from: ToolBox) {
+        self.made.push(MadeHandoff { tool: tool.to_owned(), began_at, from });
+    }
+
+    pub(super) fn began_as(&self) -> &str {
+        &self.began_as
+    }
+
+    /// Returns the number of requests before the current agent.
+    pub(super) fn began_at(&self) -> u32 {
+        self.made.last().map_or(0, |last| last.began_at)
+    }
+
+    /// Returns how often the conversation may still be handed over.
+    pub(super) fn left(&self) -> u32 {
+        let made = u32::try_from(self.made.len()).unwrap_or(u32::MAX);
+        self.most.saturating_sub(made)
+    }
+
+    /// Returns the boxes of the agents before.
+    pub(super) fn boxes(&self) -> impl Iterator<Item = &ToolBox> {
+        self.made.iter().map(|made| &made.from)
+    }
+}
