@@ -193,10 +193,10 @@ async fn a_store_that_fails_costs_what_it_should_have_kept_and_nothing_else() {
 fn said(removed: History) -> impl Future<Output = Result<String, std::io::Error>> + Send {
     let calls = removed.steps().flat_map(toolbox::model::Step::calls).count();
     let before = removed.messages().iter().filter_map(|message| match message {
-        Message::User(content) => content[0].as_text().map(str::to_owned),
+        Message::User(content) => content[0].as_text().map(|text| text.chars().take(60).collect()),
         _ => None,
     });
-    let before: Vec<_> = before.collect();
+    let before: Vec<String> = before.collect();
     async move { Ok(format!("{calls} pages; before: {}", before.join(" | "))) }
 }
 

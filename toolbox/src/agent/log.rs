@@ -212,7 +212,7 @@ pub(super) struct RunLog {
 pub(super) enum LoggedMessage {
     /// The report of a job.
     Observed { job: JobId, content: Vec<Content> },
-    /// What the user has sent while the run worked.
+    /// A message that the user sent while the run worked.
     Steered(SteeredInput),
 }
 

@@ -90,12 +90,12 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
     };
     let steering = CloseOnDrop(Arc::clone(&setup.steering));
     let Setup { agent, start, context, sink, answer, called_as, pauses_with_above, .. } = setup;
-    let pauses = pauses_with_above.then(|| context.get::<RunScope>()).flatten();
-    let pauses = pauses.into_iter().flat_map(|above| above.pauses.iter().cloned());
-    let pauses = pauses.chain([steering.0.pause.clone()]).collect();
+    let above = pauses_with_above.then(|| context.get::<RunScope>()).flatten();
+    let flags = above.into_iter().flat_map(|above| above.pauses.iter().cloned());
+    let flags = flags.chain([steering.0.pause.clone()]).collect();
     let inner = Arc::clone(&agent.inner);
     let mut running =
-        ActiveRun::new(inner, &context, sink, called_as.as_deref(), log, setup.steering, pauses);
+        ActiveRun::new(inner, &context, sink, called_as.as_deref(), log, setup.steering, flags);
     running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));
     let mut end = match start {
         _ if context.depth() >= running.limits.max_depth => {

@@ -29,6 +29,7 @@ use super::reply::{Part, Reply};
 /// history.replace_text(2, "5, and 4.");
 /// assert_eq!(history.last_reply().unwrap().content(), "5, and 4.");
 /// ```
+#[allow(clippy::return_self_not_must_use, reason = "what was taken out may be dropped")]
 impl History {
     /// Adds a reply that the model did not give: an example for it, or the answer that a person
     /// gave in its place. A blank text adds nothing.

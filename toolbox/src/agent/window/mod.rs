@@ -9,7 +9,7 @@ pub use rule::{ContextLength, ContextRule};
 pub(super) use rule::{ContextSettings, RuleKind};
 
 use crate::dialect::{Definitions, Dialect, TokenCounter};
-use crate::model::{CountedHistory, History, Message, ModelRequest};
+use crate::model::{CountedHistory, History, Message, MessageTokens, ModelRequest};
 
 /// The length of a run's requests, counted as they change.
 #[derive(Default)]
@@ -49,7 +49,7 @@ impl ContextWindow {
             self.system = (system.to_owned(), counter.count(system));
         }
         let messages = self.counted.count(&request.history, counter);
-        self.definitions.1 + self.system.1 + messages.map(|message| message.total()).sum::<usize>()
+        self.definitions.1 + self.system.1 + messages.map(MessageTokens::total).sum::<usize>()
     }
 
     /// Returns the results that may become references, the oldest first: the id of the call, and
