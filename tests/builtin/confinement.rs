@@ -527,7 +527,10 @@ fn memory_that_no_process_has_mapped_counts() {
     for user in User::all() {
         for mode in ["namespaces", "landlock"] {
             let outside = Outside::new(user, "memory");
-            fs::write(outside.root.join("workspace/program.py"), program).unwrap();
+            let file = outside.root.join("workspace/program.py");
+            fs::write(&file, program).unwrap();
+            // The user of the host is another, whatever the mask of this one.
+            fs::set_permissions(&file, fs::Permissions::from_mode(0o644)).unwrap();
             // It waits for the next look, where there is no more than that.
             let command = "python3 program.py; sleep 1";
             let said = outside.run(

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
 
 use crate::ledger::{accepted, check, pick, size};
 use crate::support::Scratch;
@@ -44,7 +44,7 @@ impl<'a> Ledger<'a> {
         let journal = rusqlite::Connection::open(self.folder.join("calls.db")).unwrap();
         journal.busy_timeout(Duration::from_millis(20)).unwrap();
         for _ in 0..500 {
-            kill_process(Pid::from_child(child), Signal::STOP).unwrap();
+            stop(child);
             if journal.execute_batch("BEGIN IMMEDIATE; ROLLBACK").is_ok() {
                 return;
             }
@@ -86,6 +86,15 @@ pub(crate) fn first_lines(child: &mut Child, count: usize) -> Vec<String> {
     }
     std::thread::sleep(Duration::from_micros(317 * (count as u64 % 7)));
     lines
+}
+
+/// Stops a process, and waits until it stands still: it may go on for a while after the signal, and
+/// write. One that has ended stays as it is.
+pub(crate) fn stop(child: &Child) {
+    let id = Pid::from_child(child);
+    let _ = kill_process(id, Signal::STOP);
+    let still = WaitIdOptions::STOPPED | WaitIdOptions::EXITED | WaitIdOptions::NOWAIT;
+    waitid(WaitId::Pid(id), still).unwrap();
 }
 
 /// Ends a process, and returns what it had printed.

@@ -10,6 +10,7 @@
 mod bounded;
 mod clocks;
 mod crashes;
+mod handed_over;
 mod journal;
 #[path = "../ledger.rs"]
 mod ledger;

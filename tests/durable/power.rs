@@ -7,11 +7,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
-use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::Signal;
 
-use crate::crashes::{Ledger, end, first_lines};
+use crate::crashes::{Ledger, end, first_lines, stop};
 use crate::ledger::{accepted, pick, size};
 use crate::support::Scratch;
 
@@ -75,16 +74,15 @@ fn power_that_fails_loses_no_call_that_was_accepted() {
         let mut ledger = Ledger::new(&disk.folder);
         // The world keeps what happened.
         ledger.effects = scratch.path().join("effects");
-        let mut worker = ledger.start("work", &[]);
+        let worker = ledger.start("work", &[]);
         let role = ["submit", "call"][round % 2];
         let mut submitter = ledger.start(role, &[0, 2_000]);
         let first = usize::try_from(pick(&mut seed, 400)).unwrap();
         let mut lines = first_lines(&mut submitter, first);
-        for process in [&mut worker, &mut submitter] {
-            let _ = kill_process(Pid::from_child(process), Signal::STOP);
+        // What they had asked the disk for has ended then.
+        for process in [&worker, &submitter] {
+            stop(process);
         }
-        // What they had asked the disk for ends.
-        std::thread::sleep(Duration::from_millis(30));
         let copy = scratch.path().join("copy");
         std::fs::copy(&image, &copy).unwrap();
         lines.extend(end(submitter, Some(Signal::KILL)));
@@ -105,7 +103,7 @@ fn power_that_fails_loses_no_call_that_was_accepted() {
 #[test]
 fn a_disk_that_turns_read_only_refuses_calls_and_loses_none() {
     let scratch = Scratch::new();
-    let Some((_, disk)) = Mounted::new(&scratch) else { return };
+    let Some((image, disk)) = Mounted::new(&scratch) else { return };
     let mut ledger = Ledger::new(&disk.folder);
     ledger.effects = scratch.path().join("effects");
     let mut ids: Vec<_> = accepted(end(ledger.start("submit", &[0, 200]), None)).collect();
@@ -125,9 +123,12 @@ fn a_disk_that_turns_read_only_refuses_calls_and_loses_none() {
     assert!(refused > 1_000, "{refused} of {} were refused", lines.len());
     ids.extend(accepted(before));
     end(worker, Some(Signal::KILL));
-    // Mounted anew, it can be written.
     drop(disk);
-    let disk = Mounted::mount(&scratch.path().join("disk"), scratch.path().join("after"));
+    // Mounted anew, it can be written. Another process may keep the read-only one alive, in a mount
+    // namespace that it made meanwhile, and the same image would be that again.
+    let copy = scratch.path().join("copy");
+    std::fs::copy(&image, &copy).unwrap();
+    let disk = Mounted::mount(&copy, scratch.path().join("after"));
     let disk = disk.expect("it was mounted");
     let mut after = Ledger::new(&disk.folder);
     after.effects = scratch.path().join("effects");

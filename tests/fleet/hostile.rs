@@ -12,7 +12,7 @@ use toolbox::fleet::WithheldOfferReason;
 use toolbox::{Tool, ToolBox, ToolCall, ToolResult};
 
 use crate::bounded::tokio;
-use crate::support::{Pair, Server, Serving, soon, within};
+use crate::support::{Pair, Server, Serving, options, soon, within};
 
 fn echo() -> Tool {
     let schema = json!({"type": "object"});
@@ -64,7 +64,7 @@ impl Impostor {
         let client = server.client().await;
         let mut subscription = client.subscribe(subject).await.unwrap();
         client.flush().await.unwrap();
-        tokio::time::sleep(Duration::from_millis(100)).await;
+        server.until_served("echo", 1).await;
         let calls: Arc<AtomicUsize> = Arc::default();
         let counted = Arc::clone(&calls);
         tokio::spawn(async move {
@@ -141,7 +141,7 @@ async fn an_answer_for_another_call_reaches_nobody() {
     let client = server.client().await;
     let mut calls = client.subscribe(subject).await.unwrap();
     client.flush().await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.until_served("echo", 1).await;
     let call = |id: &'static str| {
         let toolbox = toolbox.clone();
         tokio::spawn(async move { toolbox.call(ToolCall::new(id, "echo", "{}")).await })
@@ -212,14 +212,15 @@ async fn a_flood_of_reports_does_not_keep_the_result_away() {
 
 #[tokio::test]
 async fn a_stored_result_is_that_of_the_call_and_no_link() {
-    let Some(pair) = Pair::of(&ToolBox::from(echo())).await else { return };
+    let limited = options().max_payload_bytes(1 << 20);
+    let Some(pair) = Pair::with(limited, &ToolBox::from(echo())).await else { return };
     let subject = subject_of(&pair.server, "echo").await;
     let Pair { toolbox, mounted: _mounted, fleet: _fleet, serving, server } = pair;
     serving.crash().await;
     let client = server.client().await;
     let mut calls = client.subscribe(subject).await.unwrap();
     client.flush().await.unwrap();
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    server.until_served("echo", 1).await;
     let jetstream = jetstream::new(client.clone());
     let mut stores = Vec::new();
     for bucket in ["toolbox_tools_payloads", "secrets"] {
@@ -244,7 +245,7 @@ async fn a_stored_result_is_that_of_the_call_and_no_link() {
             "another" => drop(stores[0].add_link(&*name, &own).await.unwrap()),
             "secret" => drop(stores[0].add_link(&*name, &secret).await.unwrap()),
             _ => {
-                let large = vec![b' '; 65 << 20];
+                let large = vec![b' '; 2 << 20];
                 drop(stores[0].put(&*name, &mut &*large).await.unwrap());
             }
         }

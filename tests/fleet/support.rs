@@ -24,7 +24,7 @@ pub(crate) struct Server {
     folder: PathBuf,
     configuration: String,
     port: u16,
-    monitoring: Option<u16>,
+    monitoring: u16,
 }
 
 pub(crate) fn program() -> Option<PathBuf> {
@@ -58,7 +58,7 @@ impl Server {
             folder,
             configuration: configuration.to_owned(),
             port: 0,
-            monitoring: None,
+            monitoring: 0,
         };
         server.run();
         Some(server)
@@ -70,19 +70,35 @@ impl Server {
 
     /// Starts the program, on the same port as before.
     pub(crate) fn run(&mut self) {
+        if self.port != 0 {
+            assert!(self.starts(), "the server did not start: {}", self.log());
+            return;
+        }
+        let since = Instant::now();
+        loop {
+            self.port = port();
+            if self.starts() {
+                return;
+            }
+            assert!(since.elapsed() < SOON, "the server did not start: {}", self.log());
+        }
+    }
+
+    /// Starts the program; returns `false` if it ended at once, as it does if its port is taken.
+    fn starts(&mut self) -> bool {
         for entry in fs::read_dir(&self.folder).unwrap().flatten() {
             if entry.path().extension().is_some_and(|end| end == "ports") {
                 fs::remove_file(entry.path()).unwrap();
             }
         }
         let folder = self.folder.to_str().unwrap();
-        let port = if self.port == 0 { "-1".to_owned() } else { self.port.to_string() };
+        let port = self.port;
         let jetstream = match &*self.configuration {
             WITHOUT_JETSTREAM => String::new(),
             own => format!("jetstream {{ store_dir: \"{folder}/store\" }}\n{own}"),
         };
         let text = format!(
-            "listen: \"127.0.0.1:{port}\"\nports_file_dir: \"{folder}\"\n{}\n",
+            "listen: \"127.0.0.1:{port}\"\nhttp: \"127.0.0.1:-1\"\nports_file_dir: \"{folder}\"\n{}\n",
             jetstream.replace("$FOLDER", folder)
         );
         let file = self.folder.join("server.conf");
@@ -99,18 +115,55 @@ impl Server {
             .spawn()
             .unwrap();
         self.child = Some(child);
-        let ports = self.wait_for_ports();
-        let port = |kind: &str| ports[kind][0].as_str()?.rsplit(':').next()?.parse().ok();
-        self.port = port("nats").unwrap();
-        self.monitoring = port("monitoring");
+        let Some(ports) = self.wait_for_ports() else { return false };
+        let monitoring = ports["monitoring"][0].as_str().unwrap().rsplit(':').next().unwrap();
+        self.monitoring = monitoring.parse().unwrap();
+        true
     }
 
-    /// The address of the pages about the server, if its configuration has one.
-    pub(crate) fn monitoring(&self) -> (&str, u16) {
-        ("127.0.0.1", self.monitoring.unwrap())
+    /// Reads a page about the server.
+    pub(crate) async fn page(&self, path: &str) -> serde_json::Value {
+        use crate::bounded::tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+
+        let read = async {
+            let mut stream = tokio::net::TcpStream::connect(("127.0.0.1", self.monitoring)).await?;
+            stream.write_all(format!("GET {path} HTTP/1.0\r\n\r\n").as_bytes()).await?;
+            let mut page = String::new();
+            stream.read_to_string(&mut page).await?;
+            std::io::Result::Ok(page)
+        };
+        let page = within(read).await.unwrap();
+        serde_json::from_str(page.split_once("\r\n\r\n").unwrap().1).unwrap()
     }
 
-    fn wait_for_ports(&self) -> serde_json::Value {
+    /// Waits until the server gives the calls of a tool to so many workers: it learns of the end of
+    /// one by the end of its connection.
+    #[track_caller]
+    pub(crate) fn until_served<'a>(
+        &'a self,
+        tool: &'a str,
+        workers: usize,
+    ) -> impl Future<Output = ()> + 'a {
+        let caller = std::panic::Location::caller();
+        async move {
+            let calls = format!("toolbox.tools.call.{tool}.");
+            let since = Instant::now();
+            loop {
+                let page = self.page("/subsz?subs=1&limit=100000").await;
+                let all = page["subscriptions_list"].as_array().unwrap().iter();
+                let subjects = all.filter_map(|one| one["subject"].as_str());
+                let now = subjects.filter(|subject| subject.starts_with(&calls)).count();
+                if now == workers {
+                    return;
+                }
+                assert!(since.elapsed() < SOON, "{now} workers serve `{tool}` at {caller}");
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        }
+    }
+
+    /// Waits for the file that names the ports; `None` if the program ended.
+    fn wait_for_ports(&mut self) -> Option<serde_json::Value> {
         let since = Instant::now();
         while since.elapsed() < SOON {
             let entries = fs::read_dir(&self.folder).unwrap().flatten();
@@ -121,7 +174,10 @@ impl Server {
             let ports =
                 ports.and_then(|text| serde_json::from_str::<serde_json::Value>(&text).ok());
             if let Some(ports) = ports.filter(|ports| ports["nats"][0].is_string()) {
-                return ports;
+                return Some(ports);
+            }
+            if self.child.as_mut().unwrap().try_wait().unwrap().is_some() {
+                return None;
             }
             std::thread::sleep(Duration::from_millis(5));
         }
@@ -171,13 +227,38 @@ impl Drop for Server {
     }
 }
 
+/// Returns a free port that the system gives to nobody by itself: while a server is down, a
+/// connection of another program would take its port otherwise.
+fn port() -> u16 {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    const FIRST: u32 = 10_000;
+    const END: u32 = 32_000;
+    static NEXT: AtomicU32 = AtomicU32::new(0);
+
+    // Another binary of tests begins elsewhere.
+    let start = std::process::id().wrapping_mul(7_919);
+    loop {
+        let at = start.wrapping_add(NEXT.fetch_add(1, Ordering::Relaxed)) % (END - FIRST);
+        let port = u16::try_from(FIRST + at).unwrap();
+        if std::net::TcpListener::bind(("127.0.0.1", port)).is_ok() {
+            return port;
+        }
+    }
+}
+
 fn skipped() {
     let _ = writeln!(std::io::stderr(), "left out: no nats-server is installed");
 }
 
-/// Options with a short lifetime of offers.
+/// Options with a lifetime of offers that no test waits for: a worker that gets no processor for a
+/// while keeps its offers.
 pub(crate) fn options() -> FleetOptions {
-    FleetOptions::new().lifetime(Duration::from_secs(2))
+    FleetOptions::new().lifetime(Duration::from_secs(60))
+}
+
+/// Options with a short lifetime of offers, for what happens once they expire.
+pub(crate) fn short_lived() -> FleetOptions {
+    options().lifetime(Duration::from_secs(2))
 }
 
 /// A worker that serves a box, until it is dropped.
@@ -237,10 +318,15 @@ pub(crate) struct Pair {
 impl Pair {
     /// Offers the tools of a box, and mounts them in another.
     pub(crate) async fn of(offered: &ToolBox) -> Option<Self> {
+        Self::with(options(), offered).await
+    }
+
+    pub(crate) async fn with(options: FleetOptions, offered: &ToolBox) -> Option<Self> {
         let server = Server::start()?;
-        let serving = Serving::of(server.worker().await, offered).await;
+        let worker = Worker::connect(&server.url(), options.clone()).await.unwrap();
+        let serving = Serving::of(worker, offered).await;
         let toolbox = ToolBox::new();
-        let fleet = server.fleet().await;
+        let fleet = Fleet::connect(&server.url(), options).await.unwrap();
         let mounted = fleet.mount(&toolbox).await.unwrap();
         Some(Self { toolbox, mounted, fleet, serving, server })
     }

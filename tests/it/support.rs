@@ -60,6 +60,8 @@ pub(crate) fn quietly() {
         "agents/jobs.rs",
         "agents/events.rs",
         "agents/run.rs",
+        "agents/steps.rs",
+        "agents/guards.rs",
         "dispatch/taint.rs",
         "dispatch/provenance.rs",
     ];

@@ -34,7 +34,8 @@ fn block(seconds: u64) -> String {
     "done".to_owned()
 }
 
-#[tokio::main]
+// Two that are blocked leave one.
+#[tokio::main(flavor = "multi_thread", worker_threads = 3)]
 async fn main() {
     let url = std::env::args().nth(1).expect("the URL of the server");
     let worker = Worker::connect(&url, FleetOptions::new()).await.unwrap();

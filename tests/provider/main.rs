@@ -283,7 +283,8 @@ async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
     use ModelErrorKind as Kind;
     let first = CALLS_STREAM.split_inclusive("\n\n").collect::<Vec<_>>();
     let good = || events(CALLS_STREAM);
-    let fast = Duration::from_millis(100);
+    // Of a server that is silent, and of one that is not but on a slow machine.
+    let (fast, slow) = (Duration::from_secs(1), Duration::from_secs(20));
     let cut_chunk = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\ndata".to_vec();
     let cases: Vec<(Answer, Option<Kind>, usize)> = vec![
         // Before anything was handed on.
@@ -337,8 +338,9 @@ async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
         (events(&format!("data: {}", "x".repeat(20_000))), Some(Kind::InvalidResponse), 1),
     ];
     for (at, (answer, expected, requests)) in cases.into_iter().enumerate() {
+        let idle = if matches!(answer, Answer::ThenSilent(_)) { fast } else { slow };
         let server = Server::start([answer, good()]).await;
-        let model = model(&server).idle_timeout(fast).max_reply_bytes(10_000);
+        let model = model(&server).idle_timeout(idle).max_reply_bytes(10_000);
         let (_, response) = streamed(&model).await;
         assert_eq!(kind(&response), expected, "case {at}: {response:?}");
         assert_eq!(server.seen().len(), requests, "case {at}");

@@ -193,3 +193,37 @@ async fn a_listener_may_panic_with_anything() {
     let outcome = run.on_event(|_| std::panic::panic_any(PanicsAgain)).await.unwrap();
     assert_eq!(outcome.content, "ok");
 }
+
+#[tokio::test]
+async fn events_are_a_stream_and_the_outcome_is_behind_it() {
+    use futures_util::stream::{FusedStream as _, StreamExt};
+
+    let model = ScriptedModel::new().calls("hello", "{}").text("All is well.");
+    let build = || Agent::builder(model.clone()).tools(says("hello", "hi")).build().unwrap();
+    let mut events = build().run("x").events();
+    assert!(!events.is_terminated());
+    let words: Vec<_> = events.by_ref().map(|event| word(&event.kind)).collect().await;
+    assert!(events.is_terminated());
+    assert_eq!(StreamExt::next(&mut events).await, None, "it stays at its end");
+    assert_eq!(events.outcome().await.unwrap().content, "All is well.");
+    let expected = [
+        "ask",
+        "+hello()",
+        "+",
+        "replied calls 1",
+        "hello starts",
+        "hello ok",
+        "ask",
+        "+All ",
+        "+is ",
+        "+well.",
+        "replied stop 0",
+        "answered",
+    ];
+    assert_eq!(words, expected);
+    // The outcome of a run whose stream was left in between.
+    let model = ScriptedModel::answering("It goes on.");
+    let mut events = Agent::builder(model).build().unwrap().run("x").events();
+    assert!(StreamExt::next(&mut events).await.is_some());
+    assert_eq!(events.outcome().await.unwrap().content, "It goes on.");
+}

@@ -1,16 +1,21 @@
-//! Agents: the loop, agents below agents, approvals, background jobs, events.
+//! Agents: the loop, agents below agents, handoffs, hooks, guards, approvals, background jobs, events.
 
 mod approvals;
 mod below;
+mod budgets;
 mod built;
 mod context;
 mod events;
+mod fallback;
+mod guards;
+mod handoffs;
 mod inherited;
 mod jobs;
 mod random;
 mod run;
 mod services;
 mod steering;
+mod steps;
 mod types;
 
 use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

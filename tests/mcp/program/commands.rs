@@ -259,8 +259,8 @@ fn check_calls_nothing_and_says_what_all_costs() {
         "bytes ~",
         "parts_spare_3\n",
         "all 76 definitions",
-        "the gateway pays from ",
-        "it pays here",
+        "the gateway is smaller from ",
+        "it is smaller here",
         OWN,
     ] {
         assert!(checked.out.contains(part), "no {part} in {}", checked.out);
@@ -269,11 +269,20 @@ fn check_calls_nothing_and_says_what_all_costs() {
     let value = toolbox(&config, &["check", "--json"]).json();
     let account = &value["account"];
     let number = |of: &str| account[of]["bytes"].as_u64().expect("bytes");
+    let tokens = |of: &str| account[of]["tokens"].as_u64().expect("tokens");
     assert!(number("gateway") < 1000 && number("definitions") > 9000, "{account}");
-    let share = number("definitions") / 76;
+    let share = tokens("definitions") / 76;
     let even = account["break_even_tools"].as_u64().expect("a number");
-    let all = number("gateway") + number("reply");
+    let all = tokens("gateway") + tokens("reply");
     assert!((even - 1) * share <= all && all <= even * (share + 1), "{account}");
+    // What costs most comes first.
+    let listed: Vec<u64> = value["tools"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(|tool| tool["tokens"].as_u64())
+        .collect();
+    assert!(listed.len() == 76 && listed.is_sorted_by(|a, b| a >= b), "{listed:?}");
     let sizes: u64 = value["tools"]
         .as_array()
         .into_iter()
@@ -284,6 +293,13 @@ fn check_calls_nothing_and_says_what_all_costs() {
     assert_eq!(sizes + 75 + 2, number("definitions"));
     // Over a box of one's own it works the same.
     own(&["check"]).check(0, "all 8 definitions", "");
+    // A limit that a test can hold.
+    own(&["check", "--max-tokens", "5000"]).check(0, "all 8 definitions", "");
+    own(&["check", "--max-tokens", "9"]).check(
+        1,
+        "all 8 definitions",
+        "more than the 9 of --max-tokens",
+    );
 }
 
 #[test]

@@ -148,13 +148,31 @@ async fn a_session_that_ends_takes_its_calls_along_and_no_others() {
 #[tokio::test]
 async fn a_session_is_not_idle_while_a_call_runs() {
     let idle = Duration::from_millis(100);
-    let served = Served::start(service().session_idle(idle)).await;
-    let session = served.open(&[]).await;
-    let call = in_session(&session, 1, "sleep", json!({"ms": 600}));
-    let answer = Stream::open(&served, &call).await.end().await;
-    assert!(answer.contains("slept 600"), "{answer}");
-    let next = in_session(&session, 2, "echo", json!({"word": "on"}));
-    assert!(Stream::open(&served, &next).await.end().await.contains(r#""text":"on""#));
+    let (toolbox, watch, mut events) = watched();
+    let served = Served::start(Service::new(toolbox).session_idle(idle)).await;
+    // The session of a slow machine is over before its first call.
+    let begun = async {
+        loop {
+            let session = served.open(&[]).await;
+            let call = in_session(&session, 1, "sleep", json!({"ms": 1000}));
+            let mut call = Stream::open(&served, &call).await;
+            if call.until("\r\n").await.contains("200 OK") {
+                return (session, call);
+            }
+        }
+    };
+    let (session, call) = timeout(PATIENCE, begun).await.expect("a call that begins");
+    assert_eq!(events.recv().await, Some("begins"));
+    // Several times as long as it may be idle, and not over yet.
+    tokio::time::sleep(4 * idle).await;
+    let next = in_session(&session, 2, "hang", json!({}));
+    let mut next = Stream::open(&served, &next).await;
+    next.until("200 OK").await;
+    assert_eq!(timeout(PATIENCE, events.recv()).await.expect("it begins"), Some("begins"));
+    let answer = call.end().await;
+    assert!(answer.contains("slept 1000"), "{answer}");
+    assert_eq!(watch.at_work(), 1);
+    drop(next);
     served.stop().await;
 }
 

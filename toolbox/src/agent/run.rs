@@ -2,9 +2,8 @@
 
 use std::fmt;
 use std::future::{IntoFuture, poll_fn};
-use std::pin::Pin;
 use std::sync::Arc;
-use std::task::Poll;
+use std::task::{Context, Poll};
 use std::time::Instant;
 
 use schemars::JsonSchema;
@@ -475,6 +474,8 @@ impl fmt::Debug for Run {
 }
 
 /// A run as a stream of events. It goes on while it is waited for.
+///
+/// With the feature `futures-core` it is a `futures_core::Stream`.
 #[must_use = "a run goes on only while its events or its outcome are waited for"]
 pub struct RunEvents {
     run: BoxFuture<'static, Result<RunOutcome, RunError>>,
@@ -489,20 +490,21 @@ impl RunEvents {
     ///
     /// Dropping the future loses no event.
     pub async fn next(&mut self) -> Option<Event> {
-        poll_fn(|context| {
-            // The run goes first, so that an event is there before anybody waits for it.
-            if self.outcome.is_none()
-                && let Poll::Ready(outcome) = Pin::new(&mut self.run).poll(context)
-            {
-                self.outcome = Some(outcome);
-            }
-            match self.receiver.poll_recv(context) {
-                Poll::Ready(event) => Poll::Ready(event),
-                Poll::Pending if self.outcome.is_some() => Poll::Ready(None),
-                Poll::Pending => Poll::Pending,
-            }
-        })
-        .await
+        poll_fn(|context| self.poll_event(context)).await
+    }
+
+    fn poll_event(&mut self, context: &mut Context<'_>) -> Poll<Option<Event>> {
+        // The run goes first, so that an event is there before anybody waits for it.
+        if self.outcome.is_none()
+            && let Poll::Ready(outcome) = self.run.as_mut().poll(context)
+        {
+            self.outcome = Some(outcome);
+        }
+        match self.receiver.poll_recv(context) {
+            Poll::Ready(event) => Poll::Ready(event),
+            Poll::Pending if self.outcome.is_some() => Poll::Ready(None),
+            Poll::Pending => Poll::Pending,
+        }
     }
 
     /// Waits for the end of the run; events that were not asked for are dropped.
@@ -519,6 +521,27 @@ impl RunEvents {
                 self.run.await
             }
         }
+    }
+}
+
+/// With the feature `futures-core`. It ends as [`next`](RunEvents::next) does, and stays at its end;
+/// the outcome is still there to be asked for.
+#[cfg(feature = "futures-core")]
+impl futures_core::Stream for RunEvents {
+    type Item = Event;
+
+    fn poll_next(
+        mut self: std::pin::Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Event>> {
+        self.poll_event(context)
+    }
+}
+
+#[cfg(feature = "futures-core")]
+impl futures_core::FusedStream for RunEvents {
+    fn is_terminated(&self) -> bool {
+        self.outcome.is_some() && self.receiver.is_empty()
     }
 }
 

@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::call::ToolCall;
 use crate::collection::ToolBox;
 use crate::definition::ToolDefinition;
-use crate::dialect::{Definitions, Dialect, lower};
+use crate::dialect::{Definitions, Dialect, EstimatedTokens, TokenCounter as _, lower};
 use crate::search::{Gateway, SEARCH_WORDS};
 use crate::tool::Tool;
 
@@ -14,21 +14,29 @@ const SEARCHES: usize = 40;
 
 /// The size of a text.
 ///
-/// Tokens are estimated as a quarter of the bytes, rounded up: tokenizers differ, and on JSON with
-/// English descriptions most take 3.5 to 4.5 bytes per token.
-#[derive(Debug, Clone, Copy, Serialize, PartialEq, Eq)]
+/// Tokens are [estimated](crate::dialect::EstimatedTokens) from the text.
+#[derive(Debug, Clone, Copy, Default, Serialize, PartialEq, Eq)]
 pub(super) struct Size {
     pub(super) bytes: usize,
     pub(super) tokens: usize,
 }
 
 impl Size {
-    pub(super) fn of(bytes: usize) -> Self {
-        Self { bytes, tokens: bytes.div_ceil(4) }
+    pub(super) fn of(text: &str) -> Self {
+        Self { bytes: text.len(), tokens: EstimatedTokens.count(text) }
     }
 
     pub(super) fn of_tool(definition: &ToolDefinition) -> Self {
-        Self::of(lower(definition, Dialect::Anthropic).tool.to_string().len())
+        Self::of(&lower(definition, Dialect::Anthropic).tool.to_string())
+    }
+
+    pub(super) fn and(self, other: Self) -> Self {
+        Self { bytes: self.bytes + other.bytes, tokens: self.tokens + other.tokens }
+    }
+
+    /// Returns the size of each of `count` texts that have this size together.
+    fn each_of(self, count: usize) -> Self {
+        Self { bytes: self.bytes / count.max(1), tokens: self.tokens / count.max(1) }
     }
 }
 
@@ -52,31 +60,30 @@ pub(super) struct Account {
 impl Account {
     /// Measures tools; only the search of a gateway is called.
     pub(super) async fn of(tools: &[Tool], limit: usize) -> Self {
-        let list = |definitions: Definitions| {
-            Size::of(definitions.lowered(Dialect::Anthropic).json().len())
-        };
+        let list =
+            |definitions: Definitions| Size::of(definitions.lowered(Dialect::Anthropic).json());
         let definitions = list(tools.iter().map(|tool| tool.definition().clone()).collect());
         let hidden = ToolBox::new();
         hidden.register(tools.iter().cloned().map(Tool::deferred).collect::<Vec<_>>());
         let gateway = Gateway::over(&hidden).default_limit(limit);
         let three = ToolBox::from(gateway);
-        let mut bytes = Vec::new();
+        let (mut replies, mut searches) = (Size::default(), 0);
         for tool in tools.iter().step_by(tools.len().div_ceil(SEARCHES).max(1)) {
             let text = tool.description().lines().next().unwrap_or_default();
             let call = ToolCall::new("1", SEARCH_WORDS, serde_json::json!({"text": text}));
-            bytes.push(three.call(call).await.text().len());
+            replies = replies.and(Size::of(&three.call(call).await.text()));
+            searches += 1;
         }
-        let reply =
-            Size::of(bytes.iter().sum::<usize>().checked_div(bytes.len()).unwrap_or_default());
+        let reply = replies.each_of(searches);
         let gateway = list(three.definitions());
-        let all = gateway.bytes + reply.bytes;
+        let all = gateway.and(reply).tokens;
         Self {
             tools: tools.len(),
             definitions,
             gateway,
             reply,
             break_even_tools: (!tools.is_empty())
-                .then(|| (all * tools.len()).div_ceil(definitions.bytes.max(1))),
+                .then(|| (all * tools.len()).div_ceil(definitions.tokens.max(1))),
         }
     }
 }

@@ -192,7 +192,11 @@ pub(super) enum CommonCommand {
     /// Call a tool
     Call(CallCommand),
     /// Check schemas, names and sizes of all tools; none is called
-    Check,
+    Check {
+        /// Fail if all definitions have more tokens than that, by an estimate
+        #[arg(long, value_name = "TOKENS")]
+        max_tokens: Option<usize>,
+    },
     /// Print completions for a shell, to be read by it at its start
     Completions {
         /// The shell

@@ -1,5 +1,6 @@
 //! `check`: checks of tools that need no call.
 
+use std::cmp::Reverse;
 use std::fmt::Write;
 
 use jsonschema::error::ValidationErrorKind;
@@ -13,7 +14,7 @@ use crate::definition::{Lint, ToolDefinition};
 use crate::mcp::{ServerState, ServerStatus, Servers};
 use crate::tool::Tool;
 
-pub(super) async fn check(source: &ToolSource, paint: Paint) -> Outcome {
+pub(super) async fn check(source: &ToolSource, max_tokens: Option<usize>, paint: Paint) -> Outcome {
     let tools = source.tools();
     let mut text = String::new();
     let mut servers = Vec::new();
@@ -29,11 +30,15 @@ pub(super) async fn check(source: &ToolSource, paint: Paint) -> Outcome {
     }
     let mut broken = 0;
     let mut tool_values = Vec::new();
-    for tool in &tools {
+    // What costs most comes first.
+    let mut sized: Vec<_> =
+        tools.iter().map(|tool| (Size::of_tool(tool.definition()), tool)).collect();
+    sized.sort_by_key(|(size, tool)| (Reverse(size.tokens), tool.name().to_owned()));
+    for (size, tool) in sized {
         let faults = schema_faults(tool.definition());
         broken += usize::from(!faults.is_empty());
-        tool_lines(&mut text, tool, &faults, paint);
-        tool_values.push(tool_value(tool, &faults));
+        tool_lines(&mut text, tool, size, &faults, paint);
+        tool_values.push(tool_value(tool, size, &faults));
     }
     let account = Account::of(&tools, source.limit).await;
     account_lines(&mut text, &account);
@@ -45,6 +50,17 @@ pub(super) async fn check(source: &ToolSource, paint: Paint) -> Outcome {
     if outcome.exit == Exit::Fine && broken > 0 {
         outcome.exit = Exit::Failed;
         outcome.complaint = format!("{broken} tools have schemas that are none");
+    }
+    let tokens = account.definitions.tokens;
+    if outcome.exit == Exit::Fine
+        && let Some(most) = max_tokens.filter(|most| tokens > *most)
+    {
+        outcome.exit = Exit::Failed;
+        outcome.complaint = format!(
+            "all definitions have about {} tokens, more than the {} of --max-tokens",
+            grouped(tokens),
+            grouped(most)
+        );
     }
     outcome
 }
@@ -170,8 +186,8 @@ fn notes(tool: &Tool) -> Vec<String> {
     notes
 }
 
-fn tool_lines(text: &mut String, tool: &Tool, faults: &[String], paint: Paint) {
-    let Size { bytes, tokens } = Size::of_tool(tool.definition());
+fn tool_lines(text: &mut String, tool: &Tool, size: Size, faults: &[String], paint: Paint) {
+    let Size { bytes, tokens } = size;
     let size = format!("{:>7} bytes ~{:>5} tokens", grouped(bytes), grouped(tokens));
     let _ = writeln!(text, "{size}  {}", paint.bold(&line(tool.name())));
     if let Some(own) = changed_name(tool) {
@@ -185,8 +201,7 @@ fn tool_lines(text: &mut String, tool: &Tool, faults: &[String], paint: Paint) {
     }
 }
 
-fn tool_value(tool: &Tool, faults: &[String]) -> Value {
-    let size = Size::of_tool(tool.definition());
+fn tool_value(tool: &Tool, size: Size, faults: &[String]) -> Value {
     json!({
         "name": tool.name(),
         "server": tool.source(),
@@ -205,11 +220,14 @@ fn account_lines(text: &mut String, account: &Account) {
     let size = |size: &Size| {
         format!("{} bytes, about {} tokens", grouped(size.bytes), grouped(size.tokens))
     };
-    let both = Size::of(gateway.bytes + reply.bytes);
-    let _ = writeln!(text, "\nin each request (a token is taken for 4 bytes):");
+    let both = gateway.and(*reply);
+    let _ = writeln!(text, "\nin the first request (tokens are estimated):");
     let _ = writeln!(text, "  all {tools} definitions      {}", size(definitions));
     let _ = writeln!(text, "  the gateway            {}", size(gateway));
     let _ = writeln!(text, "  gateway and one reply  {}", size(&both));
-    let verdict = if tools >= break_even { "it pays here" } else { "list them all here" };
-    let _ = writeln!(text, "the gateway pays from {break_even} tools of this size on: {verdict}");
+    let verdict = if tools >= break_even { "it is smaller here" } else { "list them all here" };
+    let _ = writeln!(
+        text,
+        "the gateway is smaller from {break_even} tools of this size on: {verdict}; over whole tasks it saves tokens from about 20 on"
+    );
 }

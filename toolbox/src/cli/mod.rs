@@ -236,7 +236,7 @@ async fn common(command: CommonCommand, source: &ToolSource) -> Outcome {
             tools::search(source, &query, regex, limit, paint)
         }
         CommonCommand::Show { tool } => tools::show(source, &tool, paint),
-        CommonCommand::Check => check::check(source, paint).await,
+        CommonCommand::Check { max_tokens } => check::check(source, max_tokens, paint).await,
         CommonCommand::Call(wanted) => {
             let token = CancellationToken::new();
             let call = call::call(source, wanted, token.clone());

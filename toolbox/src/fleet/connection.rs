@@ -165,6 +165,14 @@ impl Connection {
         self.client.connection_state() == State::Connected
     }
 
+    /// Waits until the server has read all that was sent so far, and what it had sent by then has
+    /// arrived: its answers come in order.
+    pub(super) async fn round_trip(&self) {
+        let stream = format!("KV_{}", self.subjects.offers());
+        // A request that fails is answered as well, or the connection is lost with what was on it.
+        let _ = self.jetstream.get_stream(stream).await;
+    }
+
     /// Returns the largest payload that goes within a message.
     pub(super) fn inline(&self) -> usize {
         // The head of a call and the subjects take part of a message.

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use futures_util::StreamExt;
+use futures_util::{FutureExt, StreamExt};
 use tokio::task::JoinHandle;
+use tokio::task::coop::unconstrained;
 use tokio::time::MissedTickBehavior;
 
 use super::bucket::Bucket;
@@ -28,6 +29,13 @@ use crate::tool::Tool;
 const GROUP: &str = "workers";
 /// The calls at once for each processor, by default: most calls wait for something.
 const CALLS_PER_PROCESSOR: usize = 32;
+/// The number of messages after which a subscription ends that is to end at once.
+///
+/// The server reads at most nine digits and takes a longer number for none, while the client, for
+/// which the number is never reached, goes on to read what the server had sent before. The client's
+/// own `drain` ends its side when anything wakes the connection next, and drops the calls that come
+/// later.
+const AT_ONCE: u64 = u64::MAX;
 /// The longest time of one call, for a box that states none.
 const MAX_TIME: Duration = Duration::from_secs(3600);
 
@@ -426,21 +434,24 @@ impl Offers<'_> {
         let (service, tool) = (Arc::clone(&self.service), tool.clone());
         let (stop, mut stopped) = tokio::sync::oneshot::channel();
         let task = tokio::spawn(async move {
-            let mut is_stopped = false;
             loop {
                 tokio::select! {
                     message = calls.next() => match message {
                         Some(message) => service.accept(&tool, message).await,
                         None => return,
                     },
-                    _ = &mut stopped, if !is_stopped => {
-                        is_stopped = true;
-                        // Calls that were given to this worker already are taken.
-                        if calls.drain().await.is_err() {
-                            return;
-                        }
-                    }
+                    _ = &mut stopped => break,
                 }
+            }
+            if calls.unsubscribe_after(AT_ONCE).await.is_err() {
+                return;
+            }
+            service.connection.round_trip().await;
+            // Calls that were given to this worker by then are taken.
+            while let Some(Some(message)) =
+                unconstrained(async { calls.next().now_or_never() }).await
+            {
+                service.accept(&tool, message).await;
             }
         });
         Ok(TakingCalls { stop, task: AbortOnDrop(task) })

@@ -109,13 +109,20 @@ impl HttpTransport {
         parked.remove(at).map(|(_, reader)| reader)
     }
 
-    fn events(&self, response: Response, reader: MessageReader, last: Option<String>) -> Events {
-        let parser = SseParser::new(self.max_message);
-        let stream =
-            EventStream { transport: self.clone(), response: Some(response), parser, reader, last };
-        Box::pin(unfold(stream, |mut stream| async {
-            stream.next().await.map(|event| (event, stream))
-        }))
+    fn events(
+        &self,
+        response: Response,
+        reader: MessageReader,
+        last: Option<String>,
+    ) -> EventStream {
+        EventStream {
+            transport: self.clone(),
+            response: Some(response),
+            parser: SseParser::new(self.max_message),
+            reader,
+            last,
+            held: VecDeque::new(),
+        }
     }
 }
 
@@ -126,9 +133,41 @@ struct EventStream {
     parser: SseParser,
     reader: MessageReader,
     last: Option<String>,
+    /// What was read ahead.
+    held: VecDeque<Result<Sse, SseError>>,
 }
 
 impl EventStream {
+    fn boxed(self) -> Events {
+        Box::pin(unfold(self, |mut stream| async {
+            let event = match stream.held.pop_front() {
+                Some(event) => Some(event),
+                None => stream.next().await,
+            };
+            event.map(|event| (event, stream))
+        }))
+    }
+
+    /// Returns the answer if it is the first message of the stream; else the stream goes on as if
+    /// nothing had been read.
+    async fn first_is_answer(&mut self) -> Option<ServerJsonRpcMessage> {
+        while let Some(event) = self.next().await {
+            let data = event.as_ref().ok().and_then(|event| event.data.as_deref());
+            if let Some(data) = data
+                && self.reader.is_done()
+                && let Ok(answer) = serde_json::from_str(data)
+            {
+                return Some(answer);
+            }
+            let goes_on = event.as_ref().is_ok_and(|event| event.data.is_none());
+            self.held.push_back(event);
+            if !goes_on {
+                break;
+            }
+        }
+        None
+    }
+
     async fn next(&mut self) -> Option<Result<Sse, SseError>> {
         loop {
             while let Some(event) = self.parser.next() {
@@ -228,7 +267,16 @@ impl StreamableHttpClient for HttpTransport {
         reader.expect(&request.id, &request.request);
         match kind(&response) {
             BodyKind::Events => {
-                Ok(StreamableHttpPostResponse::Sse(self.events(response, reader, None), session))
+                let mut events = self.events(response, reader, None);
+                // rmcp learns from a list which arguments go into headers, but not from one whose
+                // stream it sees end before it looks at the messages. One that is no stream is safe.
+                if matches!(request.request, ClientRequest::ListToolsRequest(_))
+                    && !in_session
+                    && let Some(list) = events.first_is_answer().await
+                {
+                    return Ok(StreamableHttpPostResponse::Json(list, session));
+                }
+                Ok(StreamableHttpPostResponse::Sse(events.boxed(), session))
             }
             BodyKind::Json => {
                 let message = match bounded(response, self.max_message).await? {
@@ -286,7 +334,7 @@ impl StreamableHttpClient for HttpTransport {
             (status, _) if !status.is_success() => Err(refused(response).await.0),
             (_, BodyKind::Events) => {
                 let reader = last.as_deref().and_then(|last| self.unpark(last));
-                Ok(self.events(response, reader.unwrap_or_else(|| self.reader()), last))
+                Ok(self.events(response, reader.unwrap_or_else(|| self.reader()), last).boxed())
             }
             (_, BodyKind::Json) => Err(unexpected("its stream of events is none")),
             (_, BodyKind::Other(kind)) => Err(StreamableHttpError::UnexpectedContentType(kind)),
