@@ -315,3 +315,136 @@ async fn the_program_lists_runs_decides_and_checks() {
         "{found}"
     );
 }
+
+/// Returns words, the first of them the number of the page.
+#[tool(read_only, idempotent)]
+fn page(number: u32) -> String {
+    format!("page{number} {}", "word ".repeat(300))
+}
+
+/// The requests of a run as JSON, by their transcripts.
+fn sent(model: &ScriptedModel) -> Vec<String> {
+    let text =
+        |request: &toolbox::model::ModelRequest| serde_json::to_string(&request.history).unwrap();
+    model.requests().iter().map(text).collect()
+}
+
+/// An agent that reads pages within 3 000 tokens, asks a model for summaries, and edits its
+/// transcript: all of which costs, and happens once.
+fn reader(model: &ScriptedModel, compacted: &Arc<AtomicU32>) -> Agent {
+    use toolbox::agent::{ContextLength, ContextRule};
+    use toolbox::model::History;
+
+    let (count, edits) = (Arc::clone(compacted), AtomicU32::new(0));
+    let summarize = ContextRule::summarize_oldest(move |removed: History| {
+        let number = count.fetch_add(1, Ordering::SeqCst);
+        let text = format!("summary {number} of {} messages", removed.len());
+        async move { Ok::<_, std::convert::Infallible>(text) }
+    });
+    let edit = ContextRule::edit(move |history: &mut History, _: &ContextLength| {
+        // It does something else each time, as a program with a clock would.
+        if edits.fetch_add(1, Ordering::SeqCst) % 7 == 3 {
+            history.push_user("Go on.");
+            history.pin(history.len() - 1);
+        }
+    });
+    Agent::builder(model.clone())
+        .name("reader")
+        .tools(tools![page])
+        .max_iterations(100)
+        .max_context_tokens(3_000)
+        .context_rules([edit, ContextRule::old_results(2), summarize])
+        .build()
+        .unwrap()
+}
+
+#[tokio::test]
+async fn a_run_that_goes_on_sends_the_requests_that_it_would_have_sent() {
+    const PAGES: u32 = 40;
+    let script = |from: u32| {
+        let call = |model: ScriptedModel, number: u32| {
+            model.calls("page", format!(r#"{{"number": {number}}}"#))
+        };
+        (from..PAGES).fold(ScriptedModel::new(), call)
+    };
+    for died in [1, 9, 20, 33, 39] {
+        let journal = Journal::in_memory().unwrap();
+        let compacted = Arc::new(AtomicU32::new(0));
+        // The model fails after some replies, and the process with it.
+        let first = (0..died).fold(ScriptedModel::new(), |model, number| {
+            model.calls("page", format!(r#"{{"number": {number}}}"#))
+        });
+        let run = reader(&first, &compacted).run("Read all").durable("run", &journal);
+        run.await.unwrap_err();
+        let before = compacted.load(Ordering::SeqCst);
+        let second = script(died).text("done");
+        let agent = reader(&second, &compacted);
+        let run = agent.resume("run", &journal).with_input("Be quick.");
+        let outcome = run.await.unwrap();
+        assert_eq!((outcome.content.as_str(), outcome.iterations), ("done", PAGES + 1), "{died}");
+        // The request that failed is the first that is sent again, up to what came since.
+        let (failed, again) = (sent(&first).pop().unwrap(), sent(&second).swap_remove(0));
+        assert!(
+            again.starts_with(failed.trim_end_matches(']')) || before == 0,
+            "{died}: {failed}\n{again}"
+        );
+        assert!(again.contains("Be quick."));
+        for request in first.requests().iter().chain(&second.requests()) {
+            assert!(request.tokens().total() <= 3_000, "{died}");
+        }
+        assert!(journal.check().await.unwrap().faults.is_empty());
+        // Its outcome is kept, and asks nobody.
+        let count = compacted.load(Ordering::SeqCst);
+        let outcome = reader(&ScriptedModel::new(), &compacted).resume("run", &journal).await;
+        assert_eq!(outcome.unwrap().content, "done");
+        assert_eq!(compacted.load(Ordering::SeqCst), count);
+    }
+}
+
+#[tokio::test]
+async fn what_was_sent_to_a_run_is_in_its_log_and_enters_once() {
+    let journal = Journal::in_memory().unwrap();
+    let compacted = Arc::new(AtomicU32::new(0));
+    let first = ScriptedModel::new().calls("page", r#"{"number": 1}"#);
+    let run = reader(&first, &compacted).run("Read").durable("run", &journal);
+    assert!(run.handle().steer("Also look at X"));
+    run.await.unwrap_err();
+    let second = ScriptedModel::new().calls("page", r#"{"number": 2}"#);
+    // The program gives its message again, since it does not know how far the run got.
+    let run = reader(&second, &compacted).resume("run", &journal).with_input("Also look at X");
+    run.await.unwrap_err();
+    let third = ScriptedModel::answering("done");
+    let outcome = reader(&third, &compacted).resume("run", &journal).await.unwrap();
+    let text = serde_json::to_string(&outcome.history).unwrap();
+    assert_eq!(text.matches("Also look at X").count(), 1, "{text}");
+}
+
+#[tokio::test]
+async fn a_run_paused_between_two_steps_waits_in_the_journal() {
+    let scratch = Scratch::new();
+    let path = scratch.path().join("agent.db");
+    let compacted = Arc::new(AtomicU32::new(0));
+    {
+        let journal = Journal::open(&path).unwrap();
+        let model = ScriptedModel::new().calls("page", r#"{"number": 1}"#);
+        let run = reader(&model, &compacted).run("Read").durable("run", &journal);
+        let handle = run.handle();
+        let run = run.on_event(move |event| {
+            if event.step == 1 {
+                handle.pause();
+            }
+        });
+        let outcome = run.await.unwrap();
+        assert_eq!(outcome.reason, StopReason::Paused);
+        let run = journal.runs(false).await.unwrap().pop().unwrap();
+        assert_eq!((run.state, run.pending.len()), (RecordedRunState::Paused, 0));
+    }
+    let journal = Journal::open(&path).unwrap();
+    let model = ScriptedModel::new().calls("page", r#"{"number": 2}"#).text("done");
+    let agent = reader(&model, &compacted);
+    let outcome = agent.resume("run", &journal).with_input("And X").await.unwrap();
+    assert_eq!((outcome.content.as_str(), outcome.iterations), ("done", 3));
+    let text = serde_json::to_string(&outcome.history).unwrap();
+    assert_eq!(text.matches("And X").count(), 1);
+    assert!(journal.check().await.unwrap().faults.is_empty());
+}

@@ -56,6 +56,7 @@ pub(crate) fn quietly() {
         "dispatch/safety.rs",
         "builder.rs",
         "agents/approvals.rs",
+        "agents/context.rs",
         "agents/jobs.rs",
         "agents/events.rs",
         "agents/run.rs",

@@ -139,6 +139,61 @@ fn history(events: Vec<Event>) -> History {
     history
 }
 
+/// An edit of a transcript.
+#[derive(Debug, Clone)]
+enum Edit {
+    Remove(usize, usize),
+    Replace(usize, usize, String),
+    Insert(usize, String),
+    Text(usize, String),
+    Result(usize, String),
+    Says(String),
+    Turns(usize),
+    Pin(usize),
+    Clear,
+}
+
+fn edit() -> impl Strategy<Value = Edit> {
+    let at = || 0_usize..9;
+    prop_oneof![
+        (at(), at()).prop_map(|(from, count)| Edit::Remove(from, count)),
+        (at(), at(), text()).prop_map(|(from, count, text)| Edit::Replace(from, count, text)),
+        (at(), text()).prop_map(|(at, text)| Edit::Insert(at, text)),
+        (at(), text()).prop_map(|(at, text)| Edit::Text(at, text)),
+        (at(), text()).prop_map(|(at, text)| Edit::Result(at, text)),
+        text().prop_map(Edit::Says),
+        at().prop_map(Edit::Turns),
+        at().prop_map(Edit::Pin),
+        Just(Edit::Clear),
+    ]
+}
+
+/// Edits a transcript, and returns how many messages were taken out.
+fn apply(history: &mut History, edit: Edit) -> usize {
+    match edit {
+        Edit::Remove(from, count) => return history.remove(from..from + count).len(),
+        Edit::Replace(from, count, text) => {
+            return history.replace(from..from + count, text).len();
+        }
+        Edit::Turns(count) => return history.keep_last_turns(count).len(),
+        Edit::Clear => return history.clear().len(),
+        Edit::Insert(at, text) => history.insert_user(at, text),
+        Edit::Says(text) => history.push_reply(text),
+        Edit::Text(at, text) => drop(history.replace_text(at, text)),
+        Edit::Pin(at) => drop(history.pin(at)),
+        Edit::Result(at, text) => {
+            let ids = history.steps().flat_map(|step| step.results()).map(ToolResult::call_id);
+            let id = ids.map(str::to_owned).nth(at);
+            assert_eq!(id.is_some_and(|id| history.replace_result(&id, text)), at < calls(history));
+        }
+    }
+    0
+}
+
+fn calls(history: &History) -> usize {
+    history.steps().map(|step| step.results().len()).sum()
+}
+
 /// The same events as somebody else might have kept them: results out of place, missing, or twice.
 fn found(events: Vec<Event>) -> Vec<FoundMessage> {
     let mut found = Vec::new();
@@ -163,7 +218,7 @@ type Check = fn(&[Value]) -> Result<usize, String>;
 
 /// Checks what a format writes, and that it reads back as what it says.
 fn keeps_the_rules<F: Format>(history: &History, key: &str, model: &str, check: Check) {
-    let calls = history.steps().map(|step| step.results().len()).sum::<usize>();
+    let calls = calls(history);
     let tool = |name: &str| ToolDefinition::new(name, "Searches", json!({"type": "object"}));
     let deferred = vec![tool("now"), tool("docs.find"), tool("docs.search")];
     for native in [false, true] {
@@ -209,6 +264,30 @@ proptest! {
     #[test]
     fn any_history_is_sent_so_that_services_take_it(events in vec(event(), 0..8)) {
         keeps_the_rules_everywhere(&history(events));
+    }
+
+    #[test]
+    fn any_edited_history_is_sent_so_that_services_take_it(
+        events in vec(event(), 0..8),
+        edits in vec(edit(), 1..6),
+    ) {
+        let mut history = history(events);
+        for edit in edits {
+            let whole = history.len();
+            let pinned = |history: &History| (0..history.len()).filter(|at| history.is_pinned(*at)).count();
+            let before = pinned(&history);
+            let removed = apply(&mut history, edit.clone());
+            let added = usize::from(matches!(edit, Edit::Replace(..)) && removed > 0);
+            if !matches!(edit, Edit::Insert(..) | Edit::Says(_)) {
+                prop_assert_eq!(history.len(), whole - removed + added);
+            }
+            if !matches!(edit, Edit::Pin(_)) {
+                prop_assert_eq!(pinned(&history), before, "what is pinned stays");
+            }
+            keeps_the_rules_everywhere(&history);
+            let stored = serde_json::to_string(&history).unwrap();
+            prop_assert_eq!(&serde_json::from_str::<History>(&stored).unwrap(), &history);
+        }
     }
 
     #[test]

@@ -187,6 +187,7 @@ pages! {
     arguments_page "../../docs/arguments.md" if feature = "macros";
     taint_page "../../docs/taint.md" if feature = "macros";
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
+    context_page "../../docs/context.md" if all(feature = "macros", feature = "agent", feature = "results");
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
     mcp_page "../../docs/mcp.md" if feature = "mcp";
     reliability_page "../../docs/reliability.md" if all(feature = "macros", feature = "durable");

@@ -4,6 +4,7 @@ mod approvals;
 mod below;
 mod budgets;
 mod built;
+mod context;
 mod events;
 mod fallback;
 mod guards;
@@ -13,6 +14,7 @@ mod jobs;
 mod random;
 mod run;
 mod services;
+mod steering;
 mod steps;
 mod types;
 

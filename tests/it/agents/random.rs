@@ -1,12 +1,15 @@
-//! Random conversations: whatever the model and the calls do, each request keeps the rules of every
-//! service, and each call is answered once, in order.
+//! Random conversations: whatever the model, the calls and the program do, each request keeps the
+//! rules of every service, and each call is answered once, in order.
 
 use std::collections::HashSet;
+use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
 use std::time::Duration;
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use toolbox::agent::{Agent, JobPolicy, RunErrorKind};
+use toolbox::agent::{
+    Agent, ContextLength, ContextRule, Event, EventKind, JobPolicy, Paused, RunErrorKind, RunHandle,
+};
 use toolbox::context::{ApprovalRequest, CancellationToken, Decision};
 use toolbox::model::{Finish, History, ModelErrorKind, Part, Reply};
 use toolbox::testing::ScriptedModel;
@@ -155,11 +158,83 @@ fn is_answered(history: &History) -> Result<(), TestCaseError> {
     Ok(())
 }
 
+/// What the program does with a run at work.
+#[derive(Debug, Clone)]
+struct Hand {
+    /// The most tokens of a request.
+    limit: Option<usize>,
+    compacts: bool,
+    /// The requests before which the transcript loses messages: which of them.
+    clears: Option<(usize, std::ops::Range<usize>)>,
+    replaces: bool,
+    steers_at: Option<u32>,
+    pauses_at: Option<u32>,
+}
+
+fn hand() -> impl Strategy<Value = Hand> {
+    let limit = prop::option::weighted(0.6, 250_usize..900);
+    let clears = prop::option::of((0_usize..5, 0_usize..4, 0_usize..6));
+    let step = || prop::option::of(0_u32..5);
+    (limit, any::<bool>(), clears, any::<bool>(), step(), step()).prop_map(
+        |(limit, compacts, clears, replaces, steers_at, pauses_at)| Hand {
+            limit,
+            compacts,
+            clears: clears.map(|(at, from, count)| (at, from..from + count)),
+            replaces,
+            steers_at,
+            pauses_at,
+        },
+    )
+}
+
+impl Hand {
+    fn rules(&self) -> Vec<ContextRule> {
+        let (clears, replaces) = (self.clears.clone(), self.replaces);
+        let requests = AtomicUsize::new(0);
+        let edit = move |history: &mut History, _: &ContextLength| {
+            let request = requests.fetch_add(1, SeqCst);
+            let Some((_, range)) = clears.clone().filter(|(at, _)| *at == request) else { return };
+            if replaces {
+                history.replace(range.clone(), "Something was here.");
+                history.replace_text(range.start, "");
+                history.push_reply("Noted.");
+            } else {
+                history.remove(range);
+            }
+        };
+        let oldest = if self.compacts {
+            ContextRule::summarize_oldest(|removed: History| async move {
+                Ok::<_, std::convert::Infallible>(format!("{} messages", removed.len()))
+            })
+        } else {
+            ContextRule::drop_oldest()
+        };
+        vec![ContextRule::edit(edit), ContextRule::old_results(1), oldest]
+    }
+
+    fn listener(&self, handle: RunHandle) -> impl Fn(Event) + Send + Sync + 'static {
+        let Self { steers_at, pauses_at, .. } = *self;
+        move |event| {
+            let is_reply = matches!(event.kind, EventKind::ModelFinished { .. });
+            if event.depth() > 0 || !is_reply {
+                return;
+            }
+            if steers_at == Some(event.step) {
+                handle.steer(if event.step % 2 == 0 { "Also look at X." } else { "" });
+            }
+            if pauses_at == Some(event.step) {
+                handle.pause();
+            }
+        }
+    }
+}
+
 async fn run(
     turns: &[Turn],
     parallel: bool,
     cancels: bool,
     jobs: JobPolicy,
+    hand: &Hand,
 ) -> Result<(), TestCaseError> {
     let token = CancellationToken::new();
     let model = script(turns);
@@ -168,19 +243,39 @@ async fn run(
         .timeout(Duration::from_secs(30))
         .build()
         .unwrap();
-    let agent = Agent::builder(model.clone())
+    let mut builder = Agent::builder(model.clone())
         .toolbox(toolbox)
         .blacklist_tool("forbidden")
         .parallel_tools(parallel)
         .max_iterations(8)
-        .jobs(jobs)
-        .build()
-        .unwrap();
-    let history = match agent.run("go").with_cancellation(token).await {
-        Ok(outcome) => outcome.history,
-        Err(error) => {
-            prop_assert!(matches!(error.kind, RunErrorKind::Model(_)), "{}", error);
-            error.history
+        .context_rules(hand.rules())
+        .jobs(jobs);
+    if let Some(limit) = hand.limit {
+        // The definitions take their part.
+        builder = builder.max_context_tokens(500 + limit);
+    }
+    let agent = builder.build().unwrap();
+    let mut next = agent.run("go");
+    if hand.pauses_at == Some(0) {
+        next.handle().pause();
+    }
+    let history = loop {
+        let handle = next.handle();
+        let run = next.with_cancellation(token.clone()).on_event(hand.listener(handle));
+        match run.await {
+            Ok(outcome) => match outcome.paused {
+                Some(paused) => {
+                    let text = serde_json::to_string(&paused).unwrap();
+                    let read: Paused = serde_json::from_str(&text).unwrap();
+                    prop_assert_eq!(&read, &paused);
+                    next = agent.go_on(read).with_input("And go on.");
+                }
+                None => break outcome.history,
+            },
+            Err(error) => {
+                prop_assert!(matches!(error.kind, RunErrorKind::Model(_)), "{}", error);
+                break error.history;
+            }
         }
     };
     is_answered(&history)?;
@@ -201,6 +296,7 @@ proptest! {
         parallel: bool,
         cancels: bool,
         jobs in prop::sample::select(vec![JobPolicy::Wait, JobPolicy::Leave, JobPolicy::Cancel]),
+        hand in hand(),
     ) {
         quietly();
         let runtime = tokio::runtime::Builder::new_current_thread()
@@ -208,6 +304,6 @@ proptest! {
             .start_paused(true)
             .build()
             .unwrap();
-        runtime.block_on(run(&turns, parallel, cancels, jobs))?;
+        runtime.block_on(run(&turns, parallel, cancels, jobs, &hand))?;
     }
 }

@@ -18,6 +18,7 @@ use crate::model::{Model, ToolChoice};
 use crate::text::{QUOTED, quote};
 use crate::tool::{IntoTools, MapFn, Tool};
 
+mod context;
 mod hooks;
 
 /// Makes a model of a service, once its name and its address are known, where the builder was given

@@ -10,7 +10,7 @@ use super::outcome::StopReason;
 use crate::call::{Arguments, JobId, ToolResult};
 use crate::context::observer::CallObserver;
 use crate::context::{Progress, ToolContext};
-use crate::model::{Delta, Finish, ModelErrorKind, Usage};
+use crate::model::{Delta, Finish, History, ModelErrorKind, Usage};
 
 /// Something that happened in a run, or in a run of an agent below it.
 #[derive(Debug, Clone, PartialEq)]
@@ -110,6 +110,43 @@ pub enum EventKind {
         /// `true` if it failed.
         is_error: bool,
     },
+    /// The program [edited](super::ContextRule::edit) the transcript.
+    HistoryEdited {
+        /// The tokens of the next request before.
+        before: usize,
+        /// The tokens of the next request after.
+        after: usize,
+    },
+    /// Old results were replaced by [references](super::ContextRule::old_results).
+    ResultsShortened {
+        /// The number of results.
+        results: usize,
+        /// The tokens of the next request before.
+        before: usize,
+        /// The tokens of the next request after.
+        after: usize,
+    },
+    /// The oldest messages were [taken out](super::ContextRule::drop_oldest) of the transcript.
+    MessagesRemoved {
+        /// The messages.
+        removed: History,
+        /// The summary in their place, if there is one.
+        summary: Option<String>,
+        /// The handle of their text, in a box that keeps results.
+        handle: Option<String>,
+        /// The tokens of the next request before.
+        before: usize,
+        /// The tokens of the next request after.
+        after: usize,
+    },
+    /// There is no [summary](super::ContextRule::summarize_oldest) of messages that are taken out
+    /// next.
+    CompactionFailed {
+        /// Why, for the programmer.
+        message: String,
+    },
+    /// A message that came while the run worked entered the transcript.
+    Steered,
     /// A guard ended the run.
     Blocked {
         /// The reason that it gave.

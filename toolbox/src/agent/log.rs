@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 
+use super::handle::SteeredInput;
 use super::outcome::{RunErrorKind, RunOutcome, StopReason};
 use super::paused::{Decisions, Paused};
 use crate::call::{
@@ -21,7 +22,7 @@ use crate::collection::ToolBox;
 use crate::context::recorder::{CallRecorder, CallToRecord, OpenRecord};
 use crate::context::{CancellationToken, CarriedContext, Completion};
 use crate::future::BoxFuture;
-use crate::model::{History, ModelResponse, Reply, Usage};
+use crate::model::{History, HistoryEdit, ModelResponse, Reply, Usage};
 use crate::sync::Mutex;
 
 /// Keeps the logs of runs.
@@ -106,6 +107,13 @@ pub(crate) enum Entry {
     Observed {
         job: JobId,
         content: Vec<Content>,
+    },
+    /// The user has sent a message while the run worked.
+    Steered(SteeredInput),
+    /// The transcript was changed before a request, at this cost.
+    Edited {
+        edit: HistoryEdit,
+        usage: Usage,
     },
     Paused(Box<Paused>),
     Decided(Decisions),
@@ -198,6 +206,14 @@ pub(super) struct RunLog {
     writer: Arc<LogWriter>,
     /// What an earlier attempt logged, and is still to be done again.
     recorded: VecDeque<Entry>,
+}
+
+/// A message of a log, which stands before the next request.
+pub(super) enum LoggedMessage {
+    /// The report of a job.
+    Observed { job: JobId, content: Vec<Content> },
+    /// A message that the user sent while the run worked.
+    Steered(SteeredInput),
 }
 
 /// A reply in a log, and the tools that were left out of its request.
@@ -332,20 +348,34 @@ impl RunLog {
         }
     }
 
-    /// Returns the report of a job that is recorded next.
-    pub(super) fn observed(&mut self) -> Option<(JobId, Vec<Content>)> {
-        if !self.is_observed() {
+    /// Returns the message that is recorded next.
+    pub(super) fn message(&mut self) -> Option<LoggedMessage> {
+        if !self.is_message() {
             return None;
         }
         match self.recorded.pop_front() {
-            Some(Entry::Observed { job, content }) => Some((job, content)),
+            Some(Entry::Observed { job, content }) => {
+                Some(LoggedMessage::Observed { job, content })
+            }
+            Some(Entry::Steered(input)) => Some(LoggedMessage::Steered(input)),
             _ => None,
         }
     }
 
-    /// Returns `true` if the report of a job is recorded next.
-    pub(super) fn is_observed(&self) -> bool {
-        matches!(self.recorded.front(), Some(Entry::Observed { .. }))
+    /// Returns `true` if a message is recorded next: the report of a job, or one of the user.
+    pub(super) fn is_message(&self) -> bool {
+        matches!(self.recorded.front(), Some(Entry::Observed { .. } | Entry::Steered(_)))
+    }
+
+    /// Returns the change of the transcript that is recorded next, and its cost.
+    pub(super) fn edit(&mut self) -> Option<(HistoryEdit, Usage)> {
+        if !matches!(self.recorded.front(), Some(Entry::Edited { .. })) {
+            return None;
+        }
+        match self.recorded.pop_front() {
+            Some(Entry::Edited { edit, usage }) => Some((edit, usage)),
+            _ => None,
+        }
     }
 
     /// Takes what is recorded of the calls of one reply.

@@ -27,6 +27,8 @@
 //! | build an agent | [`AgentBuilder`], [`BuildAgentError`], [`MaxIterations`], [`InfrastructurePolicy`], [`JobPolicy`] |
 //! | run it, and read how it ended | [`Run`], [`RunOutcome`], [`StopReason`], [`RunError`], [`ExtractError`] |
 //! | follow it while it works | [`RunEvents`], [`Event`], [`EventKind`] |
+//! | keep its requests short | [`AgentBuilder::max_context_tokens`], [`ContextRule`], [`ContextLength`], [`Compactor`], [`ModelCompactor`], [`Summary`] |
+//! | steer it, or pause it | [`RunHandle`] |
 //! | let a person decide, and go on later | [`Paused`], [`PendingCall`] |
 //! | change the request of a step, check input and answers | [`PrepareStep`], [`StepRequest`], [`Guard`], [`Verdict`], [`IntoVerdict`], [`ValidateAnswer`], [`Checked`] |
 //! | limit several runs together | [`SharedBudget`], [`UsageLimits`] |
@@ -39,6 +41,7 @@ mod builder;
 #[cfg(feature = "nats")]
 mod carried;
 mod event;
+mod handle;
 mod handoff;
 mod hooks;
 mod inherited;
@@ -53,6 +56,7 @@ mod settings;
 mod step;
 mod subagent;
 mod trace;
+mod window;
 
 pub use agent::Agent;
 pub use budget::{SharedBudget, UsageLimits};
@@ -60,6 +64,7 @@ pub use builder::{AgentBuilder, BuildAgentError, IntoSubagent};
 #[cfg(feature = "nats")]
 pub(crate) use carried::RemoteRun;
 pub use event::{Event, EventKind, ToolFinished};
+pub use handle::RunHandle;
 pub use handoff::Handoff;
 pub use hooks::{Checked, Guard, IntoVerdict, PrepareStep, StepRequest, ValidateAnswer, Verdict};
 pub use jobs::{JobPolicy, LateJobs};
@@ -67,3 +72,4 @@ pub use outcome::{ExtractError, RunError, RunErrorKind, RunOutcome, StopReason};
 pub use paused::{Paused, PendingCall};
 pub use run::{ResumeFrom, Run, RunEvents};
 pub use settings::{InfrastructurePolicy, MaxIterations};
+pub use window::{Compactor, ContextLength, ContextRule, ModelCompactor, Summary};

@@ -25,17 +25,19 @@ pub struct RunOutcome {
     /// The number of requests to the model: one for an answer without calls, one more for each
     /// round of calls.
     pub iterations: u32,
-    /// The tokens used by the requests of this agent and of those below it, together. Each agent's
+    /// The tokens used by the requests of this agent and of those below it, together, those of
+    /// [summaries](super::ModelCompactor) among them. Each agent's
     /// own total is in its [`Finished`](super::EventKind::Finished) event; agents that go on in the
     /// background are not counted.
     pub usage: Usage,
-    /// The transcript. It can go on with another [`run`](super::Agent::run).
+    /// The transcript, as the model was last sent it: [shortened](super::AgentBuilder::max_context_tokens)
+    /// where it was too long. It can go on with another [`run`](super::Agent::run).
     pub history: History,
     /// The answer as JSON, where the run was asked for [one of a type](super::Run::answering_with).
     pub answer: Option<Value>,
     /// The reason that a [guard](super::Guard) gave, when one stopped the run.
     pub blocked: Option<String>,
-    /// The calls left to decide, when the run stopped for an approval.
+    /// The document by which the run goes on, when it stopped for an approval or was paused.
     pub paused: Option<Paused>,
     /// The background jobs that go on, where they were to be [left](super::JobPolicy::Leave).
     pub jobs: LateJobs,
@@ -81,6 +83,8 @@ pub enum StopReason {
     TimedOut,
     /// A call waits for a decision; see [`RunOutcome::paused`].
     ApprovalNeeded,
+    /// The run was [paused](super::RunHandle::pause) between two steps; see [`RunOutcome::paused`].
+    Paused,
     /// The model, or its service, refused to answer.
     Refused,
     /// The answer was cut off by the model's limit of tokens.
@@ -93,6 +97,9 @@ pub enum StopReason {
     /// The model gave no answer of the [type](super::Run::answering_with) it was asked for, or none
     /// that the [validators](super::ValidateAnswer) accept, as often as it may try.
     AnswerInvalid,
+    /// The next request is longer than it [may be](super::AgentBuilder::max_context_tokens), and the
+    /// rules of the agent can make it no shorter.
+    ContextFull,
     /// A guard blocked the input; see [`RunOutcome::blocked`].
     InputBlocked,
     /// A guard blocked the answer; see [`RunOutcome::blocked`].
@@ -114,6 +121,8 @@ impl StopReason {
             Self::Budget => "budget",
             Self::Repeated => "repeated",
             Self::AnswerInvalid => "answer_invalid",
+            Self::Paused => "paused",
+            Self::ContextFull => "context_full",
             Self::InputBlocked => "input_blocked",
             Self::OutputBlocked => "output_blocked",
         }
@@ -132,6 +141,8 @@ impl StopReason {
             Self::Budget,
             Self::Repeated,
             Self::AnswerInvalid,
+            Self::Paused,
+            Self::ContextFull,
             Self::InputBlocked,
             Self::OutputBlocked,
         ];

@@ -2,11 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::call::{Arguments, Content, ToolResult};
+use super::handle::SteeredInput;
+use crate::call::{Arguments, Content, ToolCall, ToolResult};
 use crate::context::Decision;
-use crate::model::{Unanswered, Usage};
+use crate::model::{History, Replied, Reply, Unanswered, Usage};
 
 /// The decisions about pending calls, by the id of the call.
 pub(super) type Decisions = BTreeMap<String, Decision>;
@@ -19,7 +21,8 @@ pub(super) struct Spent {
     pub(super) tokens: u64,
 }
 
-/// A run that stopped because calls wait for approval.
+/// A run that stopped because calls wait for approval, or because it was
+/// [paused](super::RunHandle::pause).
 ///
 /// Serializes as JSON, so that another process can [resume](super::Agent::resume) it later, with an
 /// agent built the same way, under the same name and for the same
@@ -31,8 +34,8 @@ pub struct Paused {
     pub(super) agent: String,
     /// The id of the principal that the run is made for.
     pub(super) principal: String,
-    /// The transcript up to the reply that makes the calls, and that reply.
-    pub(super) open: Unanswered,
+    /// The transcript, with the reply whose calls have no result yet if there is one.
+    pub(super) open: PausedTranscript,
     /// The results of the calls that did run.
     #[serde(
         serialize_with = "crate::model::serialize_results",
@@ -49,6 +52,15 @@ pub struct Paused {
     /// results.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) observations: Vec<Vec<Content>>,
+    /// Messages of the user that came meanwhile.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) inputs: Vec<SteeredInput>,
+    /// The positions of the messages that the run was started with.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) task: Vec<usize>,
+    /// `true` if the model had called a tool, and so may choose.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub(super) has_called: bool,
     /// `true` if the model, or one above or below, had read text written by others.
     #[serde(default)]
     pub(super) tainted: bool,
@@ -61,6 +73,66 @@ pub struct Paused {
     /// `true` if the first message was not written by a user.
     #[serde(default)]
     pub(super) begun_by_others: bool,
+}
+
+/// The transcript of a run that stopped.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) enum PausedTranscript {
+    /// Calls of its last reply wait.
+    Calls(Unanswered),
+    /// It stopped between two steps.
+    Step(History),
+}
+
+#[derive(Serialize)]
+struct StoredStep<'a> {
+    history: &'a History,
+}
+
+impl Serialize for PausedTranscript {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        match self {
+            Self::Calls(open) => open.serialize(serializer),
+            Self::Step(history) => StoredStep { history }.serialize(serializer),
+        }
+    }
+}
+
+impl<'de> Deserialize<'de> for PausedTranscript {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        // (Not an untagged enum: that would buffer, and arguments are read as they are.)
+        #[derive(Deserialize)]
+        struct Stored {
+            history: History,
+            #[serde(default)]
+            reply: Option<Reply>,
+        }
+        let Stored { history, reply } = Stored::deserialize(deserializer)?;
+        match reply.map(|reply| history.clone().reply(reply)) {
+            None => Ok(Self::Step(history)),
+            Some(Replied::Calls(open)) => Ok(Self::Calls(open)),
+            Some(_) => Err(D::Error::custom("the reply makes no calls that could be answered")),
+        }
+    }
+}
+
+impl PausedTranscript {
+    /// Returns the transcript up to the reply whose calls wait.
+    pub(super) fn before(&self) -> &History {
+        match self {
+            Self::Calls(open) => open.before(),
+            Self::Step(history) => history,
+        }
+    }
+
+    /// Returns the calls of the last reply, if they wait.
+    pub(super) fn calls(&self) -> impl Iterator<Item = &ToolCall> {
+        let open = match self {
+            Self::Calls(open) => Some(open),
+            Self::Step(_) => None,
+        };
+        open.into_iter().flat_map(Unanswered::calls)
+    }
 }
 
 /// A handoff of a run that paused later.
@@ -98,7 +170,7 @@ impl Paused {
         &self.agent
     }
 
-    /// Returns the calls that wait, in order.
+    /// Returns the calls that wait, in order; none if the run was paused between two steps.
     #[must_use]
     pub fn pending(&self) -> Vec<PendingCall> {
         let mut pending = Vec::new();
@@ -126,7 +198,7 @@ impl Paused {
     }
 
     /// Returns the calls of the reply that have no result yet.
-    pub(super) fn waiting(&self) -> impl Iterator<Item = &crate::call::ToolCall> {
+    pub(super) fn waiting(&self) -> impl Iterator<Item = &ToolCall> {
         self.open.calls().filter(|call| !self.done.iter().any(|result| result.call_id() == call.id))
     }
 }

@@ -13,6 +13,7 @@ use tracing::Instrument;
 
 use super::agent::Agent;
 use super::event::{Event, Sink};
+use super::handle::{RunHandle, SteeredInput, Steering};
 use super::log::LogPlace;
 use super::outcome::{ExtractError, RunError, RunOutcome};
 use super::paused::{Decisions, Paused};
@@ -40,6 +41,9 @@ pub struct Run {
     log: Option<LogPlace>,
     /// `true` if the run goes on in the context that its log has.
     restores_context: bool,
+    steering: Arc<Steering>,
+    /// `true` if the run pauses with the one above.
+    pauses_with_above: bool,
 }
 
 impl Agent {
@@ -88,6 +92,34 @@ impl Agent {
         input: impl Into<UserContent>,
     ) -> Result<T, ExtractError> {
         self.run(input).extract().await
+    }
+
+    /// Goes on with a run that was [paused](RunHandle::pause), by its document. Calls that wait for a
+    /// decision keep waiting; [`resume`](Self::resume) takes the decisions.
+    ///
+    /// The rules of [`resume`](Self::resume) hold for agent and principal.
+    ///
+    /// ```
+    /// use toolbox::agent::{Agent, Paused, StopReason};
+    /// use toolbox::testing::ScriptedModel;
+    ///
+    /// # #[tokio::main(flavor = "current_thread")]
+    /// # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+    /// let agent = Agent::builder(ScriptedModel::answering("Done.")).build()?;
+    /// let run = agent.run("Clean up.");
+    /// run.handle().pause();
+    /// let outcome = run.await?;
+    /// assert_eq!(outcome.reason, StopReason::Paused);
+    /// let document = serde_json::to_string(&outcome.paused)?;
+    ///
+    /// let paused: Paused = serde_json::from_str(&document)?;
+    /// let outcome = agent.go_on(paused).with_input("But not the cellar.").await?;
+    /// assert_eq!(outcome.content, "Done.");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn go_on(&self, paused: Paused) -> Run {
+        Run::resumed(self.clone(), paused, Decisions::new())
     }
 
     /// Goes on with a run that stopped for an approval, with the decisions about its
@@ -178,6 +210,8 @@ impl Run {
             called_as: None,
             log: None,
             restores_context: false,
+            steering: Arc::default(),
+            pauses_with_above: false,
         }
     }
 
@@ -204,12 +238,31 @@ impl Run {
     }
 
     /// Adds a message of the user, behind the one the run began with. A resumed run first goes on
-    /// with its calls, and takes no input.
-    pub fn with_input(mut self, input: impl Into<UserContent>) -> Self {
-        if let Start::Fresh(own) = &mut self.start {
-            own.push_user(input);
+    /// with its calls, and then takes the message.
+    pub fn with_input(self, input: impl Into<UserContent>) -> Self {
+        self.with(SteeredInput::new(input, false))
+    }
+
+    /// Adds a message of the user, like [`with_input`](Self::with_input), and
+    /// [pins](History::pin) it: the run keeps it, however long it gets.
+    pub fn with_pinned_input(self, input: impl Into<UserContent>) -> Self {
+        self.with(SteeredInput::new(input, true))
+    }
+
+    fn with(mut self, input: SteeredInput) -> Self {
+        match &mut self.start {
+            Start::Fresh(own) => input.enter(own),
+            Start::Resumed(..) | Start::Recorded => {
+                self.steering.put(input);
+            }
         }
         self
+    }
+
+    /// Returns a handle to the run, by which other tasks steer it or pause it while it works.
+    #[must_use]
+    pub fn handle(&self) -> RunHandle {
+        RunHandle(Arc::clone(&self.steering))
     }
 
     /// Gives a context to every call of the run: a conversation, states, a cancellation, a
@@ -339,8 +392,9 @@ impl Run {
     }
 
     /// Says that an agent above called this one as a tool.
-    pub(super) fn called(mut self, name: &Arc<str>) -> Self {
+    pub(super) fn called(mut self, name: &Arc<str>, pauses_with_above: bool) -> Self {
         self.called_as = Some(Arc::clone(name));
+        self.pauses_with_above = pauses_with_above;
         self
     }
 
@@ -380,7 +434,18 @@ impl IntoFuture for Run {
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self { agent, start, context, sink, answer, called_as, log, restores_context } = self;
+        let Self {
+            agent,
+            start,
+            context,
+            sink,
+            answer,
+            called_as,
+            log,
+            restores_context,
+            steering,
+            pauses_with_above,
+        } = self;
         Box::pin(async move {
             let span = trace::run(called_as.as_deref().unwrap_or(agent.name()), &context);
             let run = step::run(Setup {
@@ -392,6 +457,8 @@ impl IntoFuture for Run {
                 called_as,
                 log,
                 restores_context,
+                steering,
+                pauses_with_above,
             });
             let end = run.instrument(span.clone()).await;
             trace::ended(&span, &end);

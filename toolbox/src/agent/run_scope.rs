@@ -7,6 +7,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::budget::Budgets;
 use super::event::Sink;
+use super::handle::PauseFlag;
 use super::paused::{Decisions, Paused};
 use crate::collection::ToolBox;
 use crate::sync::Mutex;
@@ -24,6 +25,8 @@ pub(super) struct RunScope {
     pub(super) toolbox: Option<ToolBox>,
     /// The limit of agents at work above one another: the strictest that any of them sets.
     pub(super) max_depth: u32,
+    /// The wishes that the run pauses: its own, and those of the runs above that wait for it.
+    pub(super) pauses: Arc<[PauseFlag]>,
     /// The number of times that the conversation may still be handed over.
     pub(super) handoffs_left: u32,
 }
@@ -38,6 +41,7 @@ impl Default for RunScope {
             nested: Arc::default(),
             toolbox: None,
             max_depth: u32::MAX,
+            pauses: Arc::default(),
             handoffs_left: 0,
         }
     }

@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 use super::budget::SharedBudget;
 use super::hooks::Hooks;
 use super::jobs::JobPolicy;
+use super::window::ContextSettings;
 use crate::context::Approver;
 use crate::model::ToolChoice;
 
@@ -88,6 +89,7 @@ pub(super) struct AgentSettings {
     pub(super) native_search: bool,
     pub(super) max_answer_attempts: u32,
     pub(super) inherits: bool,
+    pub(super) context: ContextSettings,
     pub(super) hooks: Hooks,
     pub(super) shared_budgets: Vec<SharedBudget>,
     pub(super) max_handoffs: u32,
@@ -115,6 +117,7 @@ impl Default for AgentSettings {
             native_search: false,
             max_answer_attempts: 3,
             inherits: false,
+            context: ContextSettings::default(),
             hooks: Hooks::default(),
             shared_budgets: Vec::new(),
             max_handoffs: 10,

@@ -5,11 +5,10 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::agent::{Agent, AgentInner};
-use super::budget::{Budget, SharedBudget};
 use super::event::Sink;
 use super::event::{Emitter, EventKind};
+use super::handle::{CloseOnDrop, PauseFlag, Steering};
 use super::hooks::Guard;
-use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
 use super::log::{LogPlace, RunLog};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
@@ -18,10 +17,10 @@ use super::repeat::RepeatGuard;
 use super::run_scope::RunScope;
 use super::settings::MaxIterations;
 use super::trace;
+use super::window::ContextWindow;
 use crate::call::Content;
 use crate::collection::ToolBox;
-use crate::context::promotion::Promotions;
-use crate::context::{CancellationToken, Completion, Taint, ToolContext, now};
+use crate::context::{Completion, ToolContext, now};
 use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
@@ -31,6 +30,7 @@ use crate::model::{
 mod answer;
 mod begin;
 mod calls;
+mod context;
 mod guarded;
 mod handed_over;
 mod held;
@@ -41,13 +41,14 @@ mod offer;
 mod prepare;
 mod read;
 mod scope;
+mod steering;
 mod written;
 
 pub(super) use answer::AnswerType;
 use answer::TypedAnswer;
 use held::{GuardedReply, HeldDeltas};
 use legs::{AcceptedHandoff, HandedOver};
-use limits::{CancelOnDrop, RunLimits};
+use limits::RunLimits;
 use logged::Opened;
 use offer::ToolOffer;
 use scope::CallScope;
@@ -75,6 +76,9 @@ pub(super) struct Setup {
     pub(super) log: Option<LogPlace>,
     /// `true` if the run goes on in the context that its log has.
     pub(super) restores_context: bool,
+    pub(super) steering: Arc<Steering>,
+    /// `true` if the run pauses with the one above.
+    pub(super) pauses_with_above: bool,
 }
 
 /// Runs an agent to its end.
@@ -84,9 +88,14 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
         Ok(Opened::Ended(outcome)) => return Ok(*outcome),
         Err(kind) => return Err(RunError::before_begin(kind)),
     };
-    let Setup { agent, start, context, sink, answer, called_as, .. } = setup;
+    let steering = CloseOnDrop(Arc::clone(&setup.steering));
+    let Setup { agent, start, context, sink, answer, called_as, pauses_with_above, .. } = setup;
+    let above = pauses_with_above.then(|| context.get::<RunScope>()).flatten();
+    let flags = above.into_iter().flat_map(|above| above.pauses.iter().cloned());
+    let flags = flags.chain([steering.0.pause.clone()]).collect();
+    let inner = Arc::clone(&agent.inner);
     let mut running =
-        ActiveRun::new(Arc::clone(&agent.inner), &context, sink, called_as.as_deref(), log);
+        ActiveRun::new(inner, &context, sink, called_as.as_deref(), log, setup.steering, flags);
     running.answer = answer.map(|kind| TypedAnswer::new(kind, running.toolbox()));
     let mut end = match start {
         _ if context.depth() >= running.limits.max_depth => {
@@ -94,6 +103,7 @@ pub(super) async fn run(mut setup: Setup) -> Result<RunOutcome, RunError> {
         }
         Start::Fresh(history) => {
             running.read(&history);
+            running.window.start(&history);
             running.request.history = history;
             running.go_on().await
         }
@@ -160,6 +170,10 @@ struct ActiveRun {
     /// The transcript before the last reply, where a guard may block that.
     before_reply: Option<History>,
     log: Option<RunLog>,
+    window: ContextWindow,
+    steering: Arc<Steering>,
+    /// The wishes that the run pauses.
+    pauses: Arc<[PauseFlag]>,
 }
 
 impl ActiveRun {
@@ -168,8 +182,11 @@ impl ActiveRun {
             if let Some(reason) = self.limits.exceeded() {
                 return End::stopped(reason);
             }
-            if let Err(end) = self.observe_ended_jobs().await {
+            if let Err(end) = self.take_messages().await {
                 return end;
+            }
+            if self.is_to_pause() {
+                return self.pause_at_step().await;
             }
             if self.steps() >= self.agent.settings.max_iterations {
                 return self.at_max_iterations().await;
@@ -270,7 +287,7 @@ impl ActiveRun {
             }
             _ => {}
         }
-        if self.log.as_ref().is_some_and(RunLog::is_observed) {
+        if self.log.as_ref().is_some_and(RunLog::is_message) {
             return None;
         }
         match self.next_job().await {
@@ -296,6 +313,10 @@ impl ActiveRun {
                 self.request.history.push_user(reminder);
             }
             return end;
+        }
+        if !self.is_last() {
+            self.answer.iter().for_each(TypedAnswer::forget);
+            return None;
         }
         Some(End::Stopped(StopReason::Answered, text))
     }
@@ -362,6 +383,7 @@ impl ActiveRun {
         }
         let found = self.offer.promotions.enter(self.limits.iterations);
         let offer = self.toolbox().offer_with(&self.scope.context, &found);
+        let is_fitted = self.take_logged_edits()?;
         let logged = self.logged_reply();
         let (offer, plain) = self.prepare(offer, logged.as_ref()).await?;
         // To find no tool of the name that has to be called, a service refuses the whole request.
@@ -385,6 +407,9 @@ impl ActiveRun {
         self.request.search =
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
         self.request.context = self.scope.beside_calls(self.toolbox());
+        if !is_fitted {
+            self.fit_context().await?;
+        }
         if let Some(logged) = logged {
             self.limits.budgets.charge_usage_again(logged.response.usage);
             // It was logged once the guards had passed.
@@ -398,7 +423,7 @@ impl ActiveRun {
         }
         self.events.emit(|| EventKind::ModelStarted);
         let began = now();
-        let response = self.respond().await;
+        let response = self.respond_in_context().await;
         self.step_ended(plain);
         let response = response?;
         let response = self.with_own_names(response);
@@ -465,7 +490,7 @@ impl ActiveRun {
 
     fn end(mut self, end: End) -> (Option<RunLog>, Result<RunOutcome, RunError>) {
         let log = self.log.take();
-        let history = self.take_history();
+        let history = self.history_at_end(&end);
         let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
         let mut blocked = None;
         let (reason, content, paused, history) = match end {
@@ -482,15 +507,20 @@ impl ActiveRun {
             }
             End::Stopped(reason, content) => (reason, content, None, history),
             End::Paused(paused) => {
+                let decided = paused.pending().is_empty();
+                let reason = if decided { StopReason::Paused } else { StopReason::ApprovalNeeded };
                 let before = paused.open.before().clone();
-                (StopReason::ApprovalNeeded, String::new(), Some(*paused), before)
+                (reason, String::new(), Some(*paused), before)
             }
         };
         self.events.emit(|| EventKind::Finished { reason, usage });
         let answered = self.answer.filter(|_| reason == StopReason::Answered);
         let answer = answered.as_ref().and_then(TypedAnswer::value);
         let content = answer.as_ref().map_or(content, ToString::to_string);
-        let ended_well = matches!(reason, StopReason::Answered | StopReason::ApprovalNeeded);
+        let ended_well = matches!(
+            reason,
+            StopReason::Answered | StopReason::ApprovalNeeded | StopReason::Paused
+        );
         let leave = ended_well && self.agent.settings.jobs == JobPolicy::Leave;
         self.limits.cancellation.armed = !leave;
         let jobs = if leave { self.jobs.into_late() } else { LateJobs::default() };

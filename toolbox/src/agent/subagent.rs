@@ -197,7 +197,10 @@ impl AgentTool {
         };
         // Where the calls of the run above are logged, this run has a log of its own.
         let scope = context.recorder().and_then(|_| context.extension::<LogScope>());
-        let run = run.called(&self.name).logged(scope.map(|scope| scope.below(context.call_id())));
+        let pauses = above.is_some() && context.is_deferrable();
+        let run = run
+            .called(&self.name, pauses)
+            .logged(scope.map(|scope| scope.below(context.call_id())));
         Ok(match &self.answer {
             Some(answer) => run.answering(answer.clone()),
             None => run,
@@ -251,7 +254,8 @@ impl AgentTool {
             StopReason::Cancelled => {
                 ToolResult::refusal(FailureKind::Cancelled, format!("agent `{name}` was cancelled"))
             }
-            StopReason::ApprovalNeeded => {
+            StopReason::ContextFull => stopped("could not go on, since its context is full"),
+            StopReason::ApprovalNeeded | StopReason::Paused => {
                 let above = above.filter(|_| context.is_deferrable());
                 if let (Some(paused), Some(above)) = (outcome.paused, above) {
                     above.nested.paused.put(context.call_id(), paused);

@@ -91,7 +91,7 @@ mod tests {
                 (result.failure_kind(), result.code(), result.source().map(ToString::to_string)),
                 (result.structured_content(), result.structured_text(), result.error_data()),
                 (result.meta(), result.references(), result.repairs(), result.edited()),
-                (result.omitted_bytes(), result.job()),
+                (result.omitted_bytes(), result.job(), result.handle()),
             )
         )
     }
@@ -126,6 +126,7 @@ mod tests {
             .with_references(vec!["b".into()])
             .with_structured_content(serde_json::json!({"z": 1, "a": [null, 0.1]}))
             .with_meta("x/y", 3);
+        whole.set_handle("r7".to_owned());
         whole.note_repairs(vec![Repair::new("p", "w")]);
         returns(&whole);
         returns(&ToolResult::from(vec![Content::text("a"), Content::image(b"b", "image/png")]));

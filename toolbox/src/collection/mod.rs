@@ -40,6 +40,7 @@ pub use builder::{BuildToolBoxError, ToolBoxBuilder};
 pub use error::{RegisterError, RegisterFault};
 pub(crate) use snapshot::{Snapshot, ToolEntry};
 
+use crate::context::keeper::ResultKeeper;
 use crate::context::rules::Rules;
 use crate::context::{InvalidRuleError, Requirement, StateMap};
 use crate::sync::Mutex;
@@ -98,6 +99,11 @@ pub(crate) struct BoxInner {
 }
 
 impl ToolBox {
+    /// Returns the keeper of results, in a box that has one.
+    pub(crate) fn keeper(&self) -> Option<&Arc<dyn ResultKeeper>> {
+        self.shared.settings.keeper.as_ref()
+    }
+
     /// Returns an empty box with the default limits.
     #[must_use]
     pub fn new() -> Self {

@@ -60,7 +60,8 @@ impl fmt::Debug for ApprovalRequest {
 
 /// The decision of an approver.
 ///
-/// Serializes as `"approve"`, `{"deny": "reason"}`, `{"edit": "arguments"}` or `"defer"`.
+/// Serializes as `"approve"`, `{"deny": "reason"}`, `{"edit": "arguments"}`, `{"answer": "result"}`
+/// or `"defer"`.
 ///
 /// ```
 /// use toolbox::call::Arguments;
@@ -90,6 +91,9 @@ pub enum Decision {
     Deny(String),
     /// The call may run with these arguments instead, which are checked like the model's.
     Edit(Arguments),
+    /// The call does not run: this text is its result. So the program, a person or another service
+    /// answers a call of which the box has the definition alone.
+    Answer(String),
     /// No decision can be made now: the call does not run. An agent stops there, and resumes once
     /// there is a decision.
     Defer,

@@ -2,7 +2,7 @@
 
 use super::context::ToolContext;
 use super::taint::ResultSource;
-use crate::call::ToolResult;
+use crate::call::{Content, ToolResult};
 use crate::future::BoxFuture;
 
 /// The limits of a box on the results that are passed on whole.
@@ -16,6 +16,17 @@ impl Default for ResultLimits {
     fn default() -> Self {
         Self { tokens: 4_000, bytes: 256 << 10 }
     }
+}
+
+/// Text and other content that is taken out of a transcript.
+pub(crate) struct RemovedContent {
+    /// The tool it is a result of, or the reason why there is none.
+    pub(crate) tool: String,
+    pub(crate) content: Vec<Content>,
+    /// `true` if reading it taints the conversation.
+    pub(crate) is_untrusted: bool,
+    /// `true` if its URLs count as shown to the model when it is read.
+    pub(crate) shows_urls: bool,
 }
 
 /// Keeps results that are too large, and leaves a short form of each.
@@ -34,4 +45,15 @@ pub(crate) trait ResultKeeper: Send + Sync {
         tokens: Option<usize>,
         result: &'a mut ToolResult,
     ) -> BoxFuture<'a, ()>;
+
+    /// Returns the name of the tool that reads what is kept.
+    fn reader(&self) -> &'static str;
+
+    /// Keeps what is taken out of a transcript, and returns its handle, or the reason why it cannot
+    /// be kept.
+    fn keep_removed<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        removed: RemovedContent,
+    ) -> BoxFuture<'a, Result<String, String>>;
 }

@@ -107,6 +107,22 @@ async fn run_here(
     }
 }
 
+impl BoxSettings {
+    /// Bounds a result of a tool: what is too large is kept elsewhere, or cut.
+    pub(crate) async fn bound(&self, tool: &Tool, context: &ToolContext, result: &mut ToolResult) {
+        let own = tool.inner().running.result_tokens;
+        if let Some(keeper) = &self.keeper
+            && keeper.exceeds(result, own)
+        {
+            if context.whole {
+                return;
+            }
+            keeper.keep(context, tool.as_source(), own, result).await;
+        }
+        result.fit(self.result_bytes, || tool.definition());
+    }
+}
+
 impl OwnedCall {
     /// Runs a call to its end. The future is boxed: it is large, and most calls do not need it.
     pub(super) fn finish(
@@ -304,6 +320,7 @@ impl OwnedCall {
                 Err(ToolResult::refusal(FailureKind::NotApproved, reason))
             }
             Some(Decision::Edit(arguments)) => Ok(Some(arguments)),
+            Some(Decision::Answer(text)) => Err(ToolResult::new(text)),
             Some(Decision::Defer) => Err(deferred(name)),
         }
     }
@@ -471,21 +488,5 @@ struct AbortOnDrop<T>(JoinHandle<T>);
 impl<T> Drop for AbortOnDrop<T> {
     fn drop(&mut self) {
         self.0.abort();
-    }
-}
-
-impl BoxSettings {
-    /// Bounds a result of a tool: what is too large is kept elsewhere, or cut.
-    pub(crate) async fn bound(&self, tool: &Tool, context: &ToolContext, result: &mut ToolResult) {
-        let own = tool.inner().running.result_tokens;
-        if let Some(keeper) = &self.keeper
-            && keeper.exceeds(result, own)
-        {
-            if context.whole {
-                return;
-            }
-            keeper.keep(context, tool.as_source(), own, result).await;
-        }
-        result.fit(self.result_bytes, || tool.definition());
     }
 }

@@ -156,6 +156,7 @@ impl Caller {
             Decision::Deny(reason) => {
                 return ToolResult::refusal(FailureKind::NotApproved, reason);
             }
+            Decision::Answer(text) => return ToolResult::new(text),
             Decision::Defer => {
                 let text = format!("tool `{name}` waits for approval; it has not run");
                 return ToolResult::refusal(FailureKind::Deferred, text);

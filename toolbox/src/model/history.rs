@@ -1,7 +1,7 @@
 //! The transcript of a conversation, in which every call has its result.
 
 use std::borrow::Cow;
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
@@ -33,7 +33,9 @@ use crate::validate::{ValidationLimits, bound};
 /// ```
 #[derive(Clone, Default, PartialEq)]
 pub struct History {
-    messages: Vec<Message>,
+    pub(super) messages: Vec<Message>,
+    /// The positions of messages that stay.
+    pub(super) pinned: BTreeSet<usize>,
 }
 
 /// One message of a transcript.
@@ -58,10 +60,10 @@ impl Message {
 }
 
 /// A reply and the results of its calls: one for each, in the order of the calls.
-#[derive(Debug, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct Step {
-    reply: Reply,
-    results: Vec<ToolResult>,
+    pub(super) reply: Reply,
+    pub(super) results: Vec<ToolResult>,
 }
 
 impl Step {
@@ -75,10 +77,6 @@ impl Step {
     #[must_use]
     pub fn results(&self) -> &[ToolResult] {
         &self.results
-    }
-
-    fn copy(&self) -> Self {
-        Self { reply: self.reply.clone(), results: self.results.clone() }
     }
 
     /// Returns each call with its result.
@@ -156,6 +154,8 @@ impl History {
 
     /// Appends another transcript, repaired where it cannot follow this one unchanged.
     pub fn append(&mut self, other: History) {
+        let before = self.len();
+        self.pinned.extend(other.pinned.iter().map(|at| before + at));
         let mut taken = self.ids();
         for message in other.messages {
             match message {
@@ -163,8 +163,7 @@ impl History {
                     self.messages.push(Message::Step(step));
                 }
                 Message::Step(step) => {
-                    let Step { mut reply, mut results } =
-                        Arc::try_unwrap(step).unwrap_or_else(|step| step.copy());
+                    let Step { mut reply, mut results } = Arc::unwrap_or_clone(step);
                     rename_calls(&mut reply, &mut taken, &mut Vec::new());
                     for (call, result) in reply.tool_calls().zip(&mut results) {
                         result.call_id.clone_from(&call.id);
@@ -220,7 +219,7 @@ impl History {
         own.len() <= 16 && (0..own.len()).all(is_free)
     }
 
-    fn push_step(&mut self, reply: Reply, results: Vec<ToolResult>) {
+    pub(super) fn push_step(&mut self, reply: Reply, results: Vec<ToolResult>) {
         self.messages.push(Message::Step(Arc::new(Step { reply, results })));
     }
 
@@ -246,23 +245,37 @@ impl History {
     pub fn repaired(
         messages: impl IntoIterator<Item = FoundMessage>,
     ) -> (Self, Vec<HistoryRepair>) {
+        let is_blank = |message: &FoundMessage| match message {
+            FoundMessage::User(content) => content.iter().all(Content::is_empty),
+            _ => false,
+        };
+        let messages = messages.into_iter().filter(|message| !is_blank(message));
+        Self::mended(messages.map(|message| (message, false)))
+    }
+
+    /// Returns a history made of messages, each with `true` if it is pinned.
+    pub(super) fn mended(
+        messages: impl IntoIterator<Item = (FoundMessage, bool)>,
+    ) -> (Self, Vec<HistoryRepair>) {
         let mut history = Self::new();
         let mut repairs = Vec::new();
         let mut taken = HashSet::new();
         let mut open: Option<FoundStep> = None;
-        let mut waiting_users: Vec<Arc<[Content]>> = Vec::new();
-        for message in messages {
+        let mut waiting_users: Vec<(Message, bool)> = Vec::new();
+        for (message, is_pinned) in messages {
             match message {
-                FoundMessage::User(content) if content.iter().all(Content::is_empty) => {}
                 // A user's message between a call and its result goes after the result.
-                FoundMessage::User(content) => waiting_users.push(content.into()),
+                FoundMessage::User(content) => {
+                    waiting_users.push((Message::User(content.into()), is_pinned));
+                }
                 FoundMessage::Reply(reply) => {
                     history.close(open.take(), &mut waiting_users, &mut repairs);
                     if reply.is_empty() {
                         repairs.push(HistoryRepair::EmptyReply);
                         continue;
                     }
-                    open = Some(FoundStep::new(reply, &mut taken, &mut repairs));
+                    let step = FoundStep::new(reply, &mut taken, &mut repairs);
+                    open = Some(FoundStep { is_pinned, ..step });
                 }
                 FoundMessage::Result { call_id, result } => match &mut open {
                     Some(step) => step.take(call_id, result, &mut repairs),
@@ -277,14 +290,22 @@ impl History {
     fn close(
         &mut self,
         open: Option<FoundStep>,
-        users: &mut Vec<Arc<[Content]>>,
+        users: &mut Vec<(Message, bool)>,
         repairs: &mut Vec<HistoryRepair>,
     ) {
         if let Some(step) = open {
+            if step.is_pinned {
+                self.pinned.insert(self.len());
+            }
             let (reply, results) = step.finish(repairs);
             self.push_step(reply, results);
         }
-        self.messages.extend(users.drain(..).map(Message::User));
+        for (message, is_pinned) in users.drain(..) {
+            if is_pinned {
+                self.pinned.insert(self.len());
+            }
+            self.messages.push(message);
+        }
     }
 }
 
@@ -294,6 +315,7 @@ struct FoundStep {
     /// The ids of the calls in the original transcript, in the order of the calls.
     known_as: Vec<String>,
     results: HashMap<usize, ToolResult>,
+    is_pinned: bool,
 }
 
 impl FoundStep {
@@ -305,7 +327,7 @@ impl FoundStep {
         let known_as = reply.tool_calls().map(|call| call.id.clone()).collect();
         rename_calls(&mut reply, taken, repairs);
         present_arguments(&mut reply, repairs);
-        Self { reply, known_as, results: HashMap::new() }
+        Self { reply, known_as, results: HashMap::new(), is_pinned: false }
     }
 
     fn take(&mut self, call_id: String, result: ToolResult, repairs: &mut Vec<HistoryRepair>) {
@@ -514,7 +536,7 @@ impl Unanswered {
 
 /// The content of a user's message: text, or parts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct UserContent(Arc<[Content]>);
+pub struct UserContent(pub(super) Arc<[Content]>);
 
 impl<T: Into<Content>> From<T> for UserContent {
     fn from(content: T) -> Self {

@@ -26,17 +26,20 @@
 //! | count what it costs | [`ModelRequest::tokens`], [`RequestTokens`], [`MessageTokens`] |
 //! | keep a transcript | [`History`], [`Message`], [`Step`], [`Replied`], [`Unanswered`] |
 
+mod edit;
 mod error;
 mod fallback;
 mod history;
 mod reply;
 mod request;
 mod stored;
+mod text;
 mod tokens;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use edit::HistoryEdit;
 pub use error::{ModelError, ModelErrorKind};
 pub use fallback::Fallback;
 pub(crate) use history::is_too_deep;

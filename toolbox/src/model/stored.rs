@@ -107,8 +107,20 @@ impl<'de> Deserialize<'de> for Dialect {
 #[derive(Serialize)]
 #[serde(untagged)]
 enum StoredMessageOut<'a> {
-    User { role: &'a str, content: &'a [Content] },
-    Step { role: &'a str, parts: &'a [Part], finish: &'a Finish, results: Vec<StoredResultRef<'a>> },
+    User {
+        role: &'a str,
+        content: &'a [Content],
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pinned: bool,
+    },
+    Step {
+        role: &'a str,
+        parts: &'a [Part],
+        finish: &'a Finish,
+        results: Vec<StoredResultRef<'a>>,
+        #[serde(skip_serializing_if = "std::ops::Not::not")]
+        pinned: bool,
+    },
 }
 
 #[derive(Deserialize)]
@@ -121,6 +133,8 @@ struct StoredMessage {
     finish: Option<Finish>,
     #[serde(default)]
     results: Vec<StoredResult>,
+    #[serde(default)]
+    pinned: bool,
 }
 
 /// Writes results that are not part of a transcript yet.
@@ -141,19 +155,19 @@ pub(crate) fn deserialize_results<'de, D: Deserializer<'de>>(
 
 impl Serialize for History {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_seq(self.messages().iter().map(|message| match message {
-            Message::User(content) => StoredMessageOut::User { role: "user", content },
-            Message::Step(step) => step_out(step.reply(), step.results()),
+        serializer.collect_seq(self.messages().iter().enumerate().map(|(at, message)| {
+            let pinned = self.is_pinned(at);
+            match message {
+                Message::User(content) => StoredMessageOut::User { role: "user", content, pinned },
+                Message::Step(step) => StoredMessageOut::Step {
+                    role: "assistant",
+                    parts: &step.reply().parts,
+                    finish: &step.reply().finish,
+                    results: step.results().iter().map(StoredResultRef::from).collect(),
+                    pinned,
+                },
+            }
         }))
-    }
-}
-
-fn step_out<'a>(reply: &'a Reply, results: &'a [ToolResult]) -> StoredMessageOut<'a> {
-    StoredMessageOut::Step {
-        role: "assistant",
-        parts: &reply.parts,
-        finish: &reply.finish,
-        results: results.iter().map(StoredResultRef::from).collect(),
     }
 }
 
@@ -164,22 +178,22 @@ impl<'de> Deserialize<'de> for History {
         let mut found = Vec::with_capacity(stored.len());
         for message in stored {
             match message.role.as_str() {
-                "user" => found.push(FoundMessage::User(message.content)),
+                "user" => found.push((FoundMessage::User(message.content), message.pinned)),
                 "assistant" => {
                     let mut reply = Reply::new(message.parts);
                     if let Some(finish) = message.finish {
                         reply.finish = finish;
                     }
-                    found.push(FoundMessage::Reply(reply));
+                    found.push((FoundMessage::Reply(reply), message.pinned));
                     found.extend(message.results.into_iter().map(|stored| {
                         let call_id = stored.call_id.clone();
-                        FoundMessage::Result { call_id, result: stored.into() }
+                        (FoundMessage::Result { call_id, result: stored.into() }, false)
                     }));
                 }
                 role => return Err(D::Error::custom(format!("no message has the role {role:?}"))),
             }
         }
-        Ok(History::repaired(found).0)
+        Ok(History::mended(found).0)
     }
 }
 

@@ -9,7 +9,7 @@ use super::store::{KeptResult, ResultOwner, ResultStore, texts};
 use crate::call::{Content, ToolResult};
 use crate::collection::ToolBoxBuilder;
 use crate::context::ToolContext;
-use crate::context::keeper::{ResultKeeper, ResultLimits};
+use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits};
 use crate::context::taint::ResultSource;
 use crate::future::BoxFuture;
 use crate::text::{QUOTED, quote};
@@ -125,6 +125,26 @@ impl ResultKeeper for Keeper {
             let left_out = whole.bytes().saturating_sub(part.len());
             let parts = std::iter::once(Content::text(text)).chain(media.into_iter().flatten());
             result.replace_content(parts.collect(), left_out);
+        })
+    }
+
+    fn reader(&self) -> &'static str {
+        RESULT_READ
+    }
+
+    fn keep_removed<'a>(
+        &'a self,
+        context: &'a ToolContext,
+        removed: RemovedContent,
+    ) -> BoxFuture<'a, Result<String, String>> {
+        Box::pin(async move {
+            let RemovedContent { tool, content, is_untrusted, shows_urls } = removed;
+            let whole = KeptResult { is_untrusted, shows_urls, ..KeptResult::new(tool, content) };
+            let kept = self.store.keep(ResultOwner::of(context), Arc::new(whole)).await;
+            kept.map(|number| format!("r{number}")).map_err(|error| {
+                tracing::warn!(%error, "what was taken out of a transcript could not be kept");
+                quote(&error.to_string(), QUOTED)
+            })
         })
     }
 }

@@ -1,7 +1,5 @@
 //! Checks on transcripts.
 
-use std::fmt::Write as _;
-
 use serde_json::Value;
 
 use crate::call::{ToolCall, ToolResult};
@@ -205,34 +203,5 @@ fn holds(own: &Value, wanted: &Value) -> bool {
 /// Returns a transcript as text for people, one line a message or call; good for snapshots.
 #[must_use]
 pub fn rendered(history: &History) -> String {
-    let mut text = String::new();
-    for message in history.messages() {
-        match message {
-            Message::User(content) => {
-                for part in &**content {
-                    match part.to_text() {
-                        Some(part) => line(&mut text, "user", &part),
-                        None => line(&mut text, "user", &format!("[{} bytes]", part.len())),
-                    }
-                }
-            }
-            Message::Step(step) => {
-                let said = step.reply().content();
-                if !said.is_empty() {
-                    line(&mut text, "model", &said);
-                }
-                for (call, result) in step.calls() {
-                    line(&mut text, &call.id, &format!("{} {}", call.name, call.arguments));
-                    let code = result.code().map_or(String::new(), |code| format!(" {code}:"));
-                    let _ = writeln!(text, "  ->{code} {}", result.text());
-                }
-            }
-        }
-    }
-    text
-}
-
-fn line(text: &mut String, who: &str, what: &str) {
-    // Writing to a string cannot fail.
-    let _ = writeln!(text, "{who}: {what}");
+    history.to_text()
 }

@@ -10,11 +10,13 @@ use super::scope::CallScope;
 use crate::agent::agent::AgentInner;
 use crate::agent::budget::{Budget, SharedBudget};
 use crate::agent::event::{Emitter, EventKind, Sink};
+use crate::agent::handle::{PauseFlag, Steering};
 use crate::agent::inherited::Inherited;
 use crate::agent::jobs::Jobs;
 use crate::agent::log::RunLog;
 use crate::agent::repeat::RepeatGuard;
 use crate::agent::run_scope::RunScope;
+use crate::agent::window::ContextWindow;
 use crate::context::promotion::Promotions;
 use crate::context::{CancellationToken, Taint, ToolContext, now};
 use crate::model::{History, ModelRequest};
@@ -33,6 +35,8 @@ pub(super) struct Leg {
     pub(super) taint: Taint,
     pub(super) asked_by_user: bool,
     pub(super) log: Option<RunLog>,
+    pub(super) steering: Arc<Steering>,
+    pub(super) pauses: Arc<[PauseFlag]>,
 }
 
 impl ActiveRun {
@@ -42,6 +46,8 @@ impl ActiveRun {
         sink: Option<Sink>,
         called_as: Option<&str>,
         log: Option<RunLog>,
+        steering: Arc<Steering>,
+        pauses: Arc<[PauseFlag]>,
     ) -> Self {
         let settings = &agent.settings;
         let asked_by_user = given.get::<RunScope>().is_none();
@@ -98,6 +104,8 @@ impl ActiveRun {
             taint,
             asked_by_user,
             log,
+            steering,
+            pauses,
         })
     }
 
@@ -123,6 +131,7 @@ impl ActiveRun {
             sink: events.sink().cloned(),
             nested: Arc::clone(&nested),
             toolbox: Some(toolbox),
+            pauses: Arc::clone(&leg.pauses),
             handoffs_left: handed.left(),
         };
         let promotions = Arc::new(Promotions::default());
@@ -169,6 +178,9 @@ impl ActiveRun {
             failed_answers: 0,
             before_reply: None,
             log: leg.log,
+            window: ContextWindow::default(),
+            steering: leg.steering,
+            pauses: leg.pauses,
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{ActiveRun, End, TypedAnswer};
 use crate::agent::event::EventKind;
 use crate::agent::log::RunLog;
 use crate::agent::outcome::{RunErrorKind, StopReason};
-use crate::agent::paused::{Decisions, Paused, decisions_below};
+use crate::agent::paused::{Decisions, Paused, PausedTranscript, decisions_below};
 use crate::agent::repeat::{RepeatAction, repeat_warning};
 use crate::agent::settings::InfrastructurePolicy;
 use crate::call::{Content, FailureKind, ToolCall, ToolResult};
@@ -56,7 +56,20 @@ impl ActiveRun {
         self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
         self.limits.budgets.resume(paused.spent, paused.usage);
-        let Paused { mut open, mut nested, done, observations, .. } = paused;
+        let Paused { open, mut nested, done, observations, inputs, task, has_called, .. } = paused;
+        self.steering.put_first(inputs);
+        let messages = open.before().messages();
+        self.window.task = task.iter().filter_map(|at| messages.get(*at).cloned()).collect();
+        if has_called {
+            self.request.tool_choice = ToolChoice::Auto;
+        }
+        let mut open = match open {
+            PausedTranscript::Calls(open) => open,
+            PausedTranscript::Step(history) => {
+                self.request.history = history;
+                return None;
+            }
+        };
         let mut plan = CallPlan { made: Vec::new(), results: Vec::new(), stop: false };
         for mut call in waiting {
             if let Some(below) = nested.remove(&call.id) {
@@ -80,6 +93,18 @@ impl ActiveRun {
                 Some(Decision::Deny(reason)) => {
                     let refusal = ToolResult::refusal(FailureKind::NotApproved, reason);
                     plan.results.push(refusal.with_call_id(call.id));
+                }
+                Some(Decision::Answer(text)) => {
+                    let mut result = ToolResult::new(text.as_str()).with_call_id(call.id.clone());
+                    if let Some(tool) = self.toolbox().get(&call.name) {
+                        self.toolbox()
+                            .shared
+                            .settings
+                            .bound(&tool, &self.scope.context, &mut result)
+                            .await;
+                    }
+                    self.read_result(&call, &result);
+                    plan.results.push(result);
                 }
                 Some(Decision::Defer) | None => {
                     let text = format!(
@@ -211,12 +236,16 @@ impl ActiveRun {
         if !self.answer.as_ref().is_some_and(TypedAnswer::is_given) {
             return if tried { self.answer_failed(String::new()) } else { None };
         }
-        if self.log.as_ref().is_some_and(RunLog::is_observed) {
+        if self.log.as_ref().is_some_and(RunLog::is_message) {
             self.answer.iter().for_each(TypedAnswer::forget);
             return None;
         }
         match self.next_job().await {
-            Ok(None) => Some(End::stopped(StopReason::Answered)),
+            Ok(None) if self.is_last() => Some(End::stopped(StopReason::Answered)),
+            Ok(None) => {
+                self.answer.iter().for_each(TypedAnswer::forget);
+                None
+            }
             Ok(Some(completion)) => {
                 let failed = self.observe(completion).await.err();
                 self.answer.iter().for_each(TypedAnswer::forget);
@@ -380,23 +409,7 @@ impl ActiveRun {
                 Some((result.call_id().to_owned(), below))
             })
             .collect();
-        let (iterations, usage) = (self.limits.iterations, self.limits.budgets.usage());
-        let spent = self.limits.budgets.spent();
-        let tainted = self.scope.taint.is_tainted();
-        End::Paused(Box::new(Paused {
-            agent: self.handed.began_as().to_owned(),
-            principal: Principal::of(&self.scope.base).as_str().to_owned(),
-            open,
-            done,
-            nested,
-            iterations,
-            usage,
-            spent,
-            observations,
-            tainted,
-            handoffs: self.paused_handoffs(),
-            left_out: self.scope.left_out.clone(),
-            begun_by_others: !self.scope.asked_by_user,
-        }))
+        let paused = self.paused(PausedTranscript::Calls(open));
+        End::Paused(Box::new(Paused { done, nested, observations, ..paused }))
     }
 }

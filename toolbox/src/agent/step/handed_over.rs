@@ -76,6 +76,9 @@ impl ActiveRun {
         self.events.emit(|| EventKind::HandedOver { to });
         let history = handoff.target.transcript(self.take_history(), &handoff.arguments);
         self.take_over(&handoff.target, &handoff.tool, self.limits.iterations);
+        if self.window.task_positions(&history).is_empty() {
+            self.window.start(&history);
+        }
         self.request.history = history;
     }
 
@@ -129,12 +132,15 @@ impl ActiveRun {
             taint: self.scope.taint.clone(),
             asked_by_user: self.scope.asked_by_user && target.keeps_history(),
             log: self.log.take(),
+            steering: Arc::clone(&self.steering),
+            pauses: Arc::clone(&self.pauses),
             agent,
         });
         let before = std::mem::replace(self, next);
         self.answer =
             before.answer.map(|answer| TypedAnswer::new(answer.into_kind(), self.toolbox()));
         self.failed_answers = before.failed_answers;
+        self.window.task = before.window.task;
         let guards_before = before.output_guards;
         self.output_guards.splice(..0, guards_before);
         self.enter_step();

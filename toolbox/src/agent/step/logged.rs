@@ -3,13 +3,14 @@
 use std::sync::Arc;
 
 use super::{ActiveRun, End, Setup, Start};
+use crate::agent::handle::SteeredInput;
 use crate::agent::log::{
     Entry, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
 };
 use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use crate::call::{Content, JobId, ToolCall, ToolResult};
 use crate::context::{CarriedContext, Principal, ToolContext};
-use crate::model::{ModelResponse, Unanswered};
+use crate::model::{History, HistoryEdit, ModelResponse, Unanswered, Usage};
 
 /// A run whose log was opened.
 pub(super) enum Opened {
@@ -123,7 +124,10 @@ pub(super) async fn close(
     // What was stopped from outside goes on when it is resumed.
     let goes_on = matches!(
         outcome.reason,
-        StopReason::Cancelled | StopReason::TimedOut | StopReason::ApprovalNeeded
+        StopReason::Cancelled
+            | StopReason::TimedOut
+            | StopReason::ApprovalNeeded
+            | StopReason::Paused
     );
     if goes_on {
         return result;
@@ -158,25 +162,38 @@ impl ActiveRun {
         log.add(&entry, RunState::Running).await.map_err(End::Failed)
     }
 
-    /// Tells the model of the jobs that have ended: those that the log has, then those that ended
-    /// since.
-    pub(super) async fn observe_ended_jobs(&mut self) -> Result<(), End> {
-        while let Some((job, content)) = self.log.as_mut().and_then(RunLog::observed) {
-            self.jobs.forget(&job);
-            self.read_words(&content);
-            self.request.history.push_user(content);
-        }
-        self.report_again();
-        while let Some(completion) = self.jobs.ready() {
-            self.observe(completion).await?;
-        }
-        Ok(())
-    }
-
     pub(super) async fn log_observation(&self, job: JobId, content: &[Content]) -> Result<(), End> {
         let Some(log) = &self.log else { return Ok(()) };
         let entry = Entry::Observed { job, content: content.to_vec() };
         log.add(&entry, RunState::Running).await.map_err(End::Failed)
+    }
+
+    pub(super) async fn log_steered(&self, input: &SteeredInput) -> Result<(), End> {
+        let Some(log) = &self.log else { return Ok(()) };
+        log.add(&Entry::Steered(input.clone()), RunState::Running).await.map_err(End::Failed)
+    }
+
+    /// Logs how the transcript was changed before a request, if it was.
+    pub(super) async fn log_edit(&self, before: &History, usage: Usage) -> Result<(), End> {
+        let Some(log) = &self.log else { return Ok(()) };
+        let Some(edit) = HistoryEdit::between(before, &self.request.history) else { return Ok(()) };
+        log.add(&Entry::Edited { edit, usage }, RunState::Running).await.map_err(End::Failed)
+    }
+
+    /// Changes the transcript as the log has it. Returns `true` if an earlier attempt has prepared
+    /// the next request, so that there is nothing else to do.
+    pub(super) fn take_logged_edits(&mut self) -> Result<bool, End> {
+        let mut is_logged = self.log.as_ref().is_some_and(RunLog::is_replaying);
+        while let Some((edit, usage)) = self.log.as_mut().and_then(RunLog::edit) {
+            let edited = edit.apply(&self.request.history).ok_or_else(|| {
+                End::Failed(failed("an edit in the log belongs to another transcript".to_owned()))
+            })?;
+            self.request.history = edited;
+            self.limits.budgets.charge_usage(usage);
+            is_logged = true;
+        }
+        self.report_again();
+        Ok(is_logged)
     }
 
     /// Logs that the run waits for decisions.

@@ -6,6 +6,7 @@ use super::{ActiveRun, TypedAnswer};
 use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::jobs::observed;
 use crate::agent::paused::Paused;
+use crate::agent::window::removed_untrusted;
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::model::{History, Message};
@@ -39,7 +40,12 @@ impl ActiveRun {
 
     pub(super) fn read_words(&self, content: &[Content]) {
         let mut texts = content.iter().filter_map(Content::as_text).peekable();
-        if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
+        if let Some(is_untrusted) = texts.peek().and_then(|text| removed_untrusted(text)) {
+            // It has the form of a user's message, and repeats the texts of anybody.
+            if is_untrusted {
+                self.scope.taint.mark();
+            }
+        } else if let Some(tool) = texts.peek().and_then(|text| observed(text)) {
             // The report of a job has the form of a user's message, but no user wrote it.
             if self.toolbox().get(tool).is_none_or(|tool| tool.is_untrusted()) {
                 self.scope.taint.mark();
@@ -67,7 +73,7 @@ impl ActiveRun {
 
     /// Returns a tool of the agent, of one that had the conversation before, or of one that it may
     /// be handed to.
-    fn known_tool(&self, name: &str) -> Option<Tool> {
+    pub(super) fn known_tool(&self, name: &str) -> Option<Tool> {
         let mut seen: Vec<ToolBox> = Vec::new();
         let mut next = vec![self.toolbox().clone()];
         next.extend(self.handed.boxes().cloned());

@@ -37,6 +37,8 @@ pub(crate) struct StoredResultRef<'a> {
     job: Option<&'a JobId>,
     #[serde(skip_serializing_if = "is_zero")]
     omitted_bytes: usize,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    handle: Option<&'a str>,
 }
 
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
@@ -80,6 +82,8 @@ pub(crate) struct StoredResult {
     job: Option<JobId>,
     #[serde(default)]
     omitted_bytes: usize,
+    #[serde(default)]
+    handle: Option<String>,
 }
 
 impl<'a> From<&'a ToolResult> for StoredResultRef<'a> {
@@ -100,6 +104,7 @@ impl<'a> From<&'a ToolResult> for StoredResultRef<'a> {
             repairs: result.repairs(),
             job: result.job(),
             omitted_bytes: result.omitted_bytes(),
+            handle: result.handle(),
         }
     }
 }
@@ -129,6 +134,9 @@ impl From<StoredResult> for ToolResult {
             extra.repairs = stored.repairs;
             extra.job = stored.job;
             extra.omitted_bytes = stored.omitted_bytes;
+        }
+        if let Some(handle) = stored.handle {
+            result.set_handle(handle);
         }
         result.with_references(stored.references).with_call_id(stored.call_id)
     }

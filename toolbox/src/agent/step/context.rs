@@ -1,0 +1,316 @@
+//! The length of the next request: what is shortened so that it fits.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+
+use super::{ActiveRun, End};
+use crate::agent::event::EventKind;
+use crate::agent::outcome::{RunErrorKind, StopReason};
+use crate::agent::window::{
+    CompactionError, Compactor, ContextLength, ContextSettings, Removed, RuleKind, Summary, enough,
+    note, reason, reference, target,
+};
+use crate::call::{Content, ToolCall, ToolResult};
+use crate::context::keeper::RemovedContent;
+use crate::dispatch::{SupervisedEnd, forget_quietly};
+use crate::model::{History, HistoryEdit, ModelErrorKind, ModelResponse, Usage, result_tokens};
+use crate::tool::Tool;
+
+/// Messages of fewer tokens are not worth the note in their place.
+const WORTH: usize = 100;
+
+impl ActiveRun {
+    /// Applies the rules of the agent to the next request.
+    pub(super) async fn fit_context(&mut self) -> Result<(), End> {
+        if self.agent.settings.context.is_off() {
+            return Ok(());
+        }
+        let before = self.request.history.clone();
+        let mut usage = Usage::default();
+        self.edit_history();
+        let limit = self.limit();
+        let fits = match limit {
+            Some(limit) => self.shorten(limit, &mut usage).await,
+            None => Ok(()),
+        };
+        self.log_edit(&before, usage).await?;
+        fits
+    }
+
+    /// Asks the model; if its service refuses the request as too long, shortens it further and asks
+    /// once more.
+    pub(super) async fn respond_in_context(&mut self) -> Result<ModelResponse, End> {
+        let first = self.respond().await;
+        let Err(End::Failed(RunErrorKind::Model(error))) = &first else { return first };
+        if error.kind() != ModelErrorKind::ContextTooLong
+            || self.agent.settings.context.max_tokens.is_none()
+        {
+            return first;
+        }
+        let sent = self.tokens();
+        let limit = sent / 4 * 3;
+        self.window.lowered = Some(limit);
+        let before = self.request.history.clone();
+        let mut usage = Usage::default();
+        let shortened = self.shorten(limit, &mut usage).await;
+        if let Err(End::Stopped(reason, _)) = shortened
+            && reason != StopReason::ContextFull
+        {
+            return Err(End::stopped(reason));
+        }
+        if self.tokens() >= sent {
+            return first;
+        }
+        self.log_edit(&before, usage).await?;
+        if !self.limits.budgets.take_request() {
+            return first;
+        }
+        self.events.emit(|| EventKind::ModelStarted);
+        self.respond().await
+    }
+
+    fn settings(&self) -> &ContextSettings {
+        &self.agent.settings.context
+    }
+
+    fn limit(&self) -> Option<usize> {
+        let own = self.settings().max_tokens?;
+        Some(self.window.lowered.map_or(own, |lowered| lowered.min(own)))
+    }
+
+    /// Returns the tokens of the next request.
+    fn tokens(&mut self) -> usize {
+        self.window.tokens(&self.request, &*self.agent.settings.context.counter)
+    }
+
+    /// Lets the program edit the transcript.
+    fn edit_history(&mut self) {
+        let agent = Arc::clone(&self.agent);
+        for edit in agent.settings.context.edits() {
+            let before = self.tokens();
+            let length = ContextLength { tokens: before, limit: self.limit() };
+            let mut history = self.request.history.clone();
+            let edited = catch_unwind(AssertUnwindSafe(|| {
+                edit(&mut history, &length);
+                history
+            }));
+            match edited {
+                Ok(edited) if HistoryEdit::between(&self.request.history, &edited).is_some() => {
+                    self.request.history = edited;
+                    let after = self.tokens();
+                    self.events.emit(|| EventKind::HistoryEdited { before, after });
+                }
+                Ok(_) => {}
+                Err(payload) => {
+                    tracing::error!("an edit of a transcript panicked");
+                    forget_quietly(payload);
+                }
+            }
+        }
+    }
+
+    /// Shortens the transcript by the rules if the request is longer than `limit`.
+    async fn shorten(&mut self, limit: usize, usage: &mut Usage) -> Result<(), End> {
+        if self.tokens() <= limit {
+            return Ok(());
+        }
+        let agent = Arc::clone(&self.agent);
+        let mut spares_results = true;
+        for rule in &agent.settings.context.rules {
+            let fits = self.tokens() <= enough(limit);
+            match &rule.0 {
+                _ if fits => {}
+                RuleKind::Results { newest } => {
+                    spares_results = false;
+                    self.shorten_results(*newest, target(limit)).await;
+                }
+                RuleKind::Oldest { compactor } => {
+                    self.remove_oldest(compactor.as_deref(), limit, usage).await?;
+                }
+                RuleKind::Edit(_) => {}
+            }
+        }
+        if !spares_results && self.tokens() > limit {
+            self.shorten_results(1, target(limit)).await;
+        }
+        if self.tokens() <= limit {
+            return Ok(());
+        }
+        Err(End::stopped(StopReason::ContextFull))
+    }
+
+    /// Replaces old results by references until the request has `target` tokens.
+    async fn shorten_results(&mut self, newest: usize, target: usize) {
+        let before = self.tokens();
+        if before <= target {
+            return;
+        }
+        let counter = Arc::clone(&self.settings().counter);
+        let candidates = self.window.old_results(&self.request.history, &*counter, newest);
+        let (mut after, mut count) = (before, 0);
+        for (id, tokens) in candidates {
+            if after <= target {
+                break;
+            }
+            let Some((call, result)) = self.request.history.call(&id) else { continue };
+            let (call, result) = (call.clone(), result.clone());
+            let place = self.keep_result(&call, &result).await;
+            let text = reference(tokens, &place);
+            let mut now = 0;
+            self.request.history.edit_result(&id, |result| {
+                let bytes = result.content().iter().map(Content::len).sum();
+                result.replace_content(vec![Content::text(text)], bytes);
+                if let Some(handle) = place.handle() {
+                    result.set_handle(handle.to_owned());
+                }
+                now = result_tokens(result, &*counter);
+            });
+            after = after.saturating_sub(tokens) + now;
+            count += 1;
+        }
+        if count > 0 {
+            let after = self.tokens();
+            self.events.emit(|| EventKind::ResultsShortened { results: count, before, after });
+        }
+    }
+
+    /// Keeps a result where the box does.
+    async fn keep_result(&self, call: &ToolCall, result: &ToolResult) -> Removed {
+        let Some(keeper) = self.toolbox().keeper() else { return Removed::Gone };
+        if let Some(handle) = result.handle() {
+            return self.kept(Ok(handle.to_owned()));
+        }
+        let made = super::read::made(call);
+        if made.name == keeper.reader() && !result.is_error() {
+            return Removed::ReadAgain;
+        }
+        let tool = self.known_tool(&made.name);
+        let source = tool.as_ref().map(Tool::as_source);
+        let is_untrusted = source.as_ref().is_none_or(|source| source.is_untrusted);
+        let shows_definitions = !result.references().is_empty() && self.scope.taint.is_tainted();
+        let removed = RemovedContent {
+            tool: made.name.clone(),
+            content: result.content().to_vec(),
+            is_untrusted: is_untrusted && !result.is_of_gate() || shows_definitions,
+            shows_urls: source.is_some_and(|source| source.shows_urls) && !result.is_error(),
+        };
+        self.kept(keeper.keep_removed(&self.scope.context, removed).await)
+    }
+
+    /// Returns the place of what a store has kept, or could not keep.
+    fn kept(&self, kept: Result<String, String>) -> Removed {
+        let reader = self.toolbox().keeper().map(|keeper| keeper.reader());
+        let may_be_read = |reader: &&'static str| {
+            self.scope.context.permits(reader) && self.toolbox().get(reader).is_some()
+        };
+        match kept {
+            Ok(handle) => Removed::Kept { handle, reader: reader.filter(may_be_read) },
+            Err(reason) => Removed::Lost(reason),
+        }
+    }
+
+    /// Takes out the oldest messages so that the request has the tokens it is to have, and leaves a
+    /// summary or a note.
+    async fn remove_oldest(
+        &mut self,
+        compactor: Option<&dyn Compactor>,
+        limit: usize,
+        usage: &mut Usage,
+    ) -> Result<(), End> {
+        let before = self.tokens();
+        if before <= target(limit) {
+            return Ok(());
+        }
+        // The summary needs room as well.
+        let room = if compactor.is_some() { limit / 10 } else { WORTH };
+        let excess = before - target(limit) + room;
+        let counter = Arc::clone(&self.settings().counter);
+        let positions = self.window.oldest(&self.request.history, &*counter, excess);
+        let mut rest = self.request.history.clone();
+        let removed = rest.take_out(|at| positions.binary_search(&at).is_ok());
+        let whole = std::mem::replace(&mut self.request.history, rest);
+        let tokens = before - self.tokens();
+        let rest = std::mem::replace(&mut self.request.history, whole);
+        let Some(first) = positions.first().copied().filter(|_| tokens > WORTH) else {
+            return Ok(());
+        };
+        let summary = match compactor {
+            Some(compactor) => self.summarize(compactor, &removed, usage).await?,
+            None => None,
+        };
+        let is_tainted = self.scope.taint.is_tainted();
+        let place = match self.toolbox().keeper() {
+            Some(keeper) => {
+                let removed = RemovedContent {
+                    tool: "the earlier messages of the transcript".to_owned(),
+                    content: vec![Content::text(removed.to_text())],
+                    is_untrusted: is_tainted,
+                    shows_urls: false,
+                };
+                self.kept(keeper.keep_removed(&self.scope.context, removed).await)
+            }
+            None => Removed::Gone,
+        };
+        let mut summary = summary.filter(|text| {
+            let is_short =
+                counter.count(text) < tokens && before - tokens + counter.count(text) <= limit;
+            if !is_short {
+                self.compaction_failed("the summary is too long".to_owned());
+            }
+            is_short
+        });
+        let text = note(&removed, tokens, is_tainted, &place, summary.as_deref());
+        self.request.history = rest;
+        self.request.history.insert_user(first, text);
+        let after = self.tokens();
+        self.events.emit(|| EventKind::MessagesRemoved {
+            removed,
+            summary: summary.take(),
+            handle: place.handle().map(str::to_owned),
+            before,
+            after,
+        });
+        Ok(())
+    }
+
+    /// Returns the summary of messages; `None` if there is none.
+    async fn summarize(
+        &mut self,
+        compactor: &dyn Compactor,
+        removed: &History,
+        usage: &mut Usage,
+    ) -> Result<Option<String>, End> {
+        let removed = removed.clone();
+        // A closure may panic before there is a future.
+        let compact = async move { compactor.compact(removed).await };
+        let summary: Result<Summary, CompactionError> = match self.limits.within(compact).await {
+            SupervisedEnd::Done(summary) => summary,
+            SupervisedEnd::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
+            SupervisedEnd::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
+            SupervisedEnd::Panicked(payload) => {
+                forget_quietly(payload);
+                Err("the compactor panicked".into())
+            }
+        };
+        match summary {
+            Ok(summary) => {
+                self.limits.budgets.charge_usage(summary.usage);
+                *usage += summary.usage;
+                if summary.text.trim().is_empty() {
+                    self.compaction_failed("the summary is blank".to_owned());
+                    return Ok(None);
+                }
+                Ok(Some(summary.text))
+            }
+            Err(error) => {
+                self.compaction_failed(reason(error));
+                Ok(None)
+            }
+        }
+    }
+
+    fn compaction_failed(&self, message: String) {
+        tracing::warn!(message, "a transcript was shortened without a summary");
+        self.events.emit(|| EventKind::CompactionFailed { message });
+    }
+}

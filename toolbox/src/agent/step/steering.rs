@@ -1,0 +1,106 @@
+//! Messages for a run at work, and pauses between two steps.
+
+use super::{ActiveRun, End};
+use crate::agent::event::EventKind;
+use crate::agent::handle::PauseFlag;
+use crate::agent::log::{LoggedMessage, RunLog};
+use crate::agent::paused::{Paused, PausedTranscript};
+use crate::context::Principal;
+use crate::model::{History, ToolChoice};
+
+impl ActiveRun {
+    /// Takes the messages that stand before the next request: those that the log has, then reports
+    /// of jobs that have ended since, and what the user has sent.
+    pub(super) async fn take_messages(&mut self) -> Result<(), End> {
+        while let Some(message) = self.log.as_mut().and_then(RunLog::message) {
+            match message {
+                LoggedMessage::Observed { job, content } => {
+                    self.jobs.forget(&job);
+                    self.read_words(&content);
+                    self.request.history.push_user(content);
+                }
+                LoggedMessage::Steered(input) => {
+                    self.steering.forget(&input);
+                    self.read_words(&input.content);
+                    input.enter(&mut self.request.history);
+                }
+            }
+        }
+        self.report_again();
+        while let Some(completion) = self.jobs.ready() {
+            self.observe(completion).await?;
+        }
+        if self.log.as_ref().is_some_and(RunLog::is_replaying) {
+            return Ok(());
+        }
+        while let Some(input) = self.steering.take() {
+            self.log_steered(&input).await?;
+            self.read_words(&input.content);
+            input.enter(&mut self.request.history);
+            self.events.emit(|| EventKind::Steered);
+        }
+        Ok(())
+    }
+
+    /// Returns `true` if an answer is the last of the run: no message for it waits, and none is
+    /// taken any more.
+    pub(super) fn is_last(&self) -> bool {
+        self.steering.close_if_empty()
+    }
+
+    /// Returns `true` if the run is to pause before it asks the model again.
+    pub(super) fn is_to_pause(&self) -> bool {
+        let is_replaying = self.log.as_ref().is_some_and(RunLog::is_replaying);
+        !is_replaying && self.pauses.iter().any(PauseFlag::is_set)
+    }
+
+    /// Pauses the run between two steps.
+    pub(super) async fn pause_at_step(&mut self) -> End {
+        // A job that ends during the pause could report to nobody, so jobs that are waited for end
+        // first.
+        loop {
+            match self.next_job().await {
+                Ok(Some(completion)) => {
+                    if let Err(end) = self.observe(completion).await {
+                        return end;
+                    }
+                }
+                Ok(None) => break,
+                Err(reason) => return End::stopped(reason),
+            }
+        }
+        let history = self.request.history.clone();
+        End::Paused(Box::new(self.paused(PausedTranscript::Step(history))))
+    }
+
+    /// Returns the document of the run as it stands, without results and reports.
+    pub(super) fn paused(&self, open: PausedTranscript) -> Paused {
+        Paused {
+            agent: self.handed.began_as().to_owned(),
+            principal: Principal::of(&self.scope.base).as_str().to_owned(),
+            task: self.window.task_positions(open.before()),
+            open,
+            done: Vec::new(),
+            nested: std::collections::BTreeMap::new(),
+            iterations: self.limits.iterations,
+            usage: self.limits.budgets.usage(),
+            spent: self.limits.budgets.spent(),
+            observations: Vec::new(),
+            inputs: self.steering.close(),
+            has_called: self.request.tool_choice == ToolChoice::Auto,
+            tainted: self.scope.taint.is_tainted(),
+            handoffs: self.paused_handoffs(),
+            left_out: self.scope.left_out.clone(),
+            begun_by_others: !self.scope.asked_by_user,
+        }
+    }
+
+    /// Returns the transcript of a run that ends, with the messages that it could not take.
+    pub(super) fn history_at_end(&mut self, end: &End) -> History {
+        let mut history = self.take_history();
+        if !matches!(end, End::Paused(_)) {
+            self.steering.close().into_iter().for_each(|input| input.enter(&mut history));
+        }
+        history
+    }
+}
