@@ -398,6 +398,8 @@ fn a_file_that_is_rewritten_permits_no_more_at_any_time() {
             if mode & 0o400 == 0 && !is_root() {
                 continue;
             }
+            fs::write(w.join("own-x-0"), "").unwrap();
+            fs::set_permissions(w.join("own-x-0"), fs::Permissions::from_mode(0o000)).unwrap();
             let wider = watched(&w, mode, || {
                 // The first change makes a file of its own, which permits what is usual.
                 let mut edit = Command::new("sh");
@@ -405,8 +407,6 @@ fn a_file_that_is_rewritten_permits_no_more_at_any_time() {
                 let command = start.command();
                 edit.arg(command.get_program()).args(command.get_args()).arg(&w);
                 let script = edit.args(["x", "7", "1"]);
-                fs::write(w.join("own-x-0"), "").unwrap();
-                fs::set_permissions(w.join("own-x-0"), fs::Permissions::from_mode(0o000)).unwrap();
                 assert!(script.stdout(Stdio::null()).status().unwrap().success());
             });
             assert!(!wider, "{start:?} {mode:o}");

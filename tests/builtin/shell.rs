@@ -137,7 +137,8 @@ async fn with_a_list_of_programs_no_shell_reads_the_line() {
 #[tokio::test]
 async fn nothing_that_a_command_started_survives_its_time() {
     let scratch = Scratch::new();
-    let toolbox = ToolBox::from(confined(&scratch).timeout(Duration::from_millis(400)));
+    // A shell has that long to begin, on a slow machine.
+    let toolbox = ToolBox::from(confined(&scratch).timeout(Duration::from_secs(2)));
     let cases = [
         "echo begun; sleep MARK",
         "echo begun; sleep MARK & sleep MARK & wait",
@@ -146,16 +147,19 @@ async fn nothing_that_a_command_started_survives_its_time() {
         "echo begun; (setsid sh -c '(sleep MARK &) ; sleep MARK' &) ; sleep MARK",
         "echo begun; (trap '' HUP TERM; setsid sh -c 'trap \"\" TERM HUP; while :; do sleep MARK; done' &); sleep MARK",
     ];
-    for (at, command) in cases.into_iter().enumerate() {
+    let began = Instant::now();
+    let calls = cases.into_iter().enumerate().map(async |(at, command)| {
         let mark = format!("{}.{:05}", 40_000 + at, std::process::id());
-        let began = Instant::now();
         let command = command.replace("MARK", &mark);
         let result = call(&toolbox, "shell_exec", json!({"command": command})).await;
-        assert_eq!(result.text(), "begun\n[stopped after 400ms]", "{command}");
+        (mark, command, result)
+    });
+    for (mark, command, result) in futures_util::future::join_all(calls).await {
+        assert_eq!(result.text(), "begun\n[stopped after 2s]", "{command}");
         assert_eq!(result.failure_kind(), Some(FailureKind::TimedOut));
         gone(&mark);
-        assert!(began.elapsed() < Duration::from_secs(8));
     }
+    assert!(began.elapsed() < Duration::from_secs(30));
 }
 
 #[tokio::test]
@@ -483,12 +487,12 @@ async fn a_thousand_commands_leave_nothing_behind() {
     let began = Instant::now();
     while zombies() > 0 || descriptors() > before + 60 {
         assert!(
-            began.elapsed() < Duration::from_secs(5),
+            began.elapsed() < Duration::from_secs(30),
             "{} zombies, {} descriptors",
             zombies(),
             descriptors()
         );
-        tokio::task::yield_now().await;
+        tokio::time::sleep(Duration::from_millis(20)).await;
     }
 }
 

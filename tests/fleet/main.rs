@@ -15,6 +15,7 @@ mod crashes;
 mod credentials;
 mod faults;
 mod hostile;
+mod kept;
 mod large;
 #[path = "../ledger.rs"]
 mod ledger;

@@ -17,7 +17,7 @@ use super::server::{Answer, Server, answer, event_pieces};
 use super::{HTML, KEY, MILLI};
 
 /// The maximum silence of a stream of a service that is silent, which the test waits for.
-const IDLE: Duration = Duration::from_secs(1);
+const IDLE: Duration = Duration::from_secs(4);
 /// The same for one that is not, on a slow machine.
 const PATIENCE: Duration = Duration::from_secs(20);
 

@@ -284,7 +284,7 @@ async fn a_broken_stream_is_begun_again_only_if_nobody_heard_of_it() {
     let first = CALLS_STREAM.split_inclusive("\n\n").collect::<Vec<_>>();
     let good = || events(CALLS_STREAM);
     // Of a server that is silent, and of one that is not but on a slow machine.
-    let (fast, slow) = (Duration::from_secs(1), Duration::from_secs(20));
+    let (fast, slow) = (Duration::from_secs(4), Duration::from_secs(20));
     let cut_chunk = b"HTTP/1.1 200 OK\r\ncontent-type: text/event-stream\r\ntransfer-encoding: chunked\r\n\r\n5\r\ndata".to_vec();
     let cases: Vec<(Answer, Option<Kind>, usize)> = vec![
         // Before anything was handed on.

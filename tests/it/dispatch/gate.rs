@@ -278,7 +278,7 @@ fn a_runtime_for_handlers_is_where_they_run() {
     });
     let toolbox = ToolBox::builder()
         .handler_runtime(handlers.handle().clone())
-        .timeout(Duration::from_millis(300))
+        .timeout(Duration::from_secs(2))
         .tools(vec![plain, async_one, waits("never", |_| std::future::pending())])
         .build()
         .unwrap();
@@ -297,16 +297,23 @@ fn a_runtime_for_handlers_is_where_they_run() {
     let (sender, mut alive) = unbounded_channel::<()>();
     let sender = Arc::new(std::sync::Mutex::new(Some(sender)));
     let holds = waits("holds", move |_| {
-        let held = sender.lock().unwrap().take();
+        let held = sender.lock().unwrap().take().unwrap();
         async move {
-            let _held = held;
+            held.send(()).unwrap();
             std::future::pending().await
         }
     });
-    toolbox.register(holds);
+    // It would end by the timeout of the box as well.
+    toolbox.register(holds.without_timeout());
     dispatch.block_on(async {
         let call = toolbox.call(ToolCall::new("c", "holds", "{}")).into_future();
-        let _ = tokio::time::timeout(Duration::from_millis(50), call).await;
+        let begun = async {
+            tokio::select! {
+                result = call => panic!("it never ends: {result:?}"),
+                begun = alive.recv() => begun,
+            }
+        };
+        assert_eq!(tokio::time::timeout(MINUTE, begun).await.expect("it begins"), Some(()));
         let gone = tokio::time::timeout(MINUTE, alive.recv()).await;
         assert_eq!(gone.expect("it is dropped"), None);
     });

@@ -293,7 +293,8 @@ async fn a_blocking_tool_past_its_time_keeps_its_place_until_its_thread_returns(
             "returned"
         })
         .blocking()
-        .with_timeout(Duration::from_millis(20));
+        // Its thread begins within that.
+        .with_timeout(Duration::from_secs(1));
     let toolbox = ToolBox::builder().max_concurrency(1).tools([blocks, echo()]).build().unwrap();
     let result = ask(&toolbox, "blocks").await;
     assert_eq!(result.code(), Some("tool.timed_out"));

@@ -372,6 +372,14 @@ fn spoil(value: &mut Value, key: &str) -> bool {
     map.values_mut().any(|value| spoil(value, key))
 }
 
+/// Returns `true` once a process has a handler of its own for interrupts.
+fn catches_interrupts(process: u32) -> bool {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap_or_default();
+    let caught = status.lines().find_map(|line| line.strip_prefix("SigCgt:"));
+    let caught = caught.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok());
+    caught.is_some_and(|mask| mask & (1 << (2 - 1)) != 0)
+}
+
 #[test]
 fn an_interrupt_ends_a_call_that_waits_for_its_input() {
     let folder = Folder::new();
@@ -383,6 +391,12 @@ fn an_interrupt_ends_a_call_that_waits_for_its_input() {
             .stdin(Stdio::piped())
             .spawn()
             .expect("the program starts");
+        // Before that the signal would end the process by itself.
+        let since = std::time::Instant::now();
+        while !catches_interrupts(child.id()) {
+            assert!(since.elapsed() < Duration::from_secs(30), "{program} catches no signal");
+            std::thread::sleep(Duration::from_millis(5));
+        }
         // Nothing is told while it waits, so that the time it needs to come so far is only guessed.
         std::thread::sleep(Duration::from_secs(2));
         let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status();

@@ -5,12 +5,10 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::agent::{Agent, AgentInner};
-use super::budget::{Budget, SharedBudget};
 use super::event::Sink;
 use super::event::{Emitter, EventKind};
 use super::handle::{CloseOnDrop, PauseFlag, Steering};
 use super::hooks::Guard;
-use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
 use super::log::{LogPlace, RunLog};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
@@ -22,8 +20,7 @@ use super::trace;
 use super::window::ContextWindow;
 use crate::call::Content;
 use crate::collection::ToolBox;
-use crate::context::promotion::Promotions;
-use crate::context::{CancellationToken, Completion, Taint, ToolContext, now};
+use crate::context::{Completion, ToolContext, now};
 use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
@@ -31,10 +28,13 @@ use crate::model::{
 };
 
 mod answer;
+mod begin;
 mod calls;
 mod context;
 mod guarded;
 mod handed_over;
+mod held;
+mod legs;
 mod limits;
 mod logged;
 mod offer;
@@ -46,9 +46,9 @@ mod written;
 
 pub(super) use answer::AnswerType;
 use answer::TypedAnswer;
-use guarded::{Guarded, HeldDeltas};
-use handed_over::{AcceptedHandoff, HandedOver};
-use limits::{CancelOnDrop, RunLimits};
+use held::{GuardedReply, HeldDeltas};
+use legs::{AcceptedHandoff, HandedOver};
+use limits::RunLimits;
 use logged::Opened;
 use offer::ToolOffer;
 use scope::CallScope;
@@ -176,169 +176,7 @@ struct ActiveRun {
     pauses: Arc<[PauseFlag]>,
 }
 
-/// The part of an agent in a run: from the beginning, or from a handoff on.
-struct Leg {
-    agent: Arc<AgentInner>,
-    name: String,
-    system: Option<String>,
-    given: ToolContext,
-    above: RunScope,
-    handed: HandedOver,
-    limits: RunLimits,
-    sink: Option<Sink>,
-    jobs: Jobs,
-    taint: Taint,
-    asked_by_user: bool,
-    log: Option<RunLog>,
-    steering: Arc<Steering>,
-    pauses: Arc<[PauseFlag]>,
-}
-
 impl ActiveRun {
-    fn new(
-        agent: Arc<AgentInner>,
-        given: &ToolContext,
-        sink: Option<super::event::Sink>,
-        called_as: Option<&str>,
-        log: Option<RunLog>,
-        steering: Arc<Steering>,
-        pauses: Arc<[PauseFlag]>,
-    ) -> Self {
-        let settings = &agent.settings;
-        let asked_by_user = given.get::<RunScope>().is_none();
-        let above = given.get::<RunScope>().cloned().unwrap_or_default();
-        let taint = given.get::<Taint>().cloned().unwrap_or_default();
-        #[cfg(feature = "schedule")]
-        let asked_by_user = asked_by_user && !taint.is_begun_by_others();
-        let name = called_as.unwrap_or(&agent.name).to_owned();
-        let mut system = agent.system.clone();
-        if called_as.is_some() && system.is_none() {
-            system.clone_from(&agent.task);
-        }
-        let shared: Vec<SharedBudget> = given
-            .get::<SharedBudget>()
-            .into_iter()
-            .chain(&settings.shared_budgets)
-            .cloned()
-            .collect();
-        let budget = Budget::new(settings.max_total_calls, settings.max_total_tokens);
-        let token = given.cancellation().map(CancellationToken::child).unwrap_or_default();
-        let jobs = Jobs::new();
-        let mut context = given
-            .clone()
-            .with(taint.clone())
-            .with_depth(given.depth().saturating_add(1))
-            .with_cancellation(token.clone())
-            .with_completions(jobs.sender())
-            .with_deferral();
-        context = match &log {
-            Some(log) => context.with_recorder(log.recorder()).with_extension(log.scope()),
-            // A recorder of the call that starts the run is not one of the calls of the run.
-            None => context.with_calls_recorded_by_box(),
-        };
-        let limits = RunLimits {
-            cancellation: CancelOnDrop { token, armed: true },
-            deadline: context.deadline(),
-            budgets: above.budgets.with(budget, &shared),
-            over_budget: false,
-            iterations: 0,
-            max_depth: above.max_depth,
-        };
-        let handed = HandedOver::new(&name, settings.max_handoffs);
-        let sink = sink.or_else(|| above.sink.clone());
-        Self::begin(Leg {
-            agent,
-            name,
-            system,
-            given: context,
-            above,
-            handed,
-            limits,
-            sink,
-            jobs,
-            taint,
-            asked_by_user,
-            log,
-            steering,
-            pauses,
-        })
-    }
-
-    /// Begins the part of an agent.
-    fn begin(leg: Leg) -> Self {
-        let Leg { agent, name, system, given, above, handed, mut limits, .. } = leg;
-        let settings = &agent.settings;
-        let path: Arc<[String]> = above.path.iter().cloned().chain([name.clone()]).collect();
-        let events = Emitter::new(leg.sink, Arc::clone(&path));
-        let nested = Arc::default();
-        limits.max_depth = limits.max_depth.min(settings.max_depth);
-        let inherited = above
-            .toolbox
-            .as_ref()
-            .filter(|_| settings.inherits)
-            .and_then(|above| Inherited::new(&agent.toolbox, above));
-        let toolbox = inherited.as_ref().map_or(&agent.toolbox, Inherited::toolbox).clone();
-        let scope = RunScope {
-            max_depth: limits.max_depth,
-            agents: above.agents.iter().copied().chain([agent.id]).collect(),
-            path,
-            budgets: limits.budgets.clone(),
-            sink: events.sink().cloned(),
-            nested: Arc::clone(&nested),
-            toolbox: Some(toolbox),
-            pauses: Arc::clone(&leg.pauses),
-            handoffs_left: handed.left(),
-        };
-        let promotions = Arc::new(Promotions::default());
-        let mut context = given
-            .clone()
-            .with(scope)
-            .with_shared(Arc::clone(&promotions))
-            .with_fallback(agent.state.as_ref(), settings.inherits);
-        // A time that no clock can show is no limit.
-        if let Some(deadline) = settings.timeout.and_then(|timeout| now().checked_add(timeout)) {
-            context = context.with_deadline(deadline);
-        }
-        limits.deadline = context.deadline();
-        if let Some(approver) = &settings.approver {
-            context = context.with_shared_approver(Arc::clone(approver));
-        }
-        if events.is_on() {
-            let progress = events.clone();
-            context = context
-                .with_observer(Arc::new(events.clone()))
-                .with_progress(move |report| progress.emit(|| EventKind::ToolProgress(report)));
-        }
-        let mut request = ModelRequest::new(History::new())
-            .with_parallel_tool_calls(settings.parallel)
-            .with_tool_choice(settings.tool_choice.clone());
-        request.system = system;
-        request.options.clone_from(&settings.options);
-        Self {
-            guard: RepeatGuard::new(settings.repeat_limit),
-            is_input_passed: settings.hooks.on_input.is_empty(),
-            output_guards: settings.hooks.on_output.clone(),
-            agent,
-            name,
-            given,
-            above,
-            handed,
-            request,
-            limits,
-            scope: CallScope::new(context, nested, leg.taint, leg.asked_by_user),
-            offer: ToolOffer { inherited, promotions, findable: None },
-            events,
-            jobs: leg.jobs,
-            answer: None,
-            failed_answers: 0,
-            before_reply: None,
-            log: leg.log,
-            window: ContextWindow::default(),
-            steering: leg.steering,
-            pauses: leg.pauses,
-        }
-    }
-
     async fn go_on(&mut self) -> End {
         loop {
             if let Some(reason) = self.limits.exceeded() {
@@ -619,8 +457,8 @@ impl ActiveRun {
         let respond = async { model.respond(&self.request, deltas).await };
         let respond = self.beside_input_guards(respond.instrument(span.clone()), &held);
         let response = match self.limits.within(respond).await {
-            SupervisedEnd::Done(Guarded::Passed(response)) => response,
-            SupervisedEnd::Done(Guarded::Blocked { reason, usage }) => {
+            SupervisedEnd::Done(GuardedReply::Passed(response)) => response,
+            SupervisedEnd::Done(GuardedReply::Blocked { reason, usage }) => {
                 self.limits.budgets.charge_usage(usage);
                 self.events.emit(|| EventKind::Blocked { reason: reason.clone() });
                 return Err(End::Blocked(StopReason::InputBlocked, reason));

@@ -45,6 +45,8 @@ pub struct ToolContext {
     pub(crate) state: Option<Arc<StateMap>>,
     /// `true` if this very call was approved.
     pub(crate) approved: bool,
+    /// `true` if a large result of this very call is kept by the box of its caller.
+    pub(crate) whole: bool,
 }
 
 /// The values, limits and handles that the program passed with a call.
@@ -74,6 +76,7 @@ pub(crate) static UNUSED_CONTEXT: ToolContext = ToolContext {
     bound: None,
     state: None,
     approved: false,
+    whole: false,
 };
 
 impl ToolContext {

@@ -14,6 +14,8 @@ pub(crate) struct Pass {
     pub(crate) approved: bool,
     /// The call comes through a gateway, and may reach tools that are hidden behind it.
     pub(crate) hidden: bool,
+    /// The result goes to another box, which is the one to keep what is too large.
+    pub(crate) whole: bool,
 }
 
 /// An admitted call: its tool, its box, and its context.

@@ -100,7 +100,7 @@ impl ToolBox {
         } else {
             for (index, call, approved) in admitted {
                 results[index] =
-                    Some(self.dispatch(context, call, Pass { approved, hidden: false }).await);
+                    Some(self.dispatch(context, call, Pass { approved, ..Pass::default() }).await);
             }
         }
         results.into_iter().flatten().collect()
@@ -118,7 +118,7 @@ impl ToolBox {
         for (index, call, approved) in calls {
             let (toolbox, context) = (self.clone(), context.cloned());
             let (id, name) = (call.id.clone(), call.name.clone());
-            let pass = Pass { approved, hidden: false };
+            let pass = Pass { approved, ..Pass::default() };
             let run = trace::carried(async move {
                 (index, toolbox.dispatch(context.as_ref(), call, pass).await)
             });

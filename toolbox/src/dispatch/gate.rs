@@ -49,7 +49,7 @@ impl ToolBox {
     /// Makes one call through a gateway, of a tool that may be hidden behind it.
     pub(crate) async fn call_hidden(&self, context: &ToolContext, call: ToolCall) -> ToolResult {
         // The approval of the gateway's call covers this one: the approver saw its arguments.
-        let pass = Pass { approved: context.approved, hidden: true };
+        let pass = Pass { approved: context.approved, hidden: true, whole: context.whole };
         // The call replaces the gateway's own, and may be deferred if that one could.
         self.dispatch(Some(&context.in_its_place()), call, pass).await
     }
@@ -146,6 +146,7 @@ impl ToolBox {
             bound: tool.running.state.clone(),
             state: self.shared.state.clone(),
             approved: pass.approved,
+            whole: pass.whole,
         };
         if !in_place {
             let (tool, shared) = (entry.tool.clone(), Arc::clone(&self.shared));

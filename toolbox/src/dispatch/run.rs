@@ -12,7 +12,7 @@ use super::supervise::{SupervisedCall, Timeout, cancelled, forget_quietly, panic
 use super::trace;
 use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, ToolResult};
-use crate::collection::{BoxSettings, ToolBox};
+use crate::collection::BoxSettings;
 use crate::context::approval::{Approval, Condition};
 use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
@@ -107,26 +107,20 @@ async fn run_here(
     }
 }
 
-impl ToolBox {
-    /// Bounds the result of a call that was made elsewhere, as the gate bounds those of its own.
+impl BoxSettings {
+    /// Bounds a result of a tool: what is too large is kept elsewhere, or cut.
     pub(crate) async fn bound(&self, tool: &Tool, context: &ToolContext, result: &mut ToolResult) {
-        bound(&self.shared.settings, tool, context, result).await;
+        let own = tool.inner().running.result_tokens;
+        if let Some(keeper) = &self.keeper
+            && keeper.exceeds(result, own)
+        {
+            if context.whole {
+                return;
+            }
+            keeper.keep(context, tool.as_source(), own, result).await;
+        }
+        result.fit(self.result_bytes, || tool.definition());
     }
-}
-
-async fn bound(
-    settings: &BoxSettings,
-    tool: &Tool,
-    context: &ToolContext,
-    result: &mut ToolResult,
-) {
-    let own = tool.inner().running.result_tokens;
-    if let Some(keeper) = &settings.keeper
-        && keeper.exceeds(result, own)
-    {
-        keeper.keep(context, tool.as_source(), own, result).await;
-    }
-    result.fit(settings.result_bytes, || tool.definition());
 }
 
 impl OwnedCall {
@@ -247,7 +241,7 @@ impl OwnedCall {
 
     /// Bounds a result: what is too large is kept elsewhere, or cut.
     pub(super) async fn bound(&self, result: &mut ToolResult) {
-        bound(&self.shared.settings, &self.tool, &self.context, result).await;
+        self.shared.settings.bound(&self.tool, &self.context, result).await;
     }
 
     /// Records the sources of a result that a model is about to read.

@@ -250,7 +250,7 @@ async fn run(toolbox: ToolBox, journal: Journal, call: RecordedCall) {
     let recorder = ClaimRecorder::new(&journal.inner, call);
     let context = carried.restore().with_recorder(Arc::new(Arc::clone(&recorder)));
     // It was approved when it was accepted, if it had to be.
-    let pass = Pass { approved: true, hidden: true };
+    let pass = Pass { approved: true, hidden: true, whole: false };
     let result = toolbox.dispatch(Some(&context), tool_call, pass).await;
     recorder.end_unbegun(&result).await;
 }

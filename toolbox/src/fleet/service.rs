@@ -163,7 +163,7 @@ impl Service {
         let taint = context.get::<Taint>().cloned();
         let was_tainted = taint.as_ref().is_some_and(Taint::is_tainted);
         let call = ToolCall::new(&*head.call_id, tool.name(), arguments);
-        let pass = Pass { approved: self.takes_approval(&head, tool), hidden: true };
+        let pass = Pass { approved: self.takes_approval(&head, tool), hidden: true, whole: true };
         let work = self.toolbox.dispatch(Some(&context), call, pass);
         let result = match outbox {
             Some(outbox) => self.report_while(work, &reply, outbox).await,

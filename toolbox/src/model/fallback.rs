@@ -46,13 +46,13 @@ use crate::sync::Mutex;
 /// # }
 /// ```
 pub struct Fallback {
-    models: Vec<Candidate>,
+    models: Vec<RankedModel>,
     decide: Arc<dyn Fn(&ModelError) -> bool + Send + Sync>,
     breaker: Option<Breaker>,
 }
 
 /// One of the models, with its recent failures.
-struct Candidate {
+struct RankedModel {
     model: Arc<dyn Model>,
     circuit: Mutex<Circuit>,
 }
@@ -81,7 +81,7 @@ impl Fallback {
     /// Adds a model, which is asked when those before it have failed.
     #[must_use]
     pub fn or(mut self, next: impl Model) -> Self {
-        self.models.push(Candidate { model: Arc::new(next), circuit: Mutex::default() });
+        self.models.push(RankedModel { model: Arc::new(next), circuit: Mutex::default() });
         self
     }
 
@@ -168,7 +168,7 @@ fn joined(failures: &[String], last: &ModelError) -> ModelError {
     }
 }
 
-impl Candidate {
+impl RankedModel {
     /// Returns `true` if the model is asked in its turn, and `false` if it is asked last.
     fn is_admitted(&self, breaker: Option<Breaker>) -> bool {
         let Some(breaker) = breaker else { return true };

@@ -1,5 +1,4 @@
-//! What takes part in the runs of an agent: hooks, guards, validators, budgets that runs share, and
-//! agents that it hands conversations to.
+//! Methods that add hooks, guards, validators, shared budgets and handoffs to an agent.
 
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use std::error::Error;
 
 use serde_json::{Map, Value};
 
-use super::{AnyForm, AtOnce, Awaited};
+use super::form::{AnyForm, AtOnce, Awaited};
 use crate::context::ToolContext;
 use crate::definition::ToolDefinition;
 use crate::dialect::Definitions;

@@ -2,7 +2,8 @@
 
 use std::fmt::Display;
 
-use super::{AnyForm, AtOnce, Awaited, Checked};
+use super::checked::Checked;
+use super::form::{AnyForm, AtOnce, Awaited};
 use crate::future::BoxFuture;
 
 /// A check on an answer whose error the model is told, so that it answers again.

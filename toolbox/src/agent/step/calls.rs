@@ -97,7 +97,11 @@ impl ActiveRun {
                 Some(Decision::Answer(text)) => {
                     let mut result = ToolResult::new(text.as_str()).with_call_id(call.id.clone());
                     if let Some(tool) = self.toolbox().get(&call.name) {
-                        self.toolbox().bound(&tool, &self.scope.context, &mut result).await;
+                        self.toolbox()
+                            .shared
+                            .settings
+                            .bound(&tool, &self.scope.context, &mut result)
+                            .await;
                     }
                     self.read_result(&call, &result);
                     plan.results.push(result);

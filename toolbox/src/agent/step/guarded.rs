@@ -5,50 +5,14 @@ use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::task::Poll;
 
+use super::held::{GuardedReply, HeldDeltas};
 use super::{ActiveRun, End, TypedAnswer};
-use crate::agent::event::{Emitter, EventKind};
+use crate::agent::event::EventKind;
 use crate::agent::hooks::{Checked, Guard, Verdict};
 use crate::agent::outcome::StopReason;
 use crate::call::{FailureKind, ToolResult};
 use crate::dispatch::{Supervised, SupervisedEnd, forget_quietly};
-use crate::model::{Delta, ModelError, ModelResponse, Usage};
-use crate::sync::Mutex;
-
-/// The end of a request beside the guards on the input.
-pub(super) enum Guarded {
-    Passed(Result<ModelResponse, ModelError>),
-    /// A guard blocked; the tokens of the reply, if there was one by then.
-    Blocked {
-        reason: String,
-        usage: Usage,
-    },
-}
-
-/// The deltas of a reply, held back until the guards on the input have passed.
-pub(super) struct HeldDeltas<'a> {
-    events: &'a Emitter,
-    held: Mutex<Option<Vec<Delta>>>,
-}
-
-impl<'a> HeldDeltas<'a> {
-    pub(super) fn new(events: &'a Emitter, are_held: bool) -> Self {
-        Self { events, held: Mutex::new(are_held.then(Vec::new)) }
-    }
-
-    pub(super) fn emit(&self, delta: Delta) {
-        match &mut *self.held.lock() {
-            Some(held) => held.push(delta),
-            None => self.events.emit(|| EventKind::Delta(delta)),
-        }
-    }
-
-    fn release(&self) {
-        let mut held = self.held.lock();
-        for delta in held.take().into_iter().flatten() {
-            self.events.emit(|| EventKind::Delta(delta));
-        }
-    }
-}
+use crate::model::{ModelError, ModelResponse, Usage};
 
 impl ActiveRun {
     /// Waits for a reply and for the guards on the input, whichever comes first.
@@ -56,9 +20,9 @@ impl ActiveRun {
         &self,
         respond: impl Future<Output = Result<ModelResponse, ModelError>> + Send,
         deltas: &HeldDeltas<'_>,
-    ) -> Guarded {
+    ) -> GuardedReply {
         if self.is_input_passed {
-            return Guarded::Passed(respond.await);
+            return GuardedReply::Passed(respond.await);
         }
         let context = self.scope.beside_calls(self.toolbox());
         let checked = Checked::input(context, self.request.history.clone());
@@ -74,7 +38,7 @@ impl ActiveRun {
                             Some(Ok(ModelResponse { usage, .. })) => usage,
                             _ => Usage::default(),
                         };
-                        return Poll::Ready(Guarded::Blocked { reason, usage });
+                        return Poll::Ready(GuardedReply::Blocked { reason, usage });
                     }
                     None => {
                         has_passed = true;
@@ -84,13 +48,15 @@ impl ActiveRun {
             }
             if reply.is_none() {
                 match respond.as_mut().poll(context) {
-                    Poll::Ready(Err(error)) => return Poll::Ready(Guarded::Passed(Err(error))),
+                    Poll::Ready(Err(error)) => {
+                        return Poll::Ready(GuardedReply::Passed(Err(error)));
+                    }
                     Poll::Ready(response) => reply = Some(response),
                     Poll::Pending => {}
                 }
             }
             match reply.take_if(|_| has_passed) {
-                Some(response) => Poll::Ready(Guarded::Passed(response)),
+                Some(response) => Poll::Ready(GuardedReply::Passed(response)),
                 None => Poll::Pending,
             }
         })

@@ -2,24 +2,17 @@
 
 use std::sync::Arc;
 
+use super::begin::Leg;
+use super::legs::AcceptedHandoff;
 use super::read::made;
-use super::{ActiveRun, Leg, RunLimits, TypedAnswer};
+use super::{ActiveRun, RunLimits, TypedAnswer};
 use crate::agent::budget::Budget;
 use crate::agent::event::EventKind;
 use crate::agent::handoff::HandoffTarget;
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Paused, PausedHandoff};
-use crate::call::{Arguments, FailureKind, ToolCall, ToolResult};
-use crate::collection::ToolBox;
+use crate::call::{FailureKind, ToolCall, ToolResult};
 use crate::model::Unanswered;
-
-/// A handoff that was accepted.
-pub(super) struct AcceptedHandoff {
-    target: Arc<HandoffTarget>,
-    /// The name of its tool.
-    tool: String,
-    arguments: Arguments,
-}
 
 impl ActiveRun {
     /// Returns the target of a call that hands the conversation over, and the call as its tool gets
@@ -164,53 +157,5 @@ impl ActiveRun {
             spent,
         });
         paused.collect()
-    }
-}
-
-/// The agents that had the conversation of a run before the one that has it.
-#[derive(Default)]
-pub(super) struct HandedOver {
-    /// The name that the run began under.
-    began_as: String,
-    made: Vec<MadeHandoff>,
-    /// The number of handoffs that a run may make.
-    most: u32,
-}
-
-struct MadeHandoff {
-    tool: String,
-    /// The number of requests before it.
-    began_at: u32,
-    /// The box of the agent that handed over.
-    from: ToolBox,
-}
-
-impl HandedOver {
-    pub(super) fn new(began_as: &str, most: u32) -> Self {
-        Self { began_as: began_as.to_owned(), made: Vec::new(), most }
-    }
-
-    fn add(&mut self, tool: &str, began_at: u32, from: ToolBox) {
-        self.made.push(MadeHandoff { tool: tool.to_owned(), began_at, from });
-    }
-
-    pub(super) fn began_as(&self) -> &str {
-        &self.began_as
-    }
-
-    /// Returns the number of requests before the current agent.
-    pub(super) fn began_at(&self) -> u32 {
-        self.made.last().map_or(0, |last| last.began_at)
-    }
-
-    /// Returns how often the conversation may still be handed over.
-    pub(super) fn left(&self) -> u32 {
-        let made = u32::try_from(self.made.len()).unwrap_or(u32::MAX);
-        self.most.saturating_sub(made)
-    }
-
-    /// Returns the boxes of the agents before.
-    pub(super) fn boxes(&self) -> impl Iterator<Item = &ToolBox> {
-        self.made.iter().map(|made| &made.from)
     }
 }

@@ -13,6 +13,7 @@ use super::held::HeldCall;
 use super::outgoing::{Means, token_of};
 use crate::call::{FailureKind, JobId, ToolResult};
 use crate::collection::ToolBox;
+use crate::context::{CarriedContext, ToolContext};
 use crate::durable::{CallEnd, CallState, Claim, Outbox};
 use crate::fleet::subjects::QueueKey;
 use crate::fleet::wire::{Answer, CallNote, Outcome, stored_arguments, stored_result};
@@ -43,11 +44,23 @@ impl Means {
         if let Some(toolbox) = toolbox
             && let Some(tool) = toolbox.get(&call.tool)
         {
-            result.fit(toolbox.shared.settings.result_bytes, || tool.definition());
+            let settings = &toolbox.shared.settings;
+            match self.context(&call.claim.id).await {
+                Some(context) => settings.bound(&tool, &context, &mut result).await,
+                // Nobody could read what is kept without an owner.
+                None => result.fit(settings.result_bytes, || tool.definition()),
+            }
         }
         let mut end = Outbox::end_of(&result, call.idempotent);
         end.is_dead = dead && end.state == CallState::Failed;
         end
+    }
+
+    /// Returns the context in which a call was submitted, whose owner has its kept result.
+    async fn context(&self, id: &JobId) -> Option<ToolContext> {
+        let call = self.outbox.get(id).await.ok().flatten()?;
+        let carried: CarriedContext = serde_json::from_str(&call.context).ok()?;
+        Some(carried.restore())
     }
 
     async fn read(&self, key: &QueueKey, value: &[u8]) -> Result<(ToolResult, bool), String> {

@@ -316,7 +316,8 @@ impl QueueService {
             lease.renew_until(now().checked_add(left.saturating_add(GRACE)));
         }
         let call = ToolCall::new(&*head.call_id, tool.name(), arguments);
-        let pass = Pass { approved: self.service.takes_approval(head, tool), hidden: true };
+        let approved = self.service.takes_approval(head, tool);
+        let pass = Pass { approved, hidden: true, whole: true };
         self.service.toolbox.dispatch(Some(&context), call, pass).await
     }
 

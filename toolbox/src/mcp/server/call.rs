@@ -111,7 +111,7 @@ impl RunningCall {
     async fn run(self) -> Answer {
         let Self { shared, id, version, context, call } = self;
         let name = call.name.clone();
-        let pass = Pass { approved: false, hidden: shared.options.list_deferred };
+        let pass = Pass { hidden: shared.options.list_deferred, ..Pass::default() };
         let result = shared.toolbox.dispatch(Some(&context), call, pass).await;
         if result.failure_kind() == Some(FailureKind::NotFound)
             && shared.listing().get(&name).is_none()
