@@ -438,6 +438,12 @@ async fn a_run_paused_between_two_steps_waits_in_the_journal() {
         assert_eq!(outcome.reason, StopReason::Paused);
         let run = journal.runs(false).await.unwrap().pop().unwrap();
         assert_eq!((run.state, run.pending.len()), (RecordedRunState::Paused, 0));
+        // A worker leaves it where it is, until it is told to go on.
+        let none: [(String, Decision); 0] = [];
+        assert!(!run.state.can_go_on());
+        assert!(journal.decide("run", none).await.unwrap());
+        let run = journal.runs(false).await.unwrap().pop().unwrap();
+        assert!(run.state.can_go_on());
     }
     let journal = Journal::open(&path).unwrap();
     let model = ScriptedModel::new().calls("page", r#"{"number": 2}"#).text("done");

@@ -407,8 +407,10 @@ impl ActiveRun {
         self.request.search =
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
         self.request.context = self.scope.beside_calls(self.toolbox());
-        if !is_fitted {
-            self.fit_context().await?;
+        if !is_fitted && let Err(end) = self.fit_context().await {
+            // Nothing was sent.
+            self.limits.iterations -= 1;
+            return Err(end);
         }
         if let Some(logged) = logged {
             self.limits.budgets.charge_usage_again(logged.response.usage);

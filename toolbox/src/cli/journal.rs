@@ -110,7 +110,8 @@ async fn decide(wanted: ResumeCommand) -> Result<Outcome, Fault> {
     let approved = wanted.approve.iter().chain(all).map(|id| (id.clone(), Decision::Approve));
     let denied = wanted.deny.iter().map(|id| (id.clone(), Decision::Deny(wanted.reason.clone())));
     let decisions: Vec<_> = approved.chain(denied).collect();
-    if decisions.is_empty() {
+    // One that was paused between two steps goes on without a decision.
+    if decisions.is_empty() && !(wanted.all && run.pending.is_empty()) {
         let text = "nothing was decided: say `--approve ID`, `--deny ID` or `--approve-all`";
         return Err((Exit::Usage, text.to_owned()));
     }

@@ -58,7 +58,7 @@ impl StepRequest {
         self.usage
     }
 
-    /// Returns the transcript that is sent.
+    /// Returns the transcript that is sent; [rules](super::ContextRule) may shorten it after this.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history

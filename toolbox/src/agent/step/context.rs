@@ -13,7 +13,9 @@ use crate::agent::window::{
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::context::keeper::RemovedContent;
 use crate::dispatch::{SupervisedEnd, forget_quietly};
-use crate::model::{History, HistoryEdit, ModelErrorKind, ModelResponse, Usage, result_tokens};
+use crate::model::{
+    History, HistoryEdit, Message, ModelErrorKind, ModelResponse, Usage, result_tokens,
+};
 use crate::tool::Tool;
 
 /// Messages of fewer tokens are not worth the note in their place.
@@ -243,7 +245,7 @@ impl ActiveRun {
             Some(keeper) => {
                 let removed = RemovedContent {
                     tool: "the earlier messages of the transcript".to_owned(),
-                    content: vec![Content::text(removed.to_text())],
+                    content: content_of(&removed),
                     is_untrusted: is_tainted,
                     shows_urls: false,
                 };
@@ -313,4 +315,22 @@ impl ActiveRun {
         tracing::warn!(message, "a transcript was shortened without a summary");
         self.events.emit(|| EventKind::CompactionFailed { message });
     }
+}
+
+/// Returns all that messages hold, for a store: their text, then the parts that are no text.
+fn content_of(messages: &History) -> Vec<Content> {
+    let mut parts = vec![Content::text(messages.to_text())];
+    for message in messages.messages() {
+        match message {
+            Message::User(content) => parts.extend(media(content)),
+            Message::Step(step) => {
+                parts.extend(step.results().iter().flat_map(|result| media(result.content())));
+            }
+        }
+    }
+    parts
+}
+
+fn media(content: &[Content]) -> impl Iterator<Item = Content> {
+    content.iter().filter(|part| part.to_text().is_none()).cloned()
 }
