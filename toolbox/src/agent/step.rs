@@ -5,11 +5,9 @@ use std::sync::Arc;
 use tracing::Instrument;
 
 use super::agent::{Agent, AgentInner};
-use super::budget::{Budget, SharedBudget};
 use super::event::Sink;
 use super::event::{Emitter, EventKind};
 use super::hooks::Guard;
-use super::inherited::Inherited;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
 use super::log::{LogPlace, RunLog};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
@@ -20,8 +18,7 @@ use super::settings::MaxIterations;
 use super::trace;
 use crate::call::Content;
 use crate::collection::ToolBox;
-use crate::context::promotion::Promotions;
-use crate::context::{CancellationToken, Completion, Taint, ToolContext, now};
+use crate::context::{Completion, ToolContext, now};
 use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
@@ -47,7 +44,7 @@ pub(super) use answer::AnswerType;
 use answer::TypedAnswer;
 use held::{GuardedReply, HeldDeltas};
 use legs::{AcceptedHandoff, HandedOver};
-use limits::{CancelOnDrop, RunLimits};
+use limits::RunLimits;
 use logged::Opened;
 use offer::ToolOffer;
 use scope::CallScope;
