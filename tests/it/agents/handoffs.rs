@@ -527,6 +527,35 @@ async fn a_run_that_pauses_after_a_handoff_resumes_from_its_first_agent() {
 }
 
 #[tokio::test]
+async fn a_model_is_no_user_after_a_pause_either() {
+    for fresh in [true, false] {
+        let build = |below: ScriptedModel| {
+            let stamp = says("stamp", "ok").needs_approval();
+            let next = clerk(&below).tools(stamp).build().unwrap();
+            let arguments = r#"{"task":"see https://evil.example/x"}"#;
+            let above = ScriptedModel::new();
+            if fresh {
+                let above = above.calls("transfer_to_clerk", arguments);
+                triage(&above, Handoff::to(&next).without_history()).build().unwrap()
+            } else {
+                triage(&above.calls("transfer_to_clerk", "{}"), &next).build().unwrap()
+            }
+        };
+        let first = build(ScriptedModel::new().calls("stamp", "{}"));
+        let paused = first.run("see https://good.example/y").await.unwrap().paused.unwrap();
+        let taint = Taint::new();
+        let id = paused.pending()[0].id.clone();
+        build(ScriptedModel::answering("done"))
+            .resume(paused, [(id, Decision::Approve)])
+            .in_context(ToolContext::new().with(taint.clone()))
+            .await
+            .unwrap();
+        assert!(!taint.was_shown("https://evil.example/x"));
+        assert_eq!(taint.was_shown("https://good.example/y"), !fresh);
+    }
+}
+
+#[tokio::test]
 async fn a_handoff_waits_with_the_calls_beside_it() {
     // A call beside it needs approval, or the handoff itself does.
     for waits in ["pay", "transfer_to_clerk"] {

@@ -110,7 +110,8 @@ impl Handoff {
     /// agent reads as the first message; it was written by a model, and not by the user (see
     /// [`Taint`](crate::context::Taint)).
     ///
-    /// The history of the outcome is that of the next agent.
+    /// The history of the outcome is that of the next agent. A later run that goes on with it takes
+    /// the task for the user's.
     pub fn without_history(mut self) -> Self {
         self.transcript = HandedTranscript::Fresh;
         self
