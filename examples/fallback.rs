@@ -25,7 +25,7 @@ struct ByPlan<A, B> {
 
 impl<A: Model, B: Model> Model for ByPlan<A, B> {
     fn name(&self) -> &str {
-        "by-plan"
+        self.members.name()
     }
 
     fn respond<'a>(

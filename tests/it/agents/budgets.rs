@@ -53,10 +53,8 @@ async fn runs_charge_one_budget_and_stop_when_it_is_spent() {
             };
             let mut seen = Vec::new();
             for _ in 0..3 {
-                let context = match by_context {
-                    true => ToolContext::new().with(budget.clone()),
-                    false => ToolContext::new(),
-                };
+                let context = ToolContext::new();
+                let context = if by_context { context.with(budget.clone()) } else { context };
                 seen.push(agents().run("x").in_context(context).await.unwrap().reason);
             }
             assert_eq!(seen, reasons, "{limits:?} {by_context}");

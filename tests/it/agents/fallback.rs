@@ -75,7 +75,7 @@ async fn an_error_of_all_names_each_and_has_the_kind_of_the_last() {
 struct Breaks;
 
 impl Model for Breaks {
-    fn name(&self) -> &str {
+    fn name(&self) -> &'static str {
         "breaks"
     }
 

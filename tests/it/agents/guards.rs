@@ -63,7 +63,7 @@ async fn an_input_guard_runs_beside_the_model_and_drops_its_request() {
         let began = ::tokio::time::Instant::now();
         let outcome = agent.run("a good thing").on_event(log.listener()).await.unwrap();
         assert_eq!(blocked(&outcome), (StopReason::Answered, None, "a word"));
-        assert_eq!((began.elapsed(), deltas(&log)), (Duration::from_millis(1000), 2));
+        assert_eq!((began.elapsed(), deltas(&log)), (Duration::from_secs(1), 2));
     }
 }
 
@@ -209,7 +209,8 @@ async fn an_output_guard_sees_whatever_text_a_run_returns() {
         let text = toolbox::model::Part::text("the secret is 7");
         ScriptedModel::new().reply(Reply::new(vec![text, call]))
     };
-    let cases: Vec<(&str, ScriptedModel, fn(AgentBuilder) -> AgentBuilder)> = vec![
+    type Build = fn(AgentBuilder) -> AgentBuilder;
+    let cases: Vec<(&str, ScriptedModel, Build)> = vec![
         ("an answer", secret(), |builder| builder),
         ("one that was cut off", secret().finishing(Finish::Length), |builder| builder),
         ("a refusal", secret().finishing(Finish::Refusal), |builder| builder),
@@ -243,10 +244,8 @@ async fn an_output_guard_sees_whatever_text_a_run_returns() {
 async fn an_output_guard_reads_answers_of_a_type() {
     for (by_call, name) in [(true, "Bonn"), (false, "Bonn"), (true, "Rome"), (false, "Rome")] {
         let json = format!(r#"{{"name":"{name}"}}"#);
-        let model = match by_call {
-            true => ScriptedModel::new().calls("final_answer", json),
-            false => ScriptedModel::new().text(json),
-        };
+        let model = ScriptedModel::new();
+        let model = if by_call { model.calls("final_answer", json) } else { model.text(json) };
         let agent = Agent::builder(model)
             .guard_output(|answer: &Checked| {
                 let city: City = answer.read()?;

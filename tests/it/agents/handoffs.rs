@@ -11,9 +11,9 @@ use toolbox::agent::{
     RunOutcome, StopReason, Verdict,
 };
 use toolbox::context::{ApprovalRequest, Decision, Principal, Taint};
-use toolbox::model::{History, Message, ModelRequest, Reply, ToolChoice};
+use toolbox::model::{History, Message, ModelRequest, Reply, Step, ToolChoice};
 use toolbox::testing::ScriptedModel;
-use toolbox::{Tool, ToolBox, ToolCall, ToolContext};
+use toolbox::{Tool, ToolBox, ToolCall, ToolContext, ToolResult};
 
 use super::{Log, counted, offers};
 use crate::bounded::tokio;
@@ -33,7 +33,7 @@ fn triage(model: &ScriptedModel, to: impl Into<Handoff>) -> AgentBuilder {
 
 /// What each result of a transcript says, by its tool.
 fn results(history: &History) -> Vec<(String, String)> {
-    let calls = history.steps().flat_map(|step| step.calls());
+    let calls = history.steps().flat_map(Step::calls);
     calls.map(|(call, result)| (call.name.clone(), result.text().into_owned())).collect()
 }
 
@@ -93,7 +93,8 @@ async fn the_next_agent_goes_on_with_its_own_settings_and_the_transcript() {
 
 #[tokio::test]
 async fn the_transcript_goes_along_whole_edited_or_not_at_all() {
-    let cases: [(fn(Handoff) -> Handoff, &str, &[&str], &str); 3] = [
+    type Change = fn(Handoff) -> Handoff;
+    let cases: [(Change, &str, &[&str], &str); 3] = [
         (|handoff| handoff, "{}", &["user", "step"], "What is it?"),
         (
             |handoff| handoff.edit_history(|_| History::from("in short")),
@@ -176,7 +177,7 @@ async fn a_handoff_that_is_refused_leaves_the_conversation() {
     let next = || clerk(&ScriptedModel::answering("never")).build().unwrap();
     for (build, expected) in builds {
         let above = transfers().text("stayed");
-        let outcome = build(triage(&above, &next())).build().unwrap().run("x").await.unwrap();
+        let outcome = build(triage(&above, next())).build().unwrap().run("x").await.unwrap();
         assert_eq!(outcome.agent, "triage");
         let text = results(&outcome.history).remove(0).1;
         assert!(text.contains(expected), "{text}");
@@ -200,16 +201,33 @@ async fn a_handoff_that_is_refused_leaves_the_conversation() {
 }
 
 #[tokio::test]
+async fn of_two_handoffs_the_one_that_is_allowed_is_made() {
+    for forbidden in ["transfer_to_clerk", "transfer_to_other"] {
+        let other = Agent::builder(ScriptedModel::answering("of the other")).name("other");
+        let next = clerk(&ScriptedModel::answering("of the clerk")).build().unwrap();
+        let above = ScriptedModel::new()
+            .calls_all([("transfer_to_clerk", "{}"), ("transfer_to_other", "{}")]);
+        let agent = triage(&above, &next)
+            .handoff(other.build().unwrap())
+            .blacklist_tool(forbidden)
+            .build()
+            .unwrap();
+        let last = if forbidden.ends_with("clerk") { "other" } else { "clerk" };
+        assert_eq!(agent.run("x").await.unwrap().agent, last);
+    }
+}
+
+#[tokio::test]
 async fn what_was_forbidden_stays_so_and_limits_hold_together() {
     let runs = Arc::new(AtomicUsize::new(0));
     let pays = || ScriptedModel::new().calls("pay", "{}").text("done");
     let next = |model: &ScriptedModel| clerk(model).tools(counted("pay", &runs)).build().unwrap();
     // Forbidden by the first agent, by its box, by the context.
-    let by_agent = triage(&transfers(), &next(&pays())).blacklist_tool("pay");
-    let by_box = triage(&transfers(), &next(&pays()));
+    let by_agent = triage(&transfers(), next(&pays())).blacklist_tool("pay");
+    let by_box = triage(&transfers(), next(&pays()));
     let toolbox = ToolBox::new();
     toolbox.blacklist("pay");
-    let by_context = triage(&transfers(), &next(&pays()));
+    let by_context = triage(&transfers(), next(&pays()));
     for (builder, context) in [
         (by_agent, ToolContext::new()),
         (by_box.toolbox(toolbox), ToolContext::new()),
@@ -309,9 +327,10 @@ async fn loops_of_handoffs_are_bounded() {
                 .respond({
                     let name = name.to_owned();
                     move |request| {
-                        let refused = request.history.steps().last().is_some_and(|step| {
-                            step.results().iter().any(|result| result.is_error())
-                        });
+                        let refused =
+                            request.history.steps().last().is_some_and(|step| {
+                                step.results().iter().any(ToolResult::is_error)
+                            });
                         Ok(if refused {
                             Reply::text("kept").into()
                         } else {
@@ -508,6 +527,35 @@ async fn a_run_that_pauses_after_a_handoff_resumes_from_its_first_agent() {
 }
 
 #[tokio::test]
+async fn a_model_is_no_user_after_a_pause_either() {
+    for fresh in [true, false] {
+        let build = |below: ScriptedModel| {
+            let stamp = says("stamp", "ok").needs_approval();
+            let next = clerk(&below).tools(stamp).build().unwrap();
+            let arguments = r#"{"task":"see https://evil.example/x"}"#;
+            let above = ScriptedModel::new();
+            if fresh {
+                let above = above.calls("transfer_to_clerk", arguments);
+                triage(&above, Handoff::to(&next).without_history()).build().unwrap()
+            } else {
+                triage(&above.calls("transfer_to_clerk", "{}"), &next).build().unwrap()
+            }
+        };
+        let first = build(ScriptedModel::new().calls("stamp", "{}"));
+        let paused = first.run("see https://good.example/y").await.unwrap().paused.unwrap();
+        let taint = Taint::new();
+        let id = paused.pending()[0].id.clone();
+        build(ScriptedModel::answering("done"))
+            .resume(paused, [(id, Decision::Approve)])
+            .in_context(ToolContext::new().with(taint.clone()))
+            .await
+            .unwrap();
+        assert!(!taint.was_shown("https://evil.example/x"));
+        assert_eq!(taint.was_shown("https://good.example/y"), !fresh);
+    }
+}
+
+#[tokio::test]
 async fn a_handoff_waits_with_the_calls_beside_it() {
     // A call beside it needs approval, or the handoff itself does.
     for waits in ["pay", "transfer_to_clerk"] {
@@ -576,4 +624,22 @@ async fn an_agent_as_a_tool_may_hand_over_below() {
     assert_eq!(results(&outcome.history)[0].1, "of the clerk");
     assert_eq!(outcome.usage.total_tokens(), 60);
     assert!(log.events().iter().any(|event| *event.path == ["boss", "clerk"]));
+}
+
+#[test]
+fn an_agent_as_a_tool_repeats_what_those_repeat_that_it_hands_to() {
+    let model = || ScriptedModel::answering("ok");
+    let reader = |tool: Tool| Agent::builder(model()).name("reader").tools(tool).build().unwrap();
+    let page = || says("page", "a page");
+    let heir = Agent::builder(model()).name("reader").inherit_tools().build().unwrap();
+    let cases = [(reader(page()), false), (reader(page().untrusted()), true), (heir, true)];
+    for (reader, expected) in cases {
+        // One agent between them, and a way back.
+        let next = clerk(&model()).handoff(&reader).build().unwrap();
+        let agent = triage(&model(), &next).build().unwrap();
+        next.toolbox().register(Handoff::to(&agent).into_tool().unwrap());
+        assert_eq!(agent.as_tool("sort", "Sorts.").is_untrusted(), expected);
+        let handoff = agent.toolbox().get("transfer_to_clerk").unwrap();
+        assert!(!handoff.is_untrusted(), "its own result is no text of others");
+    }
 }

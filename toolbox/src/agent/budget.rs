@@ -70,7 +70,8 @@ impl Default for UsageLimits {
 /// beside it.
 ///
 /// A durable run that goes on charges it for what is asked and called from then on. It lives in
-/// memory: a program that starts anew makes a new one, with what is left. Of agents on other
+/// memory: a program that starts anew makes a new one, with what is left, and one that came with a
+/// context has to come again with the context that the run is resumed in. Of agents on other
 /// machines, calls and tokens are counted when they end, and requests are not.
 ///
 /// ```

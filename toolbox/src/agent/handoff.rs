@@ -1,6 +1,5 @@
 //! Handoffs: an agent gives its conversation to another.
 
-use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
 
@@ -13,7 +12,7 @@ use crate::context::ToolContext;
 use crate::definition::{InvalidNameError, ToolDefinition};
 use crate::model::History;
 use crate::text::{QUOTED, quote};
-use crate::tool::{Tool, ToolHandler};
+use crate::tool::{HandsOver, Tool, ToolHandler};
 
 /// The result of a call by which a conversation was handed over. It holds nothing that anybody
 /// wrote.
@@ -111,7 +110,8 @@ impl Handoff {
     /// agent reads as the first message; it was written by a model, and not by the user (see
     /// [`Taint`](crate::context::Taint)).
     ///
-    /// The history of the outcome is that of the next agent.
+    /// The history of the outcome is that of the next agent. A later run that goes on with it takes
+    /// the task for the user's.
     pub fn without_history(mut self) -> Self {
         self.transcript = HandedTranscript::Fresh;
         self
@@ -178,7 +178,12 @@ impl Handoff {
         let target = HandoffTarget { agent: self.agent, transcript: self.transcript };
         let target = Arc::new(target);
         let tool = Tool::try_from_handler(HandoffTool { target: Arc::clone(&target), definition })?;
-        Ok(tool.handing_over(target))
+        let next = &target.agent.inner;
+        Ok(tool.handing_over(HandsOver {
+            tools: Arc::new(next.toolbox.clone()),
+            inherits: next.settings.inherits,
+            to: target,
+        }))
     }
 }
 
@@ -209,8 +214,8 @@ pub(super) struct HandoffTarget {
 impl HandoffTarget {
     /// Returns the target of a tool, if it is one that hands over.
     pub(super) fn of(tool: &Tool) -> Option<Arc<Self>> {
-        let target: Arc<dyn Any + Send + Sync> = tool.inner().running.hands_over.clone()?;
-        target.downcast().ok()
+        let next = tool.inner().running.hands_over.as_ref()?;
+        Arc::clone(&next.to).downcast().ok()
     }
 
     /// Returns `true` if the user wrote what the next agent reads first.

@@ -41,7 +41,7 @@ pub use closure::{MakeToolError, MapFn, ToolFn, ToolInput};
 pub use handler::ToolHandler;
 pub use layer::Next;
 pub use tool::{BoxedHandler, Origin, Tool};
-pub(crate) use tool::{RepeatedTools, SyncHandler, ToolInner, made};
+pub(crate) use tool::{HandsOver, RepeatedTools, SyncHandler, ToolInner, made};
 pub use toolset::{IntoTools, Toolset};
 
 pub use crate::__private::{ToolFailure, ToolOutput};

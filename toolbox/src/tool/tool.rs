@@ -87,9 +87,8 @@ pub(crate) struct RunSettings {
     pub(crate) forwards: bool,
     /// `true` if a call starts a run, which may stop and be resumed with the run above it.
     pub(crate) starts_run: bool,
-    /// The agent that a call hands the conversation of its run to; of a type of the module of
-    /// agents.
-    pub(crate) hands_over: Option<Arc<dyn Any + Send + Sync>>,
+    /// The agent that a call hands the conversation of its run to.
+    pub(crate) hands_over: Option<HandsOver>,
     /// The tools whose results a run that it starts may repeat.
     pub(crate) repeats: Option<Arc<dyn RepeatedTools>>,
 }
@@ -113,6 +112,17 @@ impl RunSettings {
     pub(crate) fn is_forwarded(&self) -> bool {
         self.forwards
     }
+}
+
+/// The agent that a call hands the conversation of its run to.
+#[derive(Clone)]
+pub(crate) struct HandsOver {
+    /// The agent, as a type of the module of agents.
+    pub(crate) to: Arc<dyn Any + Send + Sync>,
+    /// Its tools, whose results the answer of the run may repeat.
+    pub(crate) tools: Arc<dyn RepeatedTools>,
+    /// `true` if it has other tools as well, which are not known before it runs.
+    pub(crate) inherits: bool,
 }
 
 /// The tools whose results a tool may repeat, such as those of an agent.
@@ -519,7 +529,7 @@ impl Tool {
     }
 
     /// Marks the tool as one whose calls hand the conversation of their run to another agent.
-    pub(crate) fn handing_over(mut self, to: Arc<dyn Any + Send + Sync>) -> Self {
+    pub(crate) fn handing_over(mut self, to: HandsOver) -> Self {
         self.inner_mut().running.hands_over = Some(to);
         self
     }

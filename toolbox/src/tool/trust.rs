@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde::de::DeserializeOwned;
 
-use super::tool::Tool;
+use super::tool::{RepeatedTools, Tool};
 use crate::context::approval::{Approval, Condition, typed};
 use crate::context::taint::ResultSource;
 use crate::context::{ApprovalRequest, Decision};
@@ -186,9 +186,19 @@ fn repeats_others(tool: &Tool, seen: &mut Vec<usize>) -> bool {
     if running.untrusted {
         return true;
     }
-    let Some(below) = running.repeats.as_ref().filter(|below| !seen.contains(&below.id())) else {
+    running.repeats.as_ref().is_some_and(|below| any_repeats_others(&**below, seen))
+}
+
+/// Returns `true` if the results of one of the tools come from untrusted sources, or of one of an
+/// agent that takes a conversation over from theirs.
+fn any_repeats_others(tools: &dyn RepeatedTools, seen: &mut Vec<usize>) -> bool {
+    if seen.contains(&tools.id()) {
         return false;
-    };
-    seen.push(below.id());
-    below.tools().iter().any(|tool| repeats_others(tool, seen))
+    }
+    seen.push(tools.id());
+    tools.tools().iter().any(|tool| {
+        let next = tool.inner().running.hands_over.as_ref();
+        repeats_others(tool, seen)
+            || next.is_some_and(|next| next.inherits || any_repeats_others(&*next.tools, seen))
+    })
 }

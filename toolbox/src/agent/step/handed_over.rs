@@ -29,7 +29,12 @@ impl ActiveRun {
         &self,
         calls: &mut Vec<(ToolCall, bool)>,
     ) -> Vec<ToolResult> {
-        let is_handoff = |(call, _): &(ToolCall, bool)| self.handoff_target(call).is_some();
+        let is_handoff = |(call, _): &(ToolCall, bool)| {
+            // One that is forbidden hands nothing over, and is refused by the gate.
+            let permits =
+                |name: &str| self.scope.context.permits(name) && self.toolbox().permits(name);
+            self.handoff_target(call).is_some_and(|(made, _)| permits(&made.name))
+        };
         let Some(first) = calls.iter().position(is_handoff) else { return Vec::new() };
         let mut refused = Vec::new();
         let mut at = 0;
