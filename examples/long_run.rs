@@ -1,7 +1,16 @@
-//! An agent works through a log of 30 MB in 240 steps, and no request is longer than 20 000 tokens.
+//! How does an agent work for hours, through more than its model can read?
 //!
-//! The model is a script that knows nothing but the request before it, as a real one does: it notes
-//! what it found in each part, and adds up the notes at the end. `cargo run --example long_run`
+//! It works through a log of 30 MB in 240 steps, and no request is longer than 20 000 tokens. The
+//! model is a script that knows nothing but the request before it, as a real one does: it notes
+//! what it found in each part, and adds up the notes at the end.
+//!
+//! `cargo run --example long_run`
+
+#![allow(
+    clippy::needless_pass_by_value,
+    clippy::print_stdout,
+    reason = "tools are written as users write them, and an example shows what it does"
+)]
 
 use std::convert::Infallible;
 use std::fmt::Write as _;

@@ -10,7 +10,8 @@ use serde_json::{Value, json};
 use toolbox::call::Arguments;
 use toolbox::dialect::Dialect;
 use toolbox::model::{
-    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, ToolChoice, ToolSearch,
+    Echo, Finish, FoundMessage, History, ModelRequest, Part, Replied, Reply, Step, ToolChoice,
+    ToolSearch,
 };
 use toolbox::wire::{Anthropic, Format, Gemini, OpenAiChat, OpenAiResponses};
 use toolbox::{Content, ToolBox, ToolCall, ToolDefinition, ToolResult};
@@ -182,7 +183,7 @@ fn apply(history: &mut History, edit: Edit) -> usize {
         Edit::Text(at, text) => drop(history.replace_text(at, text)),
         Edit::Pin(at) => drop(history.pin(at)),
         Edit::Result(at, text) => {
-            let ids = history.steps().flat_map(|step| step.results()).map(ToolResult::call_id);
+            let ids = history.steps().flat_map(Step::results).map(ToolResult::call_id);
             let id = ids.map(str::to_owned).nth(at);
             assert_eq!(id.is_some_and(|id| history.replace_result(&id, text)), at < calls(history));
         }

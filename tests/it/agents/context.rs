@@ -433,7 +433,7 @@ async fn a_request_that_cannot_fit_ends_the_run() {
 #[tokio::test]
 async fn a_service_that_finds_a_request_too_long_is_asked_once_more() {
     // It counts otherwise: beyond 2 000 it refuses.
-    let refuses = |model: ScriptedModel, calls: usize| {
+    let strict = |model: ScriptedModel, calls: usize| {
         (0..calls).fold(model, |model, _| {
             model.respond(|request: &ModelRequest| {
                 let error =
@@ -446,7 +446,7 @@ async fn a_service_that_finds_a_request_too_long_is_asked_once_more() {
             })
         })
     };
-    let model = refuses(ScriptedModel::new(), 60).text("done");
+    let model = strict(ScriptedModel::new(), 60).text("done");
     let log = Log::default();
     let agent = builder(&model, 100_000).tools(page()).max_iterations(40).build().unwrap();
     let outcome = agent.run("Go on").on_event(log.listener()).await.unwrap();
@@ -559,12 +559,12 @@ async fn a_paused_run_goes_on_with_its_shortened_transcript() {
     let agent = builder(&model, 4_000).tools(page()).build().unwrap();
     let run = agent.run("Go on");
     let handle = run.handle();
-    let pauses = move |event: toolbox::agent::Event| {
+    let listener = move |event: toolbox::agent::Event| {
         if event.step == 30 {
             handle.pause();
         }
     };
-    let outcome = run.on_event(pauses).await.unwrap();
+    let outcome = run.on_event(listener).await.unwrap();
     assert_eq!(outcome.reason, StopReason::Paused);
     let text = serde_json::to_string(&outcome.paused.unwrap()).unwrap();
     let paused: Paused = serde_json::from_str(&text).unwrap();
@@ -576,8 +576,8 @@ async fn a_paused_run_goes_on_with_its_shortened_transcript() {
 
 #[tokio::test]
 async fn each_text_is_counted_once() {
-    let counted = Arc::new(AtomicUsize::new(0));
-    let own = Arc::clone(&counted);
+    let bytes = Arc::new(AtomicUsize::new(0));
+    let own = Arc::clone(&bytes);
     let counter = move |text: &str| {
         own.fetch_add(text.len(), SeqCst);
         text.len() / 4
@@ -588,8 +588,8 @@ async fn each_text_is_counted_once() {
     let last = model.requests().pop().unwrap();
     let all = serde_json::to_string(&last.history).unwrap().len()
         + last.tools.lowered(Dialect::OpenAiChat).json().len();
-    let counted = counted.load(SeqCst);
-    assert!(counted < 2 * all, "{counted} bytes were counted of {all}");
+    let bytes = bytes.load(SeqCst);
+    assert!(bytes < 2 * all, "{bytes} bytes were counted of {all}");
 }
 
 #[test]

@@ -254,8 +254,10 @@ impl ActiveRun {
             None => Removed::Gone,
         };
         let mut summary = summary.filter(|text| {
+            let own = counter.count(text);
+            // A longer one would have to be summarized again soon.
             let is_short =
-                counter.count(text) < tokens && before - tokens + counter.count(text) <= limit;
+                own < tokens && own <= limit / 4 && before - tokens + own + WORTH <= limit;
             if !is_short {
                 self.compaction_failed("the summary is too long".to_owned());
             }

@@ -92,7 +92,7 @@ impl ContextRule {
     /// Takes out the oldest messages, and leaves a summary in their place.
     ///
     /// If there is no summary, because the compactor fails, panics or returns a text that is blank
-    /// or too long, the messages are [dropped](Self::drop_oldest) all the same, and an event
+    /// or longer than a quarter of the limit, the messages are [dropped](Self::drop_oldest) all the same, and an event
     /// ([`CompactionFailed`](super::EventKind::CompactionFailed)) says why.
     #[must_use]
     pub fn summarize_oldest(compactor: impl Compactor) -> Self {
