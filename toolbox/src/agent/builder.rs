@@ -10,17 +10,20 @@ use super::agent::{Agent, AgentInner};
 use super::jobs::JobPolicy;
 use super::run_scope::AgentId;
 use super::settings::{AgentSettings, InfrastructurePolicy, MaxIterations};
-use crate::collection::{RegisterError, ToolBox};
+use crate::collection::ToolBox;
 use crate::context::rules::Rules;
 use crate::context::{Approver, InvalidRuleError, Requirement, StateMap};
-use crate::definition::InvalidNameError;
 use crate::model::{Model, ToolChoice};
-use crate::text::{QUOTED, quote};
 use crate::tool::{IntoTools, MapFn, Tool};
 
 mod context;
+mod error;
 mod hooks;
+mod into_subagent;
 mod own_box;
+
+pub use error::BuildAgentError;
+pub use into_subagent::IntoSubagent;
 
 /// Makes a model of a service, once its name and its address are known, where the builder was given
 /// any.
@@ -514,94 +517,5 @@ impl fmt::Debug for AgentBuilder {
             .field("name", &self.name)
             .field("tools", &self.tools)
             .finish_non_exhaustive()
-    }
-}
-
-/// Why an agent could not be built.
-#[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum BuildAgentError {
-    /// No model was given.
-    NoModel,
-    /// A tool's name is not one that tools may have.
-    ToolName(InvalidNameError),
-    /// A rule of the blacklist names nothing.
-    Rule(InvalidRuleError),
-    /// Two tools or agents have one name, or a tool lacks a state.
-    Tools(RegisterError),
-    /// The model was to call a tool of this name first, and the agent offers none.
-    ToolChoice(String),
-}
-
-impl fmt::Display for BuildAgentError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoModel => f.write_str(
-                "the agent has no model: give it one with `.llm(..)`, or a service with `.openai(key)`",
-            ),
-            Self::ToolName(error) => error.fmt(f),
-            Self::Rule(error) => error.fmt(f),
-            Self::Tools(error) => error.fmt(f),
-            Self::ToolChoice(name) => write!(
-                f,
-                "the tool choice names `{}`, which is no tool that the agent offers",
-                quote(name, QUOTED)
-            ),
-        }
-    }
-}
-
-impl std::error::Error for BuildAgentError {}
-
-/// A value that can be added as an agent below another; see [`AgentBuilder::add_subagent`].
-///
-/// ```
-/// use toolbox::Agent;
-/// use toolbox::testing::ScriptedModel;
-///
-/// let researcher = Agent::builder(ScriptedModel::new().text("It rains."));
-/// let boss = Agent::builder(ScriptedModel::new().text("done"))
-///     .add_subagent(("research", "Finds things out", researcher))
-///     .build()
-///     .unwrap();
-/// ```
-#[diagnostic::on_unimplemented(
-    message = "`{Self}` cannot be added as a subagent",
-    label = "needs a name and a description that the model reads",
-    note = "an agent becomes one with `agent.as_tool(name, description)`, or as `(name, description, agent)`"
-)]
-pub trait IntoSubagent {
-    /// Returns the tool that runs the agent.
-    ///
-    /// # Errors
-    ///
-    /// [`BuildAgentError`] if the agent cannot be built, or the name is not one that tools may
-    /// have.
-    fn into_subagent(self) -> Result<Tool, BuildAgentError>;
-}
-
-impl IntoSubagent for Tool {
-    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
-        Ok(self)
-    }
-}
-
-impl IntoSubagent for Result<Tool, BuildAgentError> {
-    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
-        self
-    }
-}
-
-impl<N: Into<String>, D: Into<String>> IntoSubagent for (N, D, Agent) {
-    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
-        let (name, description, agent) = self;
-        agent.try_as_tool(name, description).map_err(BuildAgentError::ToolName)
-    }
-}
-
-impl<N: Into<String>, D: Into<String>> IntoSubagent for (N, D, AgentBuilder) {
-    fn into_subagent(self) -> Result<Tool, BuildAgentError> {
-        let (name, description, agent) = self;
-        agent.as_tool(name, description)
     }
 }
