@@ -1,5 +1,6 @@
 //! Durable runs with hooks, guards and handoffs, which go on from their log.
 
+use std::future::IntoFuture as _;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
 
@@ -93,6 +94,8 @@ async fn a_run_that_was_handed_over_goes_on_from_its_log() {
         // So does a request count: two and a failed one, and one more each time.
         assert_eq!(budget.requests(), u64::from(attempt) + 3, "attempt {attempt}");
         assert_eq!((budget.calls(), end.is_ok()), (3, attempt == 2));
+        let tokens = if attempt == 2 { 45 } else { 30 };
+        assert_eq!(budget.usage().total_tokens(), tokens, "attempt {attempt}");
         if let Ok(outcome) = end {
             assert_eq!((outcome.agent.as_str(), outcome.content.as_str()), ("clerk", "done"));
             assert_eq!(outcome.iterations, 3);
@@ -104,6 +107,54 @@ async fn a_run_that_was_handed_over_goes_on_from_its_log() {
         .await
         .unwrap();
     assert_eq!((outcome.agent.as_str(), outcome.content.as_str()), ("clerk", "done"));
+}
+
+#[tokio::test]
+async fn what_a_hook_left_out_stays_so_when_a_run_ends_between_its_calls() {
+    let journal = Journal::in_memory().unwrap();
+    let counts = Arc::new(Counts::default());
+    let started = Arc::new(::tokio::sync::Notify::new());
+    let build = |model: ScriptedModel, is_first: bool| {
+        let begun = Arc::clone(&started);
+        let waits = toolbox::Tool::raw(
+            "wait",
+            "Waits.",
+            serde_json::json!({"type": "object"}),
+            move |_: toolbox::call::Arguments| {
+                let begun = Arc::clone(&begun);
+                async move {
+                    if is_first {
+                        begun.notify_one();
+                        std::future::pending::<()>().await;
+                    }
+                    "waited"
+                }
+            },
+        );
+        let own = Arc::clone(&counts);
+        Agent::builder(model)
+            .tools(tools![secret])
+            .add_tool(waits)
+            .shared_state(Arc::clone(&counts))
+            .parallel_tools(false)
+            .before_step(move |step: &mut StepRequest| {
+                own.prepared.fetch_add(1, SeqCst);
+                step.retain_tools(|tool| tool.name != "secret");
+            })
+            .build()
+            .unwrap()
+    };
+    let model = ScriptedModel::new().calls_all([("wait", "{}"), ("secret", "{}")]);
+    let run = build(model, true).run("x").durable("key", &journal);
+    ::tokio::select! {
+        _ = run.into_future() => panic!("it is dropped within its first call"),
+        () = started.notified() => {}
+    }
+    let again =
+        build(ScriptedModel::answering("done"), false).resume("key", &journal).await.unwrap();
+    assert_eq!(again.content, "done");
+    // Once for the step in the log, and once for the one that was sent.
+    assert_eq!((counts.prepared.load(SeqCst), counts.secret.load(SeqCst)), (2, 0));
 }
 
 #[tokio::test]

@@ -44,8 +44,10 @@ fn pages(lengths: &[usize]) -> ScriptedModel {
     lengths.iter().fold(ScriptedModel::new(), call).text("done")
 }
 
+/// An agent whose box keeps nothing, unless it is given another.
 fn builder(model: &ScriptedModel, limit: usize) -> AgentBuilder {
-    Agent::builder(model.clone()).max_iterations(1000).no_repeat_limit().max_context_tokens(limit)
+    let agent = Agent::builder(model.clone()).toolbox(ToolBox::new());
+    agent.max_iterations(1000).no_repeat_limit().max_context_tokens(limit)
 }
 
 fn kept() -> ToolBox {

@@ -175,6 +175,29 @@ async fn the_wait_that_a_service_asks_for_keeps_the_circuit_open() {
     assert_eq!(asked, [1, 1, 2]);
 }
 
+#[tokio::test(start_paused = true)]
+async fn one_request_tries_a_model_again_and_those_beside_it_do_not_wait() {
+    let first = ScriptedModel::new()
+        .error(ModelErrorKind::Unavailable, "down")
+        .text("well again")
+        .after(Duration::from_secs(10))
+        .text("still well");
+    let model = Fallback::new(first.clone())
+        .or(ScriptedModel::answering("of the second"))
+        .circuit_breaker(1, Duration::from_secs(30));
+    let request = ModelRequest::new(History::from("x"));
+    let ask = || async {
+        let response = model.respond(&request, Deltas::none()).await.unwrap();
+        response.reply.content().into_owned()
+    };
+    assert_eq!(ask().await, "of the second");
+    ::tokio::time::advance(Duration::from_secs(30)).await;
+    let together = ::tokio::join!(ask(), ask(), ask());
+    let second = || "of the second".to_owned();
+    assert_eq!(together, ("well again".to_owned(), second(), second()));
+    assert_eq!(ask().await, "still well");
+}
+
 /// Keeps what it sees of the context.
 struct Seeing<M>(M, Mutex<Vec<String>>);
 

@@ -387,6 +387,26 @@ async fn only_the_model_of_a_run_hands_over() {
 }
 
 #[tokio::test]
+async fn a_handoff_that_is_found_by_a_search_is_made_through_the_gateway() {
+    for fresh in [true, false] {
+        let below = ScriptedModel::answering("of the clerk");
+        let next = clerk(&below).build().unwrap();
+        let handoff = Handoff::to(&next);
+        let handoff = if fresh { handoff.without_history() } else { handoff };
+        let toolbox = ToolBox::from(handoff.into_tool().unwrap().deferred());
+        toolbox.register(toolbox::search::Gateway::over(&toolbox));
+        let arguments = if fresh { r#"{"task":"count"}"# } else { "{}" };
+        let call = format!(r#"{{"name":"transfer_to_clerk","arguments":{arguments}}}"#);
+        let above = ScriptedModel::new().calls("toolbox_execute", call);
+        let agent = Agent::builder(above).name("triage").toolbox(toolbox).build().unwrap();
+        let outcome = agent.run("x").await.unwrap();
+        assert_eq!(ended(&outcome), ("clerk", "of the clerk", StopReason::Answered));
+        let asked = if fresh { "count" } else { "x" };
+        assert_eq!(below.requests()[0].history.last_user_text().unwrap(), asked);
+    }
+}
+
+#[tokio::test]
 async fn an_agent_at_work_above_is_not_handed_to() {
     // `clerk` calls `triage` as a tool, which would hand back to `clerk`.
     let toolbox = ToolBox::new();

@@ -12,6 +12,7 @@ mod handoffs;
 mod inherited;
 mod jobs;
 mod random;
+mod results;
 mod run;
 mod services;
 mod steering;

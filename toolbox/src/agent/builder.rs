@@ -152,6 +152,9 @@ impl AgentBuilder {
     ///
     /// Tools added to this builder go into that box when the agent is built; a name that is taken
     /// there is an error.
+    ///
+    /// Without it, the agent has a box of its own, which keeps large results in memory (64 MiB) with
+    /// the feature `results`: the tool `result_read` is offered once there is something to read.
     pub fn toolbox(mut self, toolbox: ToolBox) -> Self {
         self.toolbox = Some(toolbox);
         self
@@ -466,7 +469,7 @@ impl AgentBuilder {
             InvalidRuleError::check(rule).map_err(BuildAgentError::Rule)?;
             rules.blacklist(rule);
         }
-        let toolbox = self.toolbox.unwrap_or_default();
+        let toolbox = self.toolbox.unwrap_or_else(|| own_box(&self.tools));
         if let ToolChoice::Tool(name) = &self.settings.tool_choice {
             let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
             let is_offered = self.settings.inherits
@@ -600,4 +603,20 @@ impl<N: Into<String>, D: Into<String>> IntoSubagent for (N, D, AgentBuilder) {
         let (name, description, agent) = self;
         agent.as_tool(name, description)
     }
+}
+
+/// Returns the box of an agent that was given none: one that keeps large results, unless a tool
+/// has the name of the one that reads them.
+#[cfg(feature = "results")]
+fn own_box(tools: &[Tool]) -> ToolBox {
+    let keeping = crate::results::keeping_box();
+    match tools.iter().any(|tool| keeping.get(tool.name()).is_some()) {
+        true => ToolBox::new(),
+        false => keeping,
+    }
+}
+
+#[cfg(not(feature = "results"))]
+fn own_box(_: &[Tool]) -> ToolBox {
+    ToolBox::new()
 }

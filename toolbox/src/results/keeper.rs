@@ -3,16 +3,24 @@
 use std::sync::{Arc, OnceLock};
 
 use super::blocking::{SHUT_DOWN, on_thread};
+#[cfg(feature = "agent")]
+use super::memory::MemoryResults;
 use super::reader::{RESULT_READ, Reader};
 use super::shown::{Shown, shown, tokens};
-use super::store::{KeptResult, ResultOwner, ResultStore, texts};
+use super::store::{KeptResult, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::call::{Content, ToolResult};
+#[cfg(feature = "agent")]
+use crate::collection::ToolBox;
 use crate::collection::ToolBoxBuilder;
 use crate::context::ToolContext;
 use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits};
+use crate::context::promotion::Promotions;
 use crate::context::taint::ResultSource;
+use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 use crate::text::{QUOTED, quote};
+#[cfg(feature = "agent")]
+use crate::tool::{IntoTools as _, Tool};
 
 /// The estimated bytes of a token, for the room that a part may take.
 const BYTES: usize = 3;
@@ -21,9 +29,28 @@ const BYTES: usize = 3;
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn ResultStore>,
     limits: OnceLock<ResultLimits>,
+    /// The tool that reads on, where it is offered once there is something to read.
+    promoted: OnceLock<Arc<ToolDefinition>>,
 }
 
 impl Keeper {
+    fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
+        Arc::new(Self { store, limits: OnceLock::new(), promoted: OnceLock::new() })
+    }
+
+    /// Keeps a result, and returns its handle.
+    async fn keep_whole(
+        &self,
+        context: &ToolContext,
+        whole: Arc<KeptResult>,
+    ) -> Result<String, ResultStoreError> {
+        let number = self.store.keep(ResultOwner::of(context), whole).await?;
+        if let (Some(tool), Some(promotions)) = (self.promoted.get(), context.get::<Promotions>()) {
+            promotions.add(std::iter::once(tool), u32::MAX);
+        }
+        Ok(format!("r{number}"))
+    }
+
     pub(super) fn limits(&self) -> ResultLimits {
         self.limits.get().copied().unwrap_or_default()
     }
@@ -47,10 +74,24 @@ impl ToolBoxBuilder {
     /// [`max_result_bytes`](Self::max_result_bytes) is left out.
     #[track_caller]
     pub fn keep_results(self, store: impl ResultStore) -> Self {
-        let keeper = Arc::new(Keeper { store: Arc::new(store), limits: OnceLock::new() });
+        let keeper = Keeper::new(Arc::new(store));
         let tools = Reader::new(&keeper);
         self.keeper(keeper).tools(tools)
     }
+}
+
+/// Returns an empty box that keeps results in memory. Models are offered `result_read` from the
+/// first result on that is kept.
+#[cfg(feature = "agent")]
+pub(crate) fn keeping_box() -> ToolBox {
+    let keeper = Keeper::new(Arc::new(MemoryResults::new()));
+    let tools: Vec<Tool> =
+        Reader::new(&keeper).into_tools().into_iter().map(Tool::deferred).collect();
+    if let Some(reader) = tools.iter().find(|tool| tool.name() == RESULT_READ) {
+        let _ = keeper.promoted.set(Arc::clone(reader.shared_definition().arc()));
+    }
+    let toolbox = ToolBox::builder().keeper(keeper).tools(tools).build();
+    toolbox.unwrap_or_default()
 }
 
 impl ResultKeeper for Keeper {
@@ -100,9 +141,8 @@ impl ResultKeeper for Keeper {
                 return result.replace_content(vec![Content::text(SHUT_DOWN)], whole.bytes());
             };
             let Shown { about, part, read_on } = shown;
-            let text = match self.store.keep(ResultOwner::of(context), Arc::clone(&whole)).await {
-                Ok(number) => {
-                    let handle = format!("r{number}");
+            let text = match self.keep_whole(context, Arc::clone(&whole)).await {
+                Ok(handle) => {
                     let rest = if context.permits(RESULT_READ) {
                         format!(
                             "Read on with {RESULT_READ}: {{\"handle\": \"{handle}\", {read_on}}}"
@@ -140,8 +180,7 @@ impl ResultKeeper for Keeper {
         Box::pin(async move {
             let RemovedContent { tool, content, is_untrusted, shows_urls } = removed;
             let whole = KeptResult { is_untrusted, shows_urls, ..KeptResult::new(tool, content) };
-            let kept = self.store.keep(ResultOwner::of(context), Arc::new(whole)).await;
-            kept.map(|number| format!("r{number}")).map_err(|error| {
+            self.keep_whole(context, Arc::new(whole)).await.map_err(|error| {
                 tracing::warn!(%error, "what was taken out of a transcript could not be kept");
                 quote(&error.to_string(), QUOTED)
             })

@@ -62,5 +62,7 @@ mod shown;
 mod sqlite;
 mod store;
 
+#[cfg(feature = "agent")]
+pub(crate) use keeper::keeping_box;
 pub use memory::MemoryResults;
 pub use store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};
