@@ -12,8 +12,9 @@ use crate::support::{Server, Serving, within};
 
 /// The program that runs on both sides.
 fn program() -> ToolBox {
-    let log = Tool::new("log", "Reads the log")
-        .call(|_| (1..=60_000).map(|n| format!("{n} line of a log\n")).collect::<String>());
+    let log = Tool::new("log", "Reads the log").call(|_| {
+        (1..=60_000).fold(String::new(), |text, n| text + &format!("{n} line of a log\n"))
+    });
     ToolBox::builder().tools([log]).keep_results(MemoryResults::new()).build().unwrap()
 }
 

@@ -9,8 +9,9 @@ use super::offers;
 use crate::bounded::tokio;
 
 fn log() -> Tool {
-    Tool::new("log", "Reads the log")
-        .call(|_| (1..=60_000).map(|n| format!("{n} line of a log\n")).collect::<String>())
+    Tool::new("log", "Reads the log").call(|_| {
+        (1..=60_000).fold(String::new(), |text, n| text + &format!("{n} line of a log\n"))
+    })
 }
 
 #[tokio::test]

@@ -20,6 +20,7 @@ use crate::tool::{IntoTools, MapFn, Tool};
 
 mod context;
 mod hooks;
+mod own_box;
 
 /// Makes a model of a service, once its name and its address are known, where the builder was given
 /// any.
@@ -469,7 +470,7 @@ impl AgentBuilder {
             InvalidRuleError::check(rule).map_err(BuildAgentError::Rule)?;
             rules.blacklist(rule);
         }
-        let toolbox = self.toolbox.unwrap_or_else(|| own_box(&self.tools));
+        let toolbox = self.toolbox.unwrap_or_else(|| own_box::new(&self.tools));
         if let ToolChoice::Tool(name) = &self.settings.tool_choice {
             let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
             let is_offered = self.settings.inherits
@@ -603,20 +604,4 @@ impl<N: Into<String>, D: Into<String>> IntoSubagent for (N, D, AgentBuilder) {
         let (name, description, agent) = self;
         agent.as_tool(name, description)
     }
-}
-
-/// Returns the box of an agent that was given none: one that keeps large results, unless a tool
-/// has the name of the one that reads them.
-#[cfg(feature = "results")]
-fn own_box(tools: &[Tool]) -> ToolBox {
-    let keeping = crate::results::keeping_box();
-    match tools.iter().any(|tool| keeping.get(tool.name()).is_some()) {
-        true => ToolBox::new(),
-        false => keeping,
-    }
-}
-
-#[cfg(not(feature = "results"))]
-fn own_box(_: &[Tool]) -> ToolBox {
-    ToolBox::new()
 }
