@@ -329,7 +329,7 @@ fn sent(model: &ScriptedModel) -> Vec<String> {
     model.requests().iter().map(text).collect()
 }
 
-/// An agent that reads pages within 3 000 tokens, asks a model for summaries, and edits its
+/// An agent that reads pages within 1 600 tokens, asks a model for summaries, and edits its
 /// transcript: all of which costs, and happens once.
 fn reader(model: &ScriptedModel, compacted: &Arc<AtomicU32>) -> Agent {
     use toolbox::agent::{ContextLength, ContextRule};
@@ -352,7 +352,7 @@ fn reader(model: &ScriptedModel, compacted: &Arc<AtomicU32>) -> Agent {
         .name("reader")
         .tools(tools![page])
         .max_iterations(100)
-        .max_context_tokens(3_000)
+        .max_context_tokens(1_600)
         .context_rules([edit, ContextRule::old_results(2), summarize])
         .build()
         .unwrap()
@@ -367,7 +367,7 @@ async fn a_run_that_goes_on_sends_the_requests_that_it_would_have_sent() {
         };
         (from..PAGES).fold(ScriptedModel::new(), call)
     };
-    for died in [1, 9, 20, 33, 39] {
+    for died in [1, 9, 20, 33, 38] {
         let journal = Journal::in_memory().unwrap();
         let compacted = Arc::new(AtomicU32::new(0));
         // The model fails after some replies, and the process with it.
@@ -384,13 +384,12 @@ async fn a_run_that_goes_on_sends_the_requests_that_it_would_have_sent() {
         assert_eq!((outcome.content.as_str(), outcome.iterations), ("done", PAGES + 1), "{died}");
         // The request that failed is the first that is sent again, up to what came since.
         let (failed, again) = (sent(&first).pop().unwrap(), sent(&second).swap_remove(0));
-        assert!(
-            again.starts_with(failed.trim_end_matches(']')) || before == 0,
-            "{died}: {failed}\n{again}"
-        );
-        assert!(again.contains("Be quick."));
+        assert!(again.starts_with(failed.trim_end_matches(']')), "{died}: {failed}\n{again}");
+        assert!(before > 0 || died < 20, "{died}");
+        // A request that was prepared already goes out as it was.
+        assert!(sent(&second)[..2].iter().any(|own| own.contains("Be quick.")), "{died}");
         for request in first.requests().iter().chain(&second.requests()) {
-            assert!(request.tokens().total() <= 3_000, "{died}");
+            assert!(request.tokens().total() <= 1_600, "{died}");
         }
         assert!(journal.check().await.unwrap().faults.is_empty());
         // Its outcome is kept, and asks nobody.
