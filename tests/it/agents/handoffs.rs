@@ -407,6 +407,15 @@ async fn a_handoff_that_is_found_by_a_search_is_made_through_the_gateway() {
 }
 
 #[tokio::test]
+async fn the_depth_of_the_next_agent_holds() {
+    for (depth, last) in [(1, "clerk"), (0, "triage")] {
+        let next = clerk(&ScriptedModel::answering("ok")).max_depth(depth).build().unwrap();
+        let agent = triage(&transfers().text("stayed"), &next).build().unwrap();
+        assert_eq!(agent.run("x").await.unwrap().agent, last);
+    }
+}
+
+#[tokio::test]
 async fn an_agent_at_work_above_is_not_handed_to() {
     // `clerk` calls `triage` as a tool, which would hand back to `clerk`.
     let toolbox = ToolBox::new();
@@ -536,7 +545,11 @@ async fn a_run_that_pauses_after_a_handoff_resumes_from_its_first_agent() {
     // An agent that has lost the handoff, or of another principal, does not resume it.
     let lost = Agent::builder(ScriptedModel::new()).name("triage").build().unwrap();
     let error = lost.resume(paused.clone(), approve(&paused)).await.unwrap_err();
-    assert!(matches!(error.kind, RunErrorKind::ForeignPause { .. }));
+    assert!(matches!(error.kind, RunErrorKind::MissingHandoff { .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the paused run was handed over by `transfer_to_clerk`, which the agent has no more"
+    );
     let other = ToolContext::new().with(Principal::new("eve"));
     let error = build(&ScriptedModel::new(), &below)
         .resume(paused.clone(), approve(&paused))

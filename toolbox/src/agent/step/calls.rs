@@ -163,10 +163,7 @@ impl ActiveRun {
         if was_replaying {
             self.limits.budgets.charge_shared_calls(made.len() as u64);
         }
-        let mut made = match self.call_all(made).await {
-            Ok(made) => made,
-            Err(end) => return Some(end),
-        };
+        let (mut made, cut_off) = self.call_all(made).await;
         made.extend(logged);
         self.jobs.note(&made);
         results.extend(made);
@@ -199,6 +196,9 @@ impl ActiveRun {
         if let Some(step) = self.request.history.steps().next_back() {
             self.guard.note(asked.into_iter().zip(step.results()));
         }
+        if cut_off.is_some() {
+            return cut_off;
+        }
         if let Some((tool, message)) = failed {
             return Some(End::Failed(RunErrorKind::Tool { tool, message }));
         }
@@ -226,8 +226,10 @@ impl ActiveRun {
         }
     }
 
-    /// Makes calls through the gate, and emits events for those that are refused.
-    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> Result<Vec<ToolResult>, End> {
+    /// Makes calls through the gate, and emits events for those that are refused. Returns the end
+    /// of the run beside the results, if an answer could not be validated in its time.
+    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> (Vec<ToolResult>, Option<End>) {
+        let mut cut_off = None;
         let settings = &self.agent.settings;
         let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
         let names: HashMap<String, String> = if self.events.is_on() {
@@ -251,7 +253,9 @@ impl ActiveRun {
         }
         if let Some(answer) = &self.answer {
             let taken = answer.take(&unlogged(&self.scope.context), answers).await;
-            results.extend(self.validated(taken).await?);
+            let (taken, end) = self.validated(taken).await;
+            results.extend(taken);
+            cut_off = end;
         }
         if self.events.is_on() {
             for result in &results {
@@ -259,7 +263,7 @@ impl ActiveRun {
                 self.report_refusal(tool, result);
             }
         }
-        Ok(results)
+        (results, cut_off)
     }
 
     /// Makes the calls again that failed for a reason outside of them, and returns whether there
