@@ -676,3 +676,31 @@ fn an_agent_as_a_tool_repeats_what_those_repeat_that_it_hands_to() {
         assert!(!handoff.is_untrusted(), "its own result is no text of others");
     }
 }
+
+#[tokio::test]
+async fn a_run_below_that_was_handed_over_pauses_with_the_run_above() {
+    let build = |[boss, above, below]: [ScriptedModel; 3]| {
+        let next = clerk(&below).tools(says("pay", "paid").needs_approval()).build().unwrap();
+        let sorts = triage(&above, &next).build().unwrap().as_tool("sort", "Sorts.");
+        Agent::builder(boss).name("boss").add_subagent(sorts).build().unwrap()
+    };
+    let boss = ScriptedModel::new().calls("sort", r#"{"task":"go"}"#);
+    let first = build([boss, transfers(), ScriptedModel::new().calls("pay", "{}")]);
+    let paused = first.run("x").await.unwrap().paused.unwrap();
+    let text = serde_json::to_string(&paused).unwrap();
+    let paused: Paused = serde_json::from_str(&text).unwrap();
+    let pending = paused.pending();
+    assert_eq!(
+        (pending[0].tool.as_str(), pending[0].path.as_slice()),
+        ("pay", &["sort".to_owned()][..])
+    );
+    let rest = [
+        ScriptedModel::answering("done"),
+        ScriptedModel::new(),
+        ScriptedModel::answering("it is paid"),
+    ];
+    let run = build(rest).resume(paused, [(pending[0].id.clone(), Decision::Approve)]);
+    let outcome = run.await.unwrap();
+    assert_eq!(ended(&outcome), ("boss", "done", StopReason::Answered));
+    assert_eq!(results(&outcome.history)[0].1, "it is paid");
+}
