@@ -396,3 +396,21 @@ async fn a_validator_that_panics_takes_no_answer() {
     let outcome = agent.run("x").await.unwrap();
     assert_eq!((outcome.reason, outcome.iterations), (StopReason::AnswerInvalid, 3));
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_validator_that_never_ends_leaves_the_transcript() {
+    for by_call in [true, false] {
+        let json = r#"{"name":"Rome"}"#;
+        let model = ScriptedModel::new();
+        let model = if by_call { model.calls("final_answer", json) } else { model.text(json) };
+        let agent = Agent::builder(model)
+            .timeout(Duration::from_secs(5))
+            .max_answer_attempts(1)
+            .validate_answer(|_: Checked| std::future::pending::<Result<(), String>>())
+            .build()
+            .unwrap();
+        let outcome = agent.run("x").answering_with::<City>().await.unwrap();
+        assert_eq!(blocked(&outcome), (StopReason::TimedOut, None, ""));
+        assert_eq!((outcome.history.len(), outcome.answer), (2, None));
+    }
+}

@@ -407,6 +407,15 @@ async fn a_handoff_that_is_found_by_a_search_is_made_through_the_gateway() {
 }
 
 #[tokio::test]
+async fn the_depth_of_the_next_agent_holds() {
+    for (depth, last) in [(1, "clerk"), (0, "triage")] {
+        let next = clerk(&ScriptedModel::answering("ok")).max_depth(depth).build().unwrap();
+        let agent = triage(&transfers().text("stayed"), &next).build().unwrap();
+        assert_eq!(agent.run("x").await.unwrap().agent, last);
+    }
+}
+
+#[tokio::test]
 async fn an_agent_at_work_above_is_not_handed_to() {
     // `clerk` calls `triage` as a tool, which would hand back to `clerk`.
     let toolbox = ToolBox::new();
@@ -536,7 +545,11 @@ async fn a_run_that_pauses_after_a_handoff_resumes_from_its_first_agent() {
     // An agent that has lost the handoff, or of another principal, does not resume it.
     let lost = Agent::builder(ScriptedModel::new()).name("triage").build().unwrap();
     let error = lost.resume(paused.clone(), approve(&paused)).await.unwrap_err();
-    assert!(matches!(error.kind, RunErrorKind::ForeignPause { .. }));
+    assert!(matches!(error.kind, RunErrorKind::MissingHandoff { .. }), "{error}");
+    assert_eq!(
+        error.to_string(),
+        "the paused run was handed over by `transfer_to_clerk`, which the agent has no more"
+    );
     let other = ToolContext::new().with(Principal::new("eve"));
     let error = build(&ScriptedModel::new(), &below)
         .resume(paused.clone(), approve(&paused))
@@ -662,4 +675,32 @@ fn an_agent_as_a_tool_repeats_what_those_repeat_that_it_hands_to() {
         let handoff = agent.toolbox().get("transfer_to_clerk").unwrap();
         assert!(!handoff.is_untrusted(), "its own result is no text of others");
     }
+}
+
+#[tokio::test]
+async fn a_run_below_that_was_handed_over_pauses_with_the_run_above() {
+    let build = |[boss, above, below]: [ScriptedModel; 3]| {
+        let next = clerk(&below).tools(says("pay", "paid").needs_approval()).build().unwrap();
+        let sorts = triage(&above, &next).build().unwrap().as_tool("sort", "Sorts.");
+        Agent::builder(boss).name("boss").add_subagent(sorts).build().unwrap()
+    };
+    let boss = ScriptedModel::new().calls("sort", r#"{"task":"go"}"#);
+    let first = build([boss, transfers(), ScriptedModel::new().calls("pay", "{}")]);
+    let paused = first.run("x").await.unwrap().paused.unwrap();
+    let text = serde_json::to_string(&paused).unwrap();
+    let paused: Paused = serde_json::from_str(&text).unwrap();
+    let pending = paused.pending();
+    assert_eq!(
+        (pending[0].tool.as_str(), pending[0].path.as_slice()),
+        ("pay", &["sort".to_owned()][..])
+    );
+    let rest = [
+        ScriptedModel::answering("done"),
+        ScriptedModel::new(),
+        ScriptedModel::answering("it is paid"),
+    ];
+    let run = build(rest).resume(paused, [(pending[0].id.clone(), Decision::Approve)]);
+    let outcome = run.await.unwrap();
+    assert_eq!(ended(&outcome), ("boss", "done", StopReason::Answered));
+    assert_eq!(results(&outcome.history)[0].1, "it is paid");
 }

@@ -213,6 +213,7 @@ async fn a_hook_that_fails_ends_the_run_with_its_text() {
         assert!(error.to_string().starts_with(&text), "{error}");
         assert!(matches!(error.kind, RunErrorKind::BeforeStep(_)));
         assert_eq!((error.code(), error.history.len()), ("run.before_step", 1));
+        assert_eq!(error.iterations, 0);
         assert_eq!(model.requests().len(), 0);
     }
 }

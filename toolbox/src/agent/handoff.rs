@@ -267,6 +267,13 @@ impl ToolHandler for HandoffTool {
         if scope.handoffs_left == 0 {
             return refuse("it was handed over as often as it may be".to_owned());
         }
+        let most = target.inner.settings.max_depth;
+        if context.depth() > most {
+            return refuse(format!(
+                "it works below no more than {} agents",
+                most.saturating_sub(1)
+            ));
+        }
         let above = scope.agents.split_last().map_or(&[][..], |(_, above)| above);
         if above.contains(&target.inner.id) && !target.inner.settings.recursion {
             return refuse("that agent is at work above this call".to_owned());

@@ -431,6 +431,13 @@ pub(super) struct RecordedCalls {
     pub(super) found: Vec<(String, u32)>,
 }
 
+impl RecordedCalls {
+    /// Returns `true` if nothing of the calls is recorded.
+    pub(super) fn is_empty(&self) -> bool {
+        self.started.is_empty() && self.results.is_empty()
+    }
+}
+
 /// The character in the key of a run that a call of another run starts. No program has it in a key
 /// of its own.
 pub(crate) const BELOW: char = '\u{1f}';

@@ -182,12 +182,18 @@ pub enum RunErrorKind {
     MaxIterations(u32),
     /// As many agents as may be at work above one another were at work already, this many.
     TooDeep(u32),
-    /// The run to resume is another's: of an agent of another name, or of one that has lost a
-    /// [handoff](super::Handoff) which was made, or made for another
+    /// The run to resume is another's: of an agent of another name, or made for another
     /// [`Principal`](crate::context::Principal).
     ForeignPause {
         /// The name of the agent that was to resume it.
         agent: String,
+        /// The run, as it was given.
+        paused: Box<Paused>,
+    },
+    /// The run to resume was [handed over](super::Handoff) by a tool that the agent has no more.
+    MissingHandoff {
+        /// The name of the tool.
+        tool: String,
         /// The run, as it was given.
         paused: Box<Paused>,
     },
@@ -217,6 +223,7 @@ impl RunError {
             RunErrorKind::Tool { .. } => FailureKind::Infrastructure.code(),
             RunErrorKind::TooDeep(_) => FailureKind::TooDeep.code(),
             RunErrorKind::ForeignPause { .. } => "run.foreign_pause",
+            RunErrorKind::MissingHandoff { .. } => "run.missing_handoff",
             RunErrorKind::Journal(_) => "run.journal",
             RunErrorKind::BeforeStep(_) => "run.before_step",
         }
@@ -242,6 +249,9 @@ impl fmt::Display for RunError {
             RunErrorKind::ForeignPause { .. } => f.write_str(
                 "the paused run was made for another principal than the context it was to be resumed in",
             ),
+            RunErrorKind::MissingHandoff { tool, .. } => {
+                write!(f, "the paused run was handed over by `{tool}`, which the agent has no more")
+            }
             RunErrorKind::Journal(error) => {
                 write!(f, "the journal of the run failed: {}", crate::call::chain(error.as_ref()))
             }

@@ -385,7 +385,13 @@ impl ActiveRun {
         let offer = self.toolbox().offer_with(&self.scope.context, &found);
         let is_fitted = self.take_logged_edits()?;
         let logged = self.logged_reply();
-        let (offer, plain) = self.prepare(offer, logged.as_ref()).await?;
+        let (offer, plain) = match self.prepare(offer, logged.as_ref()).await {
+            Ok(prepared) => prepared,
+            Err(end) => {
+                self.limits.iterations -= 1;
+                return Err(end);
+            }
+        };
         // To find no tool of the name that has to be called, a service refuses the whole request.
         if let ToolChoice::Tool(name) = &self.request.tool_choice
             && !offer.iter().any(|tool| tool.name == *name)

@@ -97,13 +97,10 @@ impl ActiveRun {
                 Some(Decision::Answer(text)) => {
                     let mut result = ToolResult::new(text.as_str()).with_call_id(call.id.clone());
                     if let Some(tool) = self.toolbox().get(&call.name) {
-                        self.toolbox()
-                            .shared
-                            .settings
-                            .bound(&tool, &self.scope.context, &mut result)
-                            .await;
+                        let settings = &self.toolbox().shared.settings;
+                        settings.bound(&tool, &self.scope.context, &mut result).await;
                     }
-                    self.read_result(&call, &result);
+                    self.read_result(&self.known_boxes(), &call, &result);
                     plan.results.push(result);
                 }
                 Some(Decision::Defer) | None => {
@@ -188,10 +185,7 @@ impl ActiveRun {
         if was_replaying {
             self.limits.budgets.charge_shared_calls(made.len() as u64);
         }
-        let mut made = match self.call_all(made).await {
-            Ok(made) => made,
-            Err(end) => return Some(end),
-        };
+        let (mut made, cut_off) = self.call_all(made).await;
         made.extend(logged);
         self.jobs.note(&made);
         results.extend(made);
@@ -224,6 +218,9 @@ impl ActiveRun {
         if let Some(step) = self.request.history.steps().next_back() {
             self.guard.note(asked.into_iter().zip(step.results()));
         }
+        if cut_off.is_some() {
+            return cut_off;
+        }
         if let Some((tool, message)) = failed {
             return Some(End::Failed(RunErrorKind::Tool { tool, message }));
         }
@@ -255,8 +252,10 @@ impl ActiveRun {
         }
     }
 
-    /// Makes calls through the gate, and emits events for those that are refused.
-    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> Result<Vec<ToolResult>, End> {
+    /// Makes calls through the gate, and emits events for those that are refused. Returns the end
+    /// of the run beside the results, if an answer could not be validated in its time.
+    async fn call_all(&self, calls: Vec<(ToolCall, bool)>) -> (Vec<ToolResult>, Option<End>) {
+        let mut cut_off = None;
         let settings = &self.agent.settings;
         let batch = Batch { parallel: settings.parallel, max_calls: settings.max_calls_per_step };
         let names: HashMap<String, String> = if self.events.is_on() {
@@ -280,7 +279,9 @@ impl ActiveRun {
         }
         if let Some(answer) = &self.answer {
             let taken = answer.take(&unlogged(&self.scope.context), answers).await;
-            results.extend(self.validated(taken).await?);
+            let (taken, end) = self.validated(taken).await;
+            results.extend(taken);
+            cut_off = end;
         }
         if self.events.is_on() {
             for result in &results {
@@ -288,7 +289,7 @@ impl ActiveRun {
                 self.report_refusal(tool, result);
             }
         }
-        Ok(results)
+        (results, cut_off)
     }
 
     /// Makes the calls again that failed for a reason outside of them, and returns whether there

@@ -130,18 +130,24 @@ impl ActiveRun {
     }
 
     /// Lets the validators check the answer that a call gave, and forgets one that they do not take.
-    pub(super) async fn validated(&self, taken: Vec<ToolResult>) -> Result<Vec<ToolResult>, End> {
+    ///
+    /// Returns the end of the run too, if that came first: the calls still have their results.
+    pub(super) async fn validated(&self, taken: Vec<ToolResult>) -> (Vec<ToolResult>, Option<End>) {
         let Some(answer) = self.answer.as_ref().filter(|answer| answer.is_given()) else {
-            return Ok(taken);
+            return (taken, None);
         };
-        let Some(fault) = self.validate("").await? else { return Ok(taken) };
+        let (kind, fault, end) = match self.validate("").await {
+            Ok(None) => return (taken, None),
+            Ok(Some(fault)) => (FailureKind::InvalidArguments, fault, None),
+            Err(end) => (FailureKind::Cancelled, "the run has ended".to_owned(), Some(end)),
+        };
         answer.forget();
         let refuse = |result: ToolResult| {
             let text = format!("the answer was not taken: {fault}");
             let id = result.call_id().to_owned();
-            ToolResult::failure(FailureKind::InvalidArguments, text).with_call_id(id)
+            ToolResult::failure(kind, text).with_call_id(id)
         };
-        Ok(taken.into_iter().map(refuse).collect())
+        (taken.into_iter().map(refuse).collect(), end)
     }
 
     /// Returns the message that tells the model of an answer which was not taken.

@@ -89,11 +89,18 @@ impl ActiveRun {
 
     /// Goes on as the agent that had the conversation when the run paused.
     pub(super) fn follow(&mut self, paused: &Paused) -> Result<(), RunErrorKind> {
+        if paused.agent != self.handed.began_as() {
+            // Refused with the reason when it is resumed.
+            return Ok(());
+        }
         for handoff in &paused.handoffs {
             let tool = self.toolbox().get(&handoff.tool);
             let Some(target) = tool.and_then(|tool| HandoffTarget::of(&tool)) else {
-                let agent = self.handed.began_as().to_owned();
-                return Err(RunErrorKind::ForeignPause { agent, paused: Box::new(paused.clone()) });
+                let tool = handoff.tool.clone();
+                return Err(RunErrorKind::MissingHandoff {
+                    tool,
+                    paused: Box::new(paused.clone()),
+                });
             };
             self.take_over(&target, &handoff.tool, handoff.began_at);
             self.limits.budgets.resume_handoff(handoff.spent);

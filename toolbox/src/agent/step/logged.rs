@@ -228,6 +228,7 @@ impl ActiveRun {
     ) -> Result<(Vec<(ToolCall, bool)>, Vec<ToolResult>), End> {
         let Some(log) = &self.log else { return Ok((calls, Vec::new())) };
         let (mut made, mut results) = (Vec::with_capacity(calls.len()), Vec::new());
+        let boxes = if recorded.is_empty() { Vec::new() } else { self.known_boxes() };
         for (mut call, mut approved) in calls {
             let started = recorded.started.remove(&call.id);
             // Of a call through a gateway, the log names the tool behind it.
@@ -248,7 +249,7 @@ impl ActiveRun {
             };
             if let Some(result) = result {
                 let result = result.with_call_id(call.id.clone());
-                self.read_result(&call, &result);
+                self.read_result(&boxes, &call, &result);
                 results.push(match allowed.filter(|arguments| *arguments != call.arguments) {
                     Some(arguments) => result.with_edited(arguments),
                     None => result,

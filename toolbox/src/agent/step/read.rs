@@ -10,16 +10,16 @@ use crate::agent::window::removed_untrusted;
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::model::{History, Message};
-use crate::tool::Tool;
 
 impl ActiveRun {
     /// Records the taint of a transcript that the run continues.
     pub(super) fn read(&self, history: &History) {
+        let boxes = self.known_boxes();
         for message in history.messages() {
             match message {
                 Message::User(content) => self.read_words(content),
                 Message::Step(step) => {
-                    step.calls().for_each(|(call, result)| self.read_result(call, result));
+                    step.calls().for_each(|(call, result)| self.read_result(&boxes, call, result));
                 }
             }
         }
@@ -31,9 +31,10 @@ impl ActiveRun {
             self.scope.taint.mark();
         }
         self.read(paused.open.before());
+        let boxes = self.known_boxes();
         for result in &paused.done {
             if let Some(call) = paused.open.calls().find(|call| call.id == result.call_id()) {
-                self.read_result(call, result);
+                self.read_result(&boxes, call, result);
             }
         }
     }
@@ -55,7 +56,7 @@ impl ActiveRun {
         }
     }
 
-    pub(super) fn read_result(&self, call: &ToolCall, result: &ToolResult) {
+    pub(super) fn read_result(&self, boxes: &[ToolBox], call: &ToolCall, result: &ToolResult) {
         // The model was shown the definitions that a search refers to. The origin of those that are
         // gone is unknown.
         let toolbox = self.toolbox();
@@ -64,31 +65,34 @@ impl ActiveRun {
         if result.references().iter().any(is_untrusted) {
             self.scope.taint.mark();
         }
-        match self.known_tool(&made(call).name) {
+        let name = &made(call).name;
+        match boxes.iter().find_map(|toolbox| toolbox.get(name)) {
             Some(tool) => self.scope.taint.note(&tool.as_source(), result),
             None if TypedAnswer::is_any(&call.name) || result.text() == HANDED_OVER => {}
             None => self.scope.taint.note_of_unknown(result),
         }
     }
 
-    /// Returns a tool of the agent, of one that had the conversation before, or of one that it may
-    /// be handed to.
-    pub(super) fn known_tool(&self, name: &str) -> Option<Tool> {
-        let mut seen: Vec<ToolBox> = Vec::new();
-        let mut next = vec![self.toolbox().clone()];
-        next.extend(self.handed.boxes().cloned());
+    /// Returns the boxes of the agent, of those that had the conversation before, and of those that
+    /// it may be handed to.
+    pub(super) fn known_boxes(&self) -> Vec<ToolBox> {
+        let mut known: Vec<ToolBox> = Vec::new();
+        let mut next: Vec<ToolBox> = self.handed.boxes().cloned().collect();
+        next.push(self.toolbox().clone());
         while let Some(toolbox) = next.pop() {
-            if seen.iter().any(|other| other.is_same(&toolbox)) {
+            if known.iter().any(|other| other.is_same(&toolbox)) {
                 continue;
-            }
-            if let Some(tool) = toolbox.get(name) {
-                return Some(tool);
             }
             let targets = toolbox.tools().into_iter().filter_map(|tool| HandoffTarget::of(&tool));
             next.extend(targets.map(|target| target.agent.toolbox().clone()));
-            seen.push(toolbox);
+            known.push(toolbox);
         }
-        None
+        known
+    }
+
+    /// Returns a tool of one of the boxes that the run knows.
+    pub(super) fn known_tool(&self, name: &str) -> Option<Tool> {
+        self.known_boxes().iter().find_map(|toolbox| toolbox.get(name))
     }
 }
 
