@@ -10,6 +10,7 @@ use crate::agent::window::removed_untrusted;
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::collection::ToolBox;
 use crate::model::{History, Message};
+use crate::tool::Tool;
 
 impl ActiveRun {
     /// Records the taint of a transcript that the run continues.
