@@ -54,6 +54,11 @@ fn kept() -> ToolBox {
     ToolBox::builder().tools(page()).keep_results(MemoryResults::new()).build().unwrap()
 }
 
+/// A box that keeps nothing.
+fn bare() -> ToolBox {
+    ToolBox::from(page())
+}
+
 fn lengths(model: &ScriptedModel) -> Vec<usize> {
     model.requests().iter().map(|request| request.tokens().total()).collect()
 }
@@ -78,7 +83,7 @@ async fn a_run_stays_within_its_length_whatever_it_reads() {
         for keeps in [false, true] {
             let model = pages(&pages_of);
             let builder = builder(&model, limit);
-            let builder = if keeps { builder.toolbox(kept()) } else { builder.tools(page()) };
+            let builder = if keeps { builder.toolbox(kept()) } else { builder.toolbox(bare()) };
             let outcome = builder.system("Read.").build().unwrap().run("Go on").await.unwrap();
             assert_eq!(outcome.content, "done", "{what}");
             let lengths = lengths(&model);
@@ -108,7 +113,7 @@ async fn a_run_stays_within_its_length_whatever_it_reads() {
 #[tokio::test]
 async fn the_beginning_of_the_transcript_changes_seldom() {
     let model = pages(&[300; 100]);
-    builder(&model, 10_000).tools(page()).build().unwrap().run("Go on").await.unwrap();
+    builder(&model, 10_000).toolbox(bare()).build().unwrap().run("Go on").await.unwrap();
     let requests = model.requests();
     let changed = requests
         .windows(2)
@@ -155,7 +160,7 @@ async fn a_reference_names_the_handle_that_returns_the_result() {
 #[tokio::test]
 async fn without_a_store_a_reference_says_that_the_result_is_gone() {
     let model = pages(&[600; 8]);
-    let agent = builder(&model, 4_000).tools(page()).build().unwrap();
+    let agent = builder(&model, 4_000).toolbox(bare()).build().unwrap();
     let texts = texts(&agent.run("Go on").await.unwrap().history);
     assert!(texts[0].ends_with("it is gone]"), "{texts:?}");
 }
@@ -316,7 +321,7 @@ async fn without_a_summary_messages_are_dropped_all_the_same() {
     for (why, rule) in cases {
         let model = pages(&[300; 30]);
         let log = Log::default();
-        let agent = builder(&model, 4_000).tools(page()).context_rules([rule]).build().unwrap();
+        let agent = builder(&model, 4_000).toolbox(bare()).context_rules([rule]).build().unwrap();
         let outcome = agent.run("Go on").on_event(log.listener()).await.unwrap();
         assert_eq!(outcome.reason, StopReason::Answered, "{why}");
         let failures: Vec<_> = log
@@ -350,7 +355,7 @@ async fn a_summary_of_a_model_counts_for_the_run() {
         .forever();
     let compactor = ModelCompactor::new(small.clone()).with_instructions("Be brief.");
     let rules = [ContextRule::summarize_oldest(compactor)];
-    let agent = builder(&model, 4_000).tools(page()).context_rules(rules).build().unwrap();
+    let agent = builder(&model, 4_000).toolbox(bare()).context_rules(rules).build().unwrap();
     let outcome = agent.run("Go on").await.unwrap();
     let asked = small.requests();
     assert!(!asked.is_empty());
@@ -374,7 +379,7 @@ async fn pinned_messages_the_task_and_the_question_stay() {
     }
     let model = pages(&[300; 20]);
     let agent = builder(&model, 3_000)
-        .tools(page())
+        .toolbox(bare())
         .context_rules([ContextRule::summarize_oldest(said)])
         .build()
         .unwrap();
@@ -404,7 +409,7 @@ async fn a_request_that_cannot_fit_ends_the_run() {
     let long_task = words(2_000);
     let nothing: [ContextRule; 0] = [];
     let model = |lengths: &[usize]| pages(lengths);
-    let plain = |model: &ScriptedModel| builder(model, 1_000).tools(page());
+    let plain = |model: &ScriptedModel| builder(model, 1_000).toolbox(bare());
     let cases: Vec<(&str, ScriptedModel, AgentBuilder, &str, u32)> = {
         let mut cases = Vec::new();
         let own = model(&[10]);
@@ -448,7 +453,7 @@ async fn a_service_that_finds_a_request_too_long_is_asked_once_more() {
     };
     let model = strict(ScriptedModel::new(), 60).text("done");
     let log = Log::default();
-    let agent = builder(&model, 100_000).tools(page()).max_iterations(40).build().unwrap();
+    let agent = builder(&model, 100_000).toolbox(bare()).max_iterations(40).build().unwrap();
     let outcome = agent.run("Go on").on_event(log.listener()).await.unwrap();
     assert_eq!(outcome.reason, StopReason::MaxIterations, "it never failed");
     let refused = model.requests().len() - 40;
@@ -462,7 +467,7 @@ async fn a_service_that_finds_a_request_too_long_is_asked_once_more() {
     for limit in [None, Some(100_000)] {
         let always = ScriptedModel::new();
         let always = always.error(ModelErrorKind::ContextTooLong, "too long").forever();
-        let agent = Agent::builder(always.clone()).tools(page());
+        let agent = Agent::builder(always.clone()).toolbox(bare());
         let agent = match limit {
             Some(limit) => agent.max_context_tokens(limit),
             None => agent,
@@ -556,7 +561,7 @@ async fn handles_belong_to_the_conversation_of_the_run() {
 #[tokio::test]
 async fn a_paused_run_goes_on_with_its_shortened_transcript() {
     let model = pages(&[300; 40]);
-    let agent = builder(&model, 4_000).tools(page()).build().unwrap();
+    let agent = builder(&model, 4_000).toolbox(bare()).build().unwrap();
     let run = agent.run("Go on");
     let handle = run.handle();
     let listener = move |event: toolbox::agent::Event| {
@@ -583,7 +588,7 @@ async fn each_text_is_counted_once() {
         text.len() / 4
     };
     let model = pages(&[100; 200]);
-    let agent = builder(&model, 1_000_000).tools(page()).token_counter(counter).build().unwrap();
+    let agent = builder(&model, 1_000_000).toolbox(bare()).token_counter(counter).build().unwrap();
     agent.run("Go on").await.unwrap();
     let last = model.requests().pop().unwrap();
     let all = serde_json::to_string(&last.history).unwrap().len()
