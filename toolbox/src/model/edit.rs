@@ -129,20 +129,19 @@ impl History {
         match message {
             Message::User(content) => *content = UserContent::from(text.into()).into_parts(),
             Message::Step(step) => {
-                let text = text.into();
                 let is_text = |part: &Part| matches!(part, Part::Text { .. });
-                let is_only_text = step.reply.parts.iter().all(is_text);
-                if is_only_text && text.trim().is_empty() {
+                let mut parts = step.reply.parts.clone();
+                let at = parts.iter().position(is_text);
+                parts.retain(|part| !is_text(part));
+                // Text stands before the calls, and behind the reasoning that led to it.
+                let before_calls = parts.iter().position(|part| matches!(part, Part::Call { .. }));
+                let at = at.or(before_calls).unwrap_or(parts.len());
+                parts.insert(at, Part::text(text));
+                let reply = Reply { parts, finish: step.reply.finish.clone() };
+                if reply.is_empty() {
                     return false;
                 }
-                let step = Arc::make_mut(step);
-                let at = step.reply.parts.iter().position(is_text);
-                step.reply.parts.retain(|part| !is_text(part));
-                // Text stands before the calls, and behind the reasoning that led to it.
-                let before_calls =
-                    step.reply.parts.iter().position(|part| matches!(part, Part::Call { .. }));
-                let at = at.or(before_calls).unwrap_or(step.reply.parts.len());
-                step.reply.parts.insert(at, Part::text(text));
+                Arc::make_mut(step).reply = reply;
             }
         }
         true
