@@ -1,10 +1,13 @@
 //! Results of any kind, size and limit: nothing panics, and nothing is lost.
 #![allow(clippy::format_collect, reason = "few texts, made once")]
 
+use std::sync::Arc;
+
 use serde_json::{Value, json};
 use toolbox::call::ContentAnnotations;
 use toolbox::context::Taint;
-use toolbox::results::MemoryResults;
+use toolbox::results::{KeptResult, Lookup, MemoryResults, ResultOwner, ResultStore};
+use toolbox::store::SqliteStore;
 use toolbox::{Content, Tool, ToolBox, ToolContext, ToolResult};
 
 use super::{Broken, call, call_in, document, keeping, log};
@@ -212,8 +215,6 @@ async fn what_a_failed_read_quotes_taints_as_well() {
 
 #[tokio::test]
 async fn attributes_of_parts_survive_a_file() {
-    use toolbox::store::SqliteStore;
-
     let small = Content::image(vec![7_u8; 90], "image/png")
         .with_meta("source", "camera")
         .with_annotations(ContentAnnotations::new().with_priority(0.5));
@@ -222,6 +223,32 @@ async fn attributes_of_parts_survive_a_file() {
     call(&toolbox, "get", json!({})).await;
     let read = call(&toolbox, "result_read", json!({"handle": "r1", "part": 2})).await;
     assert_eq!(read.content(), [small]);
+}
+
+#[tokio::test]
+async fn ten_thousand_handles_are_told_apart() {
+    let owner = ResultOwner::of(&ToolContext::new());
+    let kept = |number: usize| {
+        Arc::new(KeptResult::new("get", vec![Content::text(format!("result {number}"))]))
+    };
+    let stores: [Box<dyn ResultStore>; 2] =
+        [Box::new(MemoryResults::new()), Box::new(SqliteStore::in_memory().unwrap())];
+    for store in &stores {
+        for round in 0..2 {
+            // The second round finds the results of the first.
+            for number in (1..=10_000).rev().skip(if round == 0 { 0 } else { 9_900 }) {
+                let handle = store.keep(owner.clone(), kept(number)).await.unwrap();
+                assert_eq!(handle, 10_001 - number as u64);
+            }
+        }
+        for handle in [1, 7_777, 10_000] {
+            let found = store.get(owner.clone(), handle).await.unwrap();
+            let Lookup::Kept(found) = found else { panic!("{found:?}") };
+            assert_eq!(found.text(), format!("result {}", 10_001 - handle));
+        }
+        let missing = store.get(owner.clone(), 10_001).await.unwrap();
+        assert!(matches!(missing, Lookup::Unknown), "{missing:?}");
+    }
 }
 
 #[tokio::test]

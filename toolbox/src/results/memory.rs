@@ -47,6 +47,8 @@ struct Kept {
 struct ResultList {
     last: u64,
     results: HashMap<u64, (u64, Arc<KeptResult>)>,
+    /// The numbers of results by their hashes.
+    by_hash: HashMap<u64, Vec<u64>>,
     gone: BTreeMap<u64, String>,
 }
 
@@ -99,14 +101,15 @@ impl Kept {
         let floor = self.floor;
         let new = || ResultList { last: floor, ..ResultList::default() };
         let list = self.owners.entry(owner.clone()).or_insert_with(new);
-        let same = |(number, (of, kept)): (&u64, &(u64, Arc<KeptResult>))| {
-            (*of == hash && **kept == *result).then_some(*number)
-        };
-        if let Some(number) = list.results.iter().find_map(same) {
-            return number;
+        let alike = list.by_hash.entry(hash).or_default();
+        let is_same =
+            |number: &&u64| list.results.get(*number).is_some_and(|(_, kept)| **kept == *result);
+        if let Some(number) = alike.iter().find(is_same) {
+            return *number;
         }
         list.last += 1;
         let number = list.last;
+        alike.push(number);
         self.bytes += result.bytes();
         list.results.insert(number, (hash, result));
         self.order.push_back((owner, number));
@@ -119,7 +122,13 @@ impl Kept {
     fn forget_oldest(&mut self) {
         let Some((owner, number)) = self.order.pop_front() else { return };
         let Some(list) = self.owners.get_mut(&owner) else { return };
-        if let Some((_, result)) = list.results.remove(&number) {
+        if let Some((hash, result)) = list.results.remove(&number) {
+            if let Some(alike) = list.by_hash.get_mut(&hash) {
+                alike.retain(|own| *own != number);
+                if alike.is_empty() {
+                    list.by_hash.remove(&hash);
+                }
+            }
             self.bytes -= result.bytes();
             list.gone.insert(number, summary(&result));
             self.remembered += 1;

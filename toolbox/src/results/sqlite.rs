@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use rusqlite::{OptionalExtension as _, params};
+use rusqlite::{Connection, OptionalExtension as _, params};
 
 use super::memory::summary;
 use super::store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};
@@ -32,7 +32,7 @@ impl ResultStore for SqliteStore {
                 let same = file
                     .query_row(
                         "SELECT number FROM result WHERE owner = ?1 AND tool = ?2 AND bytes = ?3 \
-                         AND untrusted = ?4 AND shows_urls = ?5 AND content = ?6 AND structured IS ?7",
+                         AND untrusted = ?4 AND shows_urls = ?5 AND content IS NOT NULL AND content = ?6 AND structured IS ?7",
                         params![
                             owner,
                             result.tool,
@@ -68,17 +68,7 @@ impl ResultStore for SqliteStore {
                         structured
                     ],
                 )?;
-                // The newest that fit stay.
-                file.execute(
-                    "UPDATE result SET content = NULL, structured = NULL WHERE content IS NOT NULL AND id <= ( \
-                         SELECT id FROM (SELECT id, sum(bytes) OVER (ORDER BY id DESC) AS newer FROM result \
-                         WHERE content IS NOT NULL) WHERE newer > ?1 ORDER BY id DESC LIMIT 1)",
-                    [MAX_BYTES],
-                )?;
-                file.execute(
-                    "DELETE FROM result WHERE content IS NULL AND id < (SELECT max(id) FROM result) - ?1",
-                    [MAX_GONE],
-                )?;
+                make_room(file, bytes, MAX_BYTES)?;
                 Ok(number)
             });
             let number = write.await.map_err(failed)?;
@@ -129,6 +119,29 @@ impl ResultStore for SqliteStore {
     }
 }
 
+/// Counts the bytes of a new result, and lets the oldest go until all fit.
+fn make_room(file: &Connection, bytes: i64, most: i64) -> Result<(), StoreError> {
+    let count = "UPDATE result_bytes SET bytes = max(bytes + ?1, 0) RETURNING bytes";
+    let mut all: i64 = file.query_row(count, [bytes], |row| row.get(0))?;
+    let mut has_gone = false;
+    while all > most {
+        let oldest = "UPDATE result SET content = NULL, structured = NULL WHERE id = ( \
+             SELECT id FROM result WHERE content IS NOT NULL ORDER BY id LIMIT 1) RETURNING bytes";
+        let Some(freed) = file.query_row(oldest, [], |row| row.get::<_, i64>(0)).optional()? else {
+            break;
+        };
+        all = file.query_row(count, [-freed], |row| row.get(0))?;
+        has_gone = true;
+    }
+    if has_gone {
+        file.execute(
+            "DELETE FROM result WHERE content IS NULL AND id < (SELECT max(id) FROM result) - ?1",
+            [MAX_GONE],
+        )?;
+    }
+    Ok(())
+}
+
 fn key(owner: &ResultOwner) -> String {
     let place = owner.conversation.as_ref();
     let place = place.map(|place| (place.channel.as_str(), place.chat_id.as_str()));
@@ -145,4 +158,32 @@ fn damaged(error: serde_json::Error) -> StoreError {
 
 fn failed(error: StoreError) -> ResultStoreError {
     ResultStoreError::new(error.to_string()).with_source(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::call::Content;
+
+    #[tokio::test]
+    async fn the_oldest_go_until_the_rest_fits() {
+        let store = SqliteStore::in_memory().unwrap();
+        let owner = ResultOwner::default();
+        for number in 1..=5 {
+            let text = format!("{number}").repeat(1_000);
+            let result = Arc::new(KeptResult::new("get", vec![Content::text(text)]));
+            assert_eq!(store.keep(owner.clone(), result).await.unwrap(), number);
+        }
+        for (most, oldest) in [(5_000, 1), (4_999, 2), (2_500, 4), (2_500, 4), (0, 6)] {
+            store.write(move |file| make_room(file, 0, most)).await.unwrap();
+            for number in 1..=5 {
+                let found = store.get(owner.clone(), number).await.unwrap();
+                let is_there = matches!(found, Lookup::Kept(_));
+                assert_eq!(is_there, number >= oldest, "{number} of {most}: {found:?}");
+            }
+        }
+        // What is gone is no equal of what comes again.
+        let again = Arc::new(KeptResult::new("get", vec![Content::text("1".repeat(1_000))]));
+        assert_eq!(store.keep(owner, again).await.unwrap(), 6);
+    }
 }

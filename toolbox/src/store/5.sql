@@ -19,4 +19,9 @@ CREATE TABLE result (
     UNIQUE (owner, number)
 ) STRICT;
 
-CREATE INDEX result_bytes ON result (id, bytes) WHERE content IS NOT NULL;
+CREATE INDEX result_same ON result (owner, bytes) WHERE content IS NOT NULL;
+CREATE INDEX result_oldest ON result (id) WHERE content IS NOT NULL;
+
+-- The bytes of all that are there.
+CREATE TABLE result_bytes (bytes INTEGER NOT NULL) STRICT;
+INSERT INTO result_bytes VALUES (0);
