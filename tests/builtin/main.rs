@@ -10,6 +10,7 @@ mod changes;
 mod confinement;
 mod files;
 mod http;
+mod kept;
 mod knowledge;
 mod notes;
 mod pages;
