@@ -1,7 +1,7 @@
 //! Large results in the box that an agent makes for itself.
 
 use serde_json::json;
-use toolbox::agent::StopReason;
+use toolbox::agent::{StepRequest, StopReason};
 use toolbox::testing::ScriptedModel;
 use toolbox::{Agent, Tool, ToolBox};
 
@@ -46,6 +46,30 @@ async fn an_agent_reads_on_in_what_its_own_box_keeps() {
     let outcome = agent.run("And line 7?").await.unwrap();
     let step = outcome.history.steps().next().unwrap();
     assert!(step.results()[0].is_error(), "{step:?}");
+}
+
+#[tokio::test]
+async fn a_hook_sets_the_size_of_the_results_of_one_step() {
+    let text = || Tool::new("text", "Returns text").call(|_| "word ".repeat(1_000));
+    let model =
+        (0..3).fold(ScriptedModel::new(), |model, _| model.calls("text", "{}")).text("Done.");
+    let agent = Agent::builder(model)
+        .tools([text()])
+        .before_step(|step: &mut StepRequest| {
+            if step.step() == 2 {
+                step.set_max_result_tokens(100);
+            }
+        })
+        .build()
+        .unwrap();
+    let outcome = agent.run("Go on").await.unwrap();
+    let kept: Vec<bool> = outcome
+        .history
+        .steps()
+        .flat_map(|step| step.results())
+        .map(|result| result.handle().is_some())
+        .collect();
+    assert_eq!(kept, [false, true, false]);
 }
 
 #[tokio::test]

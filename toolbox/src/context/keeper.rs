@@ -29,6 +29,10 @@ pub(crate) struct RemovedContent {
     pub(crate) shows_urls: bool,
 }
 
+/// The tokens of results that are passed on whole, in place of the limits of tools and boxes; an
+/// extension of the context of calls.
+pub(crate) struct ResultTokens(pub(crate) usize);
+
 /// Keeps results that are too large, and leaves a short form of each.
 pub(crate) trait ResultKeeper: Send + Sync {
     /// Tells the limits of its box.

@@ -14,6 +14,7 @@ use crate::arguments::call::HandlerCall;
 use crate::call::{Arguments, FailureKind, ToolResult};
 use crate::collection::BoxSettings;
 use crate::context::approval::{Approval, Condition};
+use crate::context::keeper::ResultTokens;
 use crate::context::{ApprovalRequest, Decision, Taint, ToolContext, now};
 use crate::dialect::restore_strict;
 use crate::future::BoxFuture;
@@ -110,14 +111,15 @@ async fn run_here(
 impl BoxSettings {
     /// Bounds a result of a tool: what is too large is kept elsewhere, or cut.
     pub(crate) async fn bound(&self, tool: &Tool, context: &ToolContext, result: &mut ToolResult) {
-        let own = tool.inner().running.result_tokens;
-        if let Some(keeper) = &self.keeper
-            && keeper.exceeds(result, own)
-        {
-            if context.whole {
-                return;
+        if let Some(keeper) = &self.keeper {
+            let of_step = context.extension::<ResultTokens>().map(|own| own.0);
+            let own = of_step.or(tool.inner().running.result_tokens);
+            if keeper.exceeds(result, own) {
+                if context.whole {
+                    return;
+                }
+                keeper.keep(context, tool.as_source(), own, result).await;
             }
-            keeper.keep(context, tool.as_source(), own, result).await;
         }
         result.fit(self.result_bytes, || tool.definition());
     }

@@ -31,6 +31,7 @@ pub struct StepRequest {
     pub(in crate::agent) options: Map<String, Value>,
     pub(in crate::agent) tools: Definitions,
     pub(in crate::agent) tool_choice: ToolChoice,
+    pub(in crate::agent) max_result_tokens: Option<usize>,
 }
 
 impl StepRequest {
@@ -123,6 +124,15 @@ impl StepRequest {
     /// error.
     pub fn set_tool_choice(&mut self, choice: ToolChoice) {
         self.tool_choice = choice;
+    }
+
+    /// Sets the tokens of results that are passed on whole, for the calls of this step and those of
+    /// agents below it, in place of the limits of tools and boxes.
+    ///
+    /// It counts where results are kept (`ToolBoxBuilder::keep_results`, or the own box of an agent).
+    /// When a durable run goes on from its log, calls that are made again have the usual limits.
+    pub fn set_max_result_tokens(&mut self, tokens: usize) {
+        self.max_result_tokens = Some(tokens);
     }
 }
 

@@ -52,6 +52,7 @@ impl ActiveRun {
             options: plain.options.clone(),
             tools: offer.clone(),
             tool_choice: plain.tool_choice.clone(),
+            max_result_tokens: None,
         };
         for hook in &self.agent.settings.hooks.before_step {
             let failure = match self.limits.within(hook.prepare(&mut step)).await {
@@ -70,6 +71,9 @@ impl ActiveRun {
         let is_kept = |name: &str| step.tools.iter().any(|tool| tool.name == name);
         let left_out = offer.iter().filter(|tool| !is_kept(&tool.name));
         self.leave_out(left_out.map(|tool| tool.name.clone()).collect());
+        if let Some(tokens) = step.max_result_tokens {
+            self.scope.limit_results(tokens);
+        }
         let offer = self.without_left_out(offer);
         let has_chosen = step.tool_choice != plain.tool_choice;
         if let ToolChoice::Tool(name) = &step.tool_choice

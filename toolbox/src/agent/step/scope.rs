@@ -6,6 +6,7 @@ use crate::agent::agent::AgentInner;
 use crate::agent::log::LogScope;
 use crate::agent::run_scope::NestedRuns;
 use crate::collection::ToolBox;
+use crate::context::keeper::ResultTokens;
 use crate::context::rules::Rules;
 use crate::context::{Taint, ToolContext};
 
@@ -19,6 +20,8 @@ pub(super) struct CallScope {
     pub(super) context: ToolContext,
     /// The tools that were left out of the current step.
     pub(super) left_out: Vec<String>,
+    /// `true` if results have another limit in the current step.
+    limits_results: bool,
     /// The rules of the agent and its box when they were last read.
     rules: Option<[Arc<Rules>; 2]>,
     /// Paused runs of agents below.
@@ -41,6 +44,7 @@ impl CallScope {
             lasting: context.clone(),
             context,
             left_out: Vec::new(),
+            limits_results: false,
             rules: None,
             nested,
             taint,
@@ -55,7 +59,7 @@ impl CallScope {
         let known = self.rules.as_ref().is_some_and(|known| {
             known.iter().zip(&rules).all(|(known, rules)| Arc::ptr_eq(known, rules))
         });
-        if known && self.left_out.is_empty() {
+        if known && self.left_out.is_empty() && !self.limits_results {
             return false;
         }
         if !known {
@@ -65,6 +69,7 @@ impl CallScope {
         }
         self.rules = Some(rules);
         self.left_out.clear();
+        self.limits_results = false;
         self.context = self.lasting.clone();
         true
     }
@@ -77,6 +82,12 @@ impl CallScope {
         }
         self.context = self.context.clone().with_rules(&rules);
         self.left_out = names;
+    }
+
+    /// Sets the tokens of results that are passed on whole in the current step.
+    pub(super) fn limit_results(&mut self, tokens: usize) {
+        self.context = self.context.clone().with_extension(ResultTokens(tokens));
+        self.limits_results = true;
     }
 
     /// Returns the context of what takes part in the run beside its calls: hooks, guards, the
