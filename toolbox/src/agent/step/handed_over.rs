@@ -144,6 +144,9 @@ impl ActiveRun {
         self.window.task = before.window.task;
         let guards_before = before.output_guards;
         self.output_guards.splice(..0, guards_before);
+        self.passed_guards = before.passed_guards;
+        let guards_before = before.input_guards;
+        self.input_guards.splice(..0, guards_before);
         self.enter_step();
         self.report_again();
     }
