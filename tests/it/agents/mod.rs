@@ -4,6 +4,7 @@ mod approvals;
 mod below;
 mod budgets;
 mod built;
+mod combined;
 mod context;
 mod events;
 mod fallback;

@@ -21,7 +21,7 @@ use crate::support::says;
 use crate::wire::keeps_the_rules_everywhere;
 
 /// Lets `act` see the first event that `is_wanted`.
-fn once(
+pub(super) fn once(
     is_wanted: impl Fn(&Event) -> bool + Send + Sync + 'static,
     act: impl Fn() + Send + Sync + 'static,
 ) -> impl Fn(Event) + Send + Sync + 'static {
@@ -33,12 +33,12 @@ fn once(
     }
 }
 
-fn steers(handle: RunHandle, text: &'static str) -> impl Fn() + Send + Sync + 'static {
+pub(super) fn steers(handle: RunHandle, text: &'static str) -> impl Fn() + Send + Sync + 'static {
     move || assert!(handle.steer(text))
 }
 
 /// A transcript in short: `user` texts, `model` texts, and `call` names.
-fn short(history: &History) -> Vec<String> {
+pub(super) fn short(history: &History) -> Vec<String> {
     let mut all = Vec::new();
     for message in history.messages() {
         match message {

@@ -40,7 +40,7 @@ pub struct RunHandle(pub(super) Arc<Steering>);
 impl RunHandle {
     /// Gives the run a message of the user, which enters the transcript before the next request to
     /// the model: after the results of calls that are being made, or after the answer, which then is
-    /// not the last.
+    /// not the last. [Guards on the input](super::AgentBuilder::guard_input) check it there.
     ///
     /// Returns `false` if the run has ended and the message is lost. A run that stops for another
     /// reason than an answer before it could take the message has it at the end of its

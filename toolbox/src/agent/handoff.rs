@@ -37,7 +37,8 @@ pub(super) const HANDED_OVER: &str = "The conversation was handed over.";
 ///   beside one are refused. While another call of the reply waits for a decision, the run is
 ///   paused, and is handed over when it is resumed.
 /// - **It is a call like any other**: blacklists, approvals and layers hold for it, and while it is
-///   refused, the conversation stays where it is. A tool cannot make it, and neither can a call from
+///   refused, or [answered](crate::context::Decision::Answer) from outside, the conversation stays
+///   where it is. A tool cannot make it, and neither can a call from
 ///   outside of a run.
 /// - **Loops are bounded** by [`max_handoffs`](super::AgentBuilder::max_handoffs). Agents that may
 ///   hand a conversation back get their handoff as a tool once both are built: see

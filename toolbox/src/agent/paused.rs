@@ -55,6 +55,9 @@ pub struct Paused {
     /// Messages of the user that came meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) inputs: Vec<SteeredInput>,
+    /// The number of guards on the input that had passed it, where it stopped between two steps.
+    #[serde(default)]
+    pub(super) passed_guards: usize,
     /// The positions of the messages that the run was started with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) task: Vec<usize>,

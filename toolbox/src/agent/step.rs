@@ -163,8 +163,10 @@ struct ActiveRun {
     answer: Option<TypedAnswer>,
     /// The number of answers that were not taken.
     failed_answers: u32,
-    /// `true` once the guards have passed what the agent is asked.
-    is_input_passed: bool,
+    /// The guards on the input: those of the agent, behind those of the agents before it.
+    input_guards: Vec<Arc<dyn Guard>>,
+    /// The number of them that have passed all that the user has said, from the first.
+    passed_guards: usize,
     /// The guards on the output: those of the agent, and of the agents before it.
     output_guards: Vec<Arc<dyn Guard>>,
     /// The transcript before the last reply, where a guard may block that.
@@ -421,7 +423,7 @@ impl ActiveRun {
         if let Some(logged) = logged {
             self.limits.budgets.charge_usage_again(logged.response.usage);
             // It was logged once the guards had passed.
-            self.is_input_passed = true;
+            self.passed_guards = self.input_guards.len();
             self.step_ended(plain);
             return Ok(logged.response);
         }
@@ -457,7 +459,7 @@ impl ActiveRun {
     async fn respond(&mut self) -> Result<ModelResponse, End> {
         let model = &*self.agent.model;
         let span = trace::chat(model);
-        let held = HeldDeltas::new(&self.events, !self.is_input_passed);
+        let held = HeldDeltas::new(&self.events, !self.is_input_passed());
         let emit = |delta: Delta| held.emit(delta);
         let deltas = if self.events.is_on() { Deltas::to(&emit) } else { Deltas::none() };
         let respond = async { model.respond(&self.request, deltas).await };
@@ -477,7 +479,9 @@ impl ActiveRun {
             }
         };
         trace::record(&span, &response);
-        self.is_input_passed |= response.is_ok();
+        if response.is_ok() {
+            self.passed_guards = self.input_guards.len();
+        }
         response.map_err(|error| {
             self.events.emit(|| EventKind::ModelFailed { kind: error.kind() });
             End::Failed(RunErrorKind::Model(error))

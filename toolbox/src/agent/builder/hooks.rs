@@ -28,8 +28,13 @@ impl AgentBuilder {
     /// Until all of them have passed, no tool runs and no delta of the reply is reported: a reply
     /// that is there before waits for them. They have the time of the run.
     ///
-    /// A run that goes on, from a pause or from the log of a durable run, has passed them once the
-    /// first reply was logged.
+    /// They run again beside the next request where the user has said more: a message by which the
+    /// run was [steered](crate::agent::RunHandle::steer), or the [input](crate::agent::Run::with_input)
+    /// of a run that goes on. After a [handoff](Self::handoff), those of the agents before check
+    /// such a message too.
+    ///
+    /// A run that goes on, from a pause or from the log of a durable run, has passed them for what
+    /// stands before a reply that it got.
     pub fn guard_input<Form: 'static>(mut self, guard: impl Guard<Form>) -> Self {
         self.settings.hooks.on_input.push(Arc::new(AnyForm::new(guard)));
         self

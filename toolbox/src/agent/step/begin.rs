@@ -161,7 +161,8 @@ impl ActiveRun {
         request.options.clone_from(&settings.options);
         Self {
             guard: RepeatGuard::new(settings.repeat_limit),
-            is_input_passed: settings.hooks.on_input.is_empty(),
+            input_guards: settings.hooks.on_input.clone(),
+            passed_guards: 0,
             output_guards: settings.hooks.on_output.clone(),
             agent,
             name,

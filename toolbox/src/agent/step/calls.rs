@@ -47,7 +47,11 @@ impl ActiveRun {
             return Some(End::Failed(RunErrorKind::ForeignPause { agent, paused }));
         }
         self.limits.iterations = paused.iterations;
-        self.is_input_passed = true;
+        // There are no calls before the guards have passed.
+        self.passed_guards = match &paused.open {
+            PausedTranscript::Calls(_) => self.input_guards.len(),
+            PausedTranscript::Step(_) => paused.passed_guards.min(self.input_guards.len()),
+        };
         self.before_reply = Some(paused.open.before().clone());
         self.enter_step();
         self.take_rules();

@@ -15,18 +15,23 @@ use crate::dispatch::{Supervised, SupervisedEnd, forget_quietly};
 use crate::model::{ModelError, ModelResponse, Usage};
 
 impl ActiveRun {
+    /// Returns `true` once all guards on the input have passed what the user has said.
+    pub(super) fn is_input_passed(&self) -> bool {
+        self.passed_guards == self.input_guards.len()
+    }
+
     /// Waits for a reply and for the guards on the input, whichever comes first.
     pub(super) async fn beside_input_guards(
         &self,
         respond: impl Future<Output = Result<ModelResponse, ModelError>> + Send,
         deltas: &HeldDeltas<'_>,
     ) -> GuardedReply {
-        if self.is_input_passed {
+        if self.is_input_passed() {
             return GuardedReply::Passed(respond.await);
         }
         let context = self.scope.beside_calls(self.toolbox());
         let checked = Checked::input(context, self.request.history.clone());
-        let mut guards = pin!(first_block(&self.agent.settings.hooks.on_input, &checked));
+        let mut guards = pin!(first_block(&self.input_guards[self.passed_guards..], &checked));
         let mut respond = pin!(respond);
         let mut has_passed = false;
         let mut reply = None;

@@ -8,7 +8,7 @@ use super::read::made;
 use super::{ActiveRun, RunLimits, TypedAnswer};
 use crate::agent::budget::Budget;
 use crate::agent::event::EventKind;
-use crate::agent::handoff::HandoffTarget;
+use crate::agent::handoff::{HANDED_OVER, HandoffTarget};
 use crate::agent::outcome::RunErrorKind;
 use crate::agent::paused::{Paused, PausedHandoff};
 use crate::call::{FailureKind, ToolCall, ToolResult};
@@ -65,7 +65,8 @@ impl ActiveRun {
         open.calls().find_map(|call| {
             let (made, target) = self.handoff_target(call)?;
             let result = results.iter().find(|result| result.call_id() == call.id)?;
-            let is_done = !(result.is_error() || result.is_deferred() || result.is_pending());
+            // An answer from outside and a layer may stand in for the tool, and hand over nothing.
+            let is_done = !result.is_error() && result.text().contains(HANDED_OVER);
             is_done.then_some(AcceptedHandoff {
                 target,
                 tool: made.name,
@@ -155,6 +156,9 @@ impl ActiveRun {
         self.window.task = before.window.task;
         let guards_before = before.output_guards;
         self.output_guards.splice(..0, guards_before);
+        self.passed_guards = before.passed_guards;
+        let guards_before = before.input_guards;
+        self.input_guards.splice(..0, guards_before);
         self.enter_step();
         self.report_again();
     }

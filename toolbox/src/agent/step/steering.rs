@@ -2,9 +2,11 @@
 
 use super::{ActiveRun, End};
 use crate::agent::event::EventKind;
-use crate::agent::handle::PauseFlag;
+use crate::agent::handle::{PauseFlag, SteeredInput};
 use crate::agent::log::{LoggedMessage, RunLog};
 use crate::agent::paused::{Paused, PausedTranscript};
+use crate::agent::run_scope::RunScope;
+use crate::call::Content;
 use crate::context::Principal;
 use crate::model::{History, ToolChoice};
 
@@ -21,8 +23,7 @@ impl ActiveRun {
                 }
                 LoggedMessage::Steered(input) => {
                     self.steering.forget(&input);
-                    self.read_words(&input.content);
-                    input.enter(&mut self.request.history);
+                    self.take_steered(input);
                 }
             }
         }
@@ -35,11 +36,22 @@ impl ActiveRun {
         }
         while let Some(input) = self.steering.take() {
             self.log_steered(&input).await?;
-            self.read_words(&input.content);
-            input.enter(&mut self.request.history);
+            self.take_steered(input);
             self.events.emit(|| EventKind::Steered);
         }
         Ok(())
+    }
+
+    /// Adds a message of the user to the transcript; the guards on the input have yet to pass it.
+    fn take_steered(&mut self, input: SteeredInput) {
+        // Whoever wrote what an agent of the run began with, the user wrote this; unless the run is
+        // one below another, whose program need not be a user.
+        if self.given.get::<RunScope>().is_none() {
+            let texts = input.content.iter().filter_map(Content::as_text);
+            texts.for_each(|text| self.scope.taint.show(text));
+        }
+        self.passed_guards = 0;
+        input.enter(&mut self.request.history);
     }
 
     /// Returns `true` if an answer is the last of the run: no message for it waits, and none is
@@ -87,6 +99,7 @@ impl ActiveRun {
             spent: self.limits.budgets.spent(),
             observations: Vec::new(),
             inputs: self.steering.close(),
+            passed_guards: self.passed_guards,
             has_called: self.request.tool_choice == ToolChoice::Auto,
             tainted: self.scope.taint.is_tainted(),
             handoffs: self.paused_handoffs(),
