@@ -227,7 +227,7 @@ impl AgentBuilder {
     ///     .add_subagent(clerk.as_tool("clerk", "Looks things up"))
     ///     .build()?;
     /// boss.run("What is an ibis?").await?;
-    /// assert!(clerk.toolbox().is_empty());
+    /// assert!(clerk.toolbox().definitions().is_empty());
     /// # Ok(())
     /// # }
     /// ```
