@@ -131,18 +131,18 @@ impl History {
             Message::Step(step) => {
                 let text = text.into();
                 let is_text = |part: &Part| matches!(part, Part::Text { .. });
-                let is_only_text = step.reply.parts.iter().all(is_text);
-                if is_only_text && text.trim().is_empty() {
-                    return false;
-                }
-                let step = Arc::make_mut(step);
-                let at = step.reply.parts.iter().position(is_text);
-                step.reply.parts.retain(|part| !is_text(part));
+                let mut reply = step.reply.clone();
+                let at = reply.parts.iter().position(is_text);
+                reply.parts.retain(|part| !is_text(part));
                 // Text stands before the calls, and behind the reasoning that led to it.
                 let before_calls =
-                    step.reply.parts.iter().position(|part| matches!(part, Part::Call { .. }));
-                let at = at.or(before_calls).unwrap_or(step.reply.parts.len());
-                step.reply.parts.insert(at, Part::text(text));
+                    reply.parts.iter().position(|part| matches!(part, Part::Call { .. }));
+                let at = at.or(before_calls).unwrap_or(reply.parts.len());
+                reply.parts.insert(at, Part::text(text));
+                if reply.is_empty() {
+                    return false;
+                }
+                Arc::make_mut(step).reply = reply;
             }
         }
         true
