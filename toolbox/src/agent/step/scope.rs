@@ -72,7 +72,9 @@ impl CallScope {
     /// Forbids tools in the current step.
     pub(super) fn leave_out(&mut self, names: Vec<String>) {
         let mut rules = Rules::default();
-        names.iter().for_each(|name| rules.blacklist(name));
+        for name in &names {
+            rules.blacklist(name);
+        }
         self.context = self.context.clone().with_rules(&rules);
         self.left_out = names;
     }
