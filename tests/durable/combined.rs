@@ -91,9 +91,10 @@ impl Trace {
                 _ => Err("too long"),
             });
         let second = second.build().unwrap();
-        let (handoff, arguments) = match keeps_history {
-            true => (Handoff::to(&second), "{}"),
-            false => (Handoff::to(&second).without_history(), r#"{"task":"read"}"#),
+        let (handoff, arguments) = if keeps_history {
+            (Handoff::to(&second), "{}")
+        } else {
+            (Handoff::to(&second).without_history(), r#"{"task":"read"}"#)
         };
         let first = self.agent(usize::MAX, fails_at, move |at| match at {
             1..=5 => read(at),
@@ -167,13 +168,13 @@ async fn a_run_that_goes_on_makes_the_requests_that_it_would_have_made() {
 }
 
 /// An agent over one that makes four notes, each once, and waits before a step for ever.
-fn boss(notes: &Arc<AtomicUsize>, asked: &Arc<AtomicUsize>, held: u32) -> (Agent, Arc<Notify>) {
+fn boss(notes: &Arc<AtomicUsize>, asked: &Arc<AtomicUsize>, stops_at: u32) -> (Agent, Arc<Notify>) {
     let reached = Arc::new(Notify::new());
     let own = Arc::clone(&reached);
-    let hold = move |step: StepRequest| {
+    let waits = move |step: StepRequest| {
         let own = Arc::clone(&own);
         async move {
-            if step.step() == held {
+            if step.step() == stops_at {
                 own.notify_one();
                 std::future::pending::<()>().await;
             }
@@ -195,7 +196,7 @@ fn boss(notes: &Arc<AtomicUsize>, asked: &Arc<AtomicUsize>, held: u32) -> (Agent
     let clerk = Agent::builder(model.forever())
         .name("clerk")
         .tools(note)
-        .before_step(hold)
+        .before_step(waits)
         .build()
         .unwrap();
     let model = ScriptedModel::new().respond(|request: &ModelRequest| {
