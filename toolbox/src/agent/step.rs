@@ -413,7 +413,8 @@ impl ActiveRun {
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
         self.request.context = self.scope.beside_calls(self.toolbox());
         if !is_fitted {
-            self.fit_context().await?;
+            let fitted = self.fit_context().await;
+            fitted.inspect_err(|_| self.limits.iterations -= 1)?;
         }
         if let Some(logged) = logged {
             self.limits.budgets.charge_usage_again(logged.response.usage);

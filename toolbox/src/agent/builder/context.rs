@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::AgentBuilder;
-use crate::agent::window::ContextRule;
+use crate::agent::window::{CaughtCounter, ContextRule};
 use crate::dialect::TokenCounter;
 
 impl AgentBuilder {
@@ -57,9 +57,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the counter of tokens. Default: [an estimate](crate::dialect::EstimatedTokens).
+    /// Sets the counter of tokens. Default: [an estimate](crate::dialect::EstimatedTokens), which
+    /// also stands in for a counter that panics.
     pub fn token_counter(mut self, counter: impl TokenCounter) -> Self {
-        self.settings.context.counter = Arc::new(counter);
+        self.settings.context.counter = Arc::new(CaughtCounter(counter));
         self
     }
 }

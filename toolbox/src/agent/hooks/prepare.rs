@@ -58,7 +58,8 @@ impl StepRequest {
         self.usage
     }
 
-    /// Returns the transcript that is sent.
+    /// Returns the transcript, before it is shortened to the
+    /// [length](crate::agent::AgentBuilder::max_context_tokens) of requests.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history

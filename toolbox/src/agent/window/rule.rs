@@ -1,10 +1,12 @@
 //! The rules by which a run fits its context.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::compactor::Compactor;
 use crate::dialect::{EstimatedTokens, TokenCounter};
+use crate::dispatch::forget_quietly;
 use crate::model::History;
 
 /// The length of a run's next request, as a rule sees it.
@@ -116,6 +118,19 @@ impl fmt::Debug for ContextRule {
             RuleKind::Oldest { compactor: Some(_) } => f.write_str("ContextRule::summarize_oldest"),
             RuleKind::Edit(_) => f.write_str("ContextRule::edit"),
         }
+    }
+}
+
+/// A counter of the program; where it panics, the estimate stands in.
+pub(in crate::agent) struct CaughtCounter<C>(pub(in crate::agent) C);
+
+impl<C: TokenCounter> TokenCounter for CaughtCounter<C> {
+    fn count(&self, text: &str) -> usize {
+        catch_unwind(AssertUnwindSafe(|| self.0.count(text))).unwrap_or_else(|payload| {
+            tracing::error!("a counter of tokens panicked");
+            forget_quietly(payload);
+            EstimatedTokens.count(text)
+        })
     }
 }
 
