@@ -111,8 +111,8 @@ where
 /// A [`Compactor`] that asks a model.
 ///
 /// It sends one request with the removed messages as text, and no tools. The tokens count for the
-/// run, and the request for the [budgets](crate::agent::SharedBudget) that count them; it is none of the
-/// run's iterations. Where the model refuses, there is no summary.
+/// run, and the request for the [budgets](crate::agent::SharedBudget) that count them; it is none of
+/// the run's iterations. Where the model refuses, there is no summary.
 ///
 /// ```
 /// use toolbox::Agent;

@@ -27,7 +27,7 @@ use crate::model::History;
 pub struct ContextLength {
     /// The tokens of the request: system text, definitions and transcript.
     pub tokens: usize,
-    /// The [limit](super::AgentBuilder::max_context_tokens), if there is one.
+    /// The [limit](crate::agent::AgentBuilder::max_context_tokens), if there is one.
     pub limit: Option<usize>,
 }
 
@@ -35,8 +35,8 @@ pub struct ContextLength {
 ///
 /// A run applies its rules in the order in which they are given. [`edit`](Self::edit) is applied
 /// before each request; the others to a request that is longer than
-/// [`max_context_tokens`](super::AgentBuilder::max_context_tokens). Each then brings it to 70 % of
-/// them if it can, and the next is applied where more than 85 % are left. So the beginning of the
+/// [`max_context_tokens`](crate::agent::AgentBuilder::max_context_tokens). Each then brings it to
+/// 70 % of them if it can, and the next is applied where more than 85 % are left. So the beginning of the
 /// transcript changes seldom, and the prompt cache of the service holds in between.
 ///
 /// No rule but `edit` touches the system text, the first message of the user, the messages that the
@@ -95,7 +95,7 @@ impl ContextRule {
     ///
     /// If there is no summary, because the compactor fails, panics or returns a text that is blank
     /// or too long, the messages are [dropped](Self::drop_oldest) all the same, and an event
-    /// ([`CompactionFailed`](super::EventKind::CompactionFailed)) says why.
+    /// ([`CompactionFailed`](crate::agent::EventKind::CompactionFailed)) says why.
     #[must_use]
     pub fn summarize_oldest(compactor: impl Compactor) -> Self {
         Self(RuleKind::Oldest { compactor: Some(Arc::new(compactor)) })
