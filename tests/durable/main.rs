@@ -9,6 +9,7 @@
 #[path = "../bounded.rs"]
 mod bounded;
 mod clocks;
+mod combined;
 mod crashes;
 mod handed_over;
 mod journal;

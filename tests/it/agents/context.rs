@@ -23,12 +23,12 @@ use crate::support::quietly;
 use crate::wire::keeps_the_rules_everywhere;
 
 /// A text of about as many tokens.
-fn words(count: usize) -> String {
+pub(super) fn words(count: usize) -> String {
     "word ".repeat(count).trim_end().to_owned()
 }
 
 /// A tool that returns as many words as it is asked for, the first of them the number of its call.
-fn page() -> Tool {
+pub(super) fn page() -> Tool {
     let calls = AtomicUsize::new(0);
     Tool::new("page", "Returns words.").param("words", "integer", "How many").call(move |args| {
         let count = args["words"].as_u64().and_then(|count| usize::try_from(count).ok());
@@ -37,7 +37,7 @@ fn page() -> Tool {
 }
 
 /// A model that asks for pages of these lengths, and then answers.
-fn pages(lengths: &[usize]) -> ScriptedModel {
+pub(super) fn pages(lengths: &[usize]) -> ScriptedModel {
     let call = |model: ScriptedModel, words: &usize| {
         model.calls("page", format!(r#"{{"words":{words}}}"#))
     };
@@ -45,7 +45,7 @@ fn pages(lengths: &[usize]) -> ScriptedModel {
 }
 
 /// An agent whose box keeps nothing, unless it is given another.
-fn builder(model: &ScriptedModel, limit: usize) -> AgentBuilder {
+pub(super) fn builder(model: &ScriptedModel, limit: usize) -> AgentBuilder {
     let agent = Agent::builder(model.clone()).toolbox(ToolBox::new());
     agent.max_iterations(1000).no_repeat_limit().max_context_tokens(limit)
 }
@@ -430,7 +430,7 @@ async fn a_request_that_cannot_fit_ends_the_run() {
             "{what}"
         );
         assert_eq!(outcome.reason.code(), "context_full");
-        assert_eq!(model.requests().len(), iterations as usize, "{what}");
+        assert_eq!(model.requests().len(), iterations as usize, "{what}: none was sent");
         keeps_the_rules_everywhere(&outcome.history);
     }
 }

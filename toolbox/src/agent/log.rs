@@ -114,6 +114,9 @@ pub(crate) enum Entry {
     Edited {
         edit: HistoryEdit,
         usage: Usage,
+        /// The limit that the run keeps since its service refused a longer request.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit: Option<usize>,
     },
     Paused(Box<Paused>),
     Decided(Decisions),
@@ -220,6 +223,13 @@ pub(super) enum LoggedMessage {
 pub(super) struct LoggedReply {
     pub(super) response: ModelResponse,
     pub(super) left_out: Vec<String>,
+}
+
+/// A change of the transcript in a log, its cost, and the limit that the run keeps since.
+pub(super) struct LoggedEdit {
+    pub(super) edit: HistoryEdit,
+    pub(super) usage: Usage,
+    pub(super) limit: Option<usize>,
 }
 
 /// The beginning of a run as its log has it.
@@ -367,13 +377,18 @@ impl RunLog {
         matches!(self.recorded.front(), Some(Entry::Observed { .. } | Entry::Steered(_)))
     }
 
-    /// Returns the change of the transcript that is recorded next, and its cost.
-    pub(super) fn edit(&mut self) -> Option<(HistoryEdit, Usage)> {
+    /// Returns `true` if the report of a job is recorded next.
+    pub(super) fn is_report(&self) -> bool {
+        matches!(self.recorded.front(), Some(Entry::Observed { .. }))
+    }
+
+    /// Returns the change of the transcript that is recorded next.
+    pub(super) fn edit(&mut self) -> Option<LoggedEdit> {
         if !matches!(self.recorded.front(), Some(Entry::Edited { .. })) {
             return None;
         }
         match self.recorded.pop_front() {
-            Some(Entry::Edited { edit, usage }) => Some((edit, usage)),
+            Some(Entry::Edited { edit, usage, limit }) => Some(LoggedEdit { edit, usage, limit }),
             _ => None,
         }
     }

@@ -58,6 +58,9 @@ pub struct Paused {
     /// The number of guards on the input that had passed it, where it stopped between two steps.
     #[serde(default)]
     pub(super) passed_guards: usize,
+    /// The limit of a request's tokens that the run keeps since its service refused a longer one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) lowered_limit: Option<usize>,
     /// The positions of the messages that the run was started with.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) task: Vec<usize>,

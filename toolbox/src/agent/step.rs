@@ -289,7 +289,9 @@ impl ActiveRun {
             }
             _ => {}
         }
-        if self.log.as_ref().is_some_and(RunLog::is_message) {
+        // The run waited for jobs before it looked at the answer, and took messages after that.
+        let waits = self.agent.settings.jobs == JobPolicy::Wait;
+        if waits && self.log.as_ref().is_some_and(RunLog::is_report) {
             return None;
         }
         match self.next_job().await {
@@ -316,7 +318,8 @@ impl ActiveRun {
             }
             return end;
         }
-        if !self.is_last() {
+        let is_followed = self.log.as_ref().is_some_and(RunLog::is_message);
+        if is_followed || !self.is_last() {
             self.answer.iter().for_each(TypedAnswer::forget);
             return None;
         }

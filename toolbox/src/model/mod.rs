@@ -49,7 +49,7 @@ pub use history::{
 pub use reply::{Echo, Finish, ModelResponse, Part, Reply, Usage};
 pub use request::{ModelRequest, ToolChoice, ToolSearch};
 pub(crate) use stored::{deserialize_results, serialize_results};
-pub(crate) use tokens::{CountedHistory, result_tokens};
+pub(crate) use tokens::{CountedHistory, result_tokens, sum as token_sum};
 pub use tokens::{MessageTokens, RequestTokens};
 
 use std::fmt;

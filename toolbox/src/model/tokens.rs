@@ -43,9 +43,9 @@ impl RequestTokens {
     /// Returns the tokens of the whole request.
     #[must_use]
     pub fn total(&self) -> usize {
-        let definitions: usize = self.definitions.iter().map(|tool| tool.tokens).sum();
-        let messages: usize = self.messages.iter().map(MessageTokens::total).sum();
-        self.system + definitions + messages
+        let definitions = self.definitions.iter().map(|tool| tool.tokens);
+        let messages = self.messages.iter().map(MessageTokens::total);
+        sum([self.system].into_iter().chain(definitions).chain(messages))
     }
 }
 
@@ -78,19 +78,18 @@ impl MessageTokens {
     /// Returns the tokens of the whole message.
     #[must_use]
     pub fn total(&self) -> usize {
-        self.text + self.calls.iter().chain(&self.results).sum::<usize>()
+        sum([self.text].iter().chain(&self.calls).chain(&self.results).copied())
     }
 
     fn of(message: &Message, counter: &(impl TokenCounter + ?Sized)) -> Self {
         match message {
             Message::User(content) => {
-                Self { text: FRAME + content_tokens(content, counter), ..Self::default() }
+                Self { text: framed(content_tokens(content, counter)), ..Self::default() }
             }
             Message::Step(step) => {
                 let parts = &step.reply().parts;
                 Self {
-                    text: FRAME
-                        + parts.iter().map(|part| part_tokens(part, counter)).sum::<usize>(),
+                    text: framed(sum(parts.iter().map(|part| part_tokens(part, counter)))),
                     calls: step
                         .reply()
                         .tool_calls()
@@ -157,7 +156,16 @@ impl CountedHistory {
 
 /// Returns the tokens of a result with its frame.
 pub(crate) fn result_tokens(result: &ToolResult, counter: &(impl TokenCounter + ?Sized)) -> usize {
-    FRAME + content_tokens(result.content(), counter)
+    framed(content_tokens(result.content(), counter))
+}
+
+/// Returns the sum of counts, which may be those of a counter that returns any number.
+pub(crate) fn sum(counts: impl IntoIterator<Item = usize>) -> usize {
+    counts.into_iter().fold(0, usize::saturating_add)
+}
+
+fn framed(tokens: usize) -> usize {
+    tokens.saturating_add(FRAME)
 }
 
 fn content_tokens(content: &[Content], counter: &(impl TokenCounter + ?Sized)) -> usize {
@@ -165,14 +173,14 @@ fn content_tokens(content: &[Content], counter: &(impl TokenCounter + ?Sized)) -
         Content::Resource(resource) => resource
             .text
             .as_ref()
-            .map_or(MEDIA, |text| counter.count(&resource.uri) + counter.count(text)),
+            .map_or(MEDIA, |text| sum([counter.count(&resource.uri), counter.count(text)])),
         part => part.to_text().map_or(MEDIA, |text| counter.count(&text)),
     };
-    content.iter().map(of).sum()
+    sum(content.iter().map(of))
 }
 
 fn call_tokens(call: &ToolCall, counter: &(impl TokenCounter + ?Sized)) -> usize {
-    FRAME + counter.count(&call.name) + counter.count(call.arguments.as_str())
+    sum([FRAME, counter.count(&call.name), counter.count(call.arguments.as_str())])
 }
 
 /// Returns the tokens of a part of a reply that is no call.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::AgentBuilder;
-use crate::agent::window::ContextRule;
+use crate::agent::window::{CaughtCounter, ContextRule};
 use crate::dialect::TokenCounter;
 
 impl AgentBuilder {
@@ -12,10 +12,10 @@ impl AgentBuilder {
     ///
     /// A longer request is shortened by the [rules](Self::context_rules) before it goes out, to 70 %
     /// of the limit where they can. What is shortened stays so, in the
-    /// [history](super::RunOutcome::history) of the outcome too; [events](super::EventKind) carry
-    /// what was taken out. A run whose request still is too long ends with
-    /// [`StopReason::ContextFull`](super::StopReason::ContextFull). If the service refuses a request as too long
-    /// all the same, it is shortened further, to half of what it was, and sent once more.
+    /// [history](crate::agent::RunOutcome::history) of the outcome too;
+    /// [events](crate::agent::EventKind) carry what was taken out. A run whose request still is too long ends with
+    /// [`StopReason::ContextFull`](crate::agent::StopReason::ContextFull). If the service refuses a
+    /// request as too long all the same, it is shortened further, to half of what it was, and sent once more.
     ///
     /// ```
     /// use toolbox::agent::Agent;
@@ -57,9 +57,10 @@ impl AgentBuilder {
         self
     }
 
-    /// Sets the counter of tokens. Default: [an estimate](crate::dialect::EstimatedTokens).
+    /// Sets the counter of tokens. Default: [an estimate](crate::dialect::EstimatedTokens), which
+    /// also stands in for a counter that panics.
     pub fn token_counter(mut self, counter: impl TokenCounter) -> Self {
-        self.settings.context.counter = Arc::new(counter);
+        self.settings.context.counter = Arc::new(CaughtCounter(counter));
         self
     }
 }

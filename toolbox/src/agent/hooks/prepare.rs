@@ -59,7 +59,8 @@ impl StepRequest {
         self.usage
     }
 
-    /// Returns the transcript that is sent; [rules](super::ContextRule) may shorten it after this.
+    /// Returns the transcript, before it is shortened to the
+    /// [length](crate::agent::AgentBuilder::max_context_tokens) of requests.
     #[must_use]
     pub fn history(&self) -> &History {
         &self.history

@@ -57,6 +57,7 @@ impl ActiveRun {
         self.take_rules();
         self.leave_out(paused.left_out.clone());
         self.scope.asked_by_user &= !paused.begun_by_others;
+        self.window.lowered = paused.lowered_limit;
         self.read_paused(&paused);
         let waiting: Vec<ToolCall> = paused.waiting().cloned().collect();
         self.limits.budgets.resume(paused.spent, paused.usage);

@@ -124,7 +124,7 @@ impl ActiveRun {
                 _ if fits => {}
                 RuleKind::Results { newest } => {
                     spares_results = false;
-                    self.shorten_results(*newest, target(limit)).await;
+                    self.shorten_results(*newest, target(limit)).await?;
                 }
                 RuleKind::Oldest { compactor } => {
                     self.remove_oldest(compactor.as_deref(), limit, usage).await?;
@@ -133,7 +133,7 @@ impl ActiveRun {
             }
         }
         if !spares_results && self.tokens() > limit {
-            self.shorten_results(1, target(limit)).await;
+            self.shorten_results(1, target(limit)).await?;
         }
         if self.tokens() <= limit {
             return Ok(());
@@ -142,10 +142,10 @@ impl ActiveRun {
     }
 
     /// Replaces old results by references until the request has `target` tokens.
-    async fn shorten_results(&mut self, newest: usize, target: usize) {
+    async fn shorten_results(&mut self, newest: usize, target: usize) -> Result<(), End> {
         let before = self.tokens();
         if before <= target {
-            return;
+            return Ok(());
         }
         let counter = Arc::clone(&self.settings().counter);
         let candidates = self.window.old_results(&self.request.history, &*counter, newest);
@@ -156,7 +156,7 @@ impl ActiveRun {
             }
             let Some((call, result)) = self.request.history.call(&id) else { continue };
             let (call, result) = (call.clone(), result.clone());
-            let place = self.keep_result(&call, &result).await;
+            let place = self.keep_result(&call, &result).await?;
             let text = reference(tokens, &place);
             let mut now = 0;
             self.request.history.edit_result(&id, |result| {
@@ -167,24 +167,25 @@ impl ActiveRun {
                 }
                 now = result_tokens(result, &*counter);
             });
-            after = after.saturating_sub(tokens) + now;
+            after = after.saturating_sub(tokens).saturating_add(now);
             count += 1;
         }
         if count > 0 {
             let after = self.tokens();
             self.events.emit(|| EventKind::ResultsShortened { results: count, before, after });
         }
+        Ok(())
     }
 
     /// Keeps a result where the box does.
-    async fn keep_result(&self, call: &ToolCall, result: &ToolResult) -> Removed {
-        let Some(keeper) = self.toolbox().keeper() else { return Removed::Gone };
+    async fn keep_result(&self, call: &ToolCall, result: &ToolResult) -> Result<Removed, End> {
+        let Some(keeper) = self.toolbox().keeper() else { return Ok(Removed::Gone) };
         if let Some(handle) = result.handle() {
-            return self.kept(Ok(handle.to_owned()));
+            return Ok(self.kept(Ok(handle.to_owned())));
         }
         let made = super::read::made(call);
         if made.name == keeper.reader() && !result.is_error() {
-            return Removed::ReadAgain;
+            return Ok(Removed::ReadAgain);
         }
         let tool = self.known_tool(&made.name);
         let source = tool.as_ref().map(Tool::as_source);
@@ -196,7 +197,24 @@ impl ActiveRun {
             is_untrusted: is_untrusted && !result.is_of_gate() || shows_definitions,
             shows_urls: source.is_some_and(|source| source.shows_urls) && !result.is_error(),
         };
-        self.kept(keeper.keep_removed(&self.scope.context, removed).await)
+        self.keep(removed).await
+    }
+
+    /// Keeps what leaves the transcript where the box does, within the limits of the run.
+    async fn keep(&self, removed: RemovedContent) -> Result<Removed, End> {
+        let Some(keeper) = self.toolbox().keeper() else { return Ok(Removed::Gone) };
+        // A store may panic before there is a future.
+        let keep = async { keeper.keep_removed(&self.scope.context, removed).await };
+        match self.limits.within(keep).await {
+            SupervisedEnd::Done(kept) => Ok(self.kept(kept)),
+            SupervisedEnd::Cancelled => Err(End::stopped(StopReason::Cancelled)),
+            SupervisedEnd::TimedOut => Err(End::stopped(StopReason::TimedOut)),
+            SupervisedEnd::Panicked(payload) => {
+                forget_quietly(payload);
+                tracing::error!("a store of results panicked");
+                Ok(self.kept(Err("the store panicked".to_owned())))
+            }
+        }
     }
 
     /// Returns the place of what a store has kept, or could not keep.
@@ -225,13 +243,13 @@ impl ActiveRun {
         }
         // The summary needs room as well.
         let room = if compactor.is_some() { limit / 10 } else { WORTH };
-        let excess = before - target(limit) + room;
+        let excess = (before - target(limit)).saturating_add(room);
         let counter = Arc::clone(&self.settings().counter);
         let positions = self.window.oldest(&self.request.history, &*counter, excess);
         let mut rest = self.request.history.clone();
         let removed = rest.take_out(|at| positions.binary_search(&at).is_ok());
         let whole = std::mem::replace(&mut self.request.history, rest);
-        let tokens = before - self.tokens();
+        let tokens = before.saturating_sub(self.tokens());
         let rest = std::mem::replace(&mut self.request.history, whole);
         let Some(first) = positions.first().copied().filter(|_| tokens > WORTH) else {
             return Ok(());
@@ -241,23 +259,22 @@ impl ActiveRun {
             None => None,
         };
         let is_tainted = self.scope.taint.is_tainted();
-        let place = match self.toolbox().keeper() {
-            Some(keeper) => {
-                let removed = RemovedContent {
-                    tool: "the earlier messages of the transcript".to_owned(),
-                    content: content_of(&removed),
-                    is_untrusted: is_tainted,
-                    shows_urls: false,
-                };
-                self.kept(keeper.keep_removed(&self.scope.context, removed).await)
-            }
-            None => Removed::Gone,
+        let place = if self.toolbox().keeper().is_some() {
+            let content = RemovedContent {
+                tool: "the earlier messages of the transcript".to_owned(),
+                content: content_of(&removed),
+                is_untrusted: is_tainted,
+                shows_urls: false,
+            };
+            self.keep(content).await?
+        } else {
+            Removed::Gone
         };
         let mut summary = summary.filter(|text| {
             let own = counter.count(text);
+            let length = (before - tokens).saturating_add(own).saturating_add(WORTH);
             // A longer one would have to be summarized again soon.
-            let is_short =
-                own < tokens && own <= limit / 4 && before - tokens + own + WORTH <= limit;
+            let is_short = own < tokens && own <= limit / 4 && length <= limit;
             if !is_short {
                 self.compaction_failed("the summary is too long".to_owned());
             }
@@ -284,6 +301,11 @@ impl ActiveRun {
         removed: &History,
         usage: &mut Usage,
     ) -> Result<Option<String>, End> {
+        for _ in 0..compactor.requests() {
+            if !self.limits.budgets.take_request() {
+                return Err(End::stopped(StopReason::Budget));
+            }
+        }
         let removed = removed.clone();
         // A closure may panic before there is a future.
         let compact = async move { compactor.compact(removed).await };
@@ -300,6 +322,9 @@ impl ActiveRun {
             Ok(summary) => {
                 self.limits.budgets.charge_usage(summary.usage);
                 *usage += summary.usage;
+                if let Some(reason) = self.limits.exceeded() {
+                    return Err(End::stopped(reason));
+                }
                 if summary.text.trim().is_empty() {
                     self.compaction_failed("the summary is blank".to_owned());
                     return Ok(None);

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use super::{ActiveRun, End, Setup, Start};
 use crate::agent::handle::SteeredInput;
 use crate::agent::log::{
-    Entry, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog, RunState,
+    Entry, LoggedEdit, LoggedOutcome, LoggedReply, LoggedResult, Recorded, RecordedCalls, RunLog,
+    RunState,
 };
 use crate::agent::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use crate::call::{Content, JobId, ToolCall, ToolResult};
@@ -43,6 +44,7 @@ pub(super) async fn open(setup: &mut Setup) -> Result<Opened, RunErrorKind> {
             if let Start::Resumed(given, own) = &setup.start
                 && **given == *paused
                 && decisions.is_empty()
+                && !log.is_replaying()
             {
                 decisions.clone_from(own);
                 log.add(&Entry::Decided(own.clone()), RunState::Running).await?;
@@ -177,19 +179,22 @@ impl ActiveRun {
     pub(super) async fn log_edit(&self, before: &History, usage: Usage) -> Result<(), End> {
         let Some(log) = &self.log else { return Ok(()) };
         let Some(edit) = HistoryEdit::between(before, &self.request.history) else { return Ok(()) };
-        log.add(&Entry::Edited { edit, usage }, RunState::Running).await.map_err(End::Failed)
+        let entry = Entry::Edited { edit, usage, limit: self.window.lowered };
+        log.add(&entry, RunState::Running).await.map_err(End::Failed)
     }
 
     /// Changes the transcript as the log has it. Returns `true` if an earlier attempt has prepared
     /// the next request, so that there is nothing else to do.
     pub(super) fn take_logged_edits(&mut self) -> Result<bool, End> {
         let mut is_logged = self.log.as_ref().is_some_and(RunLog::is_replaying);
-        while let Some((edit, usage)) = self.log.as_mut().and_then(RunLog::edit) {
+        while let Some(logged) = self.log.as_mut().and_then(RunLog::edit) {
+            let LoggedEdit { edit, usage, limit } = logged;
             let edited = edit.apply(&self.request.history).ok_or_else(|| {
                 End::Failed(failed("an edit in the log belongs to another transcript".to_owned()))
             })?;
             self.request.history = edited;
-            self.limits.budgets.charge_usage(usage);
+            self.window.lowered = limit;
+            self.limits.budgets.charge_usage_again(usage);
             is_logged = true;
         }
         self.report_again();

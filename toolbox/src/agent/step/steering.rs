@@ -100,6 +100,7 @@ impl ActiveRun {
             observations: Vec::new(),
             inputs: self.steering.close(),
             passed_guards: self.passed_guards,
+            lowered_limit: self.window.lowered,
             has_called: self.request.tool_choice == ToolChoice::Auto,
             tainted: self.scope.taint.is_tainted(),
             handoffs: self.paused_handoffs(),

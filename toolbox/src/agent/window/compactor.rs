@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::call::{SharedError, chain};
 use crate::future::BoxFuture;
-use crate::model::{Deltas, History, Model, ModelRequest, ToolChoice, Usage};
+use crate::model::{Deltas, Finish, History, Model, ModelRequest, ToolChoice, Usage};
 
 /// A summary of messages that leave a transcript.
 ///
@@ -83,6 +83,15 @@ pub trait Compactor: Send + Sync + 'static {
         &self,
         removed: History,
     ) -> BoxFuture<'_, Result<Summary, Box<dyn std::error::Error + Send + Sync>>>;
+
+    /// Returns the number of requests to models that a summary takes, for the
+    /// [budgets](crate::agent::SharedBudget) that count them. Default: 0.
+    ///
+    /// A run that has not as many left stops with
+    /// [`StopReason::Budget`](crate::agent::StopReason::Budget).
+    fn requests(&self) -> u32 {
+        0
+    }
 }
 
 #[diagnostic::do_not_recommend]
@@ -102,7 +111,8 @@ where
 /// A [`Compactor`] that asks a model.
 ///
 /// It sends one request with the removed messages as text, and no tools. The tokens count for the
-/// run, the request is none of its iterations.
+/// run, and the request for the [budgets](crate::agent::SharedBudget) that count them; it is none of
+/// the run's iterations. Where the model refuses, there is no summary.
 ///
 /// ```
 /// use toolbox::Agent;
@@ -154,9 +164,17 @@ impl Compactor for ModelCompactor {
                 .with_system(self.instructions.as_str())
                 .with_tool_choice(ToolChoice::None);
             let response = self.model.respond(&request, Deltas::none()).await?;
-            let text = response.reply.content().into_owned();
+            // A refusal says nothing of what was removed. It costs as much as a summary.
+            let text = match response.reply.finish {
+                Finish::Refusal => String::new(),
+                _ => response.reply.content().into_owned(),
+            };
             Ok(Summary { text, usage: response.usage })
         })
+    }
+
+    fn requests(&self) -> u32 {
+        1
     }
 }
 

@@ -5,11 +5,12 @@ mod rule;
 
 pub(super) use compactor::{CompactionError, reason};
 pub use compactor::{Compactor, ModelCompactor, Summary};
+pub(super) use rule::{CaughtCounter, ContextSettings, RuleKind};
 pub use rule::{ContextLength, ContextRule};
-pub(super) use rule::{ContextSettings, RuleKind};
 
+use crate::call::Content;
 use crate::dialect::{Definitions, Dialect, TokenCounter};
-use crate::model::{CountedHistory, History, Message, MessageTokens, ModelRequest};
+use crate::model::{CountedHistory, History, Message, MessageTokens, ModelRequest, token_sum};
 
 /// The length of a run's requests, counted as they change.
 #[derive(Default)]
@@ -24,10 +25,12 @@ pub(super) struct ContextWindow {
 }
 
 impl ContextWindow {
-    /// Notes the messages that a run is started with: those of the user behind the last reply.
+    /// Notes the messages that a run is started with: those of the user behind the last reply, or
+    /// else the last ones there are.
     pub(super) fn start(&mut self, history: &History) {
         let is_user = |message: &&Message| matches!(message, Message::User(_));
-        self.task = history.messages().iter().rev().take_while(is_user).cloned().collect();
+        let latest = history.messages().iter().rev().skip_while(|message| !is_user(message));
+        self.task = latest.take_while(is_user).cloned().collect();
     }
 
     /// Returns the positions of the messages that the run was started with.
@@ -41,15 +44,16 @@ impl ContextWindow {
     pub(super) fn tokens(&mut self, request: &ModelRequest, counter: &dyn TokenCounter) -> usize {
         if !self.definitions.0.shares_all_with(&request.tools) {
             let tokens = request.tools.tokens_with(Dialect::OpenAiChat, counter);
-            let sum = tokens.iter().map(|tool| tool.tokens).sum();
-            self.definitions = (request.tools.clone(), sum);
+            let tokens = token_sum(tokens.iter().map(|tool| tool.tokens));
+            self.definitions = (request.tools.clone(), tokens);
         }
         let system = request.system.as_deref().unwrap_or_default();
         if self.system.0 != system {
             self.system = (system.to_owned(), counter.count(system));
         }
         let messages = self.counted.count(&request.history, counter);
-        self.definitions.1 + self.system.1 + messages.map(MessageTokens::total).sum::<usize>()
+        let rest = [self.definitions.1, self.system.1];
+        token_sum(messages.map(MessageTokens::total).chain(rest))
     }
 
     /// Returns the results that may become references, the oldest first: the id of the call, and
@@ -90,9 +94,10 @@ impl ContextWindow {
         excess: usize,
     ) -> Vec<usize> {
         let messages = history.messages();
-        let is_user = |message: &Message| matches!(message, Message::User(_));
-        let newest = messages.iter().rposition(|message| !is_user(message)).unwrap_or_default();
-        let first = messages.iter().position(is_user);
+        let is_reply = |message: &Message| matches!(message, Message::Step(_));
+        let newest = messages.iter().rposition(is_reply).unwrap_or_default();
+        // A note stands first where a reply did that began the transcript.
+        let first = messages.iter().position(|message| !is_reply(message) && !is_note(message));
         let task = self.task_positions(history);
         let mut spared = 0;
         let mut positions = Vec::new();
@@ -103,7 +108,7 @@ impl ContextWindow {
             if Some(at) == first || task.contains(&at) || history.is_pinned(at) {
                 continue;
             }
-            spared += counts.total();
+            spared = counts.total().saturating_add(spared);
             positions.push(at);
         }
         positions
@@ -154,6 +159,13 @@ pub(super) fn note(
 pub(super) fn removed_untrusted(text: &str) -> Option<bool> {
     let head = text.strip_prefix(REMOVED)?.split(';').next()?;
     Some(head.ends_with(UNTRUSTED))
+}
+
+/// Returns `true` for a message that stands in place of others.
+fn is_note(message: &Message) -> bool {
+    let Message::User(content) = message else { return false };
+    let text = content.first().and_then(Content::as_text);
+    text.and_then(removed_untrusted).is_some()
 }
 
 /// The place of what was taken out of a transcript.

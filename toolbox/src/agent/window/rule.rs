@@ -1,10 +1,12 @@
 //! The rules by which a run fits its context.
 
 use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
 use super::compactor::Compactor;
 use crate::dialect::{EstimatedTokens, TokenCounter};
+use crate::dispatch::forget_quietly;
 use crate::model::History;
 
 /// The length of a run's next request, as a rule sees it.
@@ -25,7 +27,7 @@ use crate::model::History;
 pub struct ContextLength {
     /// The tokens of the request: system text, definitions and transcript.
     pub tokens: usize,
-    /// The [limit](super::AgentBuilder::max_context_tokens), if there is one.
+    /// The [limit](crate::agent::AgentBuilder::max_context_tokens), if there is one.
     pub limit: Option<usize>,
 }
 
@@ -33,8 +35,8 @@ pub struct ContextLength {
 ///
 /// A run applies its rules in the order in which they are given. [`edit`](Self::edit) is applied
 /// before each request; the others to a request that is longer than
-/// [`max_context_tokens`](super::AgentBuilder::max_context_tokens). Each then brings it to 70 % of
-/// them if it can, and the next is applied where more than 85 % are left. So the beginning of the
+/// [`max_context_tokens`](crate::agent::AgentBuilder::max_context_tokens). Each then brings it to
+/// 70 % of them if it can, and the next is applied where more than 85 % are left. So the beginning of the
 /// transcript changes seldom, and the prompt cache of the service holds in between.
 ///
 /// No rule but `edit` touches the system text, the first message of the user, the messages that the
@@ -92,8 +94,8 @@ impl ContextRule {
     /// Takes out the oldest messages, and leaves a summary in their place.
     ///
     /// If there is no summary, because the compactor fails, panics or returns a text that is blank
-    /// or longer than a quarter of the limit, the messages are [dropped](Self::drop_oldest) all the same, and an event
-    /// ([`CompactionFailed`](super::EventKind::CompactionFailed)) says why.
+    /// or longer than a quarter of the limit, the messages are [dropped](Self::drop_oldest) all the
+    /// same, and an event ([`CompactionFailed`](crate::agent::EventKind::CompactionFailed)) says why.
     #[must_use]
     pub fn summarize_oldest(compactor: impl Compactor) -> Self {
         Self(RuleKind::Oldest { compactor: Some(Arc::new(compactor)) })
@@ -116,6 +118,19 @@ impl fmt::Debug for ContextRule {
             RuleKind::Oldest { compactor: Some(_) } => f.write_str("ContextRule::summarize_oldest"),
             RuleKind::Edit(_) => f.write_str("ContextRule::edit"),
         }
+    }
+}
+
+/// A counter of the program; where it panics, the estimate stands in.
+pub(in crate::agent) struct CaughtCounter<C>(pub(in crate::agent) C);
+
+impl<C: TokenCounter> TokenCounter for CaughtCounter<C> {
+    fn count(&self, text: &str) -> usize {
+        catch_unwind(AssertUnwindSafe(|| self.0.count(text))).unwrap_or_else(|payload| {
+            tracing::error!("a counter of tokens panicked");
+            forget_quietly(payload);
+            EstimatedTokens.count(text)
+        })
     }
 }
 
