@@ -66,7 +66,7 @@ async fn a_hook_sets_the_size_of_the_results_of_one_step() {
     let kept: Vec<bool> = outcome
         .history
         .steps()
-        .flat_map(|step| step.results())
+        .flat_map(toolbox::model::Step::results)
         .map(|result| result.handle().is_some())
         .collect();
     assert_eq!(kept, [false, true, false]);
