@@ -20,7 +20,6 @@ mod context;
 mod error;
 mod hooks;
 mod into_subagent;
-mod own_box;
 
 pub use error::BuildAgentError;
 pub use into_subagent::IntoSubagent;
@@ -156,9 +155,6 @@ impl AgentBuilder {
     ///
     /// Tools added to this builder go into that box when the agent is built; a name that is taken
     /// there is an error.
-    ///
-    /// Without it, the agent has a box of its own, which keeps large results in memory (64 MiB) with
-    /// the feature `results`: the tool `result_read` is offered once there is something to read.
     pub fn toolbox(mut self, toolbox: ToolBox) -> Self {
         self.toolbox = Some(toolbox);
         self
@@ -473,7 +469,7 @@ impl AgentBuilder {
             InvalidRuleError::check(rule).map_err(BuildAgentError::Rule)?;
             rules.blacklist(rule);
         }
-        let toolbox = self.toolbox.unwrap_or_else(|| own_box::new(&self.tools));
+        let toolbox = self.toolbox.unwrap_or_default();
         if let ToolChoice::Tool(name) = &self.settings.tool_choice {
             let mut offered = self.tools.iter().map(Tool::definition).filter(|tool| !tool.deferred);
             let is_offered = self.settings.inherits

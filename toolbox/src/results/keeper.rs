@@ -3,24 +3,16 @@
 use std::sync::{Arc, OnceLock};
 
 use super::blocking::{SHUT_DOWN, on_thread};
-#[cfg(feature = "agent")]
-use super::memory::MemoryResults;
 use super::reader::{RESULT_READ, Reader};
 use super::shown::{Shown, shown, tokens};
 use super::store::{KeptResult, ResultOwner, ResultStore, ResultStoreError, texts};
 use crate::call::{Content, ToolResult};
-#[cfg(feature = "agent")]
-use crate::collection::ToolBox;
 use crate::collection::ToolBoxBuilder;
 use crate::context::ToolContext;
 use crate::context::keeper::{RemovedContent, ResultKeeper, ResultLimits};
-use crate::context::promotion::Promotions;
 use crate::context::taint::ResultSource;
-use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 use crate::text::{QUOTED, quote};
-#[cfg(feature = "agent")]
-use crate::tool::{IntoTools as _, Tool};
 
 /// The estimated bytes of a token, for the room that a part may take.
 const BYTES: usize = 3;
@@ -29,13 +21,11 @@ const BYTES: usize = 3;
 pub(super) struct Keeper {
     pub(super) store: Arc<dyn ResultStore>,
     limits: OnceLock<ResultLimits>,
-    /// The tool that reads on, where it is offered once there is something to read.
-    promoted: OnceLock<Arc<ToolDefinition>>,
 }
 
 impl Keeper {
     fn new(store: Arc<dyn ResultStore>) -> Arc<Self> {
-        Arc::new(Self { store, limits: OnceLock::new(), promoted: OnceLock::new() })
+        Arc::new(Self { store, limits: OnceLock::new() })
     }
 
     /// Keeps a result, and returns its handle.
@@ -45,9 +35,6 @@ impl Keeper {
         whole: Arc<KeptResult>,
     ) -> Result<String, ResultStoreError> {
         let number = self.store.keep(ResultOwner::of(context), whole).await?;
-        if let (Some(tool), Some(promotions)) = (self.promoted.get(), context.get::<Promotions>()) {
-            promotions.add(std::iter::once(tool), u32::MAX);
-        }
         Ok(format!("r{number}"))
     }
 
@@ -78,20 +65,6 @@ impl ToolBoxBuilder {
         let tools = Reader::new(&keeper);
         self.keeper(keeper).tools(tools)
     }
-}
-
-/// Returns an empty box that keeps results in memory. Models are offered `result_read` from the
-/// first result on that is kept.
-#[cfg(feature = "agent")]
-pub(crate) fn keeping_box() -> ToolBox {
-    let keeper = Keeper::new(Arc::new(MemoryResults::new()));
-    let tools: Vec<Tool> =
-        Reader::new(&keeper).into_tools().into_iter().map(Tool::deferred).collect();
-    if let Some(reader) = tools.iter().find(|tool| tool.name() == RESULT_READ) {
-        let _ = keeper.promoted.set(Arc::clone(reader.shared_definition().arc()));
-    }
-    let toolbox = ToolBox::builder().keeper(keeper).tools(tools).build();
-    toolbox.unwrap_or_default()
 }
 
 impl ResultKeeper for Keeper {

@@ -62,7 +62,5 @@ mod shown;
 mod sqlite;
 mod store;
 
-#[cfg(feature = "agent")]
-pub(crate) use keeper::keeping_box;
 pub use memory::MemoryResults;
 pub use store::{KeptResult, Lookup, ResultOwner, ResultStore, ResultStoreError};

@@ -130,7 +130,7 @@ impl StepRequest {
     /// Sets the tokens of results that are passed on whole, for the calls of this step and those of
     /// agents below it, in place of the limits of tools and boxes.
     ///
-    /// It counts where results are kept (`ToolBoxBuilder::keep_results`, or the own box of an agent).
+    /// It counts where results are kept (`ToolBoxBuilder::keep_results`).
     /// When a durable run goes on from its log, calls that are made again have the usual limits.
     pub fn set_max_result_tokens(&mut self, tokens: usize) {
         self.max_result_tokens = Some(tokens);
