@@ -32,18 +32,7 @@ use crate::model::{History, UserContent};
 /// wait, and background jobs are cancelled.
 #[must_use = "a run does nothing until it is awaited"]
 pub struct Run {
-    agent: Agent,
-    start: Start,
-    context: ToolContext,
-    sink: Option<Sink>,
-    answer: Option<AnswerType>,
-    called_as: Option<Arc<str>>,
-    log: Option<LogPlace>,
-    /// `true` if the run goes on in the context that its log has.
-    restores_context: bool,
-    steering: Arc<Steering>,
-    /// `true` if the run pauses with the one above.
-    pauses_with_above: bool,
+    setup: Setup,
 }
 
 impl Agent {
@@ -201,7 +190,7 @@ impl Run {
     }
 
     fn start(agent: Agent, start: Start) -> Self {
-        Self {
+        let setup = Setup {
             agent,
             start,
             context: ToolContext::new(),
@@ -212,25 +201,27 @@ impl Run {
             restores_context: false,
             steering: Arc::default(),
             pauses_with_above: false,
-        }
+        };
+        Self { setup }
     }
 
     /// Goes on with the run that a log has.
     #[cfg(feature = "durable")]
     pub(crate) fn recorded(agent: Agent, log: LogPlace) -> Self {
-        Self { log: Some(log), restores_context: true, ..Self::start(agent, Start::Recorded) }
+        let setup = Self::start(agent, Start::Recorded).setup;
+        Self { setup: Setup { log: Some(log), restores_context: true, ..setup } }
     }
 
     /// Logs what happens in the run.
     pub(crate) fn logged(mut self, log: Option<LogPlace>) -> Self {
-        self.log = log;
+        self.setup.log = log;
         self
     }
 
     /// Continues an earlier transcript. A resumed run has its own and takes no
     /// other.
     pub fn with_history(mut self, history: History) -> Self {
-        if let Start::Fresh(own) = &mut self.start {
+        if let Start::Fresh(own) = &mut self.setup.start {
             let earlier = std::mem::replace(own, history);
             own.append(earlier);
         }
@@ -250,10 +241,10 @@ impl Run {
     }
 
     fn with(mut self, input: SteeredInput) -> Self {
-        match &mut self.start {
+        match &mut self.setup.start {
             Start::Fresh(own) => input.enter(own),
             Start::Resumed(..) | Start::Recorded => {
-                self.steering.put(input);
+                self.setup.steering.put(input);
             }
         }
         self
@@ -262,7 +253,7 @@ impl Run {
     /// Returns a handle to the run, by which other tasks steer it or pause it while it works.
     #[must_use]
     pub fn handle(&self) -> RunHandle {
-        RunHandle(Arc::clone(&self.steering))
+        RunHandle(Arc::clone(&self.setup.steering))
     }
 
     /// Gives a context to every call of the run: a conversation, states, a cancellation, a
@@ -282,12 +273,12 @@ impl Run {
     /// one conversation. Without one, the run learns from its transcript whether it is tainted: a
     /// result of a tool that others write, or that the box does not have.
     pub fn in_context(mut self, context: ToolContext) -> Self {
-        self.restores_context = false;
-        let before = std::mem::replace(&mut self.context, context);
+        self.setup.restores_context = false;
+        let before = std::mem::replace(&mut self.setup.context, context);
         if let Some(deadline) = before.deadline() {
             self = self.with_deadline(deadline);
         }
-        if let (Some(token), None) = (before.cancellation(), self.context.cancellation()) {
+        if let (Some(token), None) = (before.cancellation(), self.setup.context.cancellation()) {
             self = self.with_cancellation(token.clone());
         }
         self
@@ -295,19 +286,19 @@ impl Run {
 
     /// Lets `token` cancel the run.
     pub fn with_cancellation(mut self, token: impl Into<CancellationToken>) -> Self {
-        self.context = self.context.with_cancellation(token);
+        self.setup.context = self.setup.context.with_cancellation(token);
         self
     }
 
     /// Ends the run at `deadline` at the latest.
     pub fn with_deadline(mut self, deadline: Instant) -> Self {
-        self.context = self.context.with_deadline(deadline);
+        self.setup.context = self.setup.context.with_deadline(deadline);
         self
     }
 
     /// Calls `listener` with each event. It should be quick: the run waits for it.
     pub fn on_event(mut self, listener: impl Fn(Event) + Send + Sync + 'static) -> Self {
-        self.sink = Some(Arc::new(listener));
+        self.setup.sink = Some(Arc::new(listener));
         self
     }
 
@@ -387,14 +378,14 @@ impl Run {
     }
 
     pub(super) fn answering(mut self, answer: AnswerType) -> Self {
-        self.answer = Some(answer);
+        self.setup.answer = Some(answer);
         self
     }
 
     /// Says that an agent above called this one as a tool.
     pub(super) fn called(mut self, name: &Arc<str>, pauses_with_above: bool) -> Self {
-        self.called_as = Some(Arc::clone(name));
-        self.pauses_with_above = pauses_with_above;
+        self.setup.called_as = Some(Arc::clone(name));
+        self.setup.pauses_with_above = pauses_with_above;
         self
     }
 
@@ -417,8 +408,8 @@ impl Run {
     /// ```
     pub fn events(mut self) -> RunEvents {
         let (sender, receiver) = unbounded_channel();
-        let listener = self.sink.take();
-        self.sink = Some(Arc::new(move |event: Event| {
+        let listener = self.setup.sink.take();
+        self.setup.sink = Some(Arc::new(move |event: Event| {
             if let Some(listener) = &listener {
                 listener(event.clone());
             }
@@ -434,32 +425,11 @@ impl IntoFuture for Run {
     type IntoFuture = BoxFuture<'static, Self::Output>;
 
     fn into_future(self) -> Self::IntoFuture {
-        let Self {
-            agent,
-            start,
-            context,
-            sink,
-            answer,
-            called_as,
-            log,
-            restores_context,
-            steering,
-            pauses_with_above,
-        } = self;
+        let Self { setup } = self;
         Box::pin(async move {
-            let span = trace::run(called_as.as_deref().unwrap_or(agent.name()), &context);
-            let run = step::run(Setup {
-                agent,
-                start,
-                context,
-                sink,
-                answer,
-                called_as,
-                log,
-                restores_context,
-                steering,
-                pauses_with_above,
-            });
+            let name = setup.called_as.as_deref().unwrap_or(setup.agent.name());
+            let span = trace::run(name, &setup.context);
+            let run = step::run(setup);
             let end = run.instrument(span.clone()).await;
             trace::ended(&span, &end);
             end
@@ -469,7 +439,7 @@ impl IntoFuture for Run {
 
 impl fmt::Debug for Run {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Run").field("agent", &self.agent).finish_non_exhaustive()
+        f.debug_struct("Run").field("agent", &self.setup.agent).finish_non_exhaustive()
     }
 }
 

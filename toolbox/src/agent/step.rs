@@ -10,7 +10,7 @@ use super::event::{Emitter, EventKind};
 use super::handle::{CloseOnDrop, PauseFlag, Steering};
 use super::hooks::Guard;
 use super::jobs::{JobPolicy, Jobs, LateJobs, observation};
-use super::log::{LogPlace, RunLog};
+use super::log::{LogPlace, LoggedReply, RunLog};
 use super::outcome::{RunError, RunErrorKind, RunOutcome, StopReason};
 use super::paused::{Decisions, Paused};
 use super::repeat::RepeatGuard;
@@ -21,7 +21,6 @@ use super::window::ContextWindow;
 use crate::call::Content;
 use crate::collection::ToolBox;
 use crate::context::{Completion, ToolContext, now};
-use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::{
     Delta, Deltas, Finish, History, ModelError, ModelErrorKind, ModelRequest, ModelResponse, Part,
     Replied, Reply, ToolChoice,
@@ -51,6 +50,7 @@ use legs::{AcceptedHandoff, HandedOver};
 use limits::RunLimits;
 use logged::Opened;
 use offer::ToolOffer;
+use prepare::PlainSettings;
 use scope::CallScope;
 
 /// The transcript, or the pause, that a run begins with.
@@ -243,15 +243,7 @@ impl ActiveRun {
         if !self.jobs.any_open() || self.agent.settings.jobs != JobPolicy::Wait {
             return Ok(None);
         }
-        match self.limits.within(self.jobs.next()).await {
-            SupervisedEnd::Done(completion) => Ok(completion),
-            SupervisedEnd::Cancelled => Err(StopReason::Cancelled),
-            SupervisedEnd::TimedOut => Err(StopReason::TimedOut),
-            SupervisedEnd::Panicked(payload) => {
-                forget_quietly(payload);
-                Ok(None)
-            }
-        }
+        Ok(self.limits.within(self.jobs.next()).await?.flatten())
     }
 
     /// Tells the model of a background job that ended.
@@ -381,6 +373,39 @@ impl ActiveRun {
     /// Asks the model once.
     async fn ask(&mut self) -> Result<ModelResponse, End> {
         self.limits.iterations += 1;
+        let (logged, plain) = match self.next_request().await {
+            Ok(next) => next,
+            Err(end) => {
+                // Nothing was sent.
+                self.limits.iterations -= 1;
+                return Err(end);
+            }
+        };
+        if let Some(logged) = logged {
+            self.limits.budgets.charge_usage_again(logged.response.usage);
+            // It was logged once the guards had passed.
+            self.passed_guards = self.input_guards.len();
+            self.step_ended(plain);
+            return Ok(logged.response);
+        }
+        self.events.emit(|| EventKind::ModelStarted);
+        let began = now();
+        let response = self.respond_in_context().await;
+        self.step_ended(plain);
+        let response = response?;
+        let response = self.with_own_names(response);
+        self.limits.budgets.charge_usage(response.usage);
+        self.log_reply(&response).await?;
+        self.events.emit(|| EventKind::ModelFinished {
+            finish: response.reply.finish.clone(),
+            usage: response.usage,
+            calls: response.reply.tool_calls().count(),
+            took: now().saturating_duration_since(began),
+        });
+        Ok(response)
+    }
+    /// Makes the next request ready to be sent. Returns its reply, if the log has one.
+    async fn next_request(&mut self) -> Result<(Option<LoggedReply>, Option<PlainSettings>), End> {
         self.enter_step();
         self.take_rules();
         if let Some(inherited) = &mut self.offer.inherited {
@@ -390,13 +415,7 @@ impl ActiveRun {
         let offer = self.toolbox().offer_with(&self.scope.context, &found);
         let is_fitted = self.take_logged_edits()?;
         let logged = self.logged_reply();
-        let (offer, plain) = match self.prepare(offer, logged.as_ref()).await {
-            Ok(prepared) => prepared,
-            Err(end) => {
-                self.limits.iterations -= 1;
-                return Err(end);
-            }
-        };
+        let (offer, plain) = self.prepare(offer, logged.as_ref()).await?;
         // To find no tool of the name that has to be called, a service refuses the whole request.
         if let ToolChoice::Tool(name) = &self.request.tool_choice
             && !offer.iter().any(|tool| tool.name == *name)
@@ -418,37 +437,13 @@ impl ActiveRun {
         self.request.search =
             self.offer.search(&self.agent, &self.scope.context, &self.request.tools);
         self.request.context = self.scope.beside_calls(self.toolbox());
-        if !is_fitted && let Err(end) = self.fit_context().await {
-            // Nothing was sent.
-            self.limits.iterations -= 1;
-            return Err(end);
+        if !is_fitted {
+            self.fit_context().await?;
         }
-        if let Some(logged) = logged {
-            self.limits.budgets.charge_usage_again(logged.response.usage);
-            // It was logged once the guards had passed.
-            self.passed_guards = self.input_guards.len();
-            self.step_ended(plain);
-            return Ok(logged.response);
-        }
-        if !self.limits.budgets.take_request() {
-            self.limits.iterations -= 1;
+        if logged.is_none() && !self.limits.budgets.take_request() {
             return Err(End::stopped(StopReason::Budget));
         }
-        self.events.emit(|| EventKind::ModelStarted);
-        let began = now();
-        let response = self.respond_in_context().await;
-        self.step_ended(plain);
-        let response = response?;
-        let response = self.with_own_names(response);
-        self.limits.budgets.charge_usage(response.usage);
-        self.log_reply(&response).await?;
-        self.events.emit(|| EventKind::ModelFinished {
-            finish: response.reply.finish.clone(),
-            usage: response.usage,
-            calls: response.reply.tool_calls().count(),
-            took: now().saturating_duration_since(began),
-        });
-        Ok(response)
+        Ok((logged, plain))
     }
 
     fn enter_step(&self) {
@@ -467,19 +462,14 @@ impl ActiveRun {
         let deltas = if self.events.is_on() { Deltas::to(&emit) } else { Deltas::none() };
         let respond = async { model.respond(&self.request, deltas).await };
         let respond = self.beside_input_guards(respond.instrument(span.clone()), &held);
-        let response = match self.limits.within(respond).await {
-            SupervisedEnd::Done(GuardedReply::Passed(response)) => response,
-            SupervisedEnd::Done(GuardedReply::Blocked { reason, usage }) => {
+        let response = match self.limits.within(respond).await.map_err(End::stopped)? {
+            Some(GuardedReply::Passed(response)) => response,
+            Some(GuardedReply::Blocked { reason, usage }) => {
                 self.limits.budgets.charge_usage(usage);
                 self.events.emit(|| EventKind::Blocked { reason: reason.clone() });
                 return Err(End::Blocked(StopReason::InputBlocked, reason));
             }
-            SupervisedEnd::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
-            SupervisedEnd::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
-            SupervisedEnd::Panicked(payload) => {
-                forget_quietly(payload);
-                Err(ModelError::new(ModelErrorKind::Other, "the model panicked"))
-            }
+            None => Err(ModelError::new(ModelErrorKind::Other, "the model panicked")),
         };
         trace::record(&span, &response);
         if response.is_ok() {

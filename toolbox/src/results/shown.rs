@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::sample::sample;
-use super::store::KeptResult;
+use super::store::{KeptResult, texts};
 use crate::call::Content;
 use crate::text::{QUOTED, ceil_boundary, cut, estimate_tokens, floor_boundary, quote};
 
@@ -21,7 +21,7 @@ impl Shown {
     pub(super) fn with_media(mut self, result: &KeptResult) -> Self {
         let media = media(result);
         if !media.is_empty() {
-            if result.text().is_empty() {
+            if texts(&result.content).all(str::is_empty) {
                 self.about = String::from("no text");
                 self.read_on = r#""part": 1"#;
             }

@@ -205,16 +205,11 @@ impl ActiveRun {
         let Some(keeper) = self.toolbox().keeper() else { return Ok(Removed::Gone) };
         // A store may panic before there is a future.
         let keep = async { keeper.keep_removed(&self.scope.context, removed).await };
-        match self.limits.within(keep).await {
-            SupervisedEnd::Done(kept) => Ok(self.kept(kept)),
-            SupervisedEnd::Cancelled => Err(End::stopped(StopReason::Cancelled)),
-            SupervisedEnd::TimedOut => Err(End::stopped(StopReason::TimedOut)),
-            SupervisedEnd::Panicked(payload) => {
-                forget_quietly(payload);
-                tracing::error!("a store of results panicked");
-                Ok(self.kept(Err("the store panicked".to_owned())))
-            }
-        }
+        let kept = self.limits.within(keep).await.map_err(End::stopped)?.unwrap_or_else(|| {
+            tracing::error!("a store of results panicked");
+            Err("the store panicked".to_owned())
+        });
+        Ok(self.kept(kept))
     }
 
     /// Returns the place of what a store has kept, or could not keep.
@@ -309,16 +304,8 @@ impl ActiveRun {
         let removed = removed.clone();
         // A closure may panic before there is a future.
         let compact = async move { compactor.compact(removed).await };
-        let summary: Result<Summary, CompactionError> = match self.limits.within(compact).await {
-            SupervisedEnd::Done(summary) => summary,
-            SupervisedEnd::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
-            SupervisedEnd::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
-            SupervisedEnd::Panicked(payload) => {
-                forget_quietly(payload);
-                Err("the compactor panicked".into())
-            }
-        };
-        match summary {
+        let summary = self.limits.within(compact).await.map_err(End::stopped)?;
+        match summary.unwrap_or_else(|| Err("the compactor panicked".into())) {
             Ok(summary) => {
                 self.limits.budgets.charge_usage(summary.usage);
                 *usage += summary.usage;

@@ -84,17 +84,13 @@ impl ActiveRun {
         }
         let checked = self.checked(&content);
         let blocked = match self.limits.within(first_block(&self.output_guards, &checked)).await {
-            SupervisedEnd::Done(None) => return End::Stopped(reason, content),
-            SupervisedEnd::Done(Some(reason)) => {
+            Ok(Some(None)) => return End::Stopped(reason, content),
+            Ok(Some(Some(reason))) => {
                 self.events.emit(|| EventKind::Blocked { reason: reason.clone() });
                 End::Blocked(StopReason::OutputBlocked, reason)
             }
-            SupervisedEnd::Cancelled => End::stopped(StopReason::Cancelled),
-            SupervisedEnd::TimedOut => End::stopped(StopReason::TimedOut),
-            SupervisedEnd::Panicked(payload) => {
-                forget_quietly(payload);
-                End::Blocked(StopReason::OutputBlocked, panicked())
-            }
+            Ok(None) => End::Blocked(StopReason::OutputBlocked, panicked()),
+            Err(reason) => End::stopped(reason),
         };
         if let Some(before) = self.before_reply.take() {
             self.request.history = before;
@@ -119,13 +115,10 @@ impl ActiveRun {
         }
         let checked = self.checked(text);
         for validator in validators {
-            match self.limits.within(validator.validate(&checked)).await {
-                SupervisedEnd::Done(Ok(())) => {}
-                SupervisedEnd::Done(Err(fault)) => return Ok(Some(fault)),
-                SupervisedEnd::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
-                SupervisedEnd::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
-                SupervisedEnd::Panicked(payload) => {
-                    forget_quietly(payload);
+            match self.limits.within(validator.validate(&checked)).await.map_err(End::stopped)? {
+                Some(Ok(())) => {}
+                Some(Err(fault)) => return Ok(Some(fault)),
+                None => {
                     tracing::error!("a validator of answers panicked");
                     return Ok(Some("it could not be checked".to_owned()));
                 }

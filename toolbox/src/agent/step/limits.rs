@@ -5,7 +5,7 @@ use std::time::Instant;
 use crate::agent::budget::Budgets;
 use crate::agent::outcome::StopReason;
 use crate::context::{CancellationToken, now};
-use crate::dispatch::{Supervised, SupervisedEnd};
+use crate::dispatch::{Supervised, SupervisedEnd, forget_quietly};
 
 /// The limits of a run, and how much of them is used.
 pub(super) struct RunLimits {
@@ -54,12 +54,21 @@ impl RunLimits {
         spent.then_some(StopReason::Budget)
     }
 
-    /// Waits for `future`, at most until the cancellation or the deadline.
-    pub(super) async fn within<'a, F>(&'a self, future: F) -> SupervisedEnd<F::Output>
+    /// Waits for `future`, at most until the cancellation or the deadline, for which the run then
+    /// stops. Returns `None` if it panicked.
+    pub(super) async fn within<'a, F>(&'a self, future: F) -> Result<Option<F::Output>, StopReason>
     where
         F: Future + Send + 'a,
     {
         let left = self.deadline.map(|deadline| deadline.saturating_duration_since(now()));
-        Supervised::new(Box::pin(future), Some(&self.cancellation.token), left).await
+        match Supervised::new(Box::pin(future), Some(&self.cancellation.token), left).await {
+            SupervisedEnd::Done(done) => Ok(Some(done)),
+            SupervisedEnd::Cancelled => Err(StopReason::Cancelled),
+            SupervisedEnd::TimedOut => Err(StopReason::TimedOut),
+            SupervisedEnd::Panicked(payload) => {
+                forget_quietly(payload);
+                Ok(None)
+            }
+        }
     }
 }

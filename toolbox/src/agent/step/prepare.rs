@@ -5,10 +5,9 @@ use serde_json::{Map, Value};
 use super::{ActiveRun, End};
 use crate::agent::hooks::StepRequest;
 use crate::agent::log::LoggedReply;
-use crate::agent::outcome::{RunErrorKind, StopReason};
+use crate::agent::outcome::RunErrorKind;
 use crate::call::SharedError;
 use crate::dialect::Definitions;
-use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::ToolChoice;
 use crate::text::{QUOTED, quote};
 
@@ -55,15 +54,11 @@ impl ActiveRun {
             max_result_tokens: None,
         };
         for hook in &self.agent.settings.hooks.before_step {
-            let failure = match self.limits.within(hook.prepare(&mut step)).await {
-                SupervisedEnd::Done(Ok(())) => continue,
-                SupervisedEnd::Done(Err(error)) => SharedError::from(error),
-                SupervisedEnd::Cancelled => return Err(End::stopped(StopReason::Cancelled)),
-                SupervisedEnd::TimedOut => return Err(End::stopped(StopReason::TimedOut)),
-                SupervisedEnd::Panicked(payload) => {
-                    forget_quietly(payload);
-                    failure("it panicked".to_owned())
-                }
+            let prepared = self.limits.within(hook.prepare(&mut step)).await;
+            let failure = match prepared.map_err(End::stopped)? {
+                Some(Ok(())) => continue,
+                Some(Err(error)) => SharedError::from(error),
+                None => failure("it panicked".to_owned()),
             };
             return Err(End::Failed(RunErrorKind::BeforeStep(failure)));
         }

@@ -84,7 +84,8 @@ impl ActiveRun {
             if known.iter().any(|other| other.is_same(&toolbox)) {
                 continue;
             }
-            let targets = toolbox.tools().into_iter().filter_map(|tool| HandoffTarget::of(&tool));
+            let targets = toolbox.snapshot();
+            let targets = targets.tools().filter_map(HandoffTarget::of);
             next.extend(targets.map(|target| target.agent.toolbox().clone()));
             known.push(toolbox);
         }
@@ -93,7 +94,8 @@ impl ActiveRun {
 
     /// Returns a tool of one of the boxes that the run knows.
     pub(super) fn known_tool(&self, name: &str) -> Option<Tool> {
-        self.known_boxes().iter().find_map(|toolbox| toolbox.get(name))
+        let own = self.toolbox().get(name);
+        own.or_else(|| self.known_boxes().iter().find_map(|toolbox| toolbox.get(name)))
     }
 }
 
