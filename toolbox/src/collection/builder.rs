@@ -12,7 +12,8 @@ use crate::call::ToolResult;
 use crate::collection::BoxSettings;
 use crate::context::keeper::ResultKeeper;
 use crate::context::recorder::CallRecorder;
-use crate::context::{Approver, Requirement, StateMap};
+use crate::context::question::SharedAsker;
+use crate::context::{Approver, Asker, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
 
 /// Builds a [`ToolBox`]; [`build`](Self::build) checks that its tools fit together.
@@ -194,6 +195,13 @@ impl ToolBoxBuilder {
     /// The approver is asked only if the arguments are valid, and decides if the call may run.
     pub fn approver(mut self, approver: impl Approver) -> Self {
         self.settings.approver = Some(Arc::new(approver));
+        self
+    }
+
+    /// Puts the questions of tools to a person ([`ToolContext::ask`](crate::ToolContext::ask)) where
+    /// the context of a call has no asker. Default: there is nobody to ask.
+    pub fn asker(mut self, asker: impl Asker) -> Self {
+        SharedAsker::new(Arc::new(asker)).store_in(&mut self.state);
         self
     }
 

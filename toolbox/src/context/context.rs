@@ -218,6 +218,11 @@ impl ToolContext {
             .map(State::from)
     }
 
+    /// Returns the state of the agent that makes the call.
+    pub(super) fn fallback_state(&self) -> Option<&StateMap> {
+        self.values.as_ref()?.fallback.as_deref()
+    }
+
     /// Returns the token that cancels this call, if the program set one.
     #[must_use]
     pub fn cancellation(&self) -> Option<&CancellationToken> {

@@ -28,10 +28,13 @@
 //! | say for whom and where a call is made | [`Principal`], [`Conversation`] |
 //! | cancel calls | [`CancellationToken`] |
 //! | decide on calls before they run | [`Approver`], [`ApprovalRequest`], [`Decision`] |
+//! | ask a person | [`ToolContext::ask`], [`Asker`], [`Question`], [`Answer`], [`AskError`], [`AskApproval`] |
 //! | hear of progress and of background jobs | [`Progress`], [`Completion`] |
 //! | know that a conversation holds text of others | [`Taint`] |
 
 pub(crate) mod approval;
+pub(crate) mod ask;
+mod ask_approval;
 pub(crate) mod cancellation;
 mod carried;
 mod completion;
@@ -43,12 +46,15 @@ pub(crate) mod observer;
 mod principal;
 mod progress;
 pub(crate) mod promotion;
+pub(crate) mod question;
 pub(crate) mod recorder;
 pub(crate) mod rules;
 mod state;
 pub(crate) mod taint;
 
 pub use approval::{ApprovalRequest, Approver, Decision};
+pub use ask::{Ask, AskError};
+pub use ask_approval::AskApproval;
 pub use cancellation::CancellationToken;
 pub(crate) use carried::{CarriedContext, CarriedRun, CarriedSpending};
 pub use completion::Completion;
@@ -58,6 +64,7 @@ pub use conversation::Conversation;
 pub use from_context::{FromContext, MissingStateError};
 pub use principal::Principal;
 pub use progress::Progress;
+pub use question::{Answer, Asker, Question, QuestionForm};
 pub use rules::InvalidRuleError;
 pub(crate) use state::StateMap;
 pub use state::{Requirement, State};

@@ -7,13 +7,17 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 
 use tokio::runtime::Handle;
-use tokio::time::Sleep;
+use tokio::time::{Instant, Sleep};
 
 use crate::call::{FailureKind, ToolResult};
+use crate::context::question::OpenTime;
 use crate::context::{CancellationToken, ToolContext};
 use crate::definition::ToolDefinition;
 use crate::future::BoxFuture;
 use crate::tool::ToolInner;
+
+/// The shortest time by which a timeout is put off.
+const MIN_RENEWAL: Duration = Duration::from_millis(100);
 
 /// The end of a supervised future.
 pub(crate) enum SupervisedEnd<T> {
@@ -31,11 +35,13 @@ pub(crate) struct Supervised<'a, T> {
     future: Option<BoxFuture<'a, T>>,
     cancellation: Option<&'a CancellationToken>,
     timeout: Option<Duration>,
+    /// The context whose questions to a person put the timeout off.
+    asking: Option<&'a ToolContext>,
     limits: Option<ActiveLimits<'a>>,
 }
 
 struct ActiveLimits<'a> {
-    timer: Option<Pin<Box<Sleep>>>,
+    timer: Option<Timer<'a>>,
     cancelled: Option<BoxFuture<'a, ()>>,
 }
 
@@ -45,7 +51,7 @@ impl<'a, T> Supervised<'a, T> {
         cancellation: Option<&'a CancellationToken>,
         timeout: Option<Duration>,
     ) -> Self {
-        Self { future: Some(future), cancellation, timeout, limits: None }
+        Self { future: Some(future), cancellation, timeout, asking: None, limits: None }
     }
 }
 
@@ -61,8 +67,10 @@ impl<T> Future for Supervised<'_, T> {
             Ok(Poll::Pending) => {}
             Err(payload) => return Poll::Ready(SupervisedEnd::Panicked(payload)),
         }
-        let (cancellation, timeout) = (this.cancellation, this.timeout);
-        let limits = this.limits.get_or_insert_with(|| ActiveLimits::new(cancellation, timeout));
+        let (cancellation, timeout, asking) = (this.cancellation, this.timeout, this.asking);
+        let limits = this
+            .limits
+            .get_or_insert_with(|| ActiveLimits::new(cancellation, timeout, asking));
         limits.poll(context)
     }
 }
@@ -77,10 +85,14 @@ impl<T> Drop for Supervised<'_, T> {
 }
 
 impl<'a> ActiveLimits<'a> {
-    fn new(cancellation: Option<&'a CancellationToken>, timeout: Option<Duration>) -> Self {
+    fn new(
+        cancellation: Option<&'a CancellationToken>,
+        timeout: Option<Duration>,
+        asking: Option<&'a ToolContext>,
+    ) -> Self {
         let cancelled =
             cancellation.map(|token| -> BoxFuture<'a, ()> { Box::pin(token.cancelled()) });
-        Self { timer: timeout.and_then(timer), cancelled }
+        Self { timer: timeout.and_then(|timeout| Timer::start(timeout, asking)), cancelled }
     }
 
     fn poll<T>(&mut self, context: &mut Context<'_>) -> Poll<SupervisedEnd<T>> {
@@ -90,7 +102,7 @@ impl<'a> ActiveLimits<'a> {
             return Poll::Ready(SupervisedEnd::Cancelled);
         }
         match &mut self.timer {
-            Some(timer) => timer.as_mut().poll(context).map(|()| SupervisedEnd::TimedOut),
+            Some(timer) => timer.poll(context).map(|()| SupervisedEnd::TimedOut),
             None => Poll::Pending,
         }
     }
@@ -162,7 +174,11 @@ impl<'a> SupervisedCall<'a> {
         timeout: Option<Timeout>,
     ) -> Self {
         let time = timeout.map(|timeout| timeout.limit);
-        let inner = Supervised::new(step, context.cancellation(), time);
+        let mut inner = Supervised::new(step, context.cancellation(), time);
+        // A deadline is a point in time, whoever is waited for.
+        if timeout.is_some_and(|timeout| !matches!(timeout.set_by, TimeoutSource::Deadline)) {
+            inner.asking = Some(context);
+        }
         Self { inner, tool: &tool.definition, timeout, detached: false, of_handler: false }
     }
 
@@ -204,11 +220,45 @@ impl Future for SupervisedCall<'_> {
     }
 }
 
-/// Starts a timer; `None` without a tokio runtime, where time is not bounded.
-fn timer(timeout: Duration) -> Option<Pin<Box<Sleep>>> {
-    Handle::try_current().ok()?;
-    // A runtime built without time panics here, and it cannot be asked first.
-    catch_unwind(|| Box::pin(tokio::time::sleep(timeout))).ok()
+/// A timer that is put off by the time for which questions to a person are open.
+struct Timer<'a> {
+    sleep: Pin<Box<Sleep>>,
+    open_time: Option<&'a OpenTime>,
+    /// The open time that is accounted for.
+    accounted: Duration,
+    deadline: Option<Instant>,
+}
+
+impl<'a> Timer<'a> {
+    /// Starts a timer; `None` without a tokio runtime, where time is not bounded.
+    fn start(timeout: Duration, asking: Option<&'a ToolContext>) -> Option<Self> {
+        Handle::try_current().ok()?;
+        // A runtime built without time panics here, and it cannot be asked first.
+        let sleep = catch_unwind(|| Box::pin(tokio::time::sleep(timeout))).ok()?;
+        let open_time = asking.and_then(ToolContext::open_time);
+        Some(Self {
+            sleep,
+            open_time,
+            accounted: open_time.map_or(Duration::ZERO, OpenTime::total),
+            deadline: asking.and_then(ToolContext::deadline).map(Instant::from_std),
+        })
+    }
+
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<()> {
+        while self.sleep.as_mut().poll(context).is_ready() {
+            let total = self.open_time.map_or(Duration::ZERO, OpenTime::total);
+            let more = total.saturating_sub(self.accounted);
+            let now = Instant::now();
+            if more.is_zero() || self.deadline.is_some_and(|deadline| deadline <= now) {
+                return Poll::Ready(());
+            }
+            self.accounted = total;
+            // A question that was just put is not looked at again at once.
+            let next = now + more.max(MIN_RENEWAL);
+            self.sleep.as_mut().reset(self.deadline.map_or(next, |deadline| next.min(deadline)));
+        }
+        Poll::Pending
+    }
 }
 
 /// Drops the payload of a panic, which may panic in turn.
