@@ -3,6 +3,7 @@
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
 mod arguments;
+mod asking;
 mod ends;
 mod http;
 mod lists;

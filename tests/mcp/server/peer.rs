@@ -79,6 +79,11 @@ impl Peer {
         }
     }
 
+    /// Sets the capabilities that the client declares.
+    pub(super) fn capabilities(&mut self, capabilities: Value) {
+        self.capabilities = capabilities;
+    }
+
     /// Begins a session in a version with a handshake.
     pub(super) async fn begin_with(&mut self, version: &str) {
         self.era = Era::Old;

@@ -12,8 +12,8 @@ use tokio::sync::mpsc::{UnboundedReceiver, unbounded_channel};
 use tracing::Instrument;
 
 use super::agent::Agent;
-use super::event::{Event, Sink};
-use super::handle::{RunHandle, SteeredInput, Steering};
+use super::event::Event;
+use super::handle::{RunHandle, SteeredInput};
 use super::log::LogPlace;
 use super::outcome::{ExtractError, RunError, RunOutcome};
 use super::paused::{Decisions, Paused};

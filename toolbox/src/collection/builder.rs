@@ -11,8 +11,8 @@ use super::{RegisterError, ToolBox};
 use crate::call::ToolResult;
 use crate::collection::BoxSettings;
 use crate::context::keeper::ResultKeeper;
-use crate::context::recorder::CallRecorder;
 use crate::context::question::SharedAsker;
+use crate::context::recorder::CallRecorder;
 use crate::context::{Approver, Asker, Requirement, StateMap};
 use crate::tool::{IntoTools, MapFn, Next, Tool};
 

@@ -243,7 +243,8 @@ fn secret_field(form: &Value) -> Option<&str> {
 /// a name before the host.
 pub(crate) fn is_page(url: &str) -> bool {
     let authority = |rest: &str| rest.split(['/', '?', '#']).next().unwrap_or_default().to_owned();
-    let has_sound_text = url.len() <= MAX_MESSAGE && url.bytes().all(|byte| byte.is_ascii_graphic());
+    let has_sound_text =
+        url.len() <= MAX_MESSAGE && url.bytes().all(|byte| byte.is_ascii_graphic());
     let has_sound_host = if let Some(rest) = url.strip_prefix("https://") {
         let authority = authority(rest);
         !authority.is_empty() && !authority.contains(['@', '\\'])

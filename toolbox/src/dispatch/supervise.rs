@@ -68,9 +68,8 @@ impl<T> Future for Supervised<'_, T> {
             Err(payload) => return Poll::Ready(SupervisedEnd::Panicked(payload)),
         }
         let (cancellation, timeout, asking) = (this.cancellation, this.timeout, this.asking);
-        let limits = this
-            .limits
-            .get_or_insert_with(|| ActiveLimits::new(cancellation, timeout, asking));
+        let limits =
+            this.limits.get_or_insert_with(|| ActiveLimits::new(cancellation, timeout, asking));
         limits.poll(context)
     }
 }

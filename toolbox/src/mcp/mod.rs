@@ -12,13 +12,15 @@
 //! | sign in at servers | `SignIn`, `CredentialFile` (feature `mcp-oauth`) |
 //! | serve a box | `Service`, `serve_stdio_as`, `ServerInfo`, `ServeError` |
 //! | let clients in over HTTP | `Service::bearer_token`, `TokenVerifier`, `AccessToken` |
-//! | ask the client of a call something | `Caller`, `MissingCapability` |
+//! | ask the client of a call something | `Caller`, `CallerError`, `LogLevel`, `MissingCapability` |
 
 #[cfg(feature = "mcp-client")]
 mod client;
 #[cfg(feature = "mcp-client")]
 pub mod config;
 mod count;
+#[cfg(any(feature = "mcp-client", feature = "mcp-server"))]
+mod elicitation;
 #[cfg(feature = "mcp-client")]
 mod file;
 #[cfg(feature = "mcp-client")]
@@ -46,6 +48,7 @@ pub use names::{InvalidServerNameError, Names, check_server_name};
 pub use server::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 #[cfg(feature = "mcp-server")]
 pub use server::{
-    Caller, MissingCapability, ServeError, ServerInfo, Service, serve_stdio, serve_stdio_as,
+    Caller, CallerError, LogLevel, MissingCapability, ServeError, ServerInfo, Service, serve_stdio,
+    serve_stdio_as,
 };
 pub use trace::TraceContext;

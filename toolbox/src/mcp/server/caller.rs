@@ -5,12 +5,16 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value};
 
+use super::channel::ClientChannel;
+use super::client_requests::ClientRequestError;
+use super::log_level::LogLevel;
 use super::protocol::{
     ErrorCode, ProtocolError, ProtocolVersion, RequestMeta, are_capabilities, client_info,
 };
 use crate::call::{ToolError, ToolResult};
 use crate::context::{FromContext, ToolContext};
 use crate::mcp::trace::TraceContext;
+use crate::text::{QUOTED, quote};
 
 /// The MCP client that made a call: its claimed name and capabilities.
 ///
@@ -30,7 +34,7 @@ use crate::mcp::trace::TraceContext;
 /// }
 /// ```
 #[derive(Debug, Clone)]
-pub struct Caller(Arc<ClientClaims>);
+pub struct Caller(Arc<ClientChannel>);
 
 /// The claims of a client about itself.
 #[derive(Debug)]
@@ -78,42 +82,69 @@ impl ClientClaims {
     }
 }
 
+impl ClientClaims {
+    pub(super) fn protocol(&self) -> ProtocolVersion {
+        self.protocol
+    }
+
+    fn supports(&self, capability: &str) -> bool {
+        let mut parts = capability.split('.');
+        parts
+            .try_fold(&self.capabilities, |within, part| within.get(part))
+            .is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
+    }
+
+    /// Returns `true` if the client can show forms to its user.
+    pub(super) fn asks_by_form(&self) -> bool {
+        self.protocol >= ProtocolVersion::V2025_06_18
+            && self.supports("elicitation")
+            && (self.supports("elicitation.form") || !self.supports("elicitation.url"))
+    }
+
+    /// Returns `true` if the client can send its user to a page.
+    pub(super) fn asks_by_url(&self) -> bool {
+        self.protocol >= ProtocolVersion::V2025_11_25 && self.supports("elicitation.url")
+    }
+
+    /// Returns `true` if the client may answer some request.
+    pub(super) fn answers_requests(&self) -> bool {
+        ["elicitation", "sampling", "roots"].into_iter().any(|capability| self.supports(capability))
+    }
+}
+
 impl Caller {
-    pub(super) fn new(claims: Arc<ClientClaims>) -> Self {
-        Self(claims)
+    pub(super) fn new(channel: Arc<ClientChannel>) -> Self {
+        Self(channel)
     }
 
     /// Returns the name that the client claims; empty if it names none.
     #[must_use]
     pub fn name(&self) -> &str {
-        &self.0.name
+        &self.0.claims.name
     }
 
     /// Returns the version that the client claims; empty if it names none.
     #[must_use]
     pub fn version(&self) -> &str {
-        &self.0.version
+        &self.0.claims.version
     }
 
     /// Returns the protocol version of the call, such as `2026-07-28`.
     #[must_use]
     pub fn protocol(&self) -> &str {
-        self.0.protocol.as_str()
+        self.0.claims.protocol.as_str()
     }
 
     /// Returns the declared capabilities in the form of the protocol: `{"sampling": {}}`.
     #[must_use]
     pub fn capabilities(&self) -> &Value {
-        &self.0.capabilities
+        &self.0.claims.capabilities
     }
 
     /// Returns whether the client declares a capability, such as `sampling` or `elicitation.url`.
     #[must_use]
     pub fn supports(&self, capability: &str) -> bool {
-        let mut parts = capability.split('.');
-        parts
-            .try_fold(self.capabilities(), |within, part| within.get(part))
-            .is_some_and(|found| !matches!(found, Value::Null | Value::Bool(false)))
+        self.0.claims.supports(capability)
     }
 
     /// Returns an error unless the client declares a capability.
@@ -138,6 +169,82 @@ impl FromContext for Caller {
     }
 }
 
+impl Caller {
+    /// Sends a log message to the client, if it wants messages of this level: one with a handshake
+    /// those from [`LogLevel::Info`] on unless it sets another level, a newer one what it names in
+    /// its request. Put no secrets in it.
+    ///
+    /// `data` is JSON of any kind. The protocol marks log messages as deprecated; most clients show
+    /// the standard error of a server beside.
+    pub async fn log(&self, level: LogLevel, data: impl Into<Value>) {
+        self.0.log(level, None, &data.into()).await;
+    }
+
+    /// Asks the client for a message of its model, by the protocol's `sampling/createMessage`, whose
+    /// parameters and result are JSON in the form of the protocol.
+    ///
+    /// The protocol marks this as deprecated: a server asks a model of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`CallerError`]: the client lacks the capability, refuses, or is gone.
+    pub async fn create_message(&self, params: Value) -> Result<Value, CallerError> {
+        self.require("sampling").map_err(CallerError::Missing)?;
+        self.request("sampling", "sampling/createMessage", params).await
+    }
+
+    /// Asks the client for the folders that it works in, by the protocol's `roots/list`: a list of
+    /// objects with a `uri` and perhaps a `name`. They are advice, and grant nothing.
+    ///
+    /// The protocol marks this as deprecated: take paths as arguments.
+    ///
+    /// # Errors
+    ///
+    /// [`CallerError`]: the client lacks the capability, refuses, or is gone.
+    pub async fn list_roots(&self) -> Result<Vec<Value>, CallerError> {
+        self.require("roots").map_err(CallerError::Missing)?;
+        let mut result = self.request("roots", "roots/list", Value::Object(Map::new())).await?;
+        match result.get_mut("roots").map(Value::take) {
+            Some(Value::Array(roots)) => Ok(roots),
+            _ => Err(CallerError::Refused("the answer holds no list of roots".to_owned())),
+        }
+    }
+
+    async fn request(&self, key: &str, method: &str, params: Value) -> Result<Value, CallerError> {
+        self.0.request(key, method, params).await.map_err(|error| match error {
+            ClientRequestError::Gone => CallerError::Gone,
+            ClientRequestError::Refused(error) => {
+                let reason = error.get("message").and_then(Value::as_str).unwrap_or_default();
+                CallerError::Refused(quote(reason, 4 * QUOTED))
+            }
+        })
+    }
+}
+
+/// The reason why a client did not answer a request of a tool.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum CallerError {
+    /// The client does not declare the capability.
+    Missing(MissingCapability),
+    /// The client refused, or its answer has another form; the text is the reason.
+    Refused(String),
+    /// The client is gone.
+    Gone,
+}
+
+impl fmt::Display for CallerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Missing(missing) => missing.fmt(f),
+            Self::Refused(reason) => write!(f, "the client refused: {reason}"),
+            Self::Gone => f.write_str("the client is gone"),
+        }
+    }
+}
+
+impl std::error::Error for CallerError {}
+
 /// A required capability that the client does not declare.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MissingCapability {
@@ -153,7 +260,11 @@ impl MissingCapability {
 
     /// Returns the protocol error of a failure caused by a missing capability.
     pub(super) fn in_result(result: &ToolResult) -> Option<ProtocolError> {
-        let own = result.source()?.downcast_ref::<Self>()?;
+        let source = result.source()?;
+        let own = match source.downcast_ref::<CallerError>() {
+            Some(CallerError::Missing(missing)) => missing,
+            _ => source.downcast_ref::<Self>()?,
+        };
         let leaf = Value::Object(Map::new());
         let required = own
             .capability

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use tokio::sync::mpsc;
 
+use super::client_requests::ClientRequests;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestId};
 use super::running::ServiceActivity;
 use super::session::Lifecycle;
@@ -23,6 +24,17 @@ pub(super) enum Outlet {
 pub(super) struct ClientGone;
 
 impl Outlet {
+    /// Sends a message, if there is room for it.
+    pub(super) fn offer(&self, message: Vec<u8>) {
+        match self {
+            Self::Queue(queue) => {
+                let _ = queue.try_send(message);
+            }
+            #[cfg(feature = "mcp-server-http")]
+            Self::Log(log) => log.push(message),
+        }
+    }
+
     /// Sends a message, once there is room for it.
     pub(super) async fn send(&self, message: Vec<u8>) -> Result<(), ClientGone> {
         match self {
@@ -45,8 +57,10 @@ pub(super) struct Exchange<'a> {
     pub(super) running: &'a ServiceActivity,
     pub(super) lifecycle: &'a mut Lifecycle,
     pub(super) peer: &'a PeerIdentity,
-    /// The outlet of notifications that belong to the request.
+    /// The outlet of messages that belong to the request.
     pub(super) outlet: &'a Outlet,
+    /// The requests that this server sent to the client.
+    pub(super) requests: &'a ClientRequests,
     /// Cancelled when the answer is no longer wanted, or the service ends.
     pub(super) cancellation: CancellationToken,
 }

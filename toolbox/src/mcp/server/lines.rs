@@ -13,6 +13,7 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
 use super::changes;
+use super::client_requests::{ClientRequests, parsed};
 use super::exchange::{Exchange, Outlet, PeerIdentity, Reply};
 use super::open_requests::OpenRequests;
 use super::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, error_message};
@@ -45,6 +46,8 @@ pub(super) struct LineConnection<R> {
     /// `true` once the client is notified of changes.
     hears_changes: bool,
     open: OpenRequests,
+    /// The requests of this server to the client.
+    requests: ClientRequests,
     /// Calls and subscriptions.
     tasks: JoinSet<()>,
 }
@@ -65,6 +68,7 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
             lifecycle: Lifecycle::default(),
             hears_changes: false,
             open: OpenRequests::default(),
+            requests: ClientRequests::default(),
             tasks: JoinSet::new(),
         }
     }
@@ -134,6 +138,10 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
                 self.notification(&method, params);
                 None
             }
+            Ok(Message::Response { id, result }) => {
+                self.requests.answer(&id, parsed(result));
+                None
+            }
             Ok(Message::Ignored) => None,
             Err(fault) => Some(error_message(fault.id.as_ref(), &fault.error)),
         }
@@ -157,6 +165,7 @@ impl<R: AsyncRead + Unpin> LineConnection<R> {
             lifecycle: &mut self.lifecycle,
             peer: &PeerIdentity::default(),
             outlet: &self.output.outlet,
+            requests: &self.requests,
             cancellation,
         };
         match respond(exchange, request, meta) {

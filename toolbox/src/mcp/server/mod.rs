@@ -3,6 +3,8 @@
 mod call;
 mod caller;
 mod changes;
+mod channel;
+mod client_requests;
 mod error;
 mod exchange;
 #[cfg(feature = "mcp-server-http")]
@@ -10,11 +12,13 @@ mod http;
 mod info;
 mod lines;
 mod list;
+mod log_level;
 mod open_requests;
 mod pace;
 mod protocol;
 mod requests;
 mod result;
+mod rounds;
 #[cfg_attr(
     not(feature = "mcp-server-http"),
     allow(dead_code, reason = "some of it is for HTTP alone")
@@ -25,9 +29,10 @@ mod session;
 mod shared;
 mod stdio;
 
-pub use caller::{Caller, MissingCapability};
+pub use caller::{Caller, CallerError, MissingCapability};
 pub use error::ServeError;
 #[cfg(feature = "mcp-server-http")]
 pub use http::{AccessToken, BearerToken, TokenVerifier, VerifyTokenError};
 pub use info::ServerInfo;
+pub use log_level::LogLevel;
 pub use service::{Service, serve_stdio, serve_stdio_as};

@@ -7,8 +7,9 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::exchange::{Answer, Exchange, Reply};
+use super::log_level::LogLevel;
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
-use super::session::{Handshake, Lifecycle, RequestScope};
+use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};
 use super::shared::{SERVER_INFO, ServiceShared};
 use super::{call, changes};
 
@@ -52,6 +53,10 @@ fn reply(
         "tools/call" => call::call(exchange, request, scope),
         "subscriptions/listen" if scope.version.is_modern() => changes::listen(&exchange, request),
         "ping" if scope.is_legacy => now(&json!({})),
+        "logging/setLevel" if scope.is_legacy => {
+            set_log_level(exchange.lifecycle, request)?;
+            now(&json!({}))
+        }
         method => Err(ProtocolError::method_not_found(method)),
     }
 }
@@ -97,8 +102,22 @@ fn list_tools(
     Ok(Reply::Now(Answer::from(page)))
 }
 
+/// Sets the least level of log messages that a client with a handshake wants.
+fn set_log_level(lifecycle: &Lifecycle, request: &RequestFrame<'_>) -> Result<(), ProtocolError> {
+    #[derive(Deserialize)]
+    struct LevelParams {
+        level: Value,
+    }
+    let LevelParams { level } = request.params()?;
+    let level = LogLevel::read(&level).ok_or_else(unknown_level)?;
+    if let Lifecycle::Handshake(handshake) = lifecycle {
+        *handshake.log_level.lock() = level;
+    }
+    Ok(())
+}
+
 fn capabilities() -> Value {
-    json!({ "tools": { "listChanged": true } })
+    json!({ "logging": {}, "tools": { "listChanged": true } })
 }
 
 fn discover_result(shared: &ServiceShared) -> Value {

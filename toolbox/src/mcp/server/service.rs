@@ -8,7 +8,6 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 
 use super::lines::{LineConnection, LineOutput};
-use super::list::Listings;
 use super::shared::{ServiceOptions, ServiceShared};
 use super::stdio;
 use super::{ServeError, ServerInfo};
@@ -118,18 +117,19 @@ impl Service {
             max_calls_per_second: None,
             max_message_bytes: 4 << 20,
             grace: Duration::from_secs(5),
+            answer_timeout: Duration::from_secs(600),
             private_list: false,
             #[cfg(feature = "mcp-server-http")]
             http: super::http::HttpOptions::default(),
         };
-        Self { shared: Arc::new(ServiceShared { toolbox, options, listings: Listings::default() }) }
+        Self { shared: ServiceShared::new(toolbox, options) }
     }
 
     pub(super) fn with(self, change: impl FnOnce(&mut ServiceOptions)) -> Self {
         let mut options = self.shared.options.clone();
         change(&mut options);
         let toolbox = self.shared.toolbox.clone();
-        Self { shared: Arc::new(ServiceShared { toolbox, options, listings: Listings::default() }) }
+        Self { shared: ServiceShared::new(toolbox, options) }
     }
 
     /// Sets the reported name and version, usually [`server_info!()`](crate::server_info). Default:
@@ -218,6 +218,18 @@ impl Service {
     #[must_use]
     pub fn grace(self, time: Duration) -> Self {
         self.with(|options| options.grace = time)
+    }
+
+    /// Limits the time for the answer to a question that a tool [asks](crate::ToolContext::ask) the
+    /// user of a client of protocol 2026-07-28 or later; then the call is cancelled. Default 10
+    /// minutes.
+    ///
+    /// Such a client makes the call again to give the answer, and the call goes on where it waited,
+    /// in this process. At most 64 calls of one principal wait, the oldest end first, and 1 024 in
+    /// all. They wait with the permits that they hold.
+    #[must_use]
+    pub fn answer_timeout(self, time: Duration) -> Self {
+        self.with(|options| options.answer_timeout = time)
     }
 
     /// Serves over standard input and output, until the input ends.

@@ -7,9 +7,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::caller::ClientClaims;
+use super::log_level::LogLevel;
 use super::protocol::{
     ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta, params_text,
 };
+use crate::sync::Mutex;
 
 /// The lifecycle of a connection or a session, which its first request decides.
 #[derive(Clone, Default)]
@@ -26,6 +28,8 @@ pub(super) enum Lifecycle {
 pub(super) struct Handshake {
     pub(super) version: ProtocolVersion,
     pub(super) client: Arc<ClientClaims>,
+    /// The least level of log messages that the client wants.
+    pub(super) log_level: Mutex<LogLevel>,
 }
 
 /// The parameters of `initialize`.
@@ -49,7 +53,8 @@ impl Handshake {
             request.params().map_err(|_| invalid())?;
         let version = ProtocolVersion::negotiated(&protocol_version);
         let client = ClientClaims::read(&client_info, capabilities, version);
-        Ok(Self { version, client: Arc::new(client.ok_or_else(invalid)?) })
+        let client = Arc::new(client.ok_or_else(invalid)?);
+        Ok(Self { version, client, log_level: Mutex::new(LogLevel::Info) })
     }
 }
 
@@ -59,6 +64,8 @@ pub(super) struct RequestScope {
     /// `true` if the methods of the handshake era exist, and those of the stateless one do not.
     pub(super) is_legacy: bool,
     pub(super) client: Arc<ClientClaims>,
+    /// The least level of log messages that the client wants; `None` for no messages.
+    pub(super) log_level: Option<LogLevel>,
     pub(super) meta: RequestMeta,
 }
 
@@ -94,8 +101,19 @@ impl RequestScope {
             .or(handshake.map(|handshake| handshake.version))
             .unwrap_or(ProtocolVersion::NEWEST_WITH_HANDSHAKE);
         let client = ClientClaims::of(&meta, handshake.map(|handshake| &handshake.client), version);
-        Ok(Self { version, is_legacy: !stands_alone, client, meta })
+        let log_level = match meta.log_level().filter(|_| version.is_modern()) {
+            Some(word) => Some(LogLevel::read(word).ok_or_else(unknown_level)?),
+            None => handshake.filter(|_| !stands_alone).map(|own| *own.log_level.lock()),
+        };
+        Ok(Self { version, is_legacy: !stands_alone, client, log_level, meta })
     }
+}
+
+/// Returns the error of a level of log messages that the protocol does not have.
+pub(super) fn unknown_level() -> ProtocolError {
+    ProtocolError::invalid_params(
+        "the level is none of debug, info, notice, warning, error, critical, alert and emergency",
+    )
 }
 
 /// The effect of a notification of a client.

@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use super::info::ServerInfo;
 use super::list::{Listing, Listings};
+use super::rounds::WaitingCalls;
 use super::running::ServiceActivity;
 use crate::collection::ToolBox;
 
@@ -21,9 +22,16 @@ pub(super) struct ServiceShared {
     pub(super) toolbox: ToolBox,
     pub(super) options: ServiceOptions,
     pub(super) listings: Listings,
+    /// The calls that wait for answers of their clients.
+    pub(super) waiting: WaitingCalls,
 }
 
 impl ServiceShared {
+    pub(super) fn new(toolbox: ToolBox, options: ServiceOptions) -> Arc<Self> {
+        let (listings, waiting) = (Listings::default(), WaitingCalls::default());
+        Arc::new(Self { toolbox, options, listings, waiting })
+    }
+
     /// Returns the name and version of the server, in the form of the protocol.
     pub(super) fn server_info(&self) -> Value {
         let ServiceOptions { info, title, .. } = &self.options;
@@ -51,6 +59,8 @@ pub(super) struct ServiceOptions {
     pub(super) max_calls_per_second: Option<u32>,
     pub(super) max_message_bytes: usize,
     pub(super) grace: Duration,
+    /// The time for the answer to a question of a call.
+    pub(super) answer_timeout: Duration,
     /// `true` if clients must not share the list of tools.
     pub(super) private_list: bool,
     #[cfg(feature = "mcp-server-http")]

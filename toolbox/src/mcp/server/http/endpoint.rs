@@ -19,6 +19,7 @@ use super::responses::{Refusal, answered, json_response};
 use super::sessions::{HttpSession, HttpSessions};
 use super::share::{ConnectionShares, HttpConnection, RequestGuards};
 use crate::context::Principal;
+use crate::mcp::server::client_requests::{ClientRequests, parsed};
 use crate::mcp::server::exchange::{Exchange, Outlet, PeerIdentity, Reply};
 use crate::mcp::server::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, RequestMeta};
 use crate::mcp::server::requests::{initialize, respond};
@@ -164,9 +165,14 @@ impl Endpoint {
                 }
                 Ok(StatusCode::ACCEPTED.into_response())
             }
-            Message::Ignored if version.is_modern() => {
+            Message::Response { .. } | Message::Ignored if version.is_modern() => {
                 let text = "nothing was asked of the client that this could answer";
                 Err(Refusal::Invalid(ErrorCode::InvalidRequest, text))
+            }
+            Message::Response { id, result } => {
+                let session = self.session(headers, principal.as_ref())?;
+                session.requests.answer(&id, parsed(result));
+                Ok(StatusCode::ACCEPTED.into_response())
             }
             Message::Ignored => {
                 self.session(headers, principal.as_ref())?;
@@ -223,6 +229,7 @@ impl Endpoint {
             lifecycle: &mut Lifecycle::Stateless,
             peer,
             outlet: &Outlet::Queue(outbox),
+            requests: &ClientRequests::default(),
             cancellation: cancellation.clone(),
         };
         let work = match respond(exchange, request, meta) {
@@ -280,6 +287,7 @@ impl Endpoint {
             lifecycle: &mut lifecycle,
             peer: &session.peer(principal),
             outlet: &Outlet::Log(Arc::clone(&stream.1)),
+            requests: &session.requests,
             cancellation,
         };
         match respond(exchange, request, meta) {

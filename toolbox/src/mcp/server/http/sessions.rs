@@ -10,6 +10,7 @@ use tokio::time::{Instant, sleep_until};
 use super::event_log::EventLog;
 use crate::context::{CancellationToken, Conversation, Principal};
 use crate::mcp::server::changes;
+use crate::mcp::server::client_requests::ClientRequests;
 use crate::mcp::server::exchange::{LaterAnswer, Outlet, PeerIdentity};
 use crate::mcp::server::open_requests::{OpenRequest, OpenRequests};
 use crate::mcp::server::running::ServiceActivity;
@@ -30,6 +31,8 @@ pub(super) struct HttpSession {
     /// The principal that opened it; `None` lets every client use it.
     owner: Option<Principal>,
     pub(super) open: OpenRequests,
+    /// The requests of this server to the client.
+    pub(super) requests: ClientRequests,
     lifecycle: Mutex<Lifecycle>,
     /// The stream of messages that belong to no request.
     common: Arc<EventLog>,
@@ -65,6 +68,7 @@ impl HttpSessions {
             id: Arc::clone(&id),
             owner: principal,
             open: OpenRequests::default(),
+            requests: ClientRequests::default(),
             lifecycle: Mutex::new(lifecycle),
             common: Arc::default(),
             streams: Mutex::default(),

@@ -19,7 +19,12 @@ pub(in crate::mcp::server) enum Message<'a> {
         method: Cow<'a, str>,
         params: Option<&'a RawValue>,
     },
-    /// An answer to a request, or a notification in a form that is never answered.
+    /// An answer to a request of this server: the result, or the error.
+    Response {
+        id: RequestId,
+        result: Result<&'a RawValue, &'a RawValue>,
+    },
+    /// A message in a form that is never answered.
     Ignored,
 }
 
@@ -105,7 +110,11 @@ impl<'a> Members<'a> {
                 Ok(Message::Notification { method, params: self.params })
             }
             // An error may have no id: its request could not be read.
-            (Some(_), None, 1) => Ok(Message::Ignored),
+            (Some(id), None, 1) => match (self.result, self.error) {
+                (Some(result), _) => Ok(Message::Response { id, result: Ok(result) }),
+                (None, Some(error)) => Ok(Message::Response { id, result: Err(error) }),
+                (None, None) => Ok(Message::Ignored),
+            },
             (None, None, 1) if self.error.is_some() => Ok(Message::Ignored),
             (id, _, _) => invalid(id, "the message is no request, notification or answer"),
         }

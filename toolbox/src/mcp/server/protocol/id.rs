@@ -31,6 +31,14 @@ impl RequestId {
         #[allow(clippy::cast_possible_truncation, reason = "it has no fraction and fits")]
         (number.fract() == 0.0 && number.abs() < MAX_EXACT).then_some(Self::Number(number as i64))
     }
+
+    /// Returns the id as an integer, if it is one.
+    pub(in crate::mcp::server) fn as_integer(&self) -> Option<i64> {
+        match self {
+            Self::Number(number) => Some(*number),
+            Self::Text(_) => None,
+        }
+    }
 }
 
 impl Serialize for RequestId {

@@ -7,6 +7,7 @@ use serde_json::{Map, Value};
 
 const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CLIENT_INFO: &str = "io.modelcontextprotocol/clientInfo";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// The `_meta` of a request: what the client says of itself and of the request.
@@ -31,6 +32,11 @@ impl RequestMeta {
     /// Returns the capabilities of the client; `None` if they are not an object of objects.
     pub(in crate::mcp::server) fn client_capabilities(&self) -> Option<&Value> {
         self.get(CLIENT_CAPABILITIES).filter(|value| are_capabilities(value))
+    }
+
+    /// Returns the least level of log messages that the client wants for this request.
+    pub(in crate::mcp::server) fn log_level(&self) -> Option<&Value> {
+        self.get(LOG_LEVEL)
     }
 
     /// Returns the token for reports of progress, if the client wants them.

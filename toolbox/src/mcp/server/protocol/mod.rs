@@ -19,4 +19,4 @@ pub(super) use id::RequestId;
 pub(super) use member::member;
 pub(super) use meta::{RequestMeta, are_capabilities, client_info};
 pub(super) use version::ProtocolVersion;
-pub(super) use write::{error_message, list_response, notification, response};
+pub(super) use write::{error_message, list_response, notification, request, response};

@@ -56,6 +56,13 @@ pub(in crate::mcp::server) fn error_message(
     json!({ "jsonrpc": "2.0", "id": id, "error": error }).to_string().into_bytes()
 }
 
+/// Returns a request to the client.
+pub(in crate::mcp::server) fn request(id: i64, method: &str, params: &Value) -> Vec<u8> {
+    json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params })
+        .to_string()
+        .into_bytes()
+}
+
 /// Returns a notification; null stands for no parameters.
 pub(in crate::mcp::server) fn notification(method: &str, params: &Value) -> Vec<u8> {
     let mut message = json!({ "jsonrpc": "2.0", "method": method });
