@@ -4,13 +4,16 @@
 
 #![allow(clippy::needless_pass_by_value, reason = "tools take their arguments by value")]
 
+#[path = "conformance/asking.rs"]
+mod asking;
+
 use std::time::Duration;
 
 use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::json;
 use toolbox::call::Arguments;
-use toolbox::mcp::{Caller, MissingCapability, ServeError, Service};
+use toolbox::mcp::{Caller, LogLevel, MissingCapability, ServeError, Service};
 use toolbox::{Content, Tool, ToolBox, ToolContext, tool, tools};
 
 /// A red pixel.
@@ -92,10 +95,11 @@ fn test_streaming_elicitation(
     Ok("nothing was asked")
 }
 
-/// Logs for the program, and never to a client that did not ask for it.
+/// Logs to a client that wants it.
 #[tool(read_only)]
-fn test_logging_tool() -> &'static str {
-    "nothing was sent to the client"
+async fn test_logging_tool(caller: Caller) -> &'static str {
+    caller.log(LogLevel::Info, "something worth logging").await;
+    "logged"
 }
 
 #[derive(Deserialize, JsonSchema)]
@@ -168,6 +172,7 @@ async fn main() -> Result<(), ServeError> {
         test_printing,
     ]);
     toolbox.register(json_schema_2020_12_tool());
+    toolbox.register(asking::asking_tools());
     let service = Service::new(toolbox).name("conformance").instructions("Tools for tests.");
     let interrupted = async { drop(tokio::signal::ctrl_c().await) };
     match std::env::args().nth(1) {

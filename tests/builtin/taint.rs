@@ -10,10 +10,10 @@ use serde_json::{Value, json};
 use toolbox::agent::Run;
 use toolbox::agent::{Agent, Paused, StopReason};
 use toolbox::builtin::WhileTainted;
-use toolbox::builtin::ask_user::{Answer, AskUser};
+use toolbox::builtin::ask_user::AskUser;
 use toolbox::builtin::http::{Http, Resolver};
 use toolbox::builtin::web_search::{SearchEngine, WebResult, WebSearch};
-use toolbox::context::{ApprovalRequest, Decision, Taint};
+use toolbox::context::{Answer, ApprovalRequest, Decision, Question, Taint};
 use toolbox::mcp::{ServerConfig, Servers};
 use toolbox::search::Gateway;
 use toolbox::store::SqliteStore;
@@ -285,14 +285,15 @@ async fn what_was_shown_is_followed_without_a_word() {
         model = model.calls("http_fetch", fetch(url));
     }
     let search = WebSearch::new(Engine(web.url("/page")));
-    let ask = AskUser::new(move |_| {
+    let context = ToolContext::new().with_asker(move |_: Question| {
         let answered = answered.clone();
         async move { Answer::from(format!("Try {answered}, please.")) }
     });
-    let tools = [search.into_tools(), ask.into_tools(), web.http().into_tools()].concat();
+    let ask = AskUser::new().into_tools();
+    let tools = [search.into_tools(), ask, web.http().into_tools()].concat();
     let others = ["/based", "/image", "/moved"].map(|path| web.url(path)).join(" ");
     let words = format!("Compare {others} and <{asked}>, or {host}.");
-    let outcome = agent(model.text("done"), tools).run(words).await.unwrap();
+    let outcome = agent(model.text("done"), tools).run(words).in_context(context).await.unwrap();
     assert_eq!(outcome.content, "done", "{:?}", outcome.paused.map(|paused| paused.pending()));
     for result in outcome.history.steps().flat_map(toolbox::model::Step::results) {
         assert!(!result.is_error(), "{}", result.text());

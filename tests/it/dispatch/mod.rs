@@ -1,5 +1,6 @@
 //! The way of a call through the gate.
 
+mod asking;
 mod cancellation;
 mod concurrency;
 mod gate;

@@ -1,5 +1,6 @@
 //! The tools of servers in a box.
 
+mod asking;
 mod calls;
 mod drift;
 #[cfg(target_os = "linux")]

@@ -359,11 +359,22 @@ async fn a_state_goes_on_with_its_own_call_and_once() {
     let answer = peer.request("tools/call", good).await;
     assert_eq!(answer["error"]["code"], -32602, "used twice: {answer}");
     assert_eq!(begun.load(Ordering::Relaxed), 4);
-    // Answers without a state begin anew.
-    let fresh = json!({"name": "shelve", "arguments": {"book": "Emma"},
-        "inputResponses": {"shelf": {"action": "accept", "content": {"answer": "Left"}}}});
-    let answer = peer.request("tools/call", fresh).await;
-    assert_eq!(answer["result"]["resultType"], "input_required", "{answer}");
+    // Answers without a state are those of a call that begins, where they fit its questions.
+    for (response, expected) in [
+        (json!({"action": "accept", "content": {"answer": "Left"}}), None),
+        (json!({"action": "accept", "content": {"answer": "Up"}}), Some("shelf_2")),
+        (json!(12345), Some("shelf_2")),
+    ] {
+        let fresh = json!({"name": "shelve", "arguments": {"book": "Emma"},
+            "inputResponses": {"shelf": response}});
+        let answer = peer.request("tools/call", fresh).await;
+        match expected {
+            None => assert_eq!(text_of(&answer).0, "Emma is on the left"),
+            Some(key) => {
+                assert!(answer["result"]["inputRequests"].get(key).is_some(), "{answer}");
+            }
+        }
+    }
     peer.end().await;
 }
 

@@ -104,6 +104,11 @@ impl ToolBox {
         self.shared.settings.keeper.as_ref()
     }
 
+    /// Returns `true` if the box has an asker.
+    pub(crate) fn can_ask(&self) -> bool {
+        self.shared.state.as_deref().is_some_and(StateMap::has_asker)
+    }
+
     /// Returns an empty box with the default limits.
     #[must_use]
     pub fn new() -> Self {

@@ -153,7 +153,7 @@ impl SharedAsker {
     }
 
     /// Puts a question, and counts the time until the answer.
-    pub(super) async fn ask(&self, question: Question) -> Answer {
+    pub(crate) async fn ask(&self, question: Question) -> Answer {
         let _open = self.open_time.begin();
         self.asker.ask(question).await
     }
@@ -161,6 +161,13 @@ impl SharedAsker {
     /// Stores it in the state of a box.
     pub(crate) fn store_in(self, state: &mut StateMap) {
         state.insert(Arc::new(self));
+    }
+}
+
+impl StateMap {
+    /// Returns `true` if it holds the asker of a box.
+    pub(crate) fn has_asker(&self) -> bool {
+        self.find_ref::<SharedAsker>().is_some()
     }
 }
 

@@ -8,7 +8,7 @@ use crate::context::{Answer, Question, QuestionForm};
 pub(super) const ELICITATION: &str = "elicitation/create";
 
 /// The keywords of one field that the protocol has.
-const FIELD_KEYWORDS: [&str; 11] = [
+const FIELD_KEYWORDS: [&str; 12] = [
     "type",
     "title",
     "description",
@@ -20,6 +20,7 @@ const FIELD_KEYWORDS: [&str; 11] = [
     "minItems",
     "maxItems",
     "enum",
+    "enumNames",
 ];
 
 /// The formats of a text that the protocol has.

@@ -7,12 +7,11 @@ use super::{ActiveRun, End};
 use crate::agent::event::EventKind;
 use crate::agent::outcome::{RunErrorKind, StopReason};
 use crate::agent::window::{
-    CompactionError, Compactor, ContextLength, ContextSettings, Removed, RuleKind, Summary, enough,
-    note, reason, reference, target,
+    Compactor, ContextLength, ContextSettings, Removed, RuleKind, enough, note, reason, reference,
+    target,
 };
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::context::keeper::RemovedContent;
-use crate::dispatch::{SupervisedEnd, forget_quietly};
 use crate::model::{
     History, HistoryEdit, Message, ModelErrorKind, ModelResponse, Usage, result_tokens,
 };

@@ -4,6 +4,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
+use super::questions::InputRequired;
 use super::text;
 use crate::call::{Content, FailureKind, ToolResult};
 use crate::text::cut;
@@ -22,6 +23,8 @@ struct RawResult<'a> {
     is_error: Option<bool>,
     #[serde(borrow)]
     input_requests: Option<&'a RawValue>,
+    #[serde(default)]
+    request_state: Option<String>,
     #[serde(borrow, default, rename = "_meta")]
     meta: Option<&'a RawValue>,
 }
@@ -41,15 +44,33 @@ const PER_HOP: [&str; 7] = [
 /// schema does not describe.
 const ERROR_DATA: &str = "toolbox/error";
 
-/// Converts the text of a result. `tool` is named in the error if it cannot be read.
-pub(super) fn result_of(tool: &str, raw: &str) -> ToolResult {
-    let raw_result: RawResult<'_> = match serde_json::from_str(raw) {
-        Ok(raw_result) => raw_result,
-        Err(error) => return unreadable(tool, &error.to_string()),
+/// The answer of a server to a call.
+pub(super) enum ServerAnswer {
+    Result(ToolResult),
+    /// It asks for something before there is a result.
+    InputRequired(InputRequired),
+}
+
+/// Reads the text of an answer. `tool` is named in the error if it cannot be read.
+pub(super) fn read(tool: &str, raw: &str) -> ServerAnswer {
+    let answer: RawResult<'_> = match serde_json::from_str(raw) {
+        Ok(answer) => answer,
+        Err(error) => return ServerAnswer::Result(unreadable(tool, &error.to_string())),
     };
+    if answer.result_type.as_deref() == Some("input_required") {
+        let requests = answer.input_requests.map(|raw| serde_json::from_str(raw.get()));
+        return ServerAnswer::InputRequired(InputRequired {
+            requests: requests.transpose().ok().flatten().unwrap_or_default(),
+            state: answer.request_state,
+            of_error: false,
+        });
+    }
+    ServerAnswer::Result(result_of(tool, &answer))
+}
+
+fn result_of(tool: &str, raw_result: &RawResult<'_>) -> ToolResult {
     match raw_result.result_type.as_deref() {
         None | Some("complete") => {}
-        Some("input_required") => return input_required(tool, raw_result.input_requests),
         Some(other) => {
             let other = text::clean(cut(other, 100)).into_owned();
             return unreadable(tool, &format!("results of type `{other}` are not understood"));
@@ -138,13 +159,12 @@ pub(super) fn unreadable(tool: &str, reason: &str) -> ToolResult {
     ToolResult::failure(FailureKind::InvalidOutput, message)
 }
 
-/// Refuses a request for input in the middle of a call: this client cannot answer for a user.
-fn input_required(tool: &str, requests: Option<&RawValue>) -> ToolResult {
-    let requests: Option<serde_json::Map<String, Value>> =
-        requests.and_then(|requests| serde_json::from_str(requests.get()).ok());
-    let mut requested: Vec<String> = requests
-        .iter()
-        .flat_map(serde_json::Map::values)
+/// Returns the result of a call in the middle of which its server asks for something that nobody
+/// answers.
+pub(super) fn unanswered(tool: &str, required: &InputRequired) -> ToolResult {
+    let mut requested: Vec<String> = required
+        .requests
+        .values()
         .filter_map(|request| request.get("method")?.as_str())
         .map(|method| text::clean(cut(method, 100)).into_owned())
         .collect();
@@ -153,7 +173,7 @@ fn input_required(tool: &str, requests: Option<&RawValue>) -> ToolResult {
     let requested =
         if requested.is_empty() { "more input".to_owned() } else { requested.join(", ") };
     ToolResult::error(format!(
-        "tool `{tool}` did not finish: its server asks for {requested} in the middle of the call, which is off; call it with arguments that need no question"
+        "tool `{tool}` did not finish: its server asks for {requested} in the middle of the call, and nobody here can answer; call it with arguments that need no question"
     ))
 }
 

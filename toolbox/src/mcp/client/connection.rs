@@ -7,9 +7,9 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, CustomResult, ErrorCode,
-    ErrorData, Implementation, ListToolsRequest, PaginatedRequestParams, ProgressNotificationParam,
-    ProtocolVersion, RequestMetaObject, ServerPeerInfo, ServerResult, SubscriptionFilter,
+    CallToolRequest, CallToolRequestParams, ClientConfig, ClientRequest, CustomRequest,
+    CustomResult, ErrorCode, ErrorData, Implementation, ListToolsRequest, PaginatedRequestParams,
+    ProgressNotificationParam, ProtocolVersion, ServerPeerInfo, ServerResult, SubscriptionFilter,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, NotificationContext, Peer, PeerRequestOptions,
@@ -19,17 +19,22 @@ use rmcp::transport::StreamableHttpClientTransport;
 use rmcp::{ClientHandler, ClientServiceExt, RoleClient};
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::envelope::UNREAD;
 use super::list::{MAX_PAGES, MAX_TOOLS, ToolList};
 use super::notifications::Notifications;
+use super::questions::{self, InputAnswers};
 use super::stdio::{Child, Stdio};
 use super::{http, reason, text};
 use crate::context::ToolContext;
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
+use crate::mcp::elicitation::ELICITATION;
 use crate::text::cut;
+
+/// The key in `_meta` of a request for the capabilities of the client.
+const CLIENT_CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 
 /// Options and resources common to the connections of all servers of a box.
 #[derive(Debug)]
@@ -40,6 +45,8 @@ pub(super) struct ConnectionOptions {
     pub(super) http: http::SharedClient,
     /// The number of child processes that are not fully ended, with everything they started.
     pub(super) children: Count,
+    /// `true` if servers of older versions are told that questions to the user are answered.
+    pub(super) answers_questions: bool,
     /// The tokens of servers that a user signed in to.
     #[cfg(feature = "mcp-oauth")]
     pub(super) credentials: Option<super::oauth::CredentialFile>,
@@ -56,12 +63,19 @@ pub(super) struct Connection {
 /// defaults.
 struct NotificationHandler {
     notifications: Arc<Notifications>,
+    /// `true` if questions to the user are answered, as servers of older versions are told.
+    answers_questions: bool,
 }
 
 impl ClientHandler for NotificationHandler {
     fn get_info(&self) -> ClientConfig {
         let own = Implementation::new("toolbox", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(rmcp::model::ClientCapabilities::default(), own)
+        let capabilities = if self.answers_questions {
+            serde_json::from_value(questions::capabilities()).unwrap_or_default()
+        } else {
+            rmcp::model::ClientCapabilities::default()
+        };
+        ClientConfig::new(capabilities, own)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
     }
 
@@ -71,6 +85,23 @@ impl ClientHandler for NotificationHandler {
         _: RequestContext<RoleClient>,
     ) -> Result<rmcp::model::ListRootsResult, ErrorData> {
         Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, "there are no roots", None))
+    }
+
+    async fn on_custom_request(
+        &self,
+        request: CustomRequest,
+        context: RequestContext<RoleClient>,
+    ) -> Result<CustomResult, ErrorData> {
+        if request.method != ELICITATION {
+            return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
+        }
+        let params = request.params.unwrap_or_default();
+        tokio::select! {
+            result = self.notifications.elicit(params) => Ok(CustomResult::new(result)),
+            () = context.ct.cancelled() => {
+                Err(ErrorData::new(ErrorCode::INTERNAL_ERROR, "cancelled", None))
+            }
+        }
     }
 
     async fn on_progress(
@@ -90,7 +121,7 @@ impl ClientHandler for NotificationHandler {
 #[derive(Debug)]
 pub(super) enum ConnectionError {
     /// The server answered with a JSON-RPC error.
-    Refused { code: i32, message: String },
+    Refused { code: i32, message: String, data: Option<Box<Value>> },
     /// The server answered, and the answer cannot be used.
     Unread(String),
     /// The server requires authorization and refused the credentials that were sent, if any.
@@ -102,7 +133,9 @@ pub(super) enum ConnectionError {
 impl std::fmt::Display for ConnectionError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Refused { code, message } => write!(f, "answered with error {code}: {message}"),
+            Self::Refused { code, message, .. } => {
+                write!(f, "answered with error {code}: {message}")
+            }
             Self::Unread(reason) | Self::Unauthorized(reason) | Self::Lost(reason) => {
                 f.write_str(reason)
             }
@@ -157,7 +190,9 @@ impl Connection {
         mode: ClientLifecycleMode,
     ) -> Result<Self, (ConnectionError, bool)> {
         let notifications = Notifications::new(Arc::clone(server));
-        let handler = NotificationHandler { notifications: Arc::clone(&notifications) };
+        let answers_questions = common.answers_questions;
+        let handler =
+            NotificationHandler { notifications: Arc::clone(&notifications), answers_questions };
         let (child, running) = match &config.endpoint {
             ServerEndpoint::Command { program, directory, .. } => {
                 let (child, stdin, stdout) = Child::spawn(&config.endpoint, &common.children)
@@ -210,6 +245,11 @@ impl Connection {
 
     pub(super) fn info(&self) -> Option<Arc<ServerPeerInfo>> {
         self.running.peer_info()
+    }
+
+    /// Returns `true` if each request of the connection stands alone.
+    fn is_stateless(&self) -> bool {
+        self.info().is_some_and(|info| !info.protocol_version.has_initialize())
     }
 
     pub(super) fn is_closed(&self) -> bool {
@@ -300,10 +340,18 @@ impl Connection {
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        meta: RequestMetaObject,
+        answers: InputAnswers,
         context: &ToolContext,
     ) -> Result<String, ConnectionError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        params.input_responses = answers.responses;
+        params.request_state = answers.state;
+        let mut meta = super::server::meta_of(context);
+        if self.is_stateless() {
+            let can_ask = context.can_ask();
+            let capabilities = if can_ask { questions::capabilities() } else { json!({}) };
+            meta.insert(CLIENT_CAPABILITIES.to_owned(), capabilities);
+        }
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
         let mut options = PeerRequestOptions::no_options();
         options.meta = Some(meta);
@@ -424,7 +472,8 @@ fn granted(
 
 fn refused(error: &ErrorData) -> ConnectionError {
     let message = text::clean(cut(&error.message, 2000)).into_owned();
-    ConnectionError::Refused { code: error.code.0, message }
+    let data = error.data.clone().map(Box::new);
+    ConnectionError::Refused { code: error.code.0, message, data }
 }
 
 fn describe_spawn(program: &str, directory: Option<&Path>, error: &io::Error) -> String {

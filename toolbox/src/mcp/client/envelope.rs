@@ -4,14 +4,15 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use rmcp::model::{
-    ClientRequest, CustomResult, ErrorCode, ErrorData, RequestId, ServerJsonRpcMessage,
-    ServerResult,
+    ClientRequest, CustomRequest, CustomResult, ErrorCode, ErrorData, RequestId,
+    ServerJsonRpcMessage, ServerRequest, ServerResult,
 };
 use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::notifications::Notifications;
+use crate::mcp::elicitation::ELICITATION;
 
 /// The outermost object of a message.
 #[derive(Deserialize)]
@@ -172,12 +173,23 @@ impl MessageReader {
                 _ => return None,
             }
         }
-        let message = serde_json::from_slice(line).ok();
+        let is_question = method.get() == r#""elicitation/create""#;
+        let message =
+            if is_question { question(envelope) } else { serde_json::from_slice(line).ok() };
         if message.is_none() {
             self.notifications.note_garbage(line);
         }
         message
     }
+}
+
+/// Returns a question to the user as a request whose parameters rmcp does not read: it would drop
+/// what it does not know.
+fn question(envelope: &RawMessage<'_>) -> Option<ServerJsonRpcMessage> {
+    let id = serde_json::from_str(envelope.id?.get()).ok()?;
+    let params = envelope.params.and_then(|params| serde_json::from_str(params.get()).ok());
+    let request = ServerRequest::CustomRequest(CustomRequest::new(ELICITATION, params));
+    Some(ServerJsonRpcMessage::request(request, id))
 }
 
 /// Converts `"7"` to 7, since some servers answer with strings.

@@ -10,6 +10,7 @@ mod mount;
 mod notifications;
 #[cfg(feature = "mcp-oauth")]
 mod oauth;
+mod questions;
 mod reason;
 mod server;
 mod shared_state;
@@ -255,6 +256,7 @@ pub struct ServersBuilder {
     lock_file: Option<PathBuf>,
     withhold_new: bool,
     max_message_bytes: usize,
+    relays_questions: bool,
     on_change: Option<Listener>,
     connect: Connect,
     #[cfg(feature = "mcp-oauth")]
@@ -269,6 +271,7 @@ impl Default for ServersBuilder {
             lock_file: None,
             withhold_new: false,
             max_message_bytes: 16 * 1024 * 1024,
+            relays_questions: false,
             on_change: None,
             connect: Connect::default(),
             #[cfg(feature = "mcp-oauth")]
@@ -333,6 +336,19 @@ impl ServersBuilder {
         self
     }
 
+    /// Sets whether servers of versions before 2026-07-28 are told that their questions to the user
+    /// are answered, also if the box has no [asker](crate::ToolBoxBuilder::asker). Default `false`.
+    ///
+    /// The question of a server goes to the asker of the call that it belongs to
+    /// ([`ToolContext::with_asker`](crate::ToolContext::with_asker)), which for a call over MCP is
+    /// the user of the client, else to that of the box. Older servers are told at the start what
+    /// holds for all calls, so set this where the calls bring askers; a call that brings none
+    /// dismisses the question. A newer server is told with each call.
+    pub fn relay_questions(mut self, relay: bool) -> Self {
+        self.relays_questions = relay;
+        self
+    }
+
     /// Calls a function whenever the status of a server changes. It must not block.
     pub fn on_change(mut self, listener: impl Fn(&ServerStatus) + Send + Sync + 'static) -> Self {
         self.on_change = Some(Arc::new(listener));
@@ -374,6 +390,7 @@ impl ServersBuilder {
             message: self.max_message_bytes.max(1),
             http: http::SharedClient::default(),
             children: Count::default(),
+            answers_questions: self.relays_questions || toolbox.can_ask(),
             #[cfg(feature = "mcp-oauth")]
             credentials: self.credentials,
         };

@@ -4,10 +4,14 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use std::time::Duration;
+
 use rmcp::model::{NumberOrString, ProgressNotificationParam, ProgressToken};
+use serde_json::{Value, json};
 use tokio::sync::Notify;
 
-use crate::context::{CancellationToken, ToolContext};
+use crate::context::{CancellationToken, Conversation, Principal, ToolContext};
+use crate::mcp::client::questions::elicit;
 use crate::mcp::client::text;
 use crate::sync::Mutex;
 use crate::text::cut;
@@ -39,11 +43,17 @@ struct Listeners {
     /// Reports that arrived before their call was registered: a call is sent before its token is
     /// known.
     early: VecDeque<ProgressNotificationParam>,
+    /// The number of the next call.
+    next: u64,
 }
 
 struct Listener {
     context: ToolContext,
     done: f64,
+    /// The position among the calls of the connection.
+    number: u64,
+    /// Cancelled when the call has ended.
+    ended: CancellationToken,
 }
 
 impl Listener {
@@ -57,6 +67,10 @@ impl Listener {
         }
     }
 }
+
+/// The number of times that the call of a question is looked for, and the time between two.
+const EARLY_LOOKS: u32 = 20;
+const EARLY_PAUSE: Duration = Duration::from_millis(25);
 
 /// The maximum number of reports that wait for their call.
 const MAX_EARLY: usize = 64;
@@ -102,8 +116,12 @@ impl Notifications {
         token: ProgressToken,
         context: &ToolContext,
     ) -> Listening {
-        let mut listener = Listener { context: context.clone(), done: f64::NEG_INFINITY };
         let mut listeners = self.listeners();
+        let number = listeners.next;
+        listeners.next += 1;
+        let ended = CancellationToken::new();
+        let mut listener =
+            Listener { context: context.clone(), done: f64::NEG_INFINITY, number, ended };
         listeners.early.retain(|report| {
             let is_ours = report.progress_token == token;
             if is_ours {
@@ -113,6 +131,38 @@ impl Notifications {
         });
         listeners.calls.insert(token.clone(), listener);
         Listening { notifications: Arc::clone(self), token }
+    }
+
+    /// Answers a question to the user, by the call that it belongs to: one of a server of an older
+    /// version says nothing of it.
+    pub(super) async fn elicit(&self, params: Value) -> Value {
+        let mut call = self.asking_call();
+        // The question may be faster than the record of the call.
+        for _ in 0..EARLY_LOOKS {
+            if call.is_some() {
+                break;
+            }
+            tokio::time::sleep(EARLY_PAUSE).await;
+            call = self.asking_call();
+        }
+        let Some((context, ended)) = call else { return json!({ "action": "cancel" }) };
+        tokio::select! {
+            result = elicit(&self.server, params, &context) => result,
+            () = ended.cancelled() => json!({ "action": "cancel" }),
+        }
+    }
+
+    /// Returns the context of the call that a question belongs to: the last one, if all are made
+    /// for one principal in one conversation.
+    fn asking_call(&self) -> Option<(ToolContext, CancellationToken)> {
+        let listeners = self.listeners();
+        let last = listeners.calls.values().max_by_key(|listener| listener.number)?;
+        let owner = |context: &ToolContext| {
+            (Principal::of(context), context.get::<Conversation>().cloned())
+        };
+        let own = owner(&last.context);
+        let is_known = listeners.calls.values().all(|other| owner(&other.context) == own);
+        is_known.then(|| (last.context.clone(), last.ended.clone()))
     }
 
     /// Reads the parameters of a progress notification.
@@ -216,6 +266,8 @@ pub(super) struct Listening {
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.notifications.listeners().calls.remove(&self.token);
+        if let Some(listener) = self.notifications.listeners().calls.remove(&self.token) {
+            listener.ended.cancel();
+        }
     }
 }

@@ -10,9 +10,11 @@ use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
 
+use super::answer::ServerAnswer;
 use super::connection::{Connection, ConnectionError};
 use super::list::ToolList;
 use super::mount::{self, Mounted};
+use super::questions::{CallRounds, InputAnswers, InputRequired};
 use super::shared_state::SharedState;
 use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
@@ -23,6 +25,8 @@ use crate::mcp::trace::TraceContext;
 use crate::sync::Mutex;
 use crate::text::cut;
 
+/// The error code with which a server of an older version names pages that the user has to open.
+const PAGES_REQUIRED: i32 = -32042;
 /// The minimum interval between two readings of a list.
 const REFRESH: Duration = Duration::from_secs(1);
 /// The age from which a connection counts as stable.
@@ -353,10 +357,10 @@ impl Server {
         self: &Arc<Self>,
         tool: &CalledTool,
         context: &ToolContext,
-        arguments: &str,
+        text: &str,
     ) -> ToolResult {
         let tool_name = context.tool_name();
-        let arguments: Map<String, Value> = match serde_json::from_str(arguments) {
+        let arguments: Map<String, Value> = match serde_json::from_str(text) {
             Ok(arguments) => arguments,
             Err(error) => {
                 let message = format!("the arguments of `{tool_name}` are no JSON object: {error}");
@@ -367,14 +371,13 @@ impl Server {
             Ok(connection) => connection,
             Err(reason) => return self.lost(tool_name, &reason),
         };
-        let answer = connection.call(&tool.name, arguments, meta_of(context), context).await;
+        let answer = self.converse(&connection, tool, arguments, text, context).await;
         match answer.map_err(|error| self.explained(error)) {
-            Ok(raw) => {
+            Ok(result) => {
                 if self.now().wants_sign_in {
                     // A user has signed in meanwhile.
                     self.change(|now| now.wants_sign_in = false);
                 }
-                let result = answer::result_of(tool_name, &raw);
                 if let Some(fault) = answer::misfit(&result, tool.output_schema.as_ref()) {
                     connection.notifications.note_misfit(tool_name, fault);
                     self.withdraw_output_schema(&tool.name).await;
@@ -387,10 +390,53 @@ impl Server {
                 self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
                 self.lost(tool_name, &error.to_string())
             }
-            Err(ConnectionError::Refused { code, message }) => ToolResult::error(format!(
+            Err(ConnectionError::Refused { code, message, .. }) => ToolResult::error(format!(
                 "server `{}` refused the call of `{tool_name}` (error {code}): {message}",
                 self.name
             )),
+        }
+    }
+
+    /// Calls one tool, and answers what its server asks the user meanwhile.
+    async fn converse(
+        &self,
+        connection: &Connection,
+        tool: &CalledTool,
+        mut arguments: Map<String, Value>,
+        text: &str,
+        context: &ToolContext,
+    ) -> Result<ToolResult, ConnectionError> {
+        let tool_name = context.tool_name();
+        let (mut rounds, mut answers) = (CallRounds::default(), InputAnswers::default());
+        loop {
+            let called = connection.call(&tool.name, arguments, answers, context).await;
+            let required = match called {
+                Ok(raw) => match answer::read(tool_name, &raw) {
+                    ServerAnswer::Result(result) => return Ok(result),
+                    ServerAnswer::InputRequired(required) => required,
+                },
+                Err(ConnectionError::Refused {
+                    code: PAGES_REQUIRED,
+                    data: Some(data),
+                    message,
+                }) if context.can_ask() && rounds.is_first() => {
+                    match InputRequired::of_pages(&data) {
+                        Some(required) => required,
+                        None => {
+                            let data = Some(data);
+                            let code = PAGES_REQUIRED;
+                            return Err(ConnectionError::Refused { code, message, data });
+                        }
+                    }
+                }
+                Err(error) => return Err(error),
+            };
+            answers = match rounds.answer(&self.name, &required, context).await {
+                Some(answers) => answers,
+                None => return Ok(answer::unanswered(tool_name, &required)),
+            };
+            // Few servers ask, so the arguments of most calls are read once.
+            arguments = serde_json::from_str(text).unwrap_or_default();
         }
     }
 
@@ -470,7 +516,7 @@ fn backoff(attempt: u32) -> Duration {
 }
 
 /// Returns the `_meta` that is sent with a call.
-fn meta_of(context: &ToolContext) -> RequestMetaObject {
+pub(super) fn meta_of(context: &ToolContext) -> RequestMetaObject {
     let mut meta = RequestMetaObject::new();
     if let Some(trace) = context.get::<TraceContext>() {
         meta.set_traceparent(trace.traceparent.as_str());

@@ -101,7 +101,9 @@ pub(super) fn call(
             attached.follow(call).await
         })));
     }
-    let rounds = (is_modern && scope.client.answers_requests()).then(Arc::<Rounds>::default);
+    let given = input_responses.unwrap_or_default();
+    let rounds =
+        (is_modern && scope.client.answers_requests()).then(|| Arc::new(Rounds::with_given(given)));
     let way = match &rounds {
         Some(rounds) => RequestWay::Rounds(Arc::clone(rounds)),
         None if scope.is_legacy => RequestWay::Messages(requests.clone()),

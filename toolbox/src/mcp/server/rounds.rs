@@ -39,6 +39,8 @@ struct RoundsState {
     open: Vec<OpenInput>,
     /// The keys of all requests so far.
     keys: HashSet<String>,
+    /// Results that came with the call itself, for requests that it is going to make.
+    given: Map<String, Value>,
     /// Wakes the call, so that it is known to wait.
     call: Option<Waker>,
 }
@@ -56,6 +58,12 @@ struct OpenInputGuard<'a> {
 }
 
 impl Rounds {
+    /// Returns no open requests, and results for requests to come.
+    pub(super) fn with_given(results: Map<String, Value>) -> Self {
+        let state = RoundsState { given: results, ..RoundsState::default() };
+        Self { state: Mutex::new(state), ..Self::default() }
+    }
+
     /// Opens a request under a key, or one derived from it, and waits for the result of the client.
     /// Returns `None` if there were too many.
     pub(super) async fn request(&self, key: &str, method: &str, params: Value) -> Option<Value> {
@@ -66,8 +74,11 @@ impl Rounds {
                 return None;
             }
             let key = state.unused(key);
-            let request = json!({ "method": method, "params": params });
             state.keys.insert(key.clone());
+            if let Some(given) = state.given.remove(&key) {
+                return Some(given);
+            }
+            let request = json!({ "method": method, "params": params });
             state.open.push(OpenInput { key: key.clone(), request, answer });
             if let Some(call) = state.call.take() {
                 call.wake();
