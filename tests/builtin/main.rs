@@ -43,6 +43,6 @@ fn each_built_in_is_a_value_that_yields_tools() {
     toolbox.try_register(knowledge::Knowledge::new(store.clone())).unwrap();
     toolbox.try_register(schedule::Schedules::new(store.clone())).unwrap();
     toolbox.try_register(notes::Notes::new(store)).unwrap();
-    toolbox.try_register(ask_user::AskUser::nobody()).unwrap();
+    toolbox.try_register(ask_user::AskUser::new()).unwrap();
     assert_eq!(toolbox.lints(), [], "each tool and argument is described");
 }

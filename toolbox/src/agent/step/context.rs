@@ -12,6 +12,7 @@ use crate::agent::window::{
 };
 use crate::call::{Content, ToolCall, ToolResult};
 use crate::context::keeper::RemovedContent;
+use crate::dispatch::forget_quietly;
 use crate::model::{
     History, HistoryEdit, Message, ModelErrorKind, ModelResponse, Usage, result_tokens,
 };

@@ -40,7 +40,7 @@ impl<T: Into<String>> From<T> for Summary {
 }
 
 /// The reason why there is no summary.
-pub(in crate::agent) type CompactionError = Box<dyn std::error::Error + Send + Sync>;
+type CompactionError = Box<dyn std::error::Error + Send + Sync>;
 
 /// Summarizes the oldest messages of a transcript, before they are taken out of it.
 ///

@@ -3,7 +3,7 @@
 mod compactor;
 mod rule;
 
-pub(super) use compactor::{CompactionError, reason};
+pub(super) use compactor::reason;
 pub use compactor::{Compactor, ModelCompactor, Summary};
 pub(super) use rule::{CaughtCounter, ContextSettings, RuleKind};
 pub use rule::{ContextLength, ContextRule};
