@@ -44,6 +44,7 @@ pub(super) async fn call(
     let progress = Progress::of_call(&wanted.tool);
     let context = ToolContext::new()
         .with_cancellation(cancelled)
+        .with_asker(super::terminal::ask)
         .with_progress(move |report| progress.report(&report));
     let result = toolbox.call_in(&context, ToolCall::new("1", wanted.tool, arguments)).await;
     outcome_of(&result)
@@ -149,7 +150,7 @@ fn pairs(words: &[String], schema: &Value) -> Result<Map<String, Value>, String>
 }
 
 /// Parses a value: text if the schema takes text; else JSON, or text if the schema sets no type.
-fn value(name: &str, text: &str, schema: &Value) -> Result<Value, String> {
+pub(super) fn value(name: &str, text: &str, schema: &Value) -> Result<Value, String> {
     if takes(schema, "string") {
         return Ok(text.into());
     }

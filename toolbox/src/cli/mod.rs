@@ -50,6 +50,7 @@ mod progress;
 mod serve;
 mod sign_in;
 mod source;
+mod terminal;
 mod text;
 mod tools;
 #[cfg(feature = "nats")]

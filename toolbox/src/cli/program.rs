@@ -69,6 +69,7 @@ impl Configured {
         let mut builder = Servers::builder()
             .servers(self.config.servers().iter().cloned())
             .deferred(deferred)
+            .relay_questions(true)
             .connect_when(connect)
             .on_change(on_change);
         if let Some(path) = &self.config.settings().lock_file {
