@@ -9,6 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
+use toolbox::context::{Answer, Question};
 use toolbox::mcp::{CredentialFile, ServerConfig, ServerState, Servers, SignIn};
 use toolbox::{ToolBox, ToolCall};
 
@@ -27,7 +28,12 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     }
     let folder = std::env::temp_dir().join(format!("toolbox-conformance-{}", std::process::id()));
     let credentials = CredentialFile::new(folder.join("credentials.json"));
-    let toolbox = ToolBox::new();
+    // Agrees to what is suggested: fields without a value get their defaults.
+    let asker = |question: Question| async move {
+        println!("{} asks: {}", question.origin(), question.message);
+        Answer::from(json!({}))
+    };
+    let toolbox = ToolBox::builder().asker(asker).build()?;
     let servers = Servers::builder().server("s", server.clone()).credentials(credentials.clone());
     let servers = servers.mount(&toolbox).await?;
     // A server may want more later, or move to somebody else who gives out its tokens.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use toolbox::context::{AskApproval, AskError};
-use toolbox::mcp::{Caller, CallerError, LogLevel, Service};
+use toolbox::mcp::{Caller, CallerError, LogLevel, ServerConfig, Servers, Service};
 use toolbox::{State, ToolBox, ToolContext, tool, tools};
 
 use super::peer::{ERAS, Era, Peer, text_of};
@@ -538,4 +538,60 @@ async fn a_client_sets_the_level_of_its_log() {
     let loud = json!({"name": "peers", "_meta": {"io.modelcontextprotocol/logLevel": "loud"}});
     let answer = modern.request("tools/call", loud).await;
     assert_eq!(answer["error"]["code"], -32602, "{answer}");
+}
+
+/// A server behind this one asks, in either era; the client of this one is asked, in either era.
+#[tokio::test]
+async fn a_question_of_a_server_behind_this_one_reaches_the_client() {
+    let form = json!({"message": "Which?", "requestedSchema":
+        {"type": "object", "properties": {"a": {"type": "string", "title": "A"}}, "required": ["a"]}});
+    let page = json!({"mode": "url", "message": "Sign in", "url": "https://a.example/x", "elicitationId": "e"});
+    let secret = json!({"message": "Which?", "requestedSchema":
+        {"type": "object", "properties": {"password": {"type": "string"}}}});
+    let cases = [
+        (&form, vec![json!({"action": "accept", "content": {"a": "x"}})]),
+        (&form, vec![json!({"action": "decline"})]),
+        (&page, vec![json!({"action": "accept"})]),
+        (&secret, vec![]),
+    ];
+    for behind in ["old", "modern"] {
+        let toolbox = ToolBox::new();
+        let config = ServerConfig::command(env!("CARGO_BIN_EXE_asking")).args([behind]);
+        let servers = Servers::builder().server("s", config).relay_questions(true);
+        let servers = servers.mount(&toolbox).await.unwrap();
+        for era in ERAS {
+            let service = Service::new(toolbox.clone());
+            let mut peer = Peer::connect_with(service, era, capabilities()).await;
+            for (params, answers) in &cases {
+                let arguments = json!({"method": "elicitation/create", "params": params});
+                let call = ("s_ask", arguments);
+                let (answer, asked) = converse(&mut peer, era, call, answers.clone()).await;
+                let told: Value = serde_json::from_str(&text_of(&answer).0).unwrap();
+                let declined = json!({"action": "decline"});
+                assert_eq!(
+                    &told,
+                    answers.first().unwrap_or(&declined),
+                    "{behind} {era:?} {params}"
+                );
+                for question in &asked {
+                    let message = question["message"].as_str().unwrap();
+                    assert!(message.starts_with("[s] "), "the origin is shown: {question}");
+                    assert_eq!(question.get("url"), params.get("url"));
+                    assert_eq!(
+                        question["requestedSchema"]["properties"],
+                        params["requestedSchema"]["properties"],
+                    );
+                }
+                assert_eq!(asked.len(), answers.len());
+            }
+            // A client that cannot ask.
+            let mut mute = Peer::connect(Service::new(toolbox.clone()), era).await;
+            let arguments = json!({"method": "elicitation/create", "params": form});
+            let (text, failed) = text_of(&mute.call("s_ask", arguments).await);
+            let expected =
+                if behind == "old" { r#"{"action":"cancel"}"# } else { "nobody here can answer" };
+            assert!(text.contains(expected) && failed == (behind == "modern"), "{era:?}: {text}");
+        }
+        servers.close().await;
+    }
 }
