@@ -9,7 +9,7 @@ use std::io::{Read as _, Write as _};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
-use toolbox::context::{Answer, Question};
+use toolbox::context::{Answer, Question, QuestionForm};
 use toolbox::mcp::{CredentialFile, ServerConfig, ServerState, Servers, SignIn};
 use toolbox::{ToolBox, ToolCall};
 
@@ -31,10 +31,16 @@ async fn main() -> Result<(), Box<dyn std::error::Error>> {
     // Agrees to what is suggested: fields without a value get their defaults.
     let asker = |question: Question| async move {
         println!("{} asks: {}", question.origin(), question.message);
+        if let QuestionForm::Url(page) = &question.form {
+            open(page);
+        }
         Answer::from(json!({}))
     };
     let toolbox = ToolBox::builder().asker(asker).build()?;
-    let servers = Servers::builder().server("s", server.clone()).credentials(credentials.clone());
+    let servers = Servers::builder()
+        .server("s", server.clone())
+        .credentials(credentials.clone())
+        .ask_to_sign_in(true);
     let servers = servers.mount(&toolbox).await?;
     // A server may want more later, or move to somebody else who gives out its tokens.
     for _ in 0..3 {

@@ -1,5 +1,6 @@
 //! The program `toolbox`: the servers of a configuration file as one box.
 
+use std::io::{self, IsTerminal};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -70,6 +71,7 @@ impl Configured {
             .servers(self.config.servers().iter().cloned())
             .deferred(deferred)
             .relay_questions(true)
+            .ask_to_sign_in(io::stdin().is_terminal())
             .connect_when(connect)
             .on_change(on_change);
         if let Some(path) = &self.config.settings().lock_file {

@@ -21,7 +21,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::envelope::UNREAD;
+use super::envelope::{QUESTION, UNREAD};
 use super::list::{MAX_PAGES, MAX_TOOLS, ToolList};
 use super::notifications::Notifications;
 use super::questions::{self, InputAnswers};
@@ -30,7 +30,6 @@ use super::{http, reason, text};
 use crate::context::ToolContext;
 use crate::mcp::config::{ServerConfig, ServerEndpoint};
 use crate::mcp::count::Count;
-use crate::mcp::elicitation::ELICITATION;
 use crate::text::cut;
 
 /// The key in `_meta` of a request for the capabilities of the client.
@@ -50,6 +49,17 @@ pub(super) struct ConnectionOptions {
     /// The tokens of servers that a user signed in to.
     #[cfg(feature = "mcp-oauth")]
     pub(super) credentials: Option<super::oauth::CredentialFile>,
+    /// `true` if the user of a call may be asked to sign in.
+    #[cfg(feature = "mcp-oauth")]
+    pub(super) asks_to_sign_in: bool,
+}
+
+#[cfg(feature = "mcp-oauth")]
+impl ConnectionOptions {
+    /// Returns the file for tokens, if the user of a call may be asked to sign in.
+    pub(super) fn credentials_for_questions(&self) -> Option<&super::oauth::CredentialFile> {
+        self.credentials.as_ref().filter(|_| self.asks_to_sign_in)
+    }
 }
 
 /// An initialized connection to a server.
@@ -92,7 +102,7 @@ impl ClientHandler for NotificationHandler {
         request: CustomRequest,
         context: RequestContext<RoleClient>,
     ) -> Result<CustomResult, ErrorData> {
-        if request.method != ELICITATION {
+        if request.method != QUESTION {
             return Err(ErrorData::new(ErrorCode::METHOD_NOT_FOUND, request.method, None));
         }
         let params = request.params.unwrap_or_default();
@@ -125,7 +135,12 @@ pub(super) enum ConnectionError {
     /// The server answered, and the answer cannot be used.
     Unread(String),
     /// The server requires authorization and refused the credentials that were sent, if any.
-    Unauthorized(String),
+    Unauthorized {
+        reason: String,
+        /// The scopes that it names.
+        #[cfg_attr(not(feature = "mcp-oauth"), allow(dead_code, reason = "for a sign-in"))]
+        scopes: Option<String>,
+    },
     /// The connection ended or was never established.
     Lost(String),
 }
@@ -136,7 +151,7 @@ impl std::fmt::Display for ConnectionError {
             Self::Refused { code, message, .. } => {
                 write!(f, "answered with error {code}: {message}")
             }
-            Self::Unread(reason) | Self::Unauthorized(reason) | Self::Lost(reason) => {
+            Self::Unread(reason) | Self::Unauthorized { reason, .. } | Self::Lost(reason) => {
                 f.write_str(reason)
             }
         }
@@ -222,7 +237,8 @@ impl Connection {
             Ok(running) => Ok(Self { running, child, notifications }),
             Err(ClientInitializeError::JsonRpcError(error)) => Err((refused(&error), false)),
             Err(error) if reason::is_unauthorized(&error) => {
-                Err((ConnectionError::Unauthorized(reason::of_handshake(&error)), false))
+                let reason = reason::of_handshake(&error);
+                Err((ConnectionError::Unauthorized { reason, scopes: None }, false))
             }
             Err(error) => {
                 let ended = matches!(
@@ -409,7 +425,8 @@ impl Connection {
             }
             ServiceError::McpError(error) => refused(&error),
             ServiceError::TransportSend(ref sent) if reason::is_challenge(sent) => {
-                ConnectionError::Unauthorized(reason::of_request(&error))
+                let scopes = reason::required_scopes(sent);
+                ConnectionError::Unauthorized { reason: reason::of_request(&error), scopes }
             }
             ServiceError::TransportClosed => ConnectionError::Lost(self.describe_end().await),
             ServiceError::TransportSend(_) if self.child.is_some() => {

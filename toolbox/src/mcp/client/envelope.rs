@@ -12,7 +12,6 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::notifications::Notifications;
-use crate::mcp::elicitation::ELICITATION;
 
 /// The outermost object of a message.
 #[derive(Deserialize)]
@@ -183,12 +182,15 @@ impl MessageReader {
     }
 }
 
-/// Returns a question to the user as a request whose parameters rmcp does not read: it would drop
-/// what it does not know.
+/// The method under which a question to the user passes rmcp, which would drop what it does not know
+/// of one of the protocol's own.
+pub(super) const QUESTION: &str = "toolbox/question";
+
+/// Returns a question to the user as a request whose parameters rmcp does not read.
 fn question(envelope: &RawMessage<'_>) -> Option<ServerJsonRpcMessage> {
     let id = serde_json::from_str(envelope.id?.get()).ok()?;
     let params = envelope.params.and_then(|params| serde_json::from_str(params.get()).ok());
-    let request = ServerRequest::CustomRequest(CustomRequest::new(ELICITATION, params));
+    let request = ServerRequest::CustomRequest(CustomRequest::new(QUESTION, params));
     Some(ServerJsonRpcMessage::request(request, id))
 }
 

@@ -250,6 +250,7 @@ impl fmt::Debug for Servers {
 
 /// A builder of [`Servers`]: see [`Servers::builder`].
 #[must_use = "nothing is connected before `.mount(&toolbox)`"]
+#[allow(clippy::struct_excessive_bools, reason = "each is an option with a method of its own")]
 pub struct ServersBuilder {
     servers: Vec<(String, ServerConfig)>,
     deferred: bool,
@@ -261,6 +262,8 @@ pub struct ServersBuilder {
     connect: Connect,
     #[cfg(feature = "mcp-oauth")]
     credentials: Option<CredentialFile>,
+    #[cfg(feature = "mcp-oauth")]
+    asks_to_sign_in: bool,
 }
 
 impl Default for ServersBuilder {
@@ -276,6 +279,8 @@ impl Default for ServersBuilder {
             connect: Connect::default(),
             #[cfg(feature = "mcp-oauth")]
             credentials: None,
+            #[cfg(feature = "mcp-oauth")]
+            asks_to_sign_in: false,
         }
     }
 }
@@ -365,6 +370,18 @@ impl ServersBuilder {
         self
     }
 
+    /// Sets whether the user of a call is asked to sign in where a server requires that, or further
+    /// scopes, in the middle of the call, which is then made again. Default `false`.
+    ///
+    /// The question holds the page to open, whose browser has to run on this machine. It goes to the
+    /// [asker](crate::ToolContext::ask) of the call; its answer counts for all calls of the
+    /// [credentials](Self::credentials), so set this for a program of one user.
+    #[cfg(feature = "mcp-oauth")]
+    pub fn ask_to_sign_in(mut self, ask: bool) -> Self {
+        self.asks_to_sign_in = ask;
+        self
+    }
+
     /// Sets the moment at which the servers are connected. Default [`Connect::Now`].
     pub fn connect_when(mut self, connect: Connect) -> Self {
         self.connect = connect;
@@ -393,6 +410,8 @@ impl ServersBuilder {
             answers_questions: self.relays_questions || toolbox.can_ask(),
             #[cfg(feature = "mcp-oauth")]
             credentials: self.credentials,
+            #[cfg(feature = "mcp-oauth")]
+            asks_to_sign_in: self.asks_to_sign_in,
         };
         let mut shared = SharedState::new(toolbox.clone(), names, common);
         if let Some(path) = &self.lock_file {

@@ -61,13 +61,28 @@ pub(super) struct InputAnswers {
     pub(super) state: Option<String>,
 }
 
+/// The maximum number of sign-ins within one call.
+#[cfg(feature = "mcp-oauth")]
+const MAX_SIGN_INS: u32 = 2;
+
 /// The rounds of one call.
 #[derive(Default)]
-pub(super) struct CallRounds(u32);
+pub(super) struct CallRounds {
+    rounds: u32,
+    #[cfg(feature = "mcp-oauth")]
+    sign_ins: u32,
+}
 
 impl CallRounds {
     pub(super) fn is_first(&self) -> bool {
-        self.0 == 0
+        self.rounds == 0
+    }
+
+    /// Counts one more sign-in; returns `false` if there were too many.
+    #[cfg(feature = "mcp-oauth")]
+    pub(super) fn signs_in(&mut self) -> bool {
+        self.sign_ins += 1;
+        self.sign_ins <= MAX_SIGN_INS
     }
 
     /// Answers a request for input. Returns `None` if it cannot be answered: nobody is there, it is
@@ -78,11 +93,11 @@ impl CallRounds {
         required: &InputRequired,
         context: &ToolContext,
     ) -> Option<InputAnswers> {
-        self.0 += 1;
+        self.rounds += 1;
         let asks_user =
             |request: &Value| request.get("method").is_some_and(|method| method == ELICITATION);
         let InputRequired { requests, state, of_error } = required;
-        if self.0 > MAX_ROUNDS
+        if self.rounds > MAX_ROUNDS
             || requests.len() > MAX_QUESTIONS
             || !requests.values().all(asks_user)
             || !(requests.is_empty() || context.can_ask())
@@ -91,7 +106,7 @@ impl CallRounds {
         }
         if requests.is_empty() {
             // The server needs time, and nothing else.
-            let pause = Duration::from_millis(100).saturating_mul(1 << self.0.min(5));
+            let pause = Duration::from_millis(100).saturating_mul(1 << self.rounds.min(5));
             tokio::time::sleep(pause).await;
             return state.clone().map(|state| InputAnswers { responses: None, state: Some(state) });
         }

@@ -51,6 +51,15 @@ pub(super) fn is_challenge(error: &DynamicTransportError) -> bool {
     )
 }
 
+/// Returns the scopes that a server requires beyond those granted.
+pub(super) fn required_scopes(error: &DynamicTransportError) -> Option<String> {
+    let error: &(dyn Error + 'static) = &*error.error;
+    match error.downcast_ref() {
+        Some(HttpError::InsufficientScope(error)) => error.required_scope.clone(),
+        _ => None,
+    }
+}
+
 fn of_transport(error: &DynamicTransportError) -> String {
     let error: &(dyn Error + 'static) = &*error.error;
     match error.downcast_ref() {

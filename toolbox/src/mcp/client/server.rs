@@ -20,6 +20,8 @@ use super::status::{ServerState, ServerStatus};
 use super::{answer, text};
 use crate::call::{FailureKind, ToolResult};
 use crate::context::ToolContext;
+#[cfg(feature = "mcp-oauth")]
+use crate::context::{Question, QuestionForm};
 use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
 use crate::mcp::trace::TraceContext;
 use crate::sync::Mutex;
@@ -178,7 +180,7 @@ impl Server {
             match self.attempt().await {
                 Ok(established) => return Some(established),
                 // A retry sends the same credentials.
-                Err(ConnectionError::Unauthorized(_)) => return None,
+                Err(ConnectionError::Unauthorized { .. }) => return None,
                 Err(_) if attempt == self.config.retries => return None,
                 Err(_) => {
                     let stopped = self.sleep_unless_closed(backoff(attempt)).await;
@@ -229,18 +231,17 @@ impl Server {
     /// Blames the configured token if there is one: a sign-in would not help.
     fn explained(&self, error: ConnectionError) -> ConnectionError {
         match error {
-            ConnectionError::Unauthorized(_) if self.config.has_own_token() => {
-                ConnectionError::Unauthorized(
-                    "it does not take the header `Authorization` of the configuration: correct it"
-                        .to_owned(),
-                )
+            ConnectionError::Unauthorized { .. } if self.config.has_own_token() => {
+                let reason =
+                    "it does not take the header `Authorization` of the configuration: correct it";
+                ConnectionError::Unauthorized { reason: reason.to_owned(), scopes: None }
             }
             error => error,
         }
     }
 
     fn wants_sign_in(&self, error: &ConnectionError) -> bool {
-        matches!(error, ConnectionError::Unauthorized(_)) && !self.config.has_own_token()
+        matches!(error, ConnectionError::Unauthorized { .. }) && !self.config.has_own_token()
     }
 
     /// Adopts a new connection, whose tools are in the box already, and spawns the task that
@@ -386,7 +387,7 @@ impl Server {
             }
             Err(ConnectionError::Unread(reason)) => answer::unreadable(tool_name, &reason),
             Err(ConnectionError::Lost(reason)) => self.lost(tool_name, &reason),
-            Err(error @ ConnectionError::Unauthorized(_)) => {
+            Err(error @ ConnectionError::Unauthorized { .. }) => {
                 self.change(|now| now.wants_sign_in = self.wants_sign_in(&error));
                 self.lost(tool_name, &error.to_string())
             }
@@ -429,6 +430,15 @@ impl Server {
                         }
                     }
                 }
+                #[cfg(feature = "mcp-oauth")]
+                Err(ConnectionError::Unauthorized { scopes, .. })
+                    if rounds.signs_in()
+                        && Box::pin(self.sign_in(scopes.as_deref(), context)).await =>
+                {
+                    answers = InputAnswers::default();
+                    arguments = serde_json::from_str(text).unwrap_or_default();
+                    continue;
+                }
                 Err(error) => return Err(error),
             };
             answers = match rounds.answer(&self.name, &required, context).await {
@@ -438,6 +448,50 @@ impl Server {
             // Few servers ask, so the arguments of most calls are read once.
             arguments = serde_json::from_str(text).unwrap_or_default();
         }
+    }
+
+    /// Asks the user of a call to sign in, where the program allows that. Returns `true` if it was
+    /// done.
+    #[cfg(feature = "mcp-oauth")]
+    async fn sign_in(&self, scopes: Option<&str>, context: &ToolContext) -> bool {
+        let Some(credentials) = self.shared.common.credentials_for_questions() else {
+            return false;
+        };
+        if self.config.has_own_token() || !context.can_ask() {
+            return false;
+        }
+        let scopes: Vec<&str> = scopes.unwrap_or_default().split_whitespace().take(64).collect();
+        let message = match scopes.as_slice() {
+            [] => "Sign in, so that the call can be made.".to_owned(),
+            scopes => {
+                let scopes = text::clean(cut(&scopes.join(", "), 512)).into_owned();
+                format!("The call needs further permission: {scopes}.")
+            }
+        };
+        let (found, page) = tokio::sync::oneshot::channel();
+        let sign_in = super::oauth::SignIn::new(&self.config, credentials).scopes(scopes);
+        let show = |page: &str| drop(found.send(page.to_owned()));
+        let mut sign_in = std::pin::pin!(sign_in.run(show));
+        let agreed = async {
+            let Ok(page) = page.await else { return std::future::pending().await };
+            let mut question = Question::new(message, QuestionForm::Url(page), context.clone());
+            question.server = Some(self.name.to_string());
+            context.put(question).await.is_ok()
+        };
+        let mut agreed = std::pin::pin!(agreed);
+        let done = tokio::select! {
+            done = &mut sign_in => done,
+            agreed = &mut agreed => {
+                if !agreed {
+                    return false;
+                }
+                sign_in.await
+            }
+        };
+        if let Err(error) = &done {
+            tracing::warn!(server = &*self.name, %error, "a sign-in failed");
+        }
+        done.is_ok()
     }
 
     /// Returns whether a tool returned a result that does not match its output schema.
