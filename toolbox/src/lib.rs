@@ -186,6 +186,7 @@ pages! {
     first_tool "../../docs/first-tool.md" if feature = "macros";
     arguments_page "../../docs/arguments.md" if feature = "macros";
     taint_page "../../docs/taint.md" if feature = "macros";
+    asking_page "../../docs/asking.md" if feature = "macros";
     agents_page "../../docs/agents.md" if all(feature = "macros", feature = "openai");
     context_page "../../docs/context.md" if all(feature = "macros", feature = "agent", feature = "results");
     search_page "../../docs/search.md" if all(feature = "macros", feature = "search");
