@@ -6,7 +6,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{Config, RngAlgorithm, TestRng, TestRunner};
 use serde_json::{Value, json};
-use toolbox::call::{Arguments, Audience, ContentAnnotations, FailureKind, JobId, ResourceLink};
+use toolbox::call::{Arguments, ContentAnnotations, FailureKind, JobId, ResourceLink, Role};
 use toolbox::{Content, Tool, ToolBox, ToolCall, ToolError, ToolResult};
 
 use crate::bounded::tokio;
@@ -70,7 +70,7 @@ fn content() -> impl Strategy<Value = Content> {
         |(mut content, annotated, meta)| {
             if annotated {
                 let hints = ContentAnnotations::new()
-                    .with_audience([Audience::User, Audience::Assistant])
+                    .with_audience([Role::User, Role::Assistant])
                     .with_priority(0.25);
                 content = content.with_annotations(hints);
             }

@@ -75,12 +75,13 @@ async fn a_server_says_who_it_is() {
     let answer = peer.next().await;
     assert_eq!(
         answer["result"],
-        json!({"protocolVersion": "2025-06-18", "capabilities": {"tools": {"listChanged": true}},
+        json!({"protocolVersion": "2025-06-18", "capabilities": {"logging": {}, "tools": {"listChanged": true}},
             "serverInfo": {"name": "n", "version": "9", "title": "T"}, "instructions": "Be kind."})
     );
     let mut peer = Peer::connect(service, Era::Modern).await;
     let answer = peer.request("server/discover", json!({})).await;
-    assert_eq!(answer["result"]["capabilities"], json!({"tools": {"listChanged": true}}));
+    let expected = json!({"logging": {}, "tools": {"listChanged": true}});
+    assert_eq!(answer["result"]["capabilities"], expected);
     assert_eq!(answer["result"]["instructions"], "Be kind.");
     let versions = answer["result"]["supportedVersions"].as_array().unwrap();
     assert!(versions.contains(&json!("2026-07-28")) && versions.contains(&json!("2025-11-25")));

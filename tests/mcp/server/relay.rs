@@ -3,7 +3,7 @@
 
 use crate::bounded::tokio;
 use serde_json::{Value, json};
-use toolbox::call::{Audience, ContentAnnotations, ResourceLink};
+use toolbox::call::{ContentAnnotations, ResourceLink, Role};
 use toolbox::definition::{Icon, IconTheme};
 use toolbox::dialect::Dialect;
 use toolbox::mcp::{ServerConfig, ServerState, Servers, Service};
@@ -388,7 +388,7 @@ async fn tools_of_ones_own_give_links_hints_and_metadata() {
     let give = move |_: &Value| {
         let link =
             ResourceLink::new("file:///a", "a").with_title("A").with_size(3).with_icon(icon());
-        let hints = ContentAnnotations::new().with_audience([Audience::User]).with_priority(0.25);
+        let hints = ContentAnnotations::new().with_audience([Role::User]).with_priority(0.25);
         ToolResult::from(vec![
             Content::text("t").with_annotations(hints).with_meta("com.example/a", 1),
             Content::from(link).with_annotations(

@@ -11,7 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::{Map, Value};
 
 pub(crate) use annotations::Attributes;
-pub use annotations::{Audience, ContentAnnotations};
+pub use annotations::{ContentAnnotations, Role};
 pub use base64::InvalidBase64Error;
 use link::LinkIn;
 pub use link::ResourceLink;
@@ -43,7 +43,7 @@ pub enum Content {
     /// A sound.
     Audio(Box<Media>),
     /// A document, with its text or its bytes.
-    Resource(Box<Resource>),
+    Resource(Box<ResourceContents>),
     /// A link to a document that the client can read by itself.
     ResourceLink(Box<ResourceLink>),
 }
@@ -88,7 +88,7 @@ pub struct Media {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 #[non_exhaustive]
-pub struct Resource {
+pub struct ResourceContents {
     /// The URI of the resource, such as `file:///notes.md`.
     pub uri: String,
     /// The MIME type, such as `text/markdown`, when known.
@@ -207,11 +207,11 @@ impl Content {
         mime_type: impl Into<String>,
         text: impl Into<String>,
     ) -> Self {
-        Self::Resource(Box::new(Resource {
+        Self::Resource(Box::new(ResourceContents {
             uri: uri.into(),
             mime_type: Some(mime_type.into()),
             text: Some(text.into()),
-            ..Resource::default()
+            ..ResourceContents::default()
         }))
     }
 
@@ -239,7 +239,12 @@ impl Content {
 
     fn resource_blob(uri: String, Media { data, mime_type, .. }: Media) -> Self {
         let (mime_type, blob) = (Some(mime_type), Some(data));
-        Self::Resource(Box::new(Resource { uri, mime_type, blob, ..Resource::default() }))
+        Self::Resource(Box::new(ResourceContents {
+            uri,
+            mime_type,
+            blob,
+            ..ResourceContents::default()
+        }))
     }
 
     /// Returns a link to a document that the client can read by itself.
@@ -427,7 +432,7 @@ impl Serialize for Content {
             Text { text: &'a str },
             Image(MediaOut<'a>),
             Audio(MediaOut<'a>),
-            Resource { resource: &'a Resource },
+            Resource { resource: &'a ResourceContents },
             ResourceLink(&'a ResourceLink),
         }
         #[derive(Serialize)]
@@ -487,7 +492,7 @@ impl<'de> Deserialize<'de> for Content {
         }
         #[derive(Deserialize)]
         struct ResourceIn {
-            resource: Resource,
+            resource: ResourceContents,
         }
         impl<T> In<T> {
             fn attributes(&self) -> Attributes {
@@ -507,7 +512,7 @@ impl<'de> Deserialize<'de> for Content {
             ContentKind::Audio(read) => Self::Audio(media(read)),
             ContentKind::Resource(read) => {
                 let attributes = read.attributes();
-                Self::Resource(Box::new(Resource { attributes, ..read.own.resource }))
+                Self::Resource(Box::new(ResourceContents { attributes, ..read.own.resource }))
             }
             ContentKind::ResourceLink(read) => Self::ResourceLink(Box::new(read.into())),
         })

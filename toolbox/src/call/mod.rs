@@ -20,10 +20,10 @@
 //! |---|---|
 //! | read a call, or make one | [`ToolCall`], [`Arguments`], [`AsArguments`] |
 //! | read a result | [`ToolResult`], [`FailureKind`], [`JobId`] |
-//! | return more than text | [`Content`], [`Media`], [`Resource`], [`ResourceLink`], [`IntoToolResult`] |
+//! | return more than text | [`Content`], [`Media`], [`ResourceContents`], [`ResourceLink`], [`IntoToolResult`] |
 //! | fail with a kind, a source or data | [`ToolError`], [`StructuredError`], [`IntoToolFailure`] |
 //! | see what was wrong with arguments, and what was repaired | [`ArgumentsError`], [`Faults`], [`Fault`], [`Repair`] |
-//! | hint at a client how to show a part | [`ContentAnnotations`], [`Audience`] |
+//! | hint at a client how to show a part | [`ContentAnnotations`], [`Role`] |
 
 mod carried;
 mod content;
@@ -38,8 +38,8 @@ mod tool_call;
 pub(crate) use carried::{CarriedResult, CarriedResultRef};
 pub(crate) use content::Attributes;
 pub use content::{
-    Audience, Content, ContentAnnotations, InvalidBase64Error, Media, RawBytes, Resource,
-    ResourceLink, Text,
+    Content, ContentAnnotations, InvalidBase64Error, Media, RawBytes, ResourceContents,
+    ResourceLink, Role, Text,
 };
 pub(crate) use error::chain;
 pub use error::{FailureKind, SharedError, ToolError};

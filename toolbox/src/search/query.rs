@@ -4,7 +4,7 @@ use super::fields::sentences;
 use super::lists::{general, known};
 use super::payload::Payload;
 use super::spelling::Spelling;
-use super::term::{BREAK, Role, WordTerm, key};
+use super::term::{BREAK, TermRole, WordTerm, key};
 use super::vocabulary::Vocabulary;
 use super::weights::Weights;
 use super::words::{self, Terms, words};
@@ -165,17 +165,17 @@ impl Query {
             for (at, &WordTerm { term, role, faint }) in pieces.iter().enumerate() {
                 let mut weight = if faint { base * weights.faint } else { base };
                 // Without spaces, a number and the words around it are one run.
-                if digits && !matches!(role, Role::Pair | Role::Single) {
+                if digits && !matches!(role, TermRole::Pair | TermRole::Single) {
                     weight *= weights.digits;
                 }
                 match role {
-                    Role::Stop if !stops => {
+                    TermRole::Stop if !stops => {
                         stop = true;
                         last = BREAK;
                         continue;
                     }
-                    Role::Stop | Role::Pair => {}
-                    Role::Part => {
+                    TermRole::Stop | TermRole::Pair => {}
+                    TermRole::Part => {
                         for &class in vocabulary.class_pair(last, term) {
                             self.want_class(from, class, weight * weights.class_pair);
                         }
@@ -189,10 +189,10 @@ impl Query {
                             self.words.push(term);
                         }
                     }
-                    Role::Whole => weight *= weights.whole,
-                    Role::Single => weight *= weights.single,
+                    TermRole::Whole => weight *= weights.whole,
+                    TermRole::Single => weight *= weights.single,
                     // Comes with the word, which is read before it.
-                    Role::Class => continue,
+                    TermRole::Class => continue,
                 }
                 if role.counts_plainly() && term != BREAK {
                     self.plain.push(term);
@@ -200,8 +200,9 @@ impl Query {
                 self.want(from, term, weight);
                 let held = vocabulary.holding(term);
                 if role.has_classes() {
-                    let classes =
-                        || pieces[at + 1..].iter().take_while(|piece| piece.role == Role::Class);
+                    let classes = || {
+                        pieces[at + 1..].iter().take_while(|piece| piece.role == TermRole::Class)
+                    };
                     #[expect(clippy::cast_precision_loss, reason = "counts of tools and classes")]
                     let shares =
                         classes().count() as f32 * (1.0 + held as f32 / weights.class_held);
@@ -268,7 +269,7 @@ impl Query {
         from: usize,
         weight: f32,
     ) {
-        let [WordTerm { term, role: Role::Part, .. }] = *pieces else { return };
+        let [WordTerm { term, role: TermRole::Part, .. }] = *pieces else { return };
         if vocabulary.holding(term) > 0 || self.misspelt == MAX_MISSPELT {
             return;
         }
@@ -328,12 +329,12 @@ impl Query {
             let text = part.text();
             let term = vocabulary.term(&text).unwrap_or(BREAK);
             let known = known(&text);
-            let (role, faint) = Role::of(&part, known);
+            let (role, faint) = TermRole::of(&part, known);
             pieces.push(WordTerm { term, role, faint });
             if role.has_classes() {
                 for class in known.into_iter().flat_map(|known| &known.classes) {
                     let term = vocabulary.class(*class).unwrap_or(BREAK);
-                    pieces.push(WordTerm { term, role: Role::Class, faint });
+                    pieces.push(WordTerm { term, role: TermRole::Class, faint });
                 }
             }
         });

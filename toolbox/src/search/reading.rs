@@ -1,7 +1,7 @@
 //! One tool as terms, before they are put under it.
 
 use super::fields::{FIELDS, Field};
-use super::term::{BREAK, Role, WordTerm, narrow};
+use super::term::{BREAK, TermRole, WordTerm, narrow};
 use super::texts::TextBuilder;
 use super::vocabulary::Vocabulary;
 
@@ -57,7 +57,7 @@ impl ReadBuffers {
         for number in vocabulary.learn(word) {
             let piece = vocabulary.piece(number);
             self.note(piece, field, pair_length);
-            if piece.role == Role::Part && in_sequence(field) {
+            if piece.role == TermRole::Part && in_sequence(field) {
                 for &class in vocabulary.class_pair(self.last, piece.term) {
                     self.bump(class, field);
                 }
@@ -78,7 +78,7 @@ impl ReadBuffers {
     pub(super) fn note_part(&mut self, vocabulary: &mut Vocabulary, part: &str, field: Field) {
         for number in vocabulary.learn(part) {
             let piece = vocabulary.piece(number);
-            if piece.role != Role::Stop {
+            if piece.role != TermRole::Stop {
                 self.bump(piece.term, field);
             }
         }
@@ -100,22 +100,23 @@ impl ReadBuffers {
     fn note(&mut self, piece: WordTerm, field: Field, pair_length: f32) {
         let WordTerm { term, role, .. } = piece;
         match role {
-            Role::Part | Role::Pair => {
+            TermRole::Part | TermRole::Pair => {
                 let local = self.bump(term, field);
                 local.plain = local.plain.saturating_add(1);
                 self.length += 1;
-                self.lengths[field as usize] += if role == Role::Part { 1.0 } else { pair_length };
-                if role == Role::Part && in_sequence(field) {
+                self.lengths[field as usize] +=
+                    if role == TermRole::Part { 1.0 } else { pair_length };
+                if role == TermRole::Part && in_sequence(field) {
                     self.sequence.push(term);
                 }
             }
-            Role::Stop if matches!(field, Field::Name | Field::Title) => {
+            TermRole::Stop if matches!(field, Field::Name | Field::Title) => {
                 self.bump(term, field);
                 self.lengths[field as usize] += 1.0;
             }
-            Role::Stop if in_sequence(field) => self.sequence.push(BREAK),
-            Role::Stop => {}
-            Role::Whole | Role::Single | Role::Class => {
+            TermRole::Stop if in_sequence(field) => self.sequence.push(BREAK),
+            TermRole::Stop => {}
+            TermRole::Whole | TermRole::Single | TermRole::Class => {
                 self.bump(term, field);
             }
         }

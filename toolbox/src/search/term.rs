@@ -9,7 +9,7 @@ pub(super) const BREAK: u32 = u32::MAX;
 
 /// The role of a term in the ranking.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Role {
+pub(super) enum TermRole {
     Part,
     Stop,
     Whole,
@@ -22,13 +22,13 @@ pub(super) enum Role {
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordTerm {
     pub(super) term: u32,
-    pub(super) role: Role,
+    pub(super) role: TermRole,
     /// The word asks for something whatever it is, or is grammar: it says little of what is asked
     /// for.
     pub(super) faint: bool,
 }
 
-impl Role {
+impl TermRole {
     /// Returns the role of a term, and whether it is faint.
     pub(super) fn of(term: &Term<'_>, known: Option<&KnownTerm>) -> (Self, bool) {
         match term.kind {

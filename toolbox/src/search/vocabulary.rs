@@ -11,7 +11,7 @@ use foldhash::fast::RandomState;
 use super::compact::WordMap;
 use super::lists::{known, known_pairs};
 use super::spelling::{Spelling, Spellings};
-use super::term::{BREAK, Role, WordTerm, narrow};
+use super::term::{BREAK, TermRole, WordTerm, narrow};
 use super::words::{self, Term, TermKind, Terms};
 
 use crate::text::cut;
@@ -205,7 +205,7 @@ impl Vocabulary {
             self.spellings.add(text, term);
         }
         let known = known(text);
-        let (role, faint) = Role::of(&part, known);
+        let (role, faint) = TermRole::of(&part, known);
         self.pieces.push(WordTerm { term, role, faint });
         if part.kind == TermKind::Whole {
             self.compounds.insert(text, term);
@@ -213,7 +213,7 @@ impl Vocabulary {
         if role.has_classes() {
             for &class in known.into_iter().flat_map(|known| &known.classes) {
                 let term = self.intern_class(class);
-                self.pieces.push(WordTerm { term, role: Role::Class, faint });
+                self.pieces.push(WordTerm { term, role: TermRole::Class, faint });
             }
         }
     }

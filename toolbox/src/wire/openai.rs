@@ -12,7 +12,7 @@ use serde_json::{Map, Value};
 
 use super::failure::service_error;
 use super::format::WireError;
-use crate::call::{Content, Media, Resource, ResourceLink, ToolResult};
+use crate::call::{Content, Media, ResourceContents, ResourceLink, ToolResult};
 use crate::model::{Finish, Usage};
 
 /// A value that is serialized as its `Display` text, without a copy.
@@ -84,7 +84,7 @@ impl<'a> MessagePart<'a> {
             .unwrap_or(Self::Unreadable { what, mime: &media.mime_type })
     }
 
-    fn resource(resource: &'a Resource) -> Self {
+    fn resource(resource: &'a ResourceContents) -> Self {
         let mime = resource.mime_type.as_deref().unwrap_or("application/octet-stream");
         let data = match (&resource.text, &resource.blob) {
             (Some(text), _) => return Self::Document { uri: &resource.uri, text },
@@ -303,11 +303,11 @@ pub(super) fn image_at(url: &str) -> Content {
 pub(super) fn file_of(file: &Value) -> Content {
     let text = |key: &str| file.get(key).and_then(Value::as_str);
     match text("file_data").and_then(from_data_url) {
-        Some(bytes) => Content::Resource(Box::new(Resource {
+        Some(bytes) => Content::Resource(Box::new(ResourceContents {
             uri: text("filename").unwrap_or("document").to_owned(),
             mime_type: Some(bytes.mime.to_owned()),
             blob: Some(bytes.data.to_owned()),
-            ..Resource::default()
+            ..ResourceContents::default()
         })),
         None => {
             let name = text("file_id").or_else(|| text("file_url")).or_else(|| text("filename"));

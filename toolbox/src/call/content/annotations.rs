@@ -8,9 +8,9 @@ use serde_json::{Map, Value};
 ///
 /// ```
 /// use toolbox::Content;
-/// use toolbox::call::{Audience, ContentAnnotations};
+/// use toolbox::call::{Role, ContentAnnotations};
 ///
-/// let hints = ContentAnnotations::new().with_audience([Audience::User]).with_priority(0.5);
+/// let hints = ContentAnnotations::new().with_audience([Role::User]).with_priority(0.5);
 /// let part = Content::text("Saved as draft 7.").with_annotations(hints);
 /// assert_eq!(
 ///     serde_json::to_value(part)?["annotations"],
@@ -24,7 +24,7 @@ use serde_json::{Map, Value};
 pub struct ContentAnnotations {
     /// The intended readers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub audience: Option<Vec<Audience>>,
+    pub audience: Option<Vec<Role>>,
     /// The importance, from 0 (optional) to 1 (required).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub priority: Option<f64>,
@@ -42,7 +42,7 @@ impl ContentAnnotations {
 
     /// Sets the intended readers.
     #[must_use]
-    pub fn with_audience(mut self, audience: impl IntoIterator<Item = Audience>) -> Self {
+    pub fn with_audience(mut self, audience: impl IntoIterator<Item = Role>) -> Self {
         self.audience = Some(audience.into_iter().collect());
         self
     }
@@ -66,15 +66,15 @@ impl ContentAnnotations {
 ///
 /// ```
 /// use toolbox::Content;
-/// use toolbox::call::{Audience, ContentAnnotations};
+/// use toolbox::call::{Role, ContentAnnotations};
 ///
-/// let for_people = ContentAnnotations::new().with_audience([Audience::User]);
+/// let for_people = ContentAnnotations::new().with_audience([Role::User]);
 /// let log = Content::text("took 12 ms").with_annotations(for_people);
 /// assert!(log.annotations().is_some());
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
-pub enum Audience {
+pub enum Role {
     /// The person in front of the client.
     User,
     /// The model.

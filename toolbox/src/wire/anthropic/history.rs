@@ -5,7 +5,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::response::{BlockType, part};
-use crate::call::{Content, Media, Resource, ToolResult};
+use crate::call::{Content, Media, ResourceContents, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
 use crate::wire::{Transcript, WireError};
 
@@ -174,18 +174,22 @@ impl MessagePiece<'_> {
                 let mime_type = mime_type.unwrap_or_else(|| "image/png".into());
                 Content::Image(Box::new(Media::of_base64(data, mime_type)))
             }
-            ("document", Some("base64"), Some(data)) => Content::Resource(Box::new(Resource {
-                uri,
-                mime_type,
-                blob: Some(data),
-                ..Resource::default()
-            })),
-            ("document", Some("text"), Some(text)) => Content::Resource(Box::new(Resource {
-                uri,
-                mime_type,
-                text: Some(text),
-                ..Resource::default()
-            })),
+            ("document", Some("base64"), Some(data)) => {
+                Content::Resource(Box::new(ResourceContents {
+                    uri,
+                    mime_type,
+                    blob: Some(data),
+                    ..ResourceContents::default()
+                }))
+            }
+            ("document", Some("text"), Some(text)) => {
+                Content::Resource(Box::new(ResourceContents {
+                    uri,
+                    mime_type,
+                    text: Some(text),
+                    ..ResourceContents::default()
+                }))
+            }
             _ if !uri.is_empty() => Content::text(format!("[{kind} at {uri}]")),
             _ => Content::text(block.get()),
         }))

@@ -6,7 +6,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use super::response::part;
-use crate::call::{Content, Media, Resource, ToolResult};
+use crate::call::{Content, Media, ResourceContents, ToolResult};
 use crate::model::{FoundMessage, History, Part, Reply};
 use crate::wire::{Transcript, WireError};
 
@@ -228,11 +228,11 @@ impl UserPartIn<'_> {
             return match mime_type.split('/').next() {
                 Some("image") => Content::Image(Box::new(Media::of_base64(data, mime_type))),
                 Some("audio") => Content::Audio(Box::new(Media::of_base64(data, mime_type))),
-                _ => Content::Resource(Box::new(Resource {
+                _ => Content::Resource(Box::new(ResourceContents {
                     uri: display_name.unwrap_or_default(),
                     mime_type: Some(mime_type),
                     blob: Some(data),
-                    ..Resource::default()
+                    ..ResourceContents::default()
                 })),
             };
         }
