@@ -37,6 +37,7 @@ mod legs;
 mod limits;
 mod logged;
 mod offer;
+mod plain;
 mod prepare;
 mod read;
 mod scope;
@@ -50,7 +51,7 @@ use legs::{AcceptedHandoff, HandedOver};
 use limits::RunLimits;
 use logged::Opened;
 use offer::ToolOffer;
-use prepare::PlainSettings;
+use plain::PlainSettings;
 use scope::CallScope;
 
 /// The transcript, or the pause, that a run begins with.

@@ -1,7 +1,6 @@
 //! The hooks that run before a step.
 
-use serde_json::{Map, Value};
-
+use super::plain::PlainSettings;
 use super::{ActiveRun, End};
 use crate::agent::hooks::StepRequest;
 use crate::agent::log::LoggedReply;
@@ -10,13 +9,6 @@ use crate::call::SharedError;
 use crate::dialect::Definitions;
 use crate::model::ToolChoice;
 use crate::text::{QUOTED, quote};
-
-/// The settings of a request as they are without the changes of hooks.
-pub(super) struct PlainSettings {
-    system: Option<String>,
-    options: Map<String, Value>,
-    tool_choice: ToolChoice,
-}
 
 impl ActiveRun {
     /// Lets the hooks prepare the request of a step. Returns the tools that are offered in it, and

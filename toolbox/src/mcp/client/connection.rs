@@ -362,7 +362,7 @@ impl Connection {
         let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
         params.input_responses = answers.responses;
         params.request_state = answers.state;
-        let mut meta = super::server::meta_of(context);
+        let mut meta = super::request_meta::meta_of(context);
         if self.is_stateless() {
             let can_ask = context.can_ask();
             let capabilities = if can_ask { questions::capabilities() } else { json!({}) };

@@ -12,6 +12,7 @@ mod notifications;
 mod oauth;
 mod questions;
 mod reason;
+mod request_meta;
 mod server;
 mod shared_state;
 mod status;

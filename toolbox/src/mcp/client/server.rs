@@ -5,7 +5,6 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, MutexGuard, Weak};
 use std::time::Duration;
 
-use rmcp::model::RequestMetaObject;
 use serde_json::{Map, Value};
 use tokio::sync::watch;
 use tokio::time::Instant;
@@ -23,7 +22,6 @@ use crate::context::ToolContext;
 #[cfg(feature = "mcp-oauth")]
 use crate::context::{Question, QuestionForm};
 use crate::mcp::config::{ServerConfig, ServerEndpoint, public_url};
-use crate::mcp::trace::TraceContext;
 use crate::sync::Mutex;
 use crate::text::cut;
 
@@ -567,24 +565,6 @@ impl Drop for Server {
 /// Returns the delay after a failed attempt: 250 ms at first, one minute at most.
 fn backoff(attempt: u32) -> Duration {
     Duration::from_millis(250).saturating_mul(1 << attempt.min(10)).min(Duration::from_secs(60))
-}
-
-/// Returns the `_meta` that is sent with a call.
-pub(super) fn meta_of(context: &ToolContext) -> RequestMetaObject {
-    let mut meta = RequestMetaObject::new();
-    if let Some(trace) = context.get::<TraceContext>() {
-        meta.set_traceparent(trace.traceparent.as_str());
-        if let Some(state) = &trace.tracestate {
-            meta.set_tracestate(state.as_str());
-        }
-        if let Some(baggage) = &trace.baggage {
-            meta.set_baggage(baggage.as_str());
-        }
-    }
-    if context.depth() > 0 {
-        meta.insert("toolbox/depth".to_owned(), Value::from(context.depth()));
-    }
-    meta
 }
 
 /// Supervises one connection: reads the list again when it changes, and reconnects when it ends.

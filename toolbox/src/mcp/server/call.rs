@@ -9,9 +9,11 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
+use super::answer::{Answer, Reply};
 use super::caller::{Caller, MissingCapability, trace_of};
 use super::channel::{ClientAsker, ClientChannel, RequestWay};
-use super::exchange::{Answer, Exchange, Outlet, PeerIdentity, Reply};
+use super::exchange::{Exchange, PeerIdentity};
+use super::outlet::Outlet;
 use super::protocol::{
     self, ErrorCode, ProtocolError, ProtocolVersion, RequestFrame, RequestId, RequestMeta,
 };

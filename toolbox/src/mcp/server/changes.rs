@@ -5,8 +5,10 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::exchange::{Answer, Exchange, Outlet, Reply};
+use super::answer::{Answer, Reply};
+use super::exchange::Exchange;
 use super::list::Listing;
+use super::outlet::Outlet;
 use super::protocol::{self, ErrorCode, ProtocolError, RequestFrame};
 use super::shared::{SERVER_INFO, ServiceShared};
 use crate::context::CancellationToken;

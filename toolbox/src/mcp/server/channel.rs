@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 
 use super::caller::ClientClaims;
 use super::client_requests::{ClientRequestError, ClientRequests};
-use super::exchange::Outlet;
 use super::log_level::LogLevel;
+use super::outlet::Outlet;
 use super::protocol::{self, ProtocolVersion};
 use super::rounds::Rounds;
 use crate::call::JobId;

@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::oneshot;
 
-use super::exchange::Outlet;
+use super::outlet::Outlet;
 use super::protocol::{self, RequestId};
 use crate::sync::Mutex;
 

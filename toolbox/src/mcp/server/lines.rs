@@ -12,10 +12,12 @@ use tokio::sync::{mpsc, oneshot};
 use tokio::task::{AbortHandle, JoinSet};
 use tokio::time::timeout;
 
+use super::answer::Reply;
 use super::changes;
 use super::client_requests::{ClientRequests, parsed};
-use super::exchange::{Exchange, Outlet, PeerIdentity, Reply};
+use super::exchange::{Exchange, PeerIdentity};
 use super::open_requests::OpenRequests;
+use super::outlet::Outlet;
 use super::protocol::{ErrorCode, Message, ProtocolError, RequestFrame, error_message};
 use super::requests::respond;
 use super::running::{CANCEL_TIMEOUT, ServiceActivity};

@@ -1,5 +1,6 @@
 //! Serves a box as an MCP server: over standard streams, and, in `http`, over HTTP.
 
+mod answer;
 mod call;
 mod caller;
 mod changes;
@@ -14,6 +15,7 @@ mod lines;
 mod list;
 mod log_level;
 mod open_requests;
+mod outlet;
 mod pace;
 mod protocol;
 mod requests;

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::exchange::{Answer, Exchange, Reply};
+use super::answer::{Answer, Reply};
+use super::exchange::Exchange;
 use super::log_level::LogLevel;
 use super::protocol::{self, ProtocolError, ProtocolVersion, RequestFrame, RequestMeta};
 use super::session::{Handshake, Lifecycle, RequestScope, unknown_level};

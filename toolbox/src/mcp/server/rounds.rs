@@ -12,7 +12,7 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
-use super::exchange::Answer;
+use super::answer::Answer;
 use super::protocol::RequestId;
 use crate::call::JobId;
 use crate::context::{CancellationToken, Principal, Progress};

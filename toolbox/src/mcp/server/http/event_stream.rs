@@ -13,7 +13,7 @@ use tokio::time::{Instant, Sleep, sleep};
 
 use super::event_log::EventReader;
 use crate::context::CancellationToken;
-use crate::mcp::server::exchange::{Answer, LaterAnswer};
+use crate::mcp::server::answer::{Answer, LaterAnswer};
 
 /// The time after which a client reconnects, in milliseconds.
 const RETRY: u32 = 3000;

@@ -9,7 +9,7 @@ use serde_json::json;
 
 use super::body::BodyFault;
 use super::sessions::NoSession;
-use crate::mcp::server::exchange::Answer;
+use crate::mcp::server::answer::Answer;
 use crate::mcp::server::protocol::{ErrorCode, MessageFault, ProtocolError, RequestId};
 
 /// The reason why a request is refused.

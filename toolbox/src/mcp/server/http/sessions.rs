@@ -9,10 +9,12 @@ use tokio::time::{Instant, sleep_until};
 
 use super::event_log::EventLog;
 use crate::context::{CancellationToken, Conversation, Principal};
+use crate::mcp::server::answer::LaterAnswer;
 use crate::mcp::server::changes;
 use crate::mcp::server::client_requests::ClientRequests;
-use crate::mcp::server::exchange::{LaterAnswer, Outlet, PeerIdentity};
+use crate::mcp::server::exchange::PeerIdentity;
 use crate::mcp::server::open_requests::{OpenRequest, OpenRequests};
+use crate::mcp::server::outlet::Outlet;
 use crate::mcp::server::running::ServiceActivity;
 use crate::mcp::server::session::Lifecycle;
 use crate::mcp::server::shared::ServiceShared;
